@@ -1,0 +1,19 @@
+"""What can go wrong, as types: every error says what, which value, and what to do."""
+
+from __future__ import annotations
+
+
+class HardThreshError(Exception):
+    """Base class of every error that hardthresh raises on purpose."""
+
+
+class InvalidInputError(HardThreshError, ValueError):
+    """An argument or the data cannot be used as given."""
+
+
+class CapabilityError(HardThreshError, TypeError):
+    """A solver or step rule needs something that the objective or the constraint does not provide."""
+
+
+class MissingDependencyError(HardThreshError, ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""

@@ -1,0 +1,75 @@
+"""What exists: every loss, constraint, step rule, solver, objective and estimator, by name.
+
+Registration is what makes the conformance tests, the documentation and the command line pick a new thing up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from .errors import InvalidInputError
+
+Kind = Literal["loss", "constraint", "step", "solver", "objective", "estimator"]
+T = TypeVar("T", bound=type)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One registered class, with the instances that the conformance tests run on."""
+
+    name: str
+    cls: type
+    examples: Callable[[], Iterable[Any]]
+
+
+_ENTRIES: dict[str, dict[str, Entry]] = {}
+
+
+def register(kind: Kind, name: str, examples: Callable[[], Iterable[Any]] | None = None) -> Callable[[T], T]:
+    """Class decorator: put a class on the list of its kind.
+
+    Parameters
+    ----------
+    kind : {"loss", "constraint", "step", "solver", "objective", "estimator"}
+        The list.
+    name : str
+        The name under which users ask for it; unique within its kind.
+    examples : callable returning an iterable of instances, optional
+        Instances for the conformance tests; the default is one instance without arguments.
+
+    Raises
+    ------
+    InvalidInputError
+        If the name is taken by another class.
+    """
+
+    def add(cls: T) -> T:
+        known = _ENTRIES.setdefault(kind, {})
+        taken = known.get(name)
+        if taken is not None and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise InvalidInputError(f"the {kind} name {name!r} is taken by {taken.cls.__qualname__}; choose another")
+        known[name] = Entry(name, cls, examples if examples is not None else lambda: [cls()])
+        return cls
+
+    return add
+
+
+def registered(kind: Kind) -> dict[str, Entry]:
+    """Return the entries of one kind, by name (a copy, in order of registration)."""
+    return dict(_ENTRIES.get(kind, {}))
+
+
+def lookup(kind: Kind, name: str) -> type:
+    """Return the class registered under a name.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is none; the message lists the names that exist.
+    """
+    known = _ENTRIES.get(kind, {})
+    if name not in known:
+        raise InvalidInputError(f"unknown {kind} {name!r}; known: {', '.join(sorted(known))}")
+    return known[name].cls
