@@ -1,0 +1,67 @@
+"""The contracts and the one loop."""
+
+from .constraint import Constraint, Projection
+from .errors import CapabilityError, HardThreshError, InvalidInputError, MissingDependencyError
+from .meter import Meter
+from .minimize import iterate, minimize
+from .objective import Evaluation, Objective, provides, require
+from .registry import Entry, lookup, register, registered
+from .result import History, Result, Status
+from .solver import Solver, State, Trace, starting_point
+from .stationarity import Certificate, certify, feasibility_residual, smallest_lipschitz
+from .step import Move, StepRule
+from .stopping import (
+    LowerBound,
+    MaxIter,
+    Passes,
+    RelativeDecrease,
+    Seconds,
+    Settled,
+    Stationarity,
+    Stop,
+    StopRule,
+    SupportStable,
+)
+
+__all__ = [
+    "CapabilityError",
+    "Certificate",
+    "Constraint",
+    "Entry",
+    "Evaluation",
+    "HardThreshError",
+    "History",
+    "InvalidInputError",
+    "LowerBound",
+    "MaxIter",
+    "Meter",
+    "MissingDependencyError",
+    "Move",
+    "Objective",
+    "Passes",
+    "Projection",
+    "RelativeDecrease",
+    "Result",
+    "Seconds",
+    "Settled",
+    "Solver",
+    "State",
+    "Stationarity",
+    "Status",
+    "StepRule",
+    "Stop",
+    "StopRule",
+    "SupportStable",
+    "Trace",
+    "certify",
+    "feasibility_residual",
+    "iterate",
+    "lookup",
+    "minimize",
+    "provides",
+    "register",
+    "registered",
+    "require",
+    "smallest_lipschitz",
+    "starting_point",
+]

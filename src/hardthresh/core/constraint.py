@@ -1,0 +1,66 @@
+"""The set to stay in: anything that we can project onto."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from .typing import Array, Support
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A nearest point of the set and where it may be non-zero. The point never aliases the input."""
+
+    point: Array
+    support: Support
+
+
+class Constraint(ABC):
+    """A closed set C with a projection that also returns the support of the point.
+
+    Subclasses are frozen dataclasses. The supports that a constraint hands out are opaque to solvers.
+    """
+
+    exact: bool = True
+    """False when `project` is only an approximation of the nearest point."""
+
+    @abstractmethod
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Raise `InvalidInputError` if the set makes no sense for points of this shape."""
+
+    @abstractmethod
+    def project(self, z: Array) -> Projection:
+        """Return the nearest point of the set; among equally near ones, the one with the lowest indices."""
+
+    @abstractmethod
+    def restrict(self, v: Array, support: Support) -> Array:
+        """Return `v` on the subspace of the support, zero elsewhere."""
+
+    @abstractmethod
+    def join(self, a: Support, b: Support) -> Support:
+        """Return the union of two supports (for support expansion)."""
+
+    @abstractmethod
+    def relax(self, factor: float) -> Constraint:
+        """Return the set with its budget multiplied: k becomes ceil(factor k)."""
+
+    @abstractmethod
+    def same(self, a: Support, b: Support) -> bool:
+        """Return whether two supports are equal."""
+
+    @abstractmethod
+    def is_full(self, support: Support) -> bool:
+        """Return whether the support uses the whole budget, so that nothing can join without something leaving."""
+
+    def indices(self, support: Support) -> Array | None:
+        """Return the support as increasing coordinates of a flat point, or None if it is not a set of coordinates."""
+        return None
+
+    def leading(self, v: Array) -> Array:
+        """Return the part of a direction that is largest in norm on any one support (HT_s, PM_s); bounds play no part."""
+        return self.project(v).point
+
+    def face(self, w: Array, gradient: Array, support: Support) -> Support:
+        """Return the part of the support that can move to decrease the objective; smaller only where a bound holds."""
+        return support

@@ -1,0 +1,173 @@
+"""The one loop of the library: `iterate` makes states, `minimize` runs them until a rule says stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import isfinite
+from time import perf_counter
+from typing import Any
+
+from .constraint import Constraint
+from .errors import InvalidInputError
+from .meter import Meter
+from .objective import Objective, provides, require
+from .progress import progress_line
+from .result import History, Result, Status
+from .solver import Solver, State, Trace
+from .stationarity import leading_norm
+from .stopping import LowerBound, MaxIter, Progress, Settled, Stop, StopRule
+from .typing import Array
+
+
+def iterate(
+    objective: Objective,
+    constraint: Constraint,
+    solver: Solver,
+    w0: Array | None = None,
+    *,
+    seed: int = 0,
+    state: State | None = None,
+) -> Iterator[State]:
+    """Yield the start state (``state.iteration == 0``), then one state per iteration, for ever.
+
+    Parameters
+    ----------
+    objective, constraint, solver :
+        Minimise the objective over the constraint with the solver.
+    w0 : array of the objective's shape, optional
+        Start at its projection; default zero.
+    seed : int
+        Seed of everything random.
+    state : State, optional
+        Go on from a state of an earlier run of the same solver instead of starting: yields it first.
+
+    Raises
+    ------
+    CapabilityError
+        If the objective lacks what the solver needs.
+    InvalidInputError
+        If the constraint does not fit the objective's shape, or both `w0` and `state` are given.
+
+    Notes
+    -----
+    States are immutable: a list of them is a correct record of the run.
+    """
+    require(objective, solver.requires, by=type(solver).__name__)
+    constraint.check(tuple(objective.shape))
+    if state is not None and w0 is not None:
+        raise InvalidInputError("give either w0, to start a run, or state, to go on with one; got both")
+    meter = Meter(0.0 if state is None else state.passes)
+    metered: Any = objective.metered(meter) if provides(objective, "metered") else objective  # type: ignore[attr-defined]
+    if state is None:
+        state = solver.start(metered, constraint, w0, seed)
+        scale = leading_norm(constraint, state.at.gradient)
+        state = replace(state, trace=Trace(meter.passes, start_value=state.value, start_gradient=scale))
+    while True:
+        yield state
+        before = state
+        after = solver.advance(metered, constraint, before)
+        unchanged = constraint.same(before.support, after.support)
+        trace = replace(
+            before.trace,
+            passes=meter.passes,
+            stable_for=before.trace.stable_for + 1 if unchanged else 0,
+            previous_value=before.value,
+        )
+        state = replace(after, trace=trace)
+
+
+def minimize(
+    objective: Objective,
+    constraint: Constraint,
+    solver: Solver,
+    w0: Array | None = None,
+    *,
+    stop: StopRule | None = None,
+    max_iter: int = 1000,
+    tol: float = 1e-8,
+    callback: Callable[[State], None] | None = None,
+    progress: bool = False,
+    seed: int = 0,
+    state: State | None = None,
+) -> Result:
+    """Minimise an objective over a constraint set.
+
+    Parameters
+    ----------
+    objective, constraint, solver, w0, seed, state :
+        As in `iterate`.
+    stop : StopRule, optional
+        When to stop, besides `max_iter`. Default: when the solver has settled, or by the solver's own rule with `tol`.
+    max_iter : int
+        Limit of iterations, counted from iteration 0 also when a run is resumed.
+    tol : float
+        Relative tolerance, >= 0, of the solver's own rule; 0 switches that rule off. Not used when `stop` is given.
+    callback : callable, optional
+        ``callback(state)`` after every state, the start included; raise StopIteration in it to stop the run.
+    progress : bool
+        Show a progress line (needs rich or tqdm).
+
+    Returns
+    -------
+    Result
+        With the last iterate; with the best one if the run was interrupted from the keyboard or diverged.
+
+    Raises
+    ------
+    CapabilityError, InvalidInputError
+        As in `iterate`.
+    """
+    if not tol >= 0:
+        raise InvalidInputError(f"tol must be >= 0, got {tol!r}")
+    if stop is None:
+        stop = Settled() | LowerBound(1e-15) | solver.stopping(tol) if tol > 0 else Settled()
+    rule = stop | MaxIter(max_iter)
+    began = perf_counter()
+    history = History()
+    states = iterate(objective, constraint, solver, w0, seed=seed, state=state)
+    last = best = next(states)
+    ended: Stop | None = None
+    with progress_line(progress, type(solver).__name__, max_iter) as report:
+        try:
+            while True:
+                seconds = perf_counter() - began
+                history.record({"value": last.value, "passes": last.passes, "seconds": seconds})
+                if not isfinite(last.value):
+                    ended = Stop(Status.DIVERGED, f"the objective was {last.value} at iteration {last.iteration}")
+                    break
+                best = last if last.value < best.value or not isfinite(best.value) else best
+                if callback is not None and _asks_to_stop(callback, last):
+                    ended = Stop(Status.CALLBACK, f"the callback raised StopIteration at iteration {last.iteration}")
+                    break
+                ended = rule.check(Progress(objective, constraint, last, seconds))
+                if ended is not None:
+                    break
+                last = next(states)
+                history.record(last.transition())
+                report(f"f = {last.value:.6g}")
+        except KeyboardInterrupt:
+            ended = Stop(Status.INTERRUPTED, f"interrupted at iteration {last.iteration}")
+    answer = best if ended.status in (Status.INTERRUPTED, Status.DIVERGED) else last
+    return Result(
+        w=answer.w,
+        support=answer.support,
+        value=answer.value,
+        status=ended.status,
+        message=f"{ended.message}: {ended.status.sentence}",
+        n_iter=last.iteration,
+        history=history,
+        state=last,
+        seconds=perf_counter() - began,
+        passes=last.passes,
+        objective=objective,
+        constraint=constraint,
+    )
+
+
+def _asks_to_stop(callback: Callable[[State], None], state: State) -> bool:
+    try:
+        callback(state)
+    except StopIteration:
+        return True
+    return False

@@ -1,0 +1,86 @@
+"""The function to minimise: what solvers may ask of it, and how they say what they need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Protocol, runtime_checkable
+
+from .errors import CapabilityError
+from .typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """An objective at one point: everything here belongs to that point, never to an earlier one.
+
+    Attributes
+    ----------
+    point : array of the objective's shape
+        Where.
+    value : float
+        f(point).
+    gradient : array like `point`
+        The gradient of f at the point.
+    prediction : array or None
+        What the objective computed on the way (for a linear model Xw + offset, shape (n,)) and can use again.
+    """
+
+    point: Array
+    value: float
+    gradient: Array
+    prediction: Array | None = None
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """A smooth function f on arrays of one shape.
+
+    An objective may also have any of these abilities; `require` asks for them before a run starts.
+
+    * ``curvature(at, direction)``: the Hessian at an evaluated point times a direction.
+    * ``columns(indices)``: the objective restricted to some coordinates, an objective of its own.
+    * ``hessian(at)``: the Hessian as a matrix; asked only of small objectives.
+    * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).
+    * ``metered(meter)``: the same objective, adding the data passes it makes to a `Meter`.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a point."""
+
+    @property
+    def lower_bound(self) -> float:
+        """A number that f never falls below; -inf when none is known."""
+
+    def zeros(self) -> Array:
+        """Return the zero point, in the objective's array library, dtype and device."""
+
+    def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
+        """Return value and gradient at `w`; `prediction`, if the caller has it, saves computing it again."""
+
+    def value(self, w: Array, prediction: Array | None = None) -> float:
+        """Return f(w)."""
+
+
+def provides(objective: Any, ability: str) -> bool:
+    """Return whether an objective has an optional ability (see `Objective`)."""
+    if ability == "lower_bound":
+        return bool(objective.lower_bound > -inf)
+    return callable(getattr(objective, ability, None))
+
+
+def require(objective: Any, abilities: tuple[str, ...], by: str) -> None:
+    """Refuse, before a run starts, an objective that lacks what a solver or step rule needs.
+
+    Raises
+    ------
+    CapabilityError
+        Naming who asks and everything that is missing.
+    """
+    missing = [ability for ability in abilities if not provides(objective, ability)]
+    if missing:
+        raise CapabilityError(
+            f"{by} needs {' and '.join(missing)}, which {type(objective).__name__} does not provide; "
+            "choose another solver or step rule, or give the objective that ability"
+        )

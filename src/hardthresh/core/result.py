@@ -1,0 +1,140 @@
+"""What a run returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .constraint import Constraint
+from .errors import HardThreshError
+from .objective import Objective
+from .stationarity import Certificate, certify
+from .typing import Array, Support
+
+if TYPE_CHECKING:
+    from .solver import State
+
+
+class Status(Enum):
+    """Why a run ended, each with the sentence that a user reads and whether it means convergence."""
+
+    SETTLED = ("the solver sees nothing left to improve", True)
+    STATIONARY = ("the point is basic feasible", True)
+    SMALL_DECREASE = ("the objective no longer changes", True)
+    SUPPORT_STABLE = ("the support no longer changes", True)
+    LOWER_BOUND = ("the objective has reached its lower bound: a perfect fit", True)
+    MAX_ITER = ("the limit of iterations was reached before convergence; raise max_iter", False)
+    BUDGET = ("the limit of passes or seconds was reached before convergence; raise it", False)
+    CALLBACK = ("the callback stopped the run", False)
+    INTERRUPTED = ("interrupted from the keyboard; this is the best iterate, and .state resumes the run", False)
+    DIVERGED = ("the objective became infinite or NaN; this is the best iterate: take a smaller step or rescale", False)
+
+    def __init__(self, sentence: str, converged: bool) -> None:
+        self.sentence = sentence
+        self.converged = converged
+
+
+class History(Mapping[str, np.ndarray]):
+    """The columns recorded along a run, as read-only arrays.
+
+    ``history["value"][t]`` is f(w_t) for t = 0 .. n_iter, like ``"passes"`` and ``"seconds"``; ``history["step"][t]`` is
+    the step from w_t to w_{t+1}, t = 0 .. n_iter - 1, like everything a solver says about the way between two states.
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[float]] | None = None) -> None:
+        self._columns: dict[str, list[float]] = {name: list(column) for name, column in (columns or {}).items()}
+
+    def record(self, row: Mapping[str, float]) -> None:
+        """Append one number to each named column."""
+        for name, number in row.items():
+            self._columns.setdefault(name, []).append(number)
+
+    def column(self, name: str) -> Sequence[float]:
+        """Return a column as it is, without a copy."""
+        return self._columns.get(name, ())
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        column = np.asarray(self._columns[name])
+        column.flags.writeable = False
+        return column
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __repr__(self) -> str:
+        rows = max(map(len, self._columns.values()), default=0)
+        return f"History({', '.join(self._columns)}; {rows} rows)"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outcome of `minimize`.
+
+    Attributes
+    ----------
+    w : array
+        The answer: the last iterate, or the best one if the run was interrupted or diverged.
+    support : Support
+        Where `w` may be non-zero; for `Sparsity` the increasing indices of its non-zeros and free coordinates.
+    value : float
+        f(w).
+    status : Status
+        Why the run ended.
+    message : str
+        The same with its numbers.
+    n_iter : int
+        The number of iterations.
+    history : History
+        What happened along the way.
+    state : State
+        The last state; give it to `minimize` to go on.
+    seconds : float
+        Wall time.
+    passes : float
+        Data passes, the honest unit of cost.
+    """
+
+    w: Array
+    support: Support
+    value: float
+    status: Status
+    message: str
+    n_iter: int
+    history: History
+    state: State
+    seconds: float
+    passes: float
+    objective: Objective | None = field(default=None, repr=False)
+    constraint: Constraint | None = field(default=None, repr=False)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the run ended because it was done."""
+        return self.status.converged
+
+    def certificate(self) -> Certificate:
+        """Return what first-order conditions say about the answer.
+
+        Cost: two data passes, and about 20 more for the estimate of the smoothness where there is curvature.
+
+        Raises
+        ------
+        HardThreshError
+            If the result was loaded from a file: a file does not carry the data.
+        """
+        if self.objective is None or self.constraint is None:
+            raise HardThreshError("this result was loaded from a file, which does not carry the data; run minimize again")
+        return certify(self.objective, self.constraint, self.objective.evaluate(self.w), self.support)
+
+    def __repr__(self) -> str:
+        return (
+            f"Result(value={self.value:.6g}, status={self.status.name}, n_iter={self.n_iter}, "
+            f"passes={self.passes:.3g}, seconds={self.seconds:.3g}): {self.message}"
+        )

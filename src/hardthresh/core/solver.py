@@ -1,0 +1,123 @@
+"""An algorithm: how to start, and how to get from one state to the next. Running it is the loop's business."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from math import nan
+
+from .constraint import Constraint, Projection
+from .errors import InvalidInputError
+from .objective import Evaluation, Objective
+from .stopping import RelativeDecrease, StopRule, SupportStable
+from .typing import Array, Support
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What stopping rules need to know of a run's past; written by the loop, so that rules need no memory and a resumed
+    run stops where the uninterrupted one would.
+
+    Attributes
+    ----------
+    passes : float
+        Data passes so far.
+    stable_for : int
+        For how many iterations the support has not changed.
+    start_value, previous_value : float
+        The objective at the start and at the previous state.
+    start_gradient : float
+        The norm of the leading part of the gradient at the start.
+    """
+
+    passes: float = 0.0
+    stable_for: int = 0
+    start_value: float = nan
+    previous_value: float = nan
+    start_gradient: float = nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Everything a solver needs to go on; frozen and picklable, so that a run can stop, be stored and resume.
+
+    Attributes
+    ----------
+    at : Evaluation
+        The objective at this iteration's point.
+    support : Support
+        The support of the point, as the constraint says it.
+    iteration : int
+        0 for the start state.
+    step : float
+        The length of the step that led here; nan at the start.
+    seed : int
+        All randomness comes from ``default_rng((seed, iteration, purpose))``.
+    settled : str
+        Why the solver itself sees nothing left to improve; empty while it does.
+    trace : Trace
+        What the loop knows about the run so far; solvers leave it alone.
+    """
+
+    at: Evaluation
+    support: Support
+    iteration: int = 0
+    step: float = nan
+    seed: int = 0
+    settled: str = ""
+    trace: Trace = field(default_factory=Trace)
+
+    @property
+    def w(self) -> Array:
+        """The point."""
+        return self.at.point
+
+    @property
+    def value(self) -> float:
+        """f at `w`."""
+        return self.at.value
+
+    @property
+    def passes(self) -> float:
+        """Data passes since the start."""
+        return self.trace.passes
+
+    def transition(self) -> dict[str, float]:
+        """Return what the history records about the way from the previous state to this one."""
+        return {"step": self.step}
+
+
+class Solver(ABC):
+    """An algorithm as a frozen dataclass of settings; it holds no run-time state and mutates nothing."""
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """The optional abilities of the objective that the solver needs (see `Objective`)."""
+        return ()
+
+    @abstractmethod
+    def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> State:
+        """Return the state before the first iteration, at the projection of `w0` (default: zero)."""
+
+    @abstractmethod
+    def advance(self, objective: Objective, constraint: Constraint, state: State) -> State:
+        """Return the next state."""
+
+    def stopping(self, tol: float) -> StopRule:
+        """Return when a run of this solver is good enough, for a relative tolerance > 0."""
+        return RelativeDecrease(tol) & SupportStable(3)
+
+
+def starting_point(objective: Objective, constraint: Constraint, w0: Array | None) -> tuple[Evaluation, Projection]:
+    """Project and evaluate the point a run starts from.
+
+    Raises
+    ------
+    InvalidInputError
+        If `w0` has another shape than the objective's points.
+    """
+    w = objective.zeros() if w0 is None else w0
+    if tuple(w.shape) != tuple(objective.shape):
+        raise InvalidInputError(f"w0 has shape {tuple(w.shape)}, the objective needs {tuple(objective.shape)}")
+    projection = constraint.project(w)
+    return objective.evaluate(projection.point), projection

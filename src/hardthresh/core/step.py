@@ -1,0 +1,52 @@
+"""How far to go: from an evaluated point and a direction to the next projected point."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from .constraint import Constraint, Projection
+from .objective import Evaluation, Objective
+from .typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One step: where it led, how long it was, and what the rule remembers.
+
+    Attributes
+    ----------
+    projection : Projection
+        The projection of point + step * direction.
+    step : float
+        The step length, >= 0 and finite.
+    evaluation : Evaluation or None
+        The objective at the new point, if the rule already has it.
+    memory : Any
+        The rule's own small, picklable state for the next move.
+    """
+
+    projection: Projection
+    step: float
+    evaluation: Evaluation | None
+    memory: Any
+
+
+class StepRule(ABC):
+    """A rule for the step length. Rules are frozen dataclasses; what they remember travels in `Move.memory`."""
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """The optional abilities of the objective that the rule needs (see `Objective`)."""
+        return ()
+
+    def start(self) -> Any:
+        """Return the memory before the first move."""
+        return None
+
+    @abstractmethod
+    def move(
+        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any
+    ) -> Move:
+        """Return the move from an evaluated point along a descent direction (usually minus the gradient)."""

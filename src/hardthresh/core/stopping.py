@@ -1,0 +1,223 @@
+"""When to stop: rules as values, combined with ``|`` and ``&``; the one that fires says why.
+
+A rule looks at the progress of a run and remembers nothing, so it can be shared, compared and stored.
+
+Examples
+--------
+>>> from hardthresh.core import MaxIter, RelativeDecrease, SupportStable
+>>> RelativeDecrease(1e-6) & SupportStable(5) | MaxIter(200)
+RelativeDecrease(tol=1e-06) & SupportStable(iterations=5) | MaxIter(limit=200)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .errors import InvalidInputError
+from .result import Status
+from .stationarity import feasibility_residual
+
+if TYPE_CHECKING:
+    from .constraint import Constraint
+    from .objective import Objective
+    from .solver import State
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A run so far, as stopping rules see it."""
+
+    objective: Objective
+    constraint: Constraint
+    state: State
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run ended."""
+
+    status: Status
+    message: str
+
+
+class StopRule(ABC):
+    """A condition on the progress of a run."""
+
+    @abstractmethod
+    def check(self, progress: Progress) -> Stop | None:
+        """Return why to stop now, or None to go on."""
+
+    def __or__(self, other: StopRule) -> StopRule:
+        return _Either(self, other)
+
+    def __and__(self, other: StopRule) -> StopRule:
+        return _Both(self, other)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Either(StopRule):
+    """Stop when one of two rules fires."""
+
+    first: StopRule
+    second: StopRule
+
+    def check(self, progress: Progress) -> Stop | None:
+        return self.first.check(progress) or self.second.check(progress)
+
+    def __repr__(self) -> str:
+        return f"{self.first!r} | {self.second!r}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Both(StopRule):
+    """Stop when two rules fire together."""
+
+    first: StopRule
+    second: StopRule
+
+    def check(self, progress: Progress) -> Stop | None:
+        one = self.first.check(progress)
+        other = self.second.check(progress) if one else None
+        if one is None or other is None:
+            return None
+        return Stop(one.status, f"{one.message}, and {other.message}")
+
+    def __repr__(self) -> str:
+        sides = (f"({side!r})" if isinstance(side, _Either) else f"{side!r}" for side in (self.first, self.second))
+        return " & ".join(sides)
+
+
+def _positive(rule: StopRule, name: str, value: float) -> None:
+    if not value > 0:
+        raise InvalidInputError(f"{type(rule).__name__}: {name} must be positive, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class MaxIter(StopRule):
+    """Stop after so many iterations, counted from the start state (also across a resumed run)."""
+
+    limit: int
+
+    def __post_init__(self) -> None:
+        if self.limit < 0:
+            raise InvalidInputError(f"MaxIter: limit must be >= 0, got {self.limit!r}")
+
+    def check(self, progress: Progress) -> Stop | None:
+        if progress.state.iteration < self.limit:
+            return None
+        return Stop(Status.MAX_ITER, f"reached {self.limit} iterations")
+
+
+@dataclass(frozen=True, slots=True)
+class Passes(StopRule):
+    """Stop once so many data passes have been spent."""
+
+    limit: float
+
+    def __post_init__(self) -> None:
+        _positive(self, "limit", self.limit)
+
+    def check(self, progress: Progress) -> Stop | None:
+        if progress.state.passes < self.limit:
+            return None
+        return Stop(Status.BUDGET, f"spent {progress.state.passes:.4g} of {self.limit:.4g} data passes")
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds(StopRule):
+    """Stop after so many seconds of wall time."""
+
+    limit: float
+
+    def __post_init__(self) -> None:
+        _positive(self, "limit", self.limit)
+
+    def check(self, progress: Progress) -> Stop | None:
+        if progress.seconds < self.limit:
+            return None
+        return Stop(Status.BUDGET, f"ran {progress.seconds:.3g} of {self.limit:.3g} seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeDecrease(StopRule):
+    """Stop when one iteration changes f by less than ``tol`` times its distance to the start value.
+
+    The scale is max(|f|, |f_start - f|), so multiplying the objective by a constant changes nothing.
+    """
+
+    tol: float
+
+    def __post_init__(self) -> None:
+        _positive(self, "tol", self.tol)
+
+    def check(self, progress: Progress) -> Stop | None:
+        trace, now = progress.state.trace, progress.state.value
+        change = abs(trace.previous_value - now)
+        if not change <= self.tol * max(abs(now), abs(trace.start_value - now)):
+            return None
+        return Stop(Status.SMALL_DECREASE, f"the last iteration changed the objective by {change:.3g}")
+
+
+@dataclass(frozen=True, slots=True)
+class SupportStable(StopRule):
+    """Stop when the support has not changed for so many iterations."""
+
+    iterations: int = 5
+
+    def __post_init__(self) -> None:
+        _positive(self, "iterations", self.iterations)
+
+    def check(self, progress: Progress) -> Stop | None:
+        if progress.state.trace.stable_for < self.iterations:
+            return None
+        return Stop(Status.SUPPORT_STABLE, f"the support did not change for {progress.state.trace.stable_for} iterations")
+
+
+@dataclass(frozen=True, slots=True)
+class Stationarity(StopRule):
+    """Stop at a basic feasible point: the gradient that the constraint lets us follow is small.
+
+    Compared with the leading part of the first state's gradient, so that the scale of the objective plays no part.
+    Cost: no data pass.
+    """
+
+    tol: float = 1e-6
+
+    def __post_init__(self) -> None:
+        _positive(self, "tol", self.tol)
+
+    def check(self, progress: Progress) -> Stop | None:
+        state = progress.state
+        residual = feasibility_residual(progress.constraint, state.at, state.support)
+        if residual > self.tol * state.trace.start_gradient:
+            return None
+        return Stop(Status.STATIONARY, f"the residual of basic feasibility fell to {residual:.3g}")
+
+
+@dataclass(frozen=True, slots=True)
+class LowerBound(StopRule):
+    """Stop when f is within ``tol`` of its lower bound, relative to the start: a perfect fit."""
+
+    tol: float = 1e-12
+
+    def __post_init__(self) -> None:
+        _positive(self, "tol", self.tol)
+
+    def check(self, progress: Progress) -> Stop | None:
+        bound = progress.objective.lower_bound
+        if progress.state.value - bound > self.tol * (progress.state.trace.start_value - bound):
+            return None
+        return Stop(Status.LOWER_BOUND, f"the objective {progress.state.value:.3g} is at its lower bound {bound:.3g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(StopRule):
+    """Stop when the solver itself says that it sees nothing left to improve."""
+
+    def check(self, progress: Progress) -> Stop | None:
+        if not progress.state.settled:
+            return None
+        return Stop(Status.SETTLED, progress.state.settled)
