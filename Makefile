@@ -1,0 +1,47 @@
+# Every target builds the environment it needs in .venv; nothing has to be prepared.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format docs bench clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+demo: .venv/demo.stamp ## choose a few genes of 2,000, print the model, write the report
+	$(BIN)/hardthresh demo
+
+test: export OMP_NUM_THREADS = 1
+test: export OPENBLAS_NUM_THREADS = 1
+test: .venv/test.stamp ## run the tests, the doctests and the examples of the user guide
+	$(BIN)/pytest --numprocesses=auto --maxprocesses=8 $(ARGS)
+
+lint: .venv/test.stamp ## check style, formatting and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: .venv/test.stamp ## rewrite the sources in the house style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: .venv/docs.stamp ## build the documentation; warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+bench: .venv/bench.stamp ## compare with other packages; ARGS are passed on
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+clean: ## remove everything that make has built
+	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache
+
+.venv/demo.stamp: EXTRAS = cli,data,plot,report
+.venv/test.stamp: EXTRAS = test
+.venv/docs.stamp: EXTRAS = docs
+.venv/bench.stamp: EXTRAS = bench
+.venv/%.stamp: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	touch $@
+
+$(BIN)/python:
+	$(PYTHON) -m venv .venv

@@ -1,0 +1,21 @@
+"""What every test may rely on: no display, repeatable hypothesis runs, and the real data where there is some."""
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+os.environ["MPLBACKEND"] = "agg"
+
+hypothesis.settings.register_profile("house", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("house")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder that ``HARDTHRESH_DATA`` names, with the larger real data sets."""
+    folder = os.environ.get("HARDTHRESH_DATA")
+    if folder is None:
+        pytest.skip("HARDTHRESH_DATA names no folder of data sets")
+    return Path(folder)

@@ -1,0 +1,119 @@
+"""Importing hardthresh costs nothing and changes nothing. Each test looks at a fresh interpreter."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hardthresh
+
+
+def fresh(code: str, folder: Path) -> str:
+    """What a new interpreter prints (on either stream) when it runs the code in a folder."""
+    run = subprocess.run(
+        [sys.executable, "-B", "-c", code], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout + run.stderr
+
+
+# scikit-learn comes first where it may come at all: what it does when it is imported is not ours to answer for
+SKLEARN = "import sklearn.linear_model, sklearn.model_selection\n"
+
+LOADED = """
+import sys
+before = set(sys.modules)
+{statement}
+packages = {{name.partition(".")[0] for name in sys.modules.keys() - before}}
+print(*sorted(packages - sys.stdlib_module_names))
+"""
+
+
+def test_the_package_alone_imports_only_the_standard_library(tmp_path):
+    assert fresh(LOADED.format(statement="import hardthresh"), tmp_path).split() == ["hardthresh"]
+
+
+def test_a_solver_needs_no_scikit_learn_and_no_extra(tmp_path):
+    statement = "from hardthresh import constraints, designs, losses, minimize, objectives, steps"
+    loaded = fresh(LOADED.format(statement=statement), tmp_path).split()
+    assert {*loaded} <= {"array_api_compat", "hardthresh", "numpy", "scipy"}
+
+
+def test_estimators_need_no_extra(tmp_path):
+    loaded = fresh(LOADED.format(statement="from hardthresh import datasets, estimators, load, save"), tmp_path).split()
+    extras = {
+        "dask",
+        "jinja2",
+        "matplotlib",
+        "pandas",
+        "plotly",
+        "polars",
+        "pooch",
+        "pyarrow",
+        "rich",
+        "torch",
+        "typer",
+    }
+    assert extras.isdisjoint(loaded)
+
+
+UNCHANGED = """
+import locale, logging, os, random, signal, threading, warnings
+import numpy, scipy, sklearn, threadpoolctl
+
+def world():
+    return {{
+        "random state": (random.getstate(), str(numpy.random.get_state())),
+        "warning filters": list(warnings.filters),
+        "environment": dict(os.environ),
+        "folder": (os.getcwd(), os.listdir()),
+        "threads": (threadpoolctl.threadpool_info(), threading.active_count()),
+        "floating-point errors": numpy.geterr(),
+        "print options": str(numpy.get_printoptions()),
+        "logging": (list(logging.root.handlers), logging.root.level),
+        "locale": locale.setlocale(locale.LC_ALL),
+        "signals": signal.getsignal(signal.SIGINT),
+        "settings": sklearn.get_config(),
+    }}
+
+before = world()
+{statement}
+after = world()
+assert before == after, [key for key in before if before[key] != after[key]]
+"""
+
+CORE = "arrays, constraints, core, designs, losses, objectives, solvers, steps"
+
+
+@pytest.mark.parametrize("statement", ["import hardthresh", f"from hardthresh import {CORE}, estimators"])
+def test_importing_changes_nothing_and_prints_nothing(tmp_path, statement):
+    assert fresh(SKLEARN + UNCHANGED.format(statement=statement), tmp_path) == ""
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_every_public_name_resolves(tmp_path):
+    code = "from hardthresh import *; import hardthresh; print(*sorted({*hardthresh.__all__} - globals().keys()))"
+    assert fresh(code, tmp_path).split() == []
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(AttributeError, match="module 'hardthresh' has no attribute 'minimise_everything'"):
+        hardthresh.minimise_everything  # noqa: B018
+
+
+def test_the_three_lists_of_public_names_agree():
+    """The names for type checkers, the names with a home and ``__all__`` cannot drift apart."""
+    tree = ast.parse(Path(hardthresh.__file__).read_text(encoding="utf-8"))
+    checked = {
+        alias.name: node.module.removeprefix("hardthresh").lstrip(".")
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert sorted(checked) == sorted(hardthresh.__all__)
+    assert {name: room for name, room in checked.items() if room} == hardthresh._HOME
+    assert {*dir(hardthresh)} == {*hardthresh.__all__, "__version__"}

@@ -1,0 +1,200 @@
+"""The house stands: a file imports only from the floors below it, in no circle, and nothing is left unregistered.
+
+The order of the rooms is the plan of the house (CONTRIBUTING.md shows it as a table). Every import counts, also one inside
+a function; only a circle of the files of one room may be closed for type checkers alone.
+"""
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import hardthresh
+
+PACKAGE = Path(hardthresh.__file__).parent
+
+# ground floor first; the rooms of one tuple are neighbours, and never import one another
+FLOORS = [
+    ("core",),
+    ("arrays",),
+    ("designs",),
+    ("losses", "constraints", "steps"),
+    ("objectives",),
+    ("solvers",),
+    ("attributes",),
+    ("baselines",),
+    ("certificates",),
+    ("diagnostics",),
+    ("attacks",),
+    ("selection",),
+    ("estimators",),
+    ("datasets",),
+    ("storage",),
+    ("report",),
+    ("cli",),
+]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+# room -> kind in the registry, and the files in it that hold no such thing, with the reason
+REGISTERED = {"losses": "loss", "constraints": "constraint", "steps": "step", "solvers": "solver"}
+HELPERS = {"solvers/auto.py": "chooses a solver: the public minimize and iterate"}
+
+
+def modules(package: Path) -> dict[str, Path]:
+    """Every module below a package folder by its full name, a folder by the name of its ``__init__.py``."""
+
+    def name(path: Path) -> str:
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    return {name(path): path for path in sorted(package.rglob("*.py"))}
+
+
+def imports(module: str, known: dict[str, Path], *, for_types: bool) -> Iterator[str]:
+    """The modules of the same package that one module imports, wherever the statement stands."""
+    path = known[module]
+    folder = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    guards = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    unseen = set() if for_types else {inner for guard in guards for inner in ast.walk(guard)}
+    for node in ast.walk(tree):
+        if node in unseen:
+            continue
+        if isinstance(node, ast.Import):
+            names = {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parent = ".".join(folder.split(".")[: -(node.level - 1) or None]) if node.level else ""
+            origin = ".".join(filter(None, (parent, node.module)))
+            members = {f"{origin}.{alias.name}" for alias in node.names if alias.name != "__version__"}
+            names = {member if member in known else origin for member in members}
+        else:
+            continue
+        yield from (name for name in names if name in known)
+
+
+def violations(package: Path) -> list[str]:
+    """One line for each import that the plan of the house does not allow."""
+    known = modules(package)
+    found = []
+    for module in known:
+        if module == package.name:
+            continue  # the public namespace stands outside the house
+        room = module.split(".")[1]
+        for target in imports(module, known, for_types=True):
+            if target == package.name:
+                found.append(f"{module} imports the public namespace")
+                continue
+            other = target.split(".")[1]
+            if other != room and FLOOR[other] >= FLOOR[room]:
+                found.append(f"{module} imports {target}: {other} is not below {room}")
+    return found
+
+
+def circle(package: Path) -> list[str]:
+    """The modules of a circle of imports, or nothing."""
+    known = modules(package)
+    graph = {
+        module: {*imports(module, known, for_types=False)} - {module} for module in known if module != package.name
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def unregistered(room: str) -> list[str]:
+    """The files of a room that define nothing the registry knows."""
+    from hardthresh.core.registry import registered
+
+    import_module(f"hardthresh.{room}")
+    homes = {entry.cls.__module__ for entry in registered(REGISTERED[room]).values()}
+    files = [path for path in sorted((PACKAGE / room).glob("*.py")) if not path.name.startswith("_")]
+    return [
+        f"{room}/{path.name}"
+        for path in files
+        if f"{room}/{path.name}" not in HELPERS and f"hardthresh.{room}.{path.stem}" not in homes
+    ]
+
+
+def test_every_room_has_its_floor():
+    rooms = {module.split(".")[1] for module in modules(PACKAGE) if "." in module}
+    assert rooms <= FLOOR.keys()
+
+
+def test_files_import_only_from_the_floors_below():
+    assert violations(PACKAGE) == []
+
+
+def test_circles_do_not_exist():
+    assert circle(PACKAGE) == []
+
+
+@pytest.mark.parametrize("room", REGISTERED)
+def test_every_file_is_registered(room):
+    assert unregistered(room) == []
+
+
+def test_helpers_exist():
+    assert [file for file in HELPERS if not (PACKAGE / file).exists()] == []
+
+
+@pytest.fixture
+def house(tmp_path):
+    """Builds a small package out of {file: source}."""
+
+    def build(files: dict[str, str]) -> Path:
+        package = tmp_path / "house"
+        for name, source in {"__init__.py": "", **files}.items():
+            path = package / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(source)
+        return package
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("core/loop.py", "from house.solvers import iht"),  # upstairs
+        ("core/loop.py", "def run():\n    import house.solvers.iht"),  # upstairs, when nobody looks
+        ("core/loop.py", "from ..solvers import iht"),  # upstairs, by the back door
+        ("steps/fixed.py", "from house.losses.squared import Squared"),  # neighbours
+        ("cli/fit.py", "import house"),  # the public namespace
+    ],
+)
+def test_a_forbidden_import_is_found(house, file, source):
+    room = file.split("/")[0]
+    others = {"solvers/__init__.py": "", "solvers/iht.py": "", "losses/squared.py": ""}
+    found = violations(house({**others, f"{room}/__init__.py": "", file: source}))
+    assert len(found) == 1
+    assert found[0].startswith(f"house.{file[:-3].replace('/', '.')} imports")
+
+
+def test_an_allowed_import_is_not_found(house):
+    files = {
+        "__init__.py": "from house.cli import fit",
+        "core/loop.py": "import numpy",
+        "core/result.py": "from .loop import run",
+        "solvers/__init__.py": "from .iht import IHT",
+        "solvers/iht.py": "from house.core.loop import run",
+        "cli/fit.py": "from house import __version__, solvers",
+    }
+    package = house(files)
+    assert violations(package) == []
+    assert circle(package) == []
+
+
+def test_a_circle_is_found(house):
+    files = {"core/__init__.py": "", "core/loop.py": "from . import result", "core/result.py": "from .loop import run"}
+    assert {*circle(house(files))} == {"house.core.loop", "house.core.result"}
+
+
+def test_an_unregistered_file_is_found(monkeypatch):
+    known = {*HELPERS}
+    monkeypatch.setattr(f"{__name__}.HELPERS", {})
+    assert {file for room in REGISTERED for file in unregistered(room)} == known
