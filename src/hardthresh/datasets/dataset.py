@@ -1,0 +1,103 @@
+"""What a real data set is, once it is in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Dataset:
+    """A data matrix with its target, its names, and where it comes from.
+
+    Attributes
+    ----------
+    data : ndarray of shape (n_samples, n_features), scipy.sparse.csr_array or pandas.DataFrame
+        One row per sample, float64.
+    target : ndarray of shape (n_samples,) or pandas.Series
+        Regression: float64. Classification: int64 labels 0, 1, ..., so that ``target_names[target]`` gives the
+        original label of every row.
+    feature_names : ndarray of str, shape (n_features,)
+        Object array, so that ``feature_names[model.support_]`` reads the chosen features.
+    target_names : ndarray of str
+        The classes in the order of their labels, or the one name of a regression response.
+    name : str
+        The name that `hardthresh.datasets.fetch` knows.
+    description : str
+        What was measured, where the file comes from, and what was changed.
+    licence : str
+        The licence as its source states it.
+    citation : str
+        The publication to cite.
+    sample_groups : ndarray of int64, shape (n_samples,), or None
+        Rows with the same number belong together (the conformations of one molecule, say) and must not be torn apart
+        by cross-validation.
+
+    Examples
+    --------
+    >>> from hardthresh.datasets import load_colon
+    >>> load_colon()
+    Dataset(name='colon', data=(62, 2000) float64, target=(62,) int64)
+    """
+
+    data: Any
+    target: Any
+    feature_names: NDArray[np.object_]
+    target_names: NDArray[np.object_]
+    name: str
+    description: str
+    licence: str
+    citation: str
+    sample_groups: NDArray[np.int64] | None = None
+
+    @property
+    def DESCR(self) -> str:
+        """The description under the name that scikit-learn gives it."""
+        return self.description
+
+    def __repr__(self) -> str:
+        storage = " sparse" if sp.issparse(self.data) else ""
+        dtype = getattr(self.data, "dtype", "DataFrame")
+        return (
+            f"Dataset(name={self.name!r}, data={self.data.shape} {dtype}{storage}, "
+            f"target={self.target.shape} {self.target.dtype})"
+        )
+
+    def to_pandas(self) -> Dataset:
+        """Return the same data set with a DataFrame as `data` and a Series as `target`.
+
+        Raises
+        ------
+        MissingDependencyError
+            pandas is not installed.
+        InvalidInputError
+            The data are sparse: one DataFrame column per term would not fit into memory.
+        """
+        if sp.issparse(self.data):
+            raise InvalidInputError(
+                f"as_frame=True is for dense data, but {self.name!r} is a sparse matrix of shape {self.data.shape}; "
+                "use as_frame=False and read the column names from feature_names."
+            )
+        pandas = _import_pandas()
+        target_name = str(self.target_names[0]) if len(self.target_names) == 1 else "target"
+        return replace(
+            self,
+            data=pandas.DataFrame(self.data, columns=self.feature_names),
+            target=pandas.Series(self.target, name=target_name),
+        )
+
+
+def _import_pandas() -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingDependencyError(
+            "as_frame=True needs pandas, which is not installed; run 'pip install pandas' or leave as_frame=False."
+        ) from error
+    return pandas

@@ -1,0 +1,97 @@
+"""From a record of the registry to the verified arrays of its file, wherever that file lies."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardthresh.core.errors import HardThreshError, MissingDependencyError
+from hardthresh.datasets.registry import Record
+
+MIRROR_VARIABLE = "HARDTHRESH_DATA"
+CACHE_VARIABLE = "HARDTHRESH_CACHE"
+URL_VARIABLE = "HARDTHRESH_DATA_URL"
+
+RELEASE_URL: str | None = None
+"""Folder with the files of the registry among our release assets; None until a release carries them."""
+
+
+class DatasetError(HardThreshError, OSError):
+    """The file of a data set could not be found, downloaded or trusted; the message says what to do."""
+
+
+def read_arrays(record: Record) -> dict[str, NDArray[Any]]:
+    """Return the arrays of the record's file, after its SHA-256 has been checked.
+
+    The file is looked for in this order: inside the package (bundled sets only), in the folder ``HARDTHRESH_DATA``,
+    in the cache (``HARDTHRESH_CACHE``, or a folder of the user), and at ``HARDTHRESH_DATA_URL``, from where pooch
+    downloads it into the cache.
+    """
+    path = _locate(record)
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != record.sha256:
+        raise DatasetError(
+            f"{path} is not the file of {record.name!r} that hardthresh knows: its SHA-256 is {found}, expected "
+            f"{record.sha256}. Remove the file, or replace it by the right one."
+        )
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        return dict(archive)
+
+
+def _locate(record: Record) -> Path:
+    if record.bundled:
+        return Path(__file__).with_name("data") / record.file
+    folders = [Path(mirror).expanduser()] if (mirror := os.environ.get(MIRROR_VARIABLE)) else []
+    if cache := _cache_folder():
+        folders.append(cache)
+    for folder in folders:
+        if (folder / record.file).is_file():
+            return folder / record.file
+    base_url = os.environ.get(URL_VARIABLE) or RELEASE_URL
+    if base_url is None:
+        looked = " and ".join(str(folder) for folder in folders) or "no folder, because none is set"
+        raise DatasetError(
+            f"{record.file}, the file of the data set {record.name!r}, is not on this machine (looked in: {looked}), "
+            f"and no release of hardthresh carries it yet. Set the environment variable {MIRROR_VARIABLE} to a folder "
+            f"that holds {record.file}, or {URL_VARIABLE} to the URL of such a folder. The file was made from: "
+            f"{record.source}. Licence: {record.licence}. SHA-256 of the file: {record.sha256}."
+        )
+    return _download(record, base_url)
+
+
+def _cache_folder() -> Path | None:
+    """Where downloads are kept; None if no folder is set and pooch, which knows a good one, is not installed."""
+    if folder := os.environ.get(CACHE_VARIABLE):
+        return Path(folder).expanduser()
+    try:
+        pooch = importlib.import_module("pooch")
+    except ImportError:
+        return None
+    return Path(pooch.os_cache("hardthresh"))
+
+
+def _download(record: Record, base_url: str) -> Path:
+    url = f"{base_url.rstrip('/')}/{record.file}"
+    try:
+        pooch = importlib.import_module("pooch")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"Downloading {url} needs pooch, which is not installed; run 'pip install hardthresh[data]', or set "
+            f"{MIRROR_VARIABLE} to a folder that holds {record.file}."
+        ) from error
+    try:
+        return Path(pooch.retrieve(url, known_hash=f"sha256:{record.sha256}", fname=record.file, path=_cache_folder()))
+    except (OSError, ValueError) as error:  # no answer, no such file, or (ValueError) not the file of the registry
+        raise DatasetError(
+            f"Downloading the data set {record.name!r} from {url} failed: {error} Nothing was kept. Check the address "
+            f"in {URL_VARIABLE}, or set {MIRROR_VARIABLE} to a folder that holds {record.file} (SHA-256 "
+            f"{record.sha256})."
+        ) from error

@@ -1,0 +1,285 @@
+"""Real data: one small set inside the package, fetchers for the others."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Literal, NamedTuple, Protocol, overload
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.datasets.dataset import Dataset
+from hardthresh.datasets.files import read_arrays
+from hardthresh.datasets.registry import RECORDS, Record
+
+Subset = Literal["train", "test", "all"]
+
+
+class DatasetInfo(NamedTuple):
+    """One line of `list_datasets`."""
+
+    name: str
+    shape: tuple[int, int]
+    task: str
+    licence: str
+    summary: str
+
+
+def list_datasets() -> tuple[DatasetInfo, ...]:
+    """List the data sets that `fetch` knows, in the order of the registry.
+
+    Returns
+    -------
+    tuple of DatasetInfo
+        Named tuples ``(name, shape, task, licence, summary)``; `shape` is (n_samples, n_features) with all subsets.
+
+    Examples
+    --------
+    >>> from hardthresh.datasets import list_datasets
+    >>> info = list_datasets()[0]
+    >>> info.name, info.shape, info.task
+    ('colon', (62, 2000), 'classification')
+    """
+    return tuple(
+        DatasetInfo(record.name, record.shape, record.task, record.licence, record.summary)
+        for record in RECORDS.values()
+    )
+
+
+@overload
+def fetch(name: str, *, subset: Subset = ..., return_X_y: Literal[False] = ..., as_frame: bool = ...) -> Dataset: ...
+@overload
+def fetch(name: str, *, subset: Subset = ..., return_X_y: Literal[True], as_frame: bool = ...) -> tuple[Any, Any]: ...
+@overload
+def fetch(name: str, *, subset: Subset = ..., return_X_y: bool, as_frame: bool = ...) -> Dataset | tuple[Any, Any]: ...
+def fetch(
+    name: str, *, subset: Subset = "all", return_X_y: bool = False, as_frame: bool = False
+) -> Dataset | tuple[Any, Any]:
+    """Fetch a data set by its name.
+
+    The file is looked for in the folder named by the environment variable ``HARDTHRESH_DATA``, then in the cache
+    (``HARDTHRESH_CACHE``, or a folder of the user), then downloaded into that cache from ``HARDTHRESH_DATA_URL`` by
+    pooch. Its SHA-256 is checked each time, wherever it was found.
+
+    Parameters
+    ----------
+    name : str
+        One of the names of `list_datasets`.
+    subset : {"train", "test", "all"}
+        The published split, for the sets that have one (leukemia, news20, blogfeedback). "all" has the training rows
+        of news20 and blogfeedback first, and the rows of leukemia in the order of their sample numbers.
+    return_X_y : bool
+        Return ``(data, target)`` instead of a `Dataset`.
+    as_frame : bool
+        Return a pandas DataFrame and Series in place of arrays. Not for sparse data.
+
+    Returns
+    -------
+    Dataset, or tuple (data, target)
+        Dense float64 arrays, or a float64 `scipy.sparse.csr_array` where the data are sparse.
+
+    Raises
+    ------
+    InvalidInputError
+        The name is unknown, or the set has no such subset.
+    DatasetError
+        The file is neither here nor at a known address, or its checksum is wrong; the message says what to do.
+    MissingDependencyError
+        pooch (for a download) or pandas (for `as_frame`) is not installed.
+
+    Examples
+    --------
+    >>> from hardthresh.datasets import fetch
+    >>> X, y = fetch("colon", return_X_y=True)
+    >>> X.shape, y.shape
+    ((62, 2000), (62,))
+    """
+    dataset = _assemble(_record(name), subset)
+    if as_frame:
+        dataset = dataset.to_pandas()
+    return (dataset.data, dataset.target) if return_X_y else dataset
+
+
+def _record(name: str) -> Record:
+    try:
+        return RECORDS[name]
+    except (KeyError, TypeError):
+        close = difflib.get_close_matches(str(name).lower(), RECORDS, n=3, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
+        raise InvalidInputError(f"No data set is called {name!r}. {hint}Known: {', '.join(RECORDS)}.") from None
+
+
+def _assemble(record: Record, subset: Subset) -> Dataset:
+    allowed = ("train", "test", "all") if record.has_split else ("all",)
+    if subset not in allowed:
+        raise InvalidInputError(f"subset={subset!r}, but {record.name!r} has: {', '.join(map(repr, allowed))}.")
+    table = record.read(read_arrays(record))
+    rows: Any = slice(None)
+    if subset != "all" and table.train is not None:
+        rows = table.train if subset == "train" else ~table.train
+    return Dataset(
+        data=table.data[rows],
+        target=table.target[rows],
+        feature_names=table.feature_names,
+        target_names=table.target_names,
+        name=record.name,
+        description=record.description,
+        licence=record.licence,
+        citation=record.citation,
+        sample_groups=None if table.sample_groups is None else table.sample_groups[rows],
+    )
+
+
+@overload
+def load_colon(*, return_X_y: Literal[False] = ..., as_frame: bool = ...) -> Dataset: ...
+@overload
+def load_colon(*, return_X_y: Literal[True], as_frame: bool = ...) -> tuple[Any, Any]: ...
+@overload
+def load_colon(*, return_X_y: bool, as_frame: bool = ...) -> Dataset | tuple[Any, Any]: ...
+def load_colon(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset | tuple[Any, Any]:
+    """Load the colon cancer data of Alon et al. (1999), which are part of the package.
+
+    Raw expression intensities of 2,000 genes (columns) in 62 tissue samples (rows): 22 normal, target 0, and 40
+    tumours, target 1. The source holds no gene identifiers, so the columns are named by their position, "gene_0001" to
+    "gene_2000".
+
+    Parameters
+    ----------
+    return_X_y : bool
+        Return ``(data, target)`` instead of a `Dataset`.
+    as_frame : bool
+        Return a pandas DataFrame and Series in place of arrays.
+
+    Returns
+    -------
+    Dataset, or tuple (data, target)
+        `data` float64 of shape (62, 2000), `target` int64 of shape (62,).
+
+    Raises
+    ------
+    MissingDependencyError
+        `as_frame` was asked for and pandas is not installed.
+
+    References
+    ----------
+    U. Alon, N. Barkai, D. A. Notterman, K. Gish, S. Ybarra, D. Mack and A. J. Levine (1999). Broad patterns of gene
+    expression revealed by clustering analysis of tumor and normal colon tissues probed by oligonucleotide arrays.
+    Proceedings of the National Academy of Sciences 96(12):6745-6750.
+
+    Examples
+    --------
+    >>> from hardthresh.datasets import load_colon
+    >>> colon = load_colon()
+    >>> colon.data.shape
+    (62, 2000)
+    >>> list(colon.target_names), (colon.target == 1).sum().item()
+    (['normal', 'tumour'], 40)
+    >>> colon.feature_names[[0, 1999]].tolist()
+    ['gene_0001', 'gene_2000']
+    """
+    return fetch("colon", return_X_y=return_X_y, as_frame=as_frame)
+
+
+class Fetcher(Protocol):
+    """`fetch` with the name filled in."""
+
+    @overload
+    def __call__(self, *, return_X_y: Literal[False] = ..., as_frame: bool = ...) -> Dataset: ...
+    @overload
+    def __call__(self, *, return_X_y: Literal[True], as_frame: bool = ...) -> tuple[Any, Any]: ...
+
+
+class SplitFetcher(Protocol):
+    """`fetch` with the name filled in, for a set with a published split."""
+
+    @overload
+    def __call__(self, *, subset: Subset = ..., return_X_y: Literal[False] = ..., as_frame: bool = ...) -> Dataset: ...
+    @overload
+    def __call__(self, *, subset: Subset = ..., return_X_y: Literal[True], as_frame: bool = ...) -> tuple[Any, Any]: ...
+
+
+_SUBSET_DOC = """
+    subset : {{"train", "test", "all"}}
+        The published split.\
+"""
+
+_FETCHER_DOC = """Fetch the data set {name}: {rows} samples, {columns} features, {task}.
+
+    {summary}
+
+    Parameters
+    ----------{subset}
+    return_X_y : bool
+        Return ``(data, target)`` instead of a `Dataset`.
+    as_frame : bool
+        Return a pandas DataFrame and Series in place of arrays. Not for sparse data.
+
+    Returns
+    -------
+    Dataset, or tuple (data, target)
+
+    See Also
+    --------
+    fetch : Says where the file is looked for, and which errors are raised.
+
+    Notes
+    -----
+    Source: {source}. Licence: {licence}.
+
+    References
+    ----------
+    {citation}
+
+    Examples
+    --------
+    Not run by the tests, because it needs the file:
+
+    >>> from hardthresh.datasets import fetch_{name}
+    >>> X, y = fetch_{name}(return_X_y=True)  # doctest: +SKIP
+    """
+
+
+def _document(function: Any, name: str) -> Any:
+    record = RECORDS[name]
+    function.__name__ = function.__qualname__ = f"fetch_{name}"
+    function.__doc__ = _FETCHER_DOC.format(
+        name=name,
+        rows=record.shape[0],
+        columns=record.shape[1],
+        task=record.task,
+        summary=record.summary,
+        source=record.source,
+        licence=record.licence,
+        citation=record.citation,
+        subset=_SUBSET_DOC.format() if record.has_split else "",
+    )
+    return function
+
+
+def _fetcher(name: str) -> Fetcher:
+    def fetcher(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset | tuple[Any, Any]:
+        return fetch(name, return_X_y=return_X_y, as_frame=as_frame)
+
+    documented: Fetcher = _document(fetcher, name)
+    return documented
+
+
+def _split_fetcher(name: str) -> SplitFetcher:
+    def fetcher(
+        *, subset: Subset = "all", return_X_y: bool = False, as_frame: bool = False
+    ) -> Dataset | tuple[Any, Any]:
+        return fetch(name, subset=subset, return_X_y=return_X_y, as_frame=as_frame)
+
+    documented: SplitFetcher = _document(fetcher, name)
+    return documented
+
+
+fetch_leukemia = _split_fetcher("leukemia")
+fetch_news20 = _split_fetcher("news20")
+fetch_blogfeedback = _split_fetcher("blogfeedback")
+fetch_riboflavin = _fetcher("riboflavin")
+fetch_arcene = _fetcher("arcene")
+fetch_madelon = _fetcher("madelon")
+fetch_musk1 = _fetcher("musk1")
+fetch_musk2 = _fetcher("musk2")
+fetch_bloodbrain = _fetcher("bloodbrain")
+fetch_tecator = _fetcher("tecator")
+fetch_communities_crime = _fetcher("communities_crime")
