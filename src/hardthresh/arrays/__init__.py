@@ -1,0 +1,22 @@
+"""All that depends on the array library."""
+
+from .indexing import gather, gather_columns, mask_of, scatter, union, where_true
+from .linalg import conjugate_gradients, solve_semidefinite
+from .namespace import all_finite, as_floating, namespace, to_numpy
+from .topk import top_k
+
+__all__ = [
+    "all_finite",
+    "as_floating",
+    "conjugate_gradients",
+    "gather",
+    "gather_columns",
+    "mask_of",
+    "namespace",
+    "scatter",
+    "solve_semidefinite",
+    "to_numpy",
+    "top_k",
+    "union",
+    "where_true",
+]

@@ -1,0 +1,68 @@
+"""Picking out and putting back coordinates, in any array library, without writing into an argument."""
+
+from __future__ import annotations
+
+from array_api_compat import device, is_numpy_array
+
+from hardthresh.core.typing import Array
+
+from .namespace import namespace
+
+
+def gather(v: Array, indices: Array) -> Array:
+    """Return ``v[indices]`` for a vector."""
+    return v[indices] if is_numpy_array(v) else namespace(v).take(v, indices, axis=0)
+
+
+def gather_columns(X: Array, indices: Array) -> Array:
+    """Return ``X[:, indices]`` for a matrix, in its memory order (rows of the transpose are fast in Fortran order)."""
+    if not is_numpy_array(X):
+        return namespace(X).take(X, indices, axis=1)
+    if X.flags.f_contiguous:
+        return X.T[indices].T
+    return X[:, indices]
+
+
+def mask_of(indices: Array, size: int) -> Array:
+    """Return the boolean vector that is true at some coordinates."""
+    xp = namespace(indices)
+    if is_numpy_array(indices):
+        mask = xp.zeros(size, dtype=xp.bool)
+        mask[indices] = True
+        return mask
+    every = xp.arange(size, dtype=indices.dtype, device=device(indices))
+    return _found(indices, every)[0]
+
+
+def scatter(values: Array, indices: Array, size: int) -> Array:
+    """Return the vector of zeros with `values` at the increasing coordinates `indices`."""
+    xp = namespace(values)
+    if is_numpy_array(values):
+        full = xp.zeros(size, dtype=values.dtype)
+        full[indices] = values
+        return full
+    if indices.shape[0] == 0:
+        return xp.zeros(size, dtype=values.dtype, device=device(values))
+    every = xp.arange(size, dtype=indices.dtype, device=device(values))
+    mask, place = _found(indices, every)
+    return xp.where(mask, xp.take(values, place, axis=0), xp.zeros_like(every, dtype=values.dtype))
+
+
+def union(a: Array, b: Array) -> Array:
+    """Return the increasing union of two increasing index arrays."""
+    xp = namespace(a, b)
+    return xp.unique_values(xp.concat([a, b]))
+
+
+def where_true(mask: Array) -> Array:
+    """Return the increasing coordinates where a vector is true."""
+    return namespace(mask).nonzero(mask)[0]
+
+
+def _found(indices: Array, every: Array) -> tuple[Array, Array]:
+    """Return, for each coordinate, whether it is among increasing indices, and where."""
+    xp = namespace(indices)
+    if indices.shape[0] == 0:
+        return xp.zeros_like(every, dtype=xp.bool), every
+    place = xp.clip(xp.searchsorted(indices, every), 0, indices.shape[0] - 1)
+    return xp.take(indices, place, axis=0) == every, place

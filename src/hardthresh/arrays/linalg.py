@@ -1,0 +1,64 @@
+"""Small linear algebra that solvers share: conjugate gradients, and safe solves with a semidefinite matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hardthresh.core.typing import Array
+
+from .namespace import namespace
+
+
+def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: int, tol: float = 0.0) -> Array:
+    """Return an approximate solution x of A x = b for a symmetric positive semidefinite A, from x = 0.
+
+    Parameters
+    ----------
+    apply : callable
+        Multiplies A with an array like `b`.
+    b : array
+        Right-hand side.
+    iterations : int
+        Limit of products with A.
+    tol : float
+        Stop when the residual norm falls to tol times that of `b`.
+
+    Notes
+    -----
+    Every iterate x satisfies b'x >= 0, so stopping early still gives a descent direction; a direction without
+    curvature ends the iteration.
+    """
+    xp = namespace(b)
+    x = xp.zeros_like(b)
+    residual, direction = b, b
+    rho = float(xp.sum(residual * residual))
+    enough = tol * tol * rho
+    for _ in range(iterations):
+        if rho <= enough or rho == 0.0:
+            break
+        image = apply(direction)
+        bend = float(xp.sum(direction * image))
+        if not bend > 0.0:
+            break
+        step = rho / bend
+        x = x + step * direction
+        residual = residual - step * image
+        rho, before = float(xp.sum(residual * residual)), rho
+        direction = residual + (rho / before) * direction
+    return x
+
+
+def solve_semidefinite(A: Array, b: Array) -> Array:
+    """Return the smallest solution x of A x = b for a symmetric positive semidefinite A, singular or not.
+
+    Eigenvalues below n eps times the largest count as zero, so duplicate columns share their weight. Cost O(n^3).
+    """
+    xp = namespace(A, b)
+    # scaled to unit diagonal, so that the cut does not depend on the units of the columns
+    diagonal = xp.linalg.diagonal(A)
+    scale = xp.where(diagonal > 0, 1 / xp.sqrt(xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))), 0 * diagonal)
+    values, vectors = xp.linalg.eigh(A * scale[:, None] * scale[None, :])
+    cut = A.shape[0] * float(xp.finfo(A.dtype).eps) * float(xp.max(values))
+    kept = values > cut
+    inverse = xp.where(kept, 1 / xp.where(kept, values, xp.ones_like(values)), xp.zeros_like(values))
+    return scale * (vectors @ (inverse * (vectors.T @ (scale * b))))

@@ -1,0 +1,81 @@
+"""Which array library, dtype and device: found from the arrays themselves, never mixed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.typing import Array
+
+
+def namespace(*arrays: Array) -> Any:
+    """Return the one array library of some arrays (None is skipped).
+
+    Raises
+    ------
+    InvalidInputError
+        If they come from different libraries.
+    """
+    given = [array for array in arrays if array is not None]
+    try:
+        return array_namespace(*given)
+    except TypeError as error:
+        kinds = ", ".join(sorted({f"{type(a).__module__.split('.')[0]}.{type(a).__name__}" for a in given}))
+        raise InvalidInputError(f"arrays of one library are needed, got {kinds}; convert them to one first") from error
+
+
+def as_floating(x: Any, like: Array | None = None, name: str = "array") -> Array:
+    """Return `x` as a real floating array: float32 stays, integers and booleans become float64.
+
+    Parameters
+    ----------
+    x : array-like
+        Anything NumPy can read, or an array of another library, which stays in it.
+    like : array, optional
+        Convert to the library, dtype and device of this array instead.
+    name : str
+        What to call `x` in an error.
+
+    Raises
+    ------
+    InvalidInputError
+        If it holds text, objects or complex numbers, or lives in another library than `like`.
+    """
+    if not is_array_api_obj(x):
+        x = np.asarray(x)
+        if like is not None and x.dtype.kind in "fiub":
+            return namespace(like).asarray(x.tolist(), dtype=like.dtype, device=device(like))
+    xp = namespace(x) if like is None else namespace(x, like)
+    if isinstance(x, np.ndarray) and x.dtype.kind not in "fiub":
+        raise InvalidInputError(f"{name} must be numeric, got dtype {x.dtype}; convert or encode it first")
+    if like is not None:
+        return xp.astype(x, like.dtype, copy=False)
+    if xp.isdtype(x.dtype, "complex floating"):
+        raise InvalidInputError(f"{name} must be real, got dtype {x.dtype}")
+    if not xp.isdtype(x.dtype, "real floating") or (isinstance(x, np.ndarray) and x.dtype.itemsize not in (4, 8)):
+        return xp.astype(x, xp.float64)
+    return x
+
+
+def all_finite(x: Array) -> bool:
+    """Return whether an array holds neither NaN nor infinity (one cheap sum first, as infinities and NaN survive it)."""
+    xp = namespace(x)
+    if is_numpy_array(x):
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.sum(x)):
+                return True
+    return bool(xp.all(xp.isfinite(x)))
+
+
+def to_numpy(x: Array) -> np.ndarray:
+    """Return an array as NumPy, from whatever device."""
+    if isinstance(x, np.ndarray):
+        return x
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+    elif hasattr(x, "get"):
+        return np.asarray(x.get())
+    return np.from_dlpack(x) if hasattr(x, "__dlpack__") else np.asarray(x)

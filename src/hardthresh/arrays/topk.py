@@ -1,0 +1,73 @@
+"""Exact top-k: the largest entries, lowest index first among equals."""
+
+from __future__ import annotations
+
+import numpy as np
+from array_api_compat import is_numpy_array, is_torch_array
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.typing import Array
+
+from .indexing import where_true
+from .namespace import namespace
+
+
+def top_k(magnitude: Array, k: int) -> Array:
+    """Return the increasing indices of the k largest entries of a vector; among equals the lowest index wins.
+
+    Parameters
+    ----------
+    magnitude : array, shape (n,)
+        Non-negative reals.
+    k : int
+        How many; k <= 0 gives none, k >= n gives all.
+
+    Raises
+    ------
+    InvalidInputError
+        If an entry that matters is NaN.
+
+    Notes
+    -----
+    Cost O(n): a selection finds the k-th largest value, and what equals it is taken from the left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> top_k(np.abs([3.0, -1.0, 1.0, 0.0, -3.0, 1.0, 2.0, -1.0]), 4)
+    array([0, 1, 4, 6])
+    """
+    xp = namespace(magnitude)
+    n = magnitude.shape[0]
+    if k <= 0:
+        _refuse_nan(xp.any(xp.isnan(magnitude)))
+        return where_true(xp.zeros_like(magnitude, dtype=xp.bool))
+    if k >= n:
+        _refuse_nan(xp.any(xp.isnan(magnitude)))
+        return where_true(xp.ones_like(magnitude, dtype=xp.bool))
+    least = _kth_largest(magnitude, k)
+    if is_numpy_array(magnitude):
+        above = np.flatnonzero(magnitude > least)
+        equal = np.flatnonzero(magnitude == least)[: k - above.size]
+        return np.sort(np.concatenate([above, equal])) if equal.size else above
+    larger, equal = magnitude > least, magnitude == least
+    room = k - xp.sum(xp.astype(larger, xp.int64))
+    return where_true(larger | (equal & (xp.cumulative_sum(xp.astype(equal, xp.int64)) <= room)))
+
+
+def _kth_largest(magnitude: Array, k: int) -> Array:
+    """Return the k-th largest value, 1 <= k <= n; NaN counts as larger than everything, so it is always noticed."""
+    xp = namespace(magnitude)
+    if is_numpy_array(magnitude):
+        largest = np.partition(magnitude, magnitude.size - k)[magnitude.size - k :]
+        _refuse_nan(np.isnan(np.max(largest)))
+        return largest[0]
+    _refuse_nan(xp.any(xp.isnan(magnitude)))
+    if is_torch_array(magnitude):
+        return magnitude.topk(k).values[-1]
+    return xp.sort(magnitude, descending=True)[k - 1]
+
+
+def _refuse_nan(found: Array) -> None:
+    if bool(found):
+        raise InvalidInputError("the point to threshold contains NaN; check the data, or take a smaller step")
