@@ -1,0 +1,67 @@
+"""Sphinx settings. The build fails on a warning, and warns of every public name that the reference lacks."""
+
+import inspect
+from importlib import import_module
+
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+
+import hardthresh
+
+project = "hardthresh"
+author = "the hardthresh developers"
+copyright = f"2026, {author}"
+version = release = hardthresh.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "hardthresh"
+html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2}
+html_sidebars = {"getting_started": [], "papers": [], "changelog": []}
+html_show_sourcelink = False
+
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
+autodoc_typehints = "none"  # numpydoc's parameter lists already say it
+numpydoc_show_class_members = False  # the class template lists them
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": "/plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 60,
+}
+
+
+def skip_inherited_plumbing(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn generates on every estimator; it is documented there."""
+    return skip or name == "get_metadata_routing" or (name.startswith("set_") and name.endswith("_request"))
+
+
+def report_missing_names(app: Sphinx, env: BuildEnvironment) -> None:
+    """Warn of each name in the ``__all__`` of a room that no page of the reference describes."""
+    documented = env.domains["py"].objects
+    rooms = [name for name in hardthresh.__all__ if inspect.ismodule(getattr(hardthresh, name))]
+    for room in rooms:
+        for name in import_module(f"hardthresh.{room}").__all__:
+            if f"hardthresh.{room}.{name}" not in documented:
+                logging.getLogger(__name__).warning("hardthresh.%s.%s is missing in docs/api.rst", room, name)
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("autodoc-skip-member", skip_inherited_plumbing)
+    app.connect("env-check-consistency", report_missing_names)

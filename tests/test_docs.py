@@ -1,0 +1,39 @@
+"""The documentation says what there is, and what it says runs. (The snippets of docs/ run as doctests.)"""
+
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import hardthresh
+
+ROOT = Path(__file__).parent.parent
+ROOMS = [name for name in hardthresh.__all__ if inspect.ismodule(getattr(hardthresh, name))]
+
+
+def test_every_room_is_in_the_reference():
+    """The build makes the pages of a room from its ``__all__`` and warns of each name that is missing in the end."""
+    listed = re.findall(
+        r"^   hardthresh\.(\w+)$", (ROOT / "docs" / "api.rst").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(listed) == sorted(ROOMS)
+
+
+def test_every_public_name_is_in_the_reference():
+    reference = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
+    missing = [name for name, room in hardthresh._HOME.items() if f"`~hardthresh.{room}.{name}`" not in reference]
+    assert missing == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_name_exists_and_says_what_it_is(room):
+    module = import_module(f"hardthresh.{room}")
+    assert module.__doc__
+    assert [name for name in module.__all__ if not inspect.getdoc(getattr(module, name))] == []
+
+
+def test_the_readme_runs():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile("\n".join(blocks), "README.md", "exec"), {})
