@@ -2,8 +2,8 @@
 Which genes tell tumour from normal?
 ====================================
 
-The colon data of Alon et al. (1999): 2,000 genes measured in 40 tumours and 22 normal tissues. How many genes does a good
-classifier need, which ones, and how far can the choice be trusted?
+The colon data of Alon et al. (1999): 2,000 genes measured in 40 tumours and 22 normal tissues. How many genes does a
+good classifier need, which ones, and how far can the choice be trusted?
 """
 
 import matplotlib.pyplot as plt

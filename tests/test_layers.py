@@ -1,7 +1,7 @@
 """The house stands: a file imports only from the floors below it, in no circle, and nothing is left unregistered.
 
-The order of the rooms is the plan of the house (CONTRIBUTING.md shows it as a table). Every import counts, also inside a
-function; only a circle of the files of one room may be closed for type checkers alone.
+The order of the rooms is the plan of the house (CONTRIBUTING.md shows it as a table). Every import counts, also one
+inside a function; only a circle of the files of one room may be closed for type checkers alone.
 """
 
 import ast
