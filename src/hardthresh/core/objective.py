@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol, runtime_checkable
 
+from array_api_compat import array_namespace
+
 from .errors import CapabilityError
 from .typing import Array
 
@@ -39,6 +41,7 @@ class Objective(Protocol):
     An objective may also have any of these abilities; `require` asks for them before a run starts.
 
     * ``curvature(at, direction)``: the Hessian at an evaluated point times a direction.
+    * ``curvature_along(at, direction)``: direction' H direction, when that is cheaper than the product.
     * ``columns(indices)``: the objective restricted to some coordinates, an objective of its own.
     * ``hessian(at)``: the Hessian as a matrix; asked only of small objectives.
     * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).
@@ -84,3 +87,11 @@ def require(objective: Any, abilities: tuple[str, ...], by: str) -> None:
             f"{by} needs {' and '.join(missing)}, which {type(objective).__name__} does not provide; "
             "choose another solver or step rule, or give the objective that ability"
         )
+
+
+def curvature_along(objective: Any, at: Evaluation, direction: Array) -> float:
+    """Return direction' H direction at an evaluated point, by the cheapest way that the objective offers."""
+    if provides(objective, "curvature_along"):
+        return float(objective.curvature_along(at, direction))
+    image = objective.curvature(at, direction)
+    return float(array_namespace(image).sum(direction * image))

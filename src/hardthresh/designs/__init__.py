@@ -1,0 +1,31 @@
+"""How a data matrix is stored."""
+
+from typing import Any
+
+import scipy.sparse as _sp
+
+from .base import Design
+from .dense import DenseDesign
+from .sparse import SparseDesign
+from .standardized import Standardized, standardize
+
+__all__ = ["DenseDesign", "Design", "SparseDesign", "Standardized", "as_design", "standardize"]
+
+
+def as_design(X: Any) -> Design:
+    """Return a data matrix as a `Design`: dense in any array library, scipy.sparse in any format, or already one.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not a numeric matrix of finite entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_design(np.eye(3)).shape
+    (3, 3)
+    """
+    if isinstance(X, Design):
+        return X
+    return SparseDesign(X) if _sp.issparse(X) else DenseDesign(X)

@@ -1,0 +1,97 @@
+"""How a data matrix is stored, and nothing else knows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from hardthresh.arrays import namespace
+from hardthresh.core.meter import Meter
+from hardthresh.core.typing import Array
+
+
+class Design(ABC):
+    """A data matrix X of shape (n examples, d columns) as linear models use it.
+
+    Designs are immutable; what they return lives in one array library, dtype and device.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """(n, d)."""
+
+    @abstractmethod
+    def zeros(self, size: int) -> Array:
+        """Return a vector of zeros where the data live."""
+
+    @abstractmethod
+    def predict(self, w: Array) -> Array:
+        """Return X w, shape (n,); only the columns where w is non-zero are read when these are few."""
+
+    @abstractmethod
+    def pullback(self, r: Array) -> Array:
+        """Return X^T r, shape (d,): one data pass."""
+
+    @abstractmethod
+    def columns(self, indices: Array) -> Design:
+        """Return the design of some columns, by increasing index."""
+
+    @abstractmethod
+    def rows(self, indices: Array | slice) -> Design:
+        """Return the design of some rows."""
+
+    @abstractmethod
+    def dense(self) -> Array:
+        """Return X as a dense array; asked only of small designs."""
+
+    @abstractmethod
+    def moments(self, weights: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation of each column, for weights that sum to one.
+
+        A column that is constant up to rounding has standard deviation exactly 0.
+        """
+
+    def metered(self, meter: Meter, share: float = 1.0) -> Design:
+        """Return the same design, adding its data passes to a meter; all of X counts as `share` of a pass."""
+        return Metered(self, meter, share)
+
+
+class Metered(Design):
+    """A design that counts its data passes."""
+
+    def __init__(self, design: Design, meter: Meter, share: float = 1.0) -> None:
+        self._design = design
+        self._meter = meter
+        self._share = share
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._design.shape
+
+    def zeros(self, size: int) -> Array:
+        return self._design.zeros(size)
+
+    def predict(self, w: Array) -> Array:
+        nonzero = int(namespace(w).count_nonzero(w))
+        self._meter.add(self._share * nonzero / max(self.shape[1], 1))
+        return self._design.predict(w)
+
+    def pullback(self, r: Array) -> Array:
+        self._meter.add(self._share)
+        return self._design.pullback(r)
+
+    def columns(self, indices: Array) -> Design:
+        share = self._share * indices.shape[0] / max(self.shape[1], 1)
+        return Metered(self._design.columns(indices), self._meter, share)
+
+    def rows(self, indices: Array | slice) -> Design:
+        part = self._design.rows(indices)
+        return Metered(part, self._meter, self._share * part.shape[0] / max(self.shape[0], 1))
+
+    def dense(self) -> Array:
+        self._meter.add(self._share)
+        return self._design.dense()
+
+    def moments(self, weights: Array) -> tuple[Array, Array]:
+        self._meter.add(2 * self._share)
+        return self._design.moments(weights)

@@ -1,0 +1,93 @@
+"""A dense matrix, in any array library and memory order."""
+
+from __future__ import annotations
+
+from array_api_compat import device
+
+from hardthresh.arrays import all_finite, as_floating, gather, gather_columns, namespace, where_true
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.typing import Array
+
+from .base import Design
+
+_BLOCK = 1 << 19  # entries converted at a time, 4 MB of float64
+
+
+class DenseDesign(Design):
+    """A dense data matrix; no copy is made of a float32 or float64 array in C or Fortran order.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+        Finite reals; integers and booleans are converted to float64, float32 stays.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not a matrix, holds NaN or infinity, or is not numeric.
+    """
+
+    def __init__(self, X: Array) -> None:
+        X = as_floating(X, name="X")
+        if X.ndim != 2:
+            raise InvalidInputError(f"X must be a matrix (examples x columns), got {X.ndim} dimensions")
+        if not all_finite(X):
+            raise InvalidInputError("X contains NaN or infinity; remove or impute these entries first")
+        self._X = X
+
+    @classmethod
+    def _of(cls, X: Array) -> DenseDesign:
+        design = cls.__new__(cls)
+        design._X = X
+        return design
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self._X.shape[0], self._X.shape[1])
+
+    def zeros(self, size: int) -> Array:
+        return namespace(self._X).zeros(size, dtype=self._X.dtype, device=device(self._X))
+
+    def predict(self, w: Array) -> Array:
+        if self.shape[1] < 64:
+            return self._X @ w
+        chosen = where_true(w != 0)
+        if 4 * chosen.shape[0] >= self.shape[1]:
+            return self._X @ w
+        return gather_columns(self._X, chosen) @ gather(w, chosen)
+
+    def pullback(self, r: Array) -> Array:
+        return self._X.T @ r
+
+    def columns(self, indices: Array) -> Design:
+        return self._of(gather_columns(self._X, indices))
+
+    def rows(self, indices: Array | slice) -> Design:
+        if isinstance(indices, slice):
+            return self._of(self._X[indices, :])
+        return self._of(namespace(self._X).take(self._X, indices, axis=0))
+
+    def dense(self) -> Array:
+        return self._X
+
+    def moments(self, weights: Array) -> tuple[Array, Array]:
+        xp = namespace(self._X)
+        n, d = self.shape
+        size = max(1, _BLOCK // max(d, 1))
+        blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+        weights = xp.astype(weights, xp.float64)
+        mean = sum(xp.astype(self._X[rows, :], xp.float64).T @ weights[rows] for rows in blocks)
+        variance = xp.zeros_like(mean)
+        for rows in blocks:
+            gap = xp.astype(self._X[rows, :], xp.float64) - mean
+            variance = variance + (gap * gap).T @ weights[rows]
+        return finish_moments(mean, variance, self._X.dtype)
+
+
+def finish_moments(mean: Array, variance: Array, dtype: object) -> tuple[Array, Array]:
+    """Return mean and standard deviation in the data's dtype; what only rounding keeps from constant counts as constant."""
+    xp = namespace(mean)
+    deviation = xp.sqrt(variance)
+    varies = deviation > 64 * float(xp.finfo(mean.dtype).eps) * xp.abs(mean)
+    deviation = xp.where(varies, deviation, xp.zeros_like(deviation))
+    return xp.astype(mean, dtype), xp.astype(deviation, dtype)

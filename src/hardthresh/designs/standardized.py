@@ -1,0 +1,100 @@
+"""Columns centred and scaled on the fly, and a column of ones: the data are neither copied nor made dense."""
+
+from __future__ import annotations
+
+from array_api_compat import device
+
+from hardthresh.arrays import gather, namespace
+from hardthresh.core.typing import Array
+
+from .base import Design
+
+
+class Standardized(Design):
+    r"""The matrix :math:`[(X - 1 m^\top) \, \mathrm{diag}(q), \; 1]`, held as X, m and q.
+
+    Parameters
+    ----------
+    design : Design
+        X, shape (n, d).
+    mean, inverse_scale : array, shape (d,)
+        m and q. A column with q_j = 0 counts as all zero: its gradient is exactly 0 and it can never be chosen.
+    intercept : bool
+        Whether a last column of ones is appended.
+
+    Notes
+    -----
+    Products cost what those of X cost: X w - (m, w) and X^T r - m (1, r).
+    """
+
+    def __init__(self, design: Design, mean: Array, inverse_scale: Array, intercept: bool) -> None:
+        self._design = design
+        self._mean = mean
+        self._inverse_scale = inverse_scale
+        self._intercept = intercept
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, d = self._design.shape
+        return (n, d + self._intercept)
+
+    def zeros(self, size: int) -> Array:
+        return self._design.zeros(size)
+
+    def predict(self, w: Array) -> Array:
+        xp = namespace(w)
+        d = self._design.shape[1]
+        scaled = w[:d] * self._inverse_scale
+        shift = xp.sum(scaled * self._mean)
+        return self._design.predict(scaled) + ((w[d] - shift) if self._intercept else -shift)
+
+    def pullback(self, r: Array) -> Array:
+        xp = namespace(r)
+        total = xp.sum(r)
+        inner = (self._design.pullback(r) - self._mean * total) * self._inverse_scale
+        return xp.concat([inner, xp.reshape(total, (1,))]) if self._intercept else inner
+
+    def columns(self, indices: Array) -> Design:
+        d = self._design.shape[1]
+        last = indices.shape[0] > 0 and int(indices[-1]) == d
+        inner = indices[:-1] if last else indices
+        return Standardized(
+            self._design.columns(inner), gather(self._mean, inner), gather(self._inverse_scale, inner), last
+        )
+
+    def rows(self, indices: Array | slice) -> Design:
+        return Standardized(self._design.rows(indices), self._mean, self._inverse_scale, self._intercept)
+
+    def dense(self) -> Array:
+        xp = namespace(self._mean)
+        inner = (self._design.dense() - self._mean) * self._inverse_scale
+        if not self._intercept:
+            return inner
+        ones = xp.ones((inner.shape[0], 1), dtype=inner.dtype, device=device(inner))
+        return xp.concat([inner, ones], axis=1)
+
+    def moments(self, weights: Array) -> tuple[Array, Array]:
+        xp = namespace(weights)
+        mean, deviation = self._design.moments(weights)
+        mean, deviation = (mean - self._mean) * self._inverse_scale, deviation * xp.abs(self._inverse_scale)
+        if not self._intercept:
+            return mean, deviation
+        one = xp.ones((1,), dtype=mean.dtype, device=device(mean))
+        return xp.concat([mean, one]), xp.concat([deviation, 0 * one])
+
+
+def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool) -> Standardized:
+    """Return a design centred (if there is an intercept) and scaled to unit weighted variance (if asked).
+
+    Constant columns cannot be told from an intercept; they become all zero. Without an intercept columns are not centred, and
+    the scale is the root mean square about zero. Cost: two data passes.
+    """
+    mean, deviation = design.moments(weights)
+    xp = namespace(mean)
+    if not intercept:
+        deviation = xp.sqrt(mean * mean + deviation * deviation)
+        mean = xp.zeros_like(mean)
+    used = deviation > 0
+    ones = xp.ones_like(mean)
+    inverse = 1 / xp.where(used, deviation, ones) if scale else ones
+    return Standardized(design, mean, xp.where(used, inverse, xp.zeros_like(mean)), intercept)

@@ -1,0 +1,7 @@
+"""Pointwise losses in prediction space, one per file."""
+
+from .base import Loss
+from .logistic import Logistic
+from .squared import Squared
+
+__all__ = ["Logistic", "Loss", "Squared"]

@@ -1,0 +1,58 @@
+"""What a loss is: a convex or smooth function of one target and one prediction."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import inf
+from typing import ClassVar
+
+from hardthresh.arrays import namespace
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.typing import Array
+
+
+class Loss(ABC):
+    """A pointwise loss in prediction space.
+
+    Subclasses are frozen dataclasses; all arrays have the shape of the predictions.
+    """
+
+    convex: ClassVar[bool] = True
+    """Whether the loss is convex in the prediction."""
+
+    curvature_bound: ClassVar[float] = inf
+    """The largest second derivative in the prediction; inf if there is none."""
+
+    lower_bound: ClassVar[float] = 0.0
+    """A number that the loss never falls below, whatever the target."""
+
+    attains_bound: ClassVar[bool] = True
+    """Whether some finite prediction reaches the lower bound, so that a perfect fit has finite coefficients."""
+
+    domain: ClassVar[str]
+    """Which targets make sense, in words for an error message."""
+
+    @abstractmethod
+    def in_domain(self, y: Array) -> Array:
+        """Return, for each target, whether it makes sense."""
+
+    @abstractmethod
+    def value(self, y: Array, u: Array) -> Array:
+        """Return the loss of predictions `u` for targets `y`."""
+
+    @abstractmethod
+    def gradient(self, y: Array, u: Array) -> Array:
+        """Return the derivative in `u`."""
+
+    @abstractmethod
+    def curvature(self, y: Array, u: Array) -> Array:
+        """Return the second derivative in `u`."""
+
+    def check_targets(self, y: Array) -> None:
+        """Raise InvalidInputError, naming the first offender, if a target is outside the domain."""
+        good = self.in_domain(y)
+        for i in range(0 if bool(namespace(good).all(good)) else y.shape[0]):
+            if not bool(good[i]):
+                raise InvalidInputError(
+                    f"the {type(self).__name__} loss needs targets that are {self.domain}; y[{i}] is {float(y[i])}"
+                )

@@ -1,0 +1,42 @@
+"""Squared error, for real targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hardthresh.arrays import namespace
+from hardthresh.core.registry import register
+from hardthresh.core.typing import Array
+
+from .base import Loss
+
+
+@register("loss", "squared")
+@dataclass(frozen=True, slots=True)
+class Squared(Loss):
+    r"""Half the squared error, :math:`\ell(y, u) = (u - y)^2 / 2`.
+
+    Targets are any finite reals; the second derivative is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Squared().value(np.array([1.0]), np.array([3.0]))
+    array([2.])
+    """
+
+    curvature_bound: ClassVar[float] = 1.0
+    domain: ClassVar[str] = "finite numbers"
+
+    def in_domain(self, y: Array) -> Array:
+        return namespace(y).isfinite(y)
+
+    def value(self, y: Array, u: Array) -> Array:
+        return 0.5 * (u - y) * (u - y)
+
+    def gradient(self, y: Array, u: Array) -> Array:
+        return u - y
+
+    def curvature(self, y: Array, u: Array) -> Array:
+        return namespace(u).ones_like(u)

@@ -1,0 +1,96 @@
+"""Barzilai and Borwein's step, measured where the points differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hardthresh.arrays import namespace
+from hardthresh.core.constraint import Constraint
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.objective import Evaluation, Objective
+from hardthresh.core.registry import register
+from hardthresh.core.step import Move, StepRule
+from hardthresh.core.typing import Array
+
+from .line_search import Backtracking
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The last evaluated point, the values seen lately, and the step last made."""
+
+    previous: Evaluation | None = None
+    values: tuple[float, ...] = ()
+    step: float | None = None
+
+
+@register("step", "barzilai_borwein", lambda: [BarzilaiBorwein(), BarzilaiBorwein(kind="short")])
+@dataclass(frozen=True, slots=True)
+class BarzilaiBorwein(StepRule):
+    r"""The Barzilai-Borwein step with a non-monotone safeguard.
+
+    With :math:`\Delta = w_t - w_{t-1}` and :math:`y` the difference of the gradients on the union of the two supports, the long step is
+    :math:`\|\Delta\|^2 / (\Delta, y)` and the short one :math:`(\Delta, y) / \|y\|^2`.
+
+    Parameters
+    ----------
+    kind : {"long", "short"}
+        Which of the two.
+    window : int
+        A step is halved until the value is below the largest of this many last values, less a sufficient decrease; >= 1, and 1
+        is monotone.
+
+    Notes
+    -----
+    The restriction matters only for the short step, whose full norm grows with the dimension: differences of sparse points are sparse.
+    The first step is by `Backtracking`. Cost: s/d of a data pass per try. Heuristic.
+
+    References
+    ----------
+    Barzilai and Borwein (1988); Wright, Nowak and Figueiredo (2009) for the safeguard.
+    """
+
+    kind: Literal["long", "short"] = "long"
+    window: int = 10
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("long", "short"):
+            raise InvalidInputError(f'kind must be "long" or "short", got {self.kind!r}')
+        if not self.window >= 1:
+            raise InvalidInputError(f"window must be >= 1, got {self.window!r}")
+
+    def start(self) -> Memory:
+        return Memory()
+
+    def move(
+        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Memory
+    ) -> Move:
+        values = (*memory.values, at.value)[-self.window :]
+        if memory.previous is None:
+            first = Backtracking().move(objective, constraint, at, direction, None)
+            return Move(first.projection, first.step, first.evaluation, Memory(at, values, first.step))
+        step = self._length(constraint, at, memory)
+        xp = namespace(direction)
+        for _ in range(60):
+            projection = constraint.project(at.point + step * direction)
+            moved = projection.point - at.point
+            decrease = 1e-4 * float(xp.sum(moved * moved)) / step
+            if decrease == 0.0 or objective.value(projection.point) <= max(values) - decrease:
+                return Move(projection, step, None, Memory(at, values, step))
+            step *= 0.5
+        return Move(constraint.project(at.point), 0.0, at, memory)
+
+    def _length(self, constraint: Constraint, at: Evaluation, memory: Memory) -> float:
+        """Return the unguarded step; the last one where the secant shows no curvature."""
+        assert memory.previous is not None
+        xp = namespace(at.point)
+        before, now = constraint.project(memory.previous.point), constraint.project(at.point)
+        union = constraint.join(before.support, now.support)
+        moved = at.point - memory.previous.point
+        bent = constraint.restrict(at.gradient - memory.previous.gradient, union)
+        along = float(xp.sum(moved * bent))
+        top, bottom = (
+            (float(xp.sum(moved * moved)), along) if self.kind == "long" else (along, float(xp.sum(bent * bent)))
+        )
+        return top / bottom if top > 0.0 and bottom > 0.0 else (memory.step or 1.0)

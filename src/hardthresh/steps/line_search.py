@@ -1,0 +1,157 @@
+"""Steps that look at the objective: exact along the support, and by backtracking on a majorisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hardthresh.arrays import namespace
+from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.objective import Evaluation, Objective, curvature_along
+from hardthresh.core.registry import register
+from hardthresh.core.step import Move, StepRule
+from hardthresh.core.typing import Array
+
+
+def exact_step(objective: Objective, constraint: Constraint, at: Evaluation, direction: Array) -> float:
+    """Return the step that minimises the quadratic model of f along the direction, restricted to the current support.
+
+    While the support has room left (at zero, say) the restriction is to the leading part of the direction. 0 when the
+    restricted direction vanishes or has no curvature. Cost: s/d of a data pass when the objective offers
+    ``curvature_along``, else one pass.
+    """
+    xp = namespace(direction)
+    support = constraint.project(at.point).support
+    if constraint.is_full(support):
+        restricted = constraint.restrict(direction, support)
+    else:
+        restricted = constraint.leading(direction)
+    squared = float(xp.sum(restricted * restricted))
+    if squared == 0.0:
+        return 0.0
+    bend = curvature_along(objective, at, restricted)
+    return squared / bend if bend > 0.0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """A projected step that satisfies the majorisation, with the value there."""
+
+    projection: Projection
+    step: float
+    value: float
+
+
+def majorised_step(
+    objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, step: float, shrink: float = 0.5
+) -> Descent | None:
+    r"""Return the first step, shrinking from `step`, with :math:`f(w^+) \le f(w) + (g, w^+ - w) + \|w^+ - w\|^2/(2\gamma)`.
+
+    That is a sufficient decrease: the right-hand side is never above f(w) for a projection. None when 60 shrinkings were not
+    enough or nothing moves. Cost: s/d of a data pass per try.
+    """
+    xp = namespace(direction)
+    rounding = 16 * float(xp.finfo(at.point.dtype).eps) * abs(at.value)
+    for _ in range(60):
+        projection = constraint.project(at.point + step * direction)
+        moved = projection.point - at.point
+        squared = float(xp.sum(moved * moved))
+        if squared == 0.0:
+            return None
+        value = objective.value(projection.point)
+        if value <= at.value + float(xp.sum(at.gradient * moved)) + squared / (2.0 * step) + rounding:
+            return Descent(projection, step, value)
+        step *= shrink
+    return None
+
+
+@register("step", "exact_line_search")
+@dataclass(frozen=True, slots=True)
+class ExactLineSearch(StepRule):
+    r"""The exact step along the restricted gradient, :math:`\gamma = \|g_S\|^2 / (g_S, H g_S)` on the support S.
+
+    Notes
+    -----
+    Normalised IHT for least squares; for other losses the curvature is that at the point. Cost: s/d of a data pass when the
+    objective offers ``curvature_along``, else one more pass. Heuristic: monotone only while the support does not change.
+
+    References
+    ----------
+    Blumensath and Davies (2010), *Normalized iterative hard thresholding*.
+    """
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("curvature",)
+
+    def move(
+        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any
+    ) -> Move:
+        step = exact_step(objective, constraint, at, direction)
+        return Move(constraint.project(at.point + step * direction), step, None, memory)
+
+
+@register("step", "backtracking")
+@dataclass(frozen=True, slots=True)
+class Backtracking(StepRule):
+    r"""The largest tried step that a quadratic majorisation allows.
+
+    :math:`f(w^+) \le f(w) + (\nabla f(w), w^+ - w) + \|w^+ - w\|^2 / (2\gamma)`; the first try is `grow` times the last step, and
+    a try that fails is multiplied by `shrink`.
+
+    Parameters
+    ----------
+    first : float, optional
+        The very first step to try; default one that moves w by the distance at which the quadratic model along
+        the gradient, from one trial value, has its minimum.
+    grow, shrink : float
+        grow >= 1 and 0 < shrink < 1.
+
+    Notes
+    -----
+    Needs neither a smoothness constant nor a target, and is monotone: the majorisation implies a decrease. Cost: s/d of a data
+    pass per try. With a constant of restricted smoothness L it accepts every step below 1/L.
+
+    Examples
+    --------
+    >>> Backtracking().shrink
+    0.5
+    """
+
+    first: float | None = None
+    grow: float = 2.0
+    shrink: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.first is not None and not self.first > 0:
+            raise InvalidInputError(f"the first step must be positive, got {self.first!r}")
+        if not (self.grow >= 1 and 0 < self.shrink < 1):
+            raise InvalidInputError(f"need grow >= 1 and 0 < shrink < 1, got {self.grow!r} and {self.shrink!r}")
+
+    def start(self) -> float | None:
+        return self.first
+
+    def move(
+        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any
+    ) -> Move:
+        step = self._guess(objective, constraint, at, direction) if memory is None else self.grow * memory
+        found = majorised_step(objective, constraint, at, direction, step, self.shrink)
+        if found is None:
+            return Move(constraint.project(at.point), 0.0, at, memory)
+        return Move(found.projection, found.step, None, found.step)
+
+    def _guess(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array) -> float:
+        """Return the minimiser of the parabola through f(w), its slope and one value along the leading direction."""
+        xp = namespace(direction)
+        leading = constraint.leading(direction)
+        squared = float(xp.sum(leading * leading))
+        if squared == 0.0:
+            return 1.0
+        trial = 1.0
+        for _ in range(60):
+            rise = objective.value(at.point + trial * leading) - at.value + trial * squared
+            if 0.0 < rise < float("inf"):
+                return squared * trial * trial / (2.0 * rise)
+            trial *= 4.0 if rise <= 0.0 else 0.25
+        return trial
