@@ -23,6 +23,8 @@ extensions = [
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
+nitpicky = True  # our own cross-references must lead somewhere; those to other packages need a network
+nitpick_ignore_regex = [("py:.*", r"(?!hardthresh\.).*")]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "hardthresh"

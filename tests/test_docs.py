@@ -10,20 +10,18 @@ import pytest
 import hardthresh
 
 ROOT = Path(__file__).parent.parent
+REFERENCE = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
 ROOMS = [name for name in hardthresh.__all__ if inspect.ismodule(getattr(hardthresh, name))]
 
 
 def test_every_room_is_in_the_reference():
     """The build makes the pages of a room from its ``__all__`` and warns of each name that is missing in the end."""
-    listed = re.findall(
-        r"^   hardthresh\.(\w+)$", (ROOT / "docs" / "api.rst").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    listed = re.findall(r"^   hardthresh\.(\w+)$", REFERENCE, re.MULTILINE)
     assert sorted(listed) == sorted(ROOMS)
 
 
 def test_every_public_name_is_in_the_reference():
-    reference = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
-    missing = [name for name, room in hardthresh._HOME.items() if f"`~hardthresh.{room}.{name}`" not in reference]
+    missing = [name for name, room in hardthresh._HOME.items() if f"`~hardthresh.{room}.{name}`" not in REFERENCE]
     assert missing == []
 
 
