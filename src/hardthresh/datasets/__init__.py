@@ -21,11 +21,25 @@ from hardthresh.datasets.real import (
     list_datasets,
     load_colon,
 )
+from hardthresh.datasets.simulate import (
+    Simulated,
+    make_ar1_problem,
+    make_correlated_split,
+    make_gaussian_design,
+    make_limited_attributes,
+    make_sign_planted,
+    make_sparse_classification,
+    make_sparse_regression,
+    make_sparse_text,
+    make_toy,
+    sample_size,
+)
 
 __all__ = [
     "Dataset",
     "DatasetError",
     "DatasetInfo",
+    "Simulated",
     "fetch",
     "fetch_arcene",
     "fetch_blogfeedback",
@@ -40,4 +54,14 @@ __all__ = [
     "fetch_tecator",
     "list_datasets",
     "load_colon",
+    "make_ar1_problem",
+    "make_correlated_split",
+    "make_gaussian_design",
+    "make_limited_attributes",
+    "make_sign_planted",
+    "make_sparse_classification",
+    "make_sparse_regression",
+    "make_sparse_text",
+    "make_toy",
+    "sample_size",
 ]

@@ -1,0 +1,314 @@
+"""Real data: the right arrays from every place where a file may lie, and a clear word where it does not."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from hardthresh import datasets
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.datasets import DatasetError, fetch, list_datasets, load_colon
+from hardthresh.datasets import files as dataset_files
+from hardthresh.datasets.registry import RECORDS, Record, Table
+
+CLASS_SIZES = {
+    "colon": (22, 40),
+    "leukemia": (47, 25),
+    "arcene": (112, 88),
+    "madelon": (1300, 1300),
+    "musk1": (269, 207),
+    "musk2": (5581, 1017),
+}
+MIRRORED = [name for name, record in RECORDS.items() if not record.bundled]
+
+
+# --- the data set of the package ---
+
+
+def test_colon_is_the_published_table() -> None:
+    colon = load_colon()
+    assert colon.data.shape == (62, 2000)
+    assert colon.data.dtype == np.float64
+    assert np.bincount(colon.target).tolist() == [22, 40]
+    assert colon.target[:4].tolist() == [1, 0, 1, 0]
+    assert colon.data[0, 0] == 8589.42
+    assert round(float(colon.data.sum()), 2) == 50069562.29
+    assert colon.target_names.tolist() == ["normal", "tumour"]
+    assert colon.feature_names[[0, 1999]].tolist() == ["gene_0001", "gene_2000"]
+    assert "no gene identifiers" in colon.DESCR
+    assert "Alon" in colon.citation
+
+
+def test_colon_travels_with_its_provenance() -> None:
+    path = Path(datasets.__file__).parent / "data" / "colon.json"
+    sidecar = json.loads(path.read_text(encoding="utf-8"))
+    file = path.with_name(sidecar["file"])
+    assert file.stat().st_size == sidecar["bytes"] < 450_000
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == sidecar["sha256"] == RECORDS["colon"].sha256
+    assert sidecar["licence"] == RECORDS["colon"].licence
+
+
+def test_colon_in_other_forms() -> None:
+    X, y = load_colon(return_X_y=True)
+    frame = load_colon(as_frame=True)
+    assert frame.data.columns[0] == "gene_0001"
+    assert np.array_equal(frame.data.to_numpy(), X)
+    assert np.array_equal(frame.target.to_numpy(), y)
+    data, target = load_colon(return_X_y=True, as_frame=True)
+    assert data.equals(frame.data)
+    assert target.equals(frame.target)
+
+
+def test_two_loads_share_nothing() -> None:
+    first, second = load_colon(), load_colon()
+    first.data[:] = 0
+    assert second.data.min() > 0
+
+
+def test_as_frame_without_pandas_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingDependencyError, match="pip install pandas"):
+        load_colon(as_frame=True)
+
+
+def test_import_brings_in_nothing_heavy() -> None:
+    code = (
+        "import sys, hardthresh.datasets as d; d.load_colon(); "
+        "print([m for m in ('sklearn', 'pandas', 'pooch') if m in sys.modules])"
+    )
+    source = str(Path(datasets.__file__).parents[2])
+    answer = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {source!r}); {code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout.strip() == "[]"
+
+
+# --- the registry ---
+
+
+def test_list_datasets_has_every_record() -> None:
+    infos = list_datasets()
+    assert [info.name for info in infos] == list(RECORDS)
+    assert all(info.task in ("classification", "regression") and info.licence and info.summary for info in infos)
+    assert infos[0].shape == (62, 2000)
+
+
+def test_every_record_has_its_own_function() -> None:
+    for name, record in RECORDS.items():
+        function = datasets.load_colon if record.bundled else getattr(datasets, f"fetch_{name}")
+        assert function.__name__ in datasets.__all__
+        assert "Examples" in function.__doc__
+        assert ("subset :" in function.__doc__) == record.has_split
+
+
+@pytest.mark.parametrize("name", MIRRORED)
+def test_record_agrees_with_the_sidecar(name: str, mirror: Path) -> None:
+    record = RECORDS[name]
+    sidecar = json.loads((mirror / record.file).with_suffix(".json").read_text(encoding="utf-8"))
+    assert record.sha256 == sidecar["sha256"]
+    assert record.licence == sidecar["licence"]
+    assert record.shape == (sidecar["n"] + sidecar.get("n_test", 0), sidecar["d"])
+
+
+@pytest.mark.parametrize("wrong", ["leukaemia", "golub_leukemia", "Leukemia"])
+def test_unknown_name_suggests_the_closest(wrong: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"Did you mean .*'leukemia'.* Known: colon"):
+        fetch(wrong)
+
+
+def test_hopeless_name_lists_what_there_is() -> None:
+    with pytest.raises(InvalidInputError, match=r"No data set is called 'zzz'\. Known: colon"):
+        fetch("zzz")
+
+
+def test_subset_of_a_set_without_split() -> None:
+    with pytest.raises(InvalidInputError, match="'colon' has: 'all'"):
+        fetch("colon", subset="train")
+
+
+# --- the mirror ---
+
+
+@pytest.mark.parametrize("name", MIRRORED)
+def test_fetch_from_the_mirror(name: str, mirror: Path) -> None:
+    record = RECORDS[name]
+    dataset = getattr(datasets, f"fetch_{name}")()
+    assert dataset.data.shape == record.shape
+    assert dataset.data.dtype == np.float64
+    assert dataset.target.shape == record.shape[:1]
+    assert dataset.feature_names.shape == record.shape[1:]
+    assert len(set(dataset.feature_names)) == record.shape[1]
+    if record.task == "classification":
+        assert dataset.target.dtype == np.int64
+        assert np.array_equal(np.unique(dataset.target), np.arange(len(dataset.target_names)))
+    else:
+        assert dataset.target.dtype == np.float64
+        assert len(dataset.target_names) == 1
+    if name in CLASS_SIZES:
+        assert tuple(np.bincount(dataset.target)) == CLASS_SIZES[name]
+
+
+def test_leukemia_split(mirror: Path) -> None:
+    train, test, both = (datasets.fetch_leukemia(subset=subset) for subset in ("train", "test", "all"))
+    assert np.bincount(train.target).tolist() == [27, 11]
+    assert np.bincount(test.target).tolist() == [20, 14]
+    assert train.target_names.tolist() == ["ALL", "AML"]
+    assert train.feature_names[0] == "AFFX-BioB-5_at"
+    assert both.data.sum() == train.data.sum() + test.data.sum()
+
+
+def test_news20_is_sparse(mirror: Path) -> None:
+    train = datasets.fetch_news20(subset="train")
+    assert isinstance(train.data, sp.csr_array)
+    assert train.data.shape == (11314, 130107)
+    assert train.data.nnz == 1787565
+    assert datasets.fetch_news20(subset="test").data.nnz == 1107956
+    assert train.target_names[0] == "alt.atheism"
+    assert "sparse" in repr(train)
+    with pytest.raises(InvalidInputError, match="dense"):
+        datasets.fetch_news20(as_frame=True)
+
+
+def test_musk_knows_its_molecules(mirror: Path) -> None:
+    groups = datasets.fetch_musk1().sample_groups
+    assert groups is not None
+    assert len(np.unique(groups)) == 92
+
+
+def test_responses_are_the_documented_ones(mirror: Path) -> None:
+    assert datasets.fetch_tecator().target[:3].tolist() == [22.5, 40.1, 8.4]  # fat, not moisture or protein
+    assert datasets.fetch_riboflavin().target.min() == pytest.approx(-9.966, abs=5e-4)
+    assert datasets.fetch_blogfeedback(subset="train").data.shape == (52397, 280)
+    crime = datasets.fetch_communities_crime()
+    assert (~np.isnan(crime.data).any(axis=0)).sum() == 99
+
+
+# --- a tiny data set of our own, wherever a file may lie ---
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the file of a data set "tiny"; no mirror and no URL are set, and the cache is empty."""
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    np.savez(folder / "tiny.npz", X=np.eye(3), y=np.arange(3.0))
+    record = Record(
+        name="tiny",
+        file="tiny.npz",
+        sha256=hashlib.sha256((folder / "tiny.npz").read_bytes()).hexdigest(),
+        shape=(3, 3),
+        task="regression",
+        summary="Three rows.",
+        source="this test",
+        licence="free",
+        citation="none",
+        read=lambda arrays: Table(arrays["X"], arrays["y"], np.array(list("abc"), object), np.array(["y"], object)),
+    )
+    monkeypatch.setitem(RECORDS, "tiny", record)
+    monkeypatch.delenv("HARDTHRESH_DATA", raising=False)
+    monkeypatch.delenv("HARDTHRESH_DATA_URL", raising=False)
+    monkeypatch.setenv("HARDTHRESH_CACHE", str(tmp_path / "cache"))
+    return folder
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The shelf over HTTP, set as ``HARDTHRESH_DATA_URL``."""
+    pytest.importorskip("pooch", reason="downloads need pooch")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(shelf))) as http:
+        thread = Thread(target=http.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{http.server_port}"
+        monkeypatch.setenv("HARDTHRESH_DATA_URL", url)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield url
+        http.shutdown()
+        thread.join()
+
+
+def cached(shelf: Path) -> list[str]:
+    folder = shelf.parent / "cache"
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def test_mirror_comes_first_and_needs_no_pooch(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    monkeypatch.setenv("HARDTHRESH_DATA", str(shelf))
+    monkeypatch.setenv("HARDTHRESH_DATA_URL", "http://127.0.0.1:9/never-asked")
+    assert np.array_equal(fetch("tiny").data, np.eye(3))
+    assert cached(shelf) == []
+
+
+def test_damaged_mirror_file_is_refused(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARDTHRESH_DATA", str(shelf))
+    (shelf / "tiny.npz").write_bytes(b"something else")
+    with pytest.raises(DatasetError, match=r"tiny\.npz is not the file of 'tiny'.*SHA-256 is .* expected"):
+        fetch("tiny")
+
+
+def test_missing_file_says_exactly_what_to_do(shelf: Path) -> None:
+    with pytest.raises(DatasetError) as caught:
+        fetch("tiny")
+    message = str(caught.value)
+    for part in ("HARDTHRESH_DATA ", "tiny.npz", "HARDTHRESH_DATA_URL", "this test", "Licence: free", "cache"):
+        assert part in message
+    assert RECORDS["tiny"].sha256 in message
+
+
+def test_nothing_set_and_no_pooch(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HARDTHRESH_CACHE")
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(DatasetError, match="no folder, because none is set"):
+        fetch("tiny")
+
+
+def test_download_is_cached(server: str, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert np.array_equal(fetch("tiny").target, np.arange(3.0))
+    assert cached(shelf) == ["tiny.npz"]
+    monkeypatch.delenv("HARDTHRESH_DATA_URL")
+    (shelf / "tiny.npz").unlink()
+    assert fetch("tiny").data.shape == (3, 3)  # from the cache, with no address left
+
+
+def test_default_address_is_the_release(server: str, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HARDTHRESH_DATA_URL")
+    monkeypatch.setattr(dataset_files, "RELEASE_URL", server + "/")
+    assert fetch("tiny").data.shape == (3, 3)
+
+
+def test_wrong_download_leaves_no_file(server: str, shelf: Path) -> None:
+    (shelf / "tiny.npz").write_bytes(b"something else")
+    with pytest.raises(DatasetError, match=r"'tiny' from http://127\.0\.0\.1:\d+/tiny\.npz failed.*Nothing was kept"):
+        fetch("tiny")
+    assert cached(shelf) == []
+
+
+def test_file_missing_on_the_server(server: str, shelf: Path) -> None:
+    (shelf / "tiny.npz").unlink()
+    with pytest.raises(DatasetError, match=r"404.*HARDTHRESH_DATA_URL"):
+        fetch("tiny")
+    assert cached(shelf) == []
+
+
+def test_download_without_pooch(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARDTHRESH_DATA_URL", "http://127.0.0.1:9")
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install hardthresh\[data\]"):
+        fetch("tiny")
