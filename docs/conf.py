@@ -3,6 +3,8 @@
 import inspect
 from importlib import import_module
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
@@ -17,7 +19,6 @@ version = release = hardthresh.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
@@ -31,6 +32,7 @@ html_title = "hardthresh"
 html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2}
 html_sidebars = {"getting_started": [], "papers": [], "changelog": []}
 html_show_sourcelink = False
+html_math_renderer = "mathml"
 
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
@@ -64,6 +66,13 @@ def report_missing_names(app: Sphinx, env: BuildEnvironment) -> None:
                 logging.getLogger(__name__).warning("hardthresh.%s.%s is missing in docs/api.rst", room, name)
 
 
+def write_mathml(translator, node):
+    """Write a formula as MathML, which browsers read without a script from the network."""
+    translator.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> None:
+    app.add_html_math_renderer("mathml", inline_renderers=(write_mathml, None), block_renderers=(write_mathml, None))
     app.connect("autodoc-skip-member", skip_inherited_plumbing)
     app.connect("env-check-consistency", report_missing_names)
