@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from typing import Any, Literal, NamedTuple, Protocol, overload
 
 from hardthresh.core.errors import InvalidInputError
@@ -222,7 +223,7 @@ _FETCHER_DOC = """Fetch the data set {name}: {rows} samples, {columns} features,
 
     Notes
     -----
-    Source: {source}. Licence: {licence}.
+    {source}
 
     References
     ----------
@@ -239,16 +240,16 @@ _FETCHER_DOC = """Fetch the data set {name}: {rows} samples, {columns} features,
 
 def _document(function: Any, name: str) -> Any:
     record = RECORDS[name]
+    wrap = textwrap.TextWrapper(width=116, subsequent_indent=" " * 4, break_on_hyphens=False).fill
     function.__name__ = function.__qualname__ = f"fetch_{name}"
     function.__doc__ = _FETCHER_DOC.format(
         name=name,
         rows=record.shape[0],
         columns=record.shape[1],
         task=record.task,
-        summary=record.summary,
-        source=record.source,
-        licence=record.licence,
-        citation=record.citation,
+        summary=wrap(record.summary),
+        source=wrap(f"Source: {record.source}. Licence: {record.licence}."),
+        citation=wrap(record.citation),
         subset=_SUBSET_DOC.format() if record.has_split else "",
     )
     return function
