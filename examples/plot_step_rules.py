@@ -20,31 +20,30 @@ n, d, k = 300, 1000, 10
 X = rng.standard_normal((n, d))
 truth = np.zeros(d)
 truth[rng.choice(d, k, replace=False)] = rng.choice([-1.0, 1.0], k)
-noise = 0.1 * rng.standard_normal(n)
-y = X @ truth + noise
+y = X @ truth + 0.1 * rng.standard_normal(n)
 
 f = LinearModel(X, y, loss="squared")
-best = f.value(truth)
+default = ht.minimize(f, Sparsity(k))
 
 # %%
-# The two Polyak rules are given the objective at the truth as their target, with the paper's scale of 5. The others
-# need no number.
+# The two Polyak rules need a target, the value to reach, and get the one that the default solver found; their scale is
+# the 5 of the paper. The other rules need no number.
 
 rules = {
-    "Polyak": Polyak(target=best, scale=5.0),
-    "Sparse Polyak": SparsePolyak(target=best, scale=5.0),
+    "Polyak": Polyak(target=default.value, scale=5.0),
+    "Sparse Polyak": SparsePolyak(target=default.value, scale=5.0),
     "exact line search": ExactLineSearch(),
     "backtracking": Backtracking(),
     "Barzilai-Borwein": BarzilaiBorwein(),
 }
 runs = {name: ht.minimize(f, Sparsity(k), IHT(step=rule), max_iter=100, tol=0.0) for name, rule in rules.items()}
-runs["default solver"] = ht.minimize(f, Sparsity(k))
+runs["default solver"] = default
 
 fig, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
 for name, run in runs.items():
-    gap = np.maximum(run.history["value"] - min(r.value for r in runs.values()), 1e-12)
-    ax.semilogy(run.history["passes"], gap, label=name, linewidth=3 if name == "default solver" else 1.5)
-ax.set(xlabel="data passes", ylabel="objective above the best found", xlim=(0, 120), ylim=(1e-9, None))
+    gap = np.maximum(run.history["value"] - default.value, 1e-12)
+    ax.semilogy(run.history["passes"], gap, label=name, linewidth=3 if run is default else 1.5)
+ax.set(xlabel="data passes", ylabel="objective above the default solver's", ylim=(1e-9, None))
 ax.legend()
 plt.show()
 
