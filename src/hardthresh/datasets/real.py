@@ -216,6 +216,7 @@ _FETCHER_DOC = """Fetch the data set {name}: {rows} samples, {columns} features,
     Returns
     -------
     Dataset, or tuple (data, target)
+        Float64 data, and the target as described at `Dataset`.
 
     See Also
     --------

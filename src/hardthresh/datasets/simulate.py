@@ -68,6 +68,7 @@ def sample_size(alpha: float, sparsity: int, n_features: int) -> int:
     Returns
     -------
     int
+        n, at least 1.
 
     Raises
     ------
