@@ -59,6 +59,9 @@ class Objective(Protocol):
     def zeros(self) -> Array:
         """Return the zero point, in the objective's array library, dtype and device."""
 
+    def predict(self, w: Array) -> Array | None:
+        """Return what `evaluate` and `value` can use instead of computing it again; None if there is no such thing."""
+
     def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
         """Return value and gradient at `w`; `prediction`, if the caller has it, saves computing it again."""
 

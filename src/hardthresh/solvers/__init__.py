@@ -1,7 +1,7 @@
 """Algorithms, and the public entry points that choose one."""
 
-from hardthresh.core.minimize import iterate, minimize
-
+from .auto import choose_solver, iterate, minimize
 from .iht import IHT
+from .pursuit import HardThresholdingPursuit
 
-__all__ = ["IHT", "iterate", "minimize"]
+__all__ = ["IHT", "HardThresholdingPursuit", "choose_solver", "iterate", "minimize"]

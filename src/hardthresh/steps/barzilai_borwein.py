@@ -76,8 +76,10 @@ class BarzilaiBorwein(StepRule):
             projection = constraint.project(at.point + step * direction)
             moved = projection.point - at.point
             decrease = 1e-4 * float(xp.sum(moved * moved)) / step
-            if decrease == 0.0 or objective.value(projection.point) <= max(values) - decrease:
-                return Move(projection, step, None, Memory(at, values, step))
+            prediction = objective.predict(projection.point)
+            if decrease == 0.0 or objective.value(projection.point, prediction) <= max(values) - decrease:
+                evaluation = objective.evaluate(projection.point, prediction)
+                return Move(projection, step, evaluation, Memory(at, values, step))
             step *= 0.5
         return Move(constraint.project(at.point), 0.0, at, memory)
 

@@ -1,0 +1,111 @@
+"""The public entry points: `minimize` and `iterate`, which choose a solver when none is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from hardthresh.core import minimize as core_minimize
+from hardthresh.core import iterate as core_iterate
+from hardthresh.core.constraint import Constraint
+from hardthresh.core.objective import Objective, provides
+from hardthresh.core.result import Result
+from hardthresh.core.solver import Solver, State
+from hardthresh.core.stopping import StopRule
+from hardthresh.core.typing import Array
+
+from .iht import IHT
+from .pursuit import HardThresholdingPursuit
+
+
+def choose_solver(objective: Objective, constraint: Constraint) -> Solver:
+    """Return the default solver for a problem: pursuit where there is curvature, else IHT with backtracking."""
+    return HardThresholdingPursuit() if provides(objective, "curvature") else IHT()
+
+
+def iterate(
+    objective: Objective,
+    constraint: Constraint,
+    solver: Solver | None = None,
+    w0: Array | None = None,
+    *,
+    seed: int = 0,
+    state: State | None = None,
+) -> Iterator[State]:
+    """Yield the start state, then one state per iteration, for ever; see `hardthresh.core.iterate`.
+
+    Parameters
+    ----------
+    objective, constraint, w0, seed, state :
+        As there.
+    solver : Solver, optional
+        Default: chosen by `choose_solver`.
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> import numpy as np
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> f = LinearModel(np.eye(3), np.array([3.0, 0.0, 1.0]))
+    >>> for state in ht.iterate(f, Sparsity(1)):
+    ...     if state.iteration == 1:
+    ...         break
+    >>> state.w
+    array([3., 0., 0.])
+    """
+    return core_iterate(objective, constraint, solver or choose_solver(objective, constraint), w0, seed=seed, state=state)
+
+
+def minimize(
+    objective: Objective,
+    constraint: Constraint,
+    solver: Solver | None = None,
+    w0: Array | None = None,
+    *,
+    stop: StopRule | None = None,
+    max_iter: int = 1000,
+    tol: float = 1e-8,
+    callback: Callable[[State], None] | None = None,
+    progress: bool = False,
+    seed: int = 0,
+    state: State | None = None,
+) -> Result:
+    """Minimise an objective over a constraint set; see `hardthresh.core.minimize`.
+
+    Parameters
+    ----------
+    objective, constraint, w0, stop, max_iter, tol, callback, progress, seed, state :
+        As there.
+    solver : Solver, optional
+        Default: chosen by `choose_solver`; it needs no step size, no smoothness constant and no target.
+
+    Returns
+    -------
+    Result
+        See `hardthresh.core.Result`.
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> import numpy as np
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 500))
+    >>> y = X[:, [3, 50, 400]] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(100)
+    >>> ht.minimize(LinearModel(X, y), Sparsity(3)).support
+    array([  3,  50, 400])
+    """
+    return core_minimize(
+        objective,
+        constraint,
+        solver or choose_solver(objective, constraint),
+        w0,
+        stop=stop,
+        max_iter=max_iter,
+        tol=tol,
+        callback=callback,
+        progress=progress,
+        seed=seed,
+        state=state,
+    )

@@ -1,0 +1,161 @@
+"""Hard thresholding pursuit: the parameter-free, monotone default for any objective and constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.objective import Objective
+from hardthresh.core.registry import register
+from hardthresh.core.solver import Solver, State, starting_point
+from hardthresh.core.stopping import Settled, StopRule
+from hardthresh.core.typing import Array
+from hardthresh.steps.line_search import exact_step, majorised_step
+
+from .subspace import Refined, refine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PursuitState(State):
+    """A `State` that knows whether its point minimises f on its support, and the last step worth trying again."""
+
+    minimal: bool = False
+    trial_step: float = 1.0
+
+
+@register("solver", "pursuit")
+@dataclass(frozen=True, slots=True)
+class HardThresholdingPursuit(Solver):
+    r"""Gradient step, projection, then a few Newton-CG steps on the new support; it stops when nothing improves.
+
+    One iteration:
+
+    1. step: the exact one-dimensional step along the gradient restricted to the support, shrunk until the projected point
+       satisfies the quadratic majorisation;
+    2. if the support changes and f falls: `cg_iterations` Newton-CG steps on the new support;
+    3. otherwise: minimise f on the support to the end;
+    4. at such a minimiser: escape, by the supports that larger and larger steps lead to; the first whose refined value is
+       lower is taken, and when none is, the solver has settled.
+
+    Parameters
+    ----------
+    cg_iterations : int
+        Products with the Hessian on a new support, >= 1.
+    escapes : int
+        How many times the step is doubled in search of a better support, >= 0.
+    tol : float
+        Relative decrease of f, > 0, that counts as progress.
+
+    Notes
+    -----
+    Needs no step size, no smoothness constant and no target. Cost: one data pass per iteration, plus about s/d of one for each product
+    with the Hessian on a support of s of d columns. Guarantee: monotone, and it settles at a basic feasible point (up to `tol`) that no
+    projected gradient step of the lengths tried improves; global optimality is not claimed (heuristic).
+
+    References
+    ----------
+    Foucart (2011), *Hard thresholding pursuit*, for the step and the solve on the support. The rest is ours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> from hardthresh.solvers import HardThresholdingPursuit, minimize
+    >>> f = LinearModel(np.eye(4), np.array([3.0, 0.1, -2.0, 0.2]))
+    >>> minimize(f, Sparsity(2), HardThresholdingPursuit()).w
+    array([ 3.,  0., -2.,  0.])
+    """
+
+    cg_iterations: int = 3
+    escapes: int = 6
+    tol: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if not (self.cg_iterations >= 1 and self.escapes >= 0 and self.tol > 0):
+            raise InvalidInputError(
+                f"need cg_iterations >= 1, escapes >= 0, tol > 0; got {self.cg_iterations}, {self.escapes}, {self.tol}"
+            )
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("curvature",)
+
+    def stopping(self, tol: float) -> StopRule:
+        return Settled()
+
+    def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> PursuitState:
+        at, projection = starting_point(objective, constraint, w0)
+        return PursuitState(at=at, support=projection.support, seed=seed)
+
+    def advance(self, objective: Objective, constraint: Constraint, state: State) -> PursuitState:
+        assert isinstance(state, PursuitState)
+        at, support = state.at, state.support
+        step = exact_step(objective, constraint, at, support, -at.gradient) or state.trial_step
+        descent = majorised_step(objective, constraint, at, -at.gradient, step)
+        if descent is not None and not constraint.same(descent.projection.support, support):
+            moved = refine(
+                objective, constraint, descent.projection, descent.prediction, cg_iterations=self.cg_iterations
+            )
+            if self._improves(state, moved):
+                return self._arrive(objective, state, moved, descent.step)
+        if not state.minimal:
+            here = Projection(at.point, support)
+            negligible = 1e-3 * self._negligible(state)
+            solved = refine(objective, constraint, here, at.prediction, cg_iterations=0, rounds=25, tol=negligible)
+            return self._arrive(objective, state, solved, step)
+        for projection, length in self._exchanges(constraint, state, step):
+            tried = refine(objective, constraint, projection, cg_iterations=self.cg_iterations, rounds=2)
+            if self._improves(state, tried):
+                return self._arrive(objective, state, tried, length)
+        return replace(
+            state,
+            iteration=state.iteration + 1,
+            step=0.0,
+            settled=f"minimal on its support, and no projected step up to {2**self.escapes} times longer improves it",
+        )
+
+    def _exchanges(self, constraint: Constraint, state: PursuitState, step: float) -> Iterator[tuple[Projection, float]]:
+        """Yield the projections with other and other supports that longer steps lead to, the smallest exchange first."""
+        last = state.support
+        shortest, longest = 0.0, step
+        for _ in range(self.escapes):
+            longest *= 2.0
+            if not constraint.same(constraint.project(state.w - longest * state.at.gradient).support, last):
+                break
+            shortest = longest
+        lengths = [longest * 2.0**i for i in range(self.escapes)]
+        for _ in range(4):
+            middle = 0.5 * (shortest + longest)
+            if constraint.same(constraint.project(state.w - middle * state.at.gradient).support, last):
+                shortest = middle
+            else:
+                longest = middle
+                lengths.insert(0, middle)
+        for length in lengths:
+            projection = constraint.project(state.w - length * state.at.gradient)
+            if not constraint.same(projection.support, last):
+                last = projection.support
+                yield projection, length
+
+    def _negligible(self, state: PursuitState) -> float:
+        """Return the decrease of f that does not count as progress."""
+        return self.tol * max(abs(state.value), abs(state.trace.start_value - state.value))
+
+    def _improves(self, state: PursuitState, found: Refined) -> bool:
+        return found.value < state.value - self._negligible(state)
+
+    def _arrive(self, objective: Objective, state: PursuitState, found: Refined, step: float) -> PursuitState:
+        """Return the state at a refined point: one data pass for its gradient."""
+        at = objective.evaluate(found.projection.point, found.prediction)
+        return replace(
+            state,
+            at=at,
+            support=found.projection.support,
+            iteration=state.iteration + 1,
+            step=step,
+            trial_step=step,
+            minimal=found.minimal,
+        )

@@ -1,0 +1,191 @@
+"""Minimising on one support: a few Newton-CG steps, or to the end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hardthresh.arrays import conjugate_gradients, gather, mask_of, namespace, scatter, solve_semidefinite
+from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.objective import Evaluation, Objective, provides
+from hardthresh.core.typing import Array, Support
+
+_DIRECT = 256  # largest subspace whose Newton system is factorised instead of iterated on
+
+
+class Subspace(ABC):
+    """An objective seen from the subspace of one support. Its own points may have another shape; `lift` brings them back."""
+
+    @abstractmethod
+    def lower(self, w: Array) -> Array:
+        """Return the subspace's coordinates of a full point or gradient."""
+
+    @abstractmethod
+    def lift(self, v: Array) -> Array:
+        """Return the full point with these coordinates."""
+
+    @abstractmethod
+    def keep(self, v: Array, face: Support) -> Array:
+        """Return `v` with the coordinates outside a smaller support set to zero."""
+
+    @property
+    @abstractmethod
+    def objective(self) -> Any:
+        """The objective on the subspace's own points; it evaluates and has curvature."""
+
+
+class _Columns(Subspace):
+    """A support of coordinates, and an objective that can leave the other columns out: a small problem of its own."""
+
+    def __init__(self, objective: Any, indices: Array) -> None:
+        self._indices = indices
+        self._size = objective.shape[0]
+        self._objective = objective.columns(indices)
+
+    def lower(self, w: Array) -> Array:
+        return gather(w, self._indices)
+
+    def lift(self, v: Array) -> Array:
+        return scatter(v, self._indices, self._size)
+
+    def keep(self, v: Array, face: Support) -> Array:
+        if face.shape[0] == v.shape[0]:
+            return v
+        return namespace(v).where(self.lower(mask_of(face, self._size)), v, 0 * v)
+
+    @property
+    def objective(self) -> Any:
+        return self._objective
+
+
+class _Restricted(Subspace):
+    """Any support of any constraint: full-size points, restricted again and again."""
+
+    def __init__(self, objective: Objective, constraint: Constraint, support: Support) -> None:
+        self._objective, self._constraint, self._support = objective, constraint, support
+
+    def lower(self, w: Array) -> Array:
+        return self._constraint.restrict(w, self._support)
+
+    def lift(self, v: Array) -> Array:
+        return v
+
+    def keep(self, v: Array, face: Support) -> Array:
+        return self._constraint.restrict(v, face)
+
+    @property
+    def objective(self) -> Any:
+        return self._objective
+
+
+def subspace(objective: Objective, constraint: Constraint, support: Support) -> Subspace:
+    """Return the subspace of a support, in the cheapest form that the objective and the constraint allow."""
+    indices = constraint.indices(support)
+    if indices is not None and provides(objective, "columns"):
+        return _Columns(objective, indices)
+    return _Restricted(objective, constraint, support)
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """A better point with the support of a projection (or part of it), not yet evaluated in full.
+
+    Attributes
+    ----------
+    projection : Projection
+        The point and its support.
+    value : float
+        f there.
+    prediction : array or None
+        What saves computing the prediction again.
+    minimal : bool
+        Whether it is a minimiser on its support, up to the tolerance asked for.
+    """
+
+    projection: Projection
+    value: float
+    prediction: Array | None
+    minimal: bool
+
+
+def refine(
+    objective: Objective,
+    constraint: Constraint,
+    projection: Projection,
+    prediction: Array | None = None,
+    *,
+    cg_iterations: int,
+    rounds: int = 1,
+    tol: float = 0.0,
+) -> Refined:
+    r"""Return a point of the same support with a lower value, by Newton steps that stay inside the constraint.
+
+    Each round solves :math:`H p = -g` on the part of the support where no bound holds, by CG, and searches along the projected
+    path w + t p, t = 1, 1/2, ...
+
+    Parameters
+    ----------
+    projection : Projection
+        Where to start.
+    prediction : array, optional
+        The objective's prediction there, if the caller has it.
+    cg_iterations : int
+        Products with H per round; 0 asks for a full solve, directly if the support is small.
+    rounds : int
+        Limit of Newton steps.
+    tol : float
+        Done when the decrease that the quadratic model promises falls to this, in units of f.
+
+    Notes
+    -----
+    Cost: 2s/d of a data pass per product with H, and as much per round besides. Monotone.
+    """
+    space = subspace(objective, constraint, projection.support)
+    point = space.lower(projection.point)
+    if prediction is None:
+        prediction = space.objective.predict(point)
+    found = Refined(projection, space.objective.value(point, prediction), prediction, minimal=False)
+    for _ in range(rounds):
+        at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
+        face = constraint.face(space.lift(at.point), space.lift(at.gradient), projection.support)
+        slope = space.keep(at.gradient, face)
+        direction = _newton(space, at, slope, face, cg_iterations)
+        promised = -0.5 * float(namespace(slope).sum(slope * direction))
+        better = _search(space, constraint, at, slope, direction) if promised > tol else None
+        if better is None:
+            return replace(found, minimal=True)
+        found = better
+    return found
+
+
+def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_iterations: int) -> Array:
+    """Return an approximate Newton direction on the face, where `slope` is the gradient."""
+    small = space.objective
+    if cg_iterations == 0 and provides(small, "hessian") and slope.ndim == 1 and slope.shape[0] <= _DIRECT:
+        hessian = small.hessian(at)
+        active = space.keep(namespace(slope).ones_like(slope), face)
+        return -active * solve_semidefinite(hessian * active[:, None] * active[None, :], slope)
+
+    def apply(v: Array) -> Array:
+        return space.keep(small.curvature(at, v), face)
+
+    iterations, tol = (cg_iterations, 0.0) if cg_iterations else (4 * _DIRECT, 1e-10)
+    return -conjugate_gradients(apply, slope, iterations, tol)
+
+
+def _search(
+    space: Subspace, constraint: Constraint, at: Evaluation, slope: Array, direction: Array
+) -> Refined | None:
+    """Return the first of the projected points at + t direction, t = 1, 1/2, ..., with a sufficient decrease."""
+    xp = namespace(direction)
+    t = 1.0
+    for _ in range(30):
+        projection = constraint.project(space.lift(at.point + t * direction))
+        point = space.lower(projection.point)
+        prediction = space.objective.predict(point)
+        value = space.objective.value(point, prediction)
+        if value < at.value and value <= at.value + 1e-4 * float(xp.sum(slope * (point - at.point))):
+            return Refined(projection, value, prediction, minimal=False)
+        t *= 0.5
+    return None
