@@ -79,7 +79,9 @@ class Sparsity(Constraint):
             k = index(self.k)
             free = tuple(sorted({index(j) for j in self.free}))
         except TypeError as error:
-            raise InvalidInputError(f"k and the free coordinates must be integers, got {self.k!r}, {self.free!r}") from error
+            raise InvalidInputError(
+                f"k and the free coordinates must be integers, got {self.k!r}, {self.free!r}"
+            ) from error
         if k < 0:
             raise InvalidInputError(f"k must be >= 0, got {k}")
         if free and free[0] < 0:
@@ -94,19 +96,24 @@ class Sparsity(Constraint):
         if len(shape) != 1:
             raise InvalidInputError(f"Sparsity constrains vectors, the objective's points have shape {shape}")
         if self.free and self.free[-1] >= shape[0]:
-            raise InvalidInputError(f"free coordinate {self.free[-1]} does not exist: vectors have {shape[0]} coordinates")
+            raise InvalidInputError(
+                f"free coordinate {self.free[-1]} does not exist: vectors have {shape[0]} coordinates"
+            )
         for name, bound in (("lower", self.lower), ("upper", self.upper)):
-            bounds = getattr(bound, "shape", ())
-            if bounds and tuple(bounds) != tuple(shape):
-                raise InvalidInputError(f"{name} has shape {tuple(bounds)}; a number or shape {tuple(shape)} is needed")
+            bounds = tuple(bound.shape) if hasattr(bound, "shape") else np.shape(bound)
+            if bounds not in ((), tuple(shape)):
+                raise InvalidInputError(f"{name} has shape {bounds}; a number or shape {tuple(shape)} is needed")
 
     def project(self, z: Array) -> Projection:
         xp = namespace(z)
         inside = self._clip(z)
-        gain = xp.abs(z) if inside is z else z * z - (z - inside) * (z - inside)
+        # half of z^2 - (z - inside)^2, without cancellation; inside is z where there are no bounds
+        gain = xp.abs(z) if inside is z else inside * (z - 0.5 * inside)
         if self.free:
             free = mask_of(self._free(z), z.shape[0])
-            chosen = top_k(xp.where(free, -xp.ones_like(gain), gain), min(self.k, z.shape[0] - len(self.free)))
+            passed_over = free & (z == z)  # a NaN stays in sight and is refused
+            gain = xp.where(passed_over, -xp.ones_like(gain), gain)
+            chosen = top_k(gain, min(self.k, z.shape[0] - len(self.free)))
             kept = mask_of(chosen, z.shape[0]) | free
             inside = xp.where(free, z, inside)
             point = xp.where(kept, inside, xp.zeros_like(z))
