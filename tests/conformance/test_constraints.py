@@ -1,0 +1,411 @@
+"""Every registered constraint keeps the contract of `hardthresh.core.Constraint`; `Sparsity` also what is its own."""
+
+import copy
+import pickle
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+import pytest
+from cases import OTHER_LIBRARIES, back, convert, examples, is_bounded, permuted, shape_for
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardthresh.constraints import Sparsity
+from hardthresh.core import InvalidInputError
+
+every = pytest.mark.parametrize("constraint", examples("constraint"))
+
+LEVELS = [-4.0, -2.0, -1.0, -0.5, -0.25, -0.0, 0.0, 0.25, 0.5, 1.0, 2.0, 4.0]
+"""Few levels make many ties; sums of their squares are exact, so that the slow twin sees the same ties."""
+
+
+def points(shape, elements):
+    return st.lists(elements, min_size=prod(shape), max_size=prod(shape)).map(lambda v: np.array(v).reshape(shape))
+
+
+def tied(constraint):
+    return points(shape_for(constraint), st.sampled_from(LEVELS))
+
+
+def smooth(constraint):
+    return points(shape_for(constraint), st.floats(-1e3, 1e3, allow_subnormal=False))
+
+
+def random_point(constraint, seed=0):
+    """A point without ties."""
+    return np.random.default_rng(seed).standard_normal(shape_for(constraint))
+
+
+def assert_same_projection(constraint, one, other):
+    np.testing.assert_array_equal(one.point, other.point)
+    assert constraint.same(one.support, other.support)
+
+
+@every
+@given(data=st.data())
+@settings(max_examples=40)
+def test_agrees_with_the_slow_twin(constraint, data):
+    z = data.draw(tied(constraint))
+    if constraint.exact:
+        assert_same_projection(constraint, constraint.project(z), constraint.reference_project(z))
+
+
+@every
+@given(data=st.data())
+@settings(max_examples=25)
+def test_is_as_near_as_the_slow_twin(constraint, data):
+    z = data.draw(smooth(constraint))
+    distance = np.linalg.norm(constraint.project(z).point - z)
+    best = np.linalg.norm(constraint.reference_project(z).point - z)
+    assert distance >= best * (1 - 1e-12)
+    if constraint.exact:
+        assert distance <= best * (1 + 1e-12)
+
+
+@every
+@given(data=st.data())
+@settings(max_examples=25)
+def test_projection_is_idempotent_and_feasible(constraint, data):
+    z = data.draw(st.one_of(tied(constraint), smooth(constraint)))
+    once = constraint.project(z)
+    assert_same_projection(constraint, constraint.project(once.point), once)
+    np.testing.assert_array_equal(constraint.reference_project(once.point).point, once.point)
+    np.testing.assert_array_equal(constraint.restrict(once.point, once.support), once.point)
+
+
+@every
+def test_nothing_is_aliased_or_mutated(constraint):
+    z = random_point(constraint)
+    before, settings_before = z.copy(), repr(constraint)
+    projection = constraint.project(z)
+    restricted = constraint.restrict(z, projection.support)
+    leading = constraint.leading(z)
+    constraint.face(projection.point, z, projection.support)
+    constraint.join(projection.support, projection.support)
+    np.testing.assert_array_equal(z, before)
+    for result in (projection.point, restricted, leading):
+        assert not np.shares_memory(result, z)
+    feasible = projection.point
+    assert not np.shares_memory(constraint.project(feasible).point, feasible)
+    assert repr(constraint) == settings_before
+
+
+@every
+def test_a_read_only_point_will_do(constraint):
+    z = random_point(constraint)
+    z.flags.writeable = False
+    constraint.project(z)
+
+
+@every
+def test_a_second_call_says_the_same(constraint):
+    z = random_point(constraint)
+    assert_same_projection(constraint, constraint.project(z), constraint.project(z))
+
+
+@every
+@pytest.mark.parametrize("position", [0, 5, 11])
+def test_nan_is_refused(constraint, position):
+    z = random_point(constraint)
+    z.flat[position] = np.nan
+    with pytest.raises(InvalidInputError, match="NaN"):
+        constraint.project(z)
+
+
+@every
+def test_zero_stays_zero(constraint):
+    zero = np.zeros(shape_for(constraint))
+    projection = constraint.project(zero)
+    np.testing.assert_array_equal(projection.point, zero)
+    np.testing.assert_array_equal(constraint.leading(zero), zero)
+
+
+@every
+def test_float32_stays_float32(constraint):
+    z = random_point(constraint).astype(np.float32)
+    projection = constraint.project(z)
+    assert projection.point.dtype == np.float32
+    assert constraint.restrict(z, projection.support).dtype == np.float32
+    assert constraint.leading(z).dtype == np.float32
+    exact = constraint.project(z.astype(np.float64))
+    assert constraint.same(projection.support, exact.support)
+    np.testing.assert_array_equal(projection.point, exact.point.astype(np.float32))
+
+
+@every
+def test_a_permutation_permutes_the_projection(constraint):
+    z = random_point(constraint)
+    if z.ndim > 1:
+        return  # a permutation of entries is no symmetry of a matrix; `permuted` speaks of vectors
+    order = np.random.default_rng(1).permutation(z.size)
+    moved = permuted(constraint, order).project(z[order])
+    np.testing.assert_array_equal(moved.point, constraint.project(z).point[order])
+
+
+@every
+@pytest.mark.parametrize("scale", [2.0**-40, 2.0**40])
+def test_a_scale_scales_the_projection(constraint, scale):
+    if is_bounded(constraint):
+        constraint = permuted(constraint, np.arange(prod(shape_for(constraint))))
+        constraint = replace(constraint, **{name: None for name in ("lower", "upper") if hasattr(constraint, name)})
+    z = random_point(constraint)
+    np.testing.assert_array_equal(constraint.project(scale * z).point, scale * constraint.project(z).point)
+
+
+@every
+def test_restrict_is_the_orthogonal_projection_on_the_support(constraint):
+    z, v, u = (random_point(constraint, seed) for seed in range(3))
+    support = constraint.project(z).support
+    kept = constraint.restrict(v, support)
+    np.testing.assert_allclose(constraint.restrict(kept, support), kept, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.sum((v - kept) * constraint.restrict(u, support)), 0.0, atol=1e-12)
+
+
+@every
+def test_join_contains_both(constraint):
+    a, b = (constraint.project(random_point(constraint, seed)) for seed in (3, 4))
+    both = constraint.join(a.support, b.support)
+    for one in (a, b):
+        np.testing.assert_allclose(constraint.restrict(one.point, both), one.point, rtol=1e-12, atol=1e-12)
+    assert constraint.same(constraint.join(both, a.support), both)
+    assert constraint.same(constraint.join(a.support, a.support), a.support)
+
+
+@every
+def test_same_tells_supports_apart(constraint):
+    one, zero = constraint.project(random_point(constraint)), constraint.project(np.zeros(shape_for(constraint)))
+    assert constraint.same(one.support, constraint.project(2.0**-3 * one.point).support)
+    if np.any(constraint.restrict(one.point, zero.support) != one.point):
+        assert not constraint.same(one.support, zero.support)
+        assert not constraint.same(zero.support, one.support)
+
+
+@every
+def test_relax_contains_the_set_and_multiplies_the_budget(constraint):
+    z = random_point(constraint)
+    same, doubled = constraint.relax(1), constraint.relax(2)
+    assert type(doubled) is type(constraint)
+    assert_same_projection(constraint, same.project(z), constraint.project(z))
+    point = constraint.project(z).point
+    np.testing.assert_allclose(doubled.project(point).point, point, rtol=1e-12, atol=1e-12)
+    assert np.linalg.norm(doubled.project(z).point - z) <= np.linalg.norm(point - z)
+
+
+@every
+def test_a_full_support_has_no_room(constraint):
+    """What projects from a full support stays on it, when nothing outside is larger."""
+    inside = constraint.project(np.abs(random_point(constraint)) + 1.0)
+    if not constraint.is_full(inside.support):
+        return  # the budget is larger than the space; see the tests of each constraint
+    outside = random_point(constraint) * 1e-3
+    outside = outside - constraint.restrict(outside, inside.support)
+    assert constraint.same(constraint.project(inside.point + outside).support, inside.support)
+
+
+@every
+def test_leading_is_the_largest_part_on_any_support(constraint):
+    v = random_point(constraint, 5)
+    leading = constraint.leading(v)
+    for seed in range(8):
+        support = constraint.project(np.abs(random_point(constraint, seed))).support
+        assert np.linalg.norm(leading) >= np.linalg.norm(constraint.restrict(v, support)) * (1 - 1e-12)
+    np.testing.assert_allclose(np.sum((v - leading) * leading), 0.0, atol=1e-12)
+
+
+@every
+def test_face_leaves_out_only_what_a_bound_holds(constraint):
+    w = constraint.project(4.0 * random_point(constraint, 6)).point
+    support = constraint.project(w).support
+    gradient = random_point(constraint, 7)
+    face = constraint.face(w, gradient, support)
+    moving = constraint.restrict(gradient, face)
+    held = constraint.restrict(gradient, support) - moving
+    step = 1e-6
+    np.testing.assert_array_equal(constraint.project(w - step * held).point, w)  # held: the bound takes the step back
+    np.testing.assert_allclose(constraint.project(w - step * moving).point, w - step * moving, rtol=0, atol=1e-15)
+
+
+@every
+def test_indices_are_the_coordinates_of_the_support(constraint):
+    projection = constraint.project(np.abs(random_point(constraint)))
+    indices = constraint.indices(projection.support)
+    if indices is None:
+        return
+    assert (np.diff(indices) > 0).all()
+    ones = constraint.restrict(np.ones(shape_for(constraint)), projection.support)
+    np.testing.assert_array_equal(indices, np.flatnonzero(ones))
+
+
+@every
+def test_settings_are_frozen_comparable_and_picklable(constraint):
+    z = random_point(constraint)
+    for twin in (pickle.loads(pickle.dumps(constraint)), copy.deepcopy(constraint)):
+        assert repr(twin) == repr(constraint)
+        assert_same_projection(constraint, twin.project(z), constraint.project(z))
+    with pytest.raises((AttributeError, TypeError)):
+        constraint.exact = None
+    with pytest.raises(AttributeError):
+        setattr(constraint, next(iter(constraint.__dataclass_fields__)), None)
+
+
+@every
+def test_a_wrong_shape_is_refused(constraint):
+    with pytest.raises(InvalidInputError, match="shape"):
+        constraint.check((2, 3, 4, 5))
+
+
+@every
+@pytest.mark.parametrize("library", OTHER_LIBRARIES)
+@given(data=st.data())
+@settings(max_examples=12)
+def test_other_array_libraries_agree(constraint, library, data):
+    z = data.draw(tied(constraint))
+    theirs, ours = constraint.project(convert(z, library)), constraint.project(z)
+    assert type(theirs.point) is type(convert(z, library))
+    np.testing.assert_array_equal(back(theirs.point), ours.point)
+    v = convert(np.ones_like(z), library)
+    np.testing.assert_array_equal(
+        back(constraint.restrict(v, theirs.support)), constraint.restrict(np.ones_like(z), ours.support)
+    )
+    np.testing.assert_array_equal(back(constraint.leading(convert(z, library))), constraint.leading(z))
+    assert constraint.is_full(theirs.support) == constraint.is_full(ours.support)
+    assert constraint.same(constraint.join(theirs.support, theirs.support), theirs.support)
+    face = constraint.face(theirs.point, convert(-z, library), theirs.support)
+    np.testing.assert_array_equal(
+        back(constraint.restrict(v, face)),
+        constraint.restrict(np.ones_like(z), constraint.face(ours.point, -z, ours.support)),
+    )
+    nan = np.array(z)
+    nan.flat[3] = np.nan
+    with pytest.raises(InvalidInputError, match="NaN"):
+        constraint.project(convert(nan, library))
+
+
+# --- what is Sparsity's own ----------------------------------------------------------------------------------------
+
+
+def test_sparsity_the_lowest_index_wins_a_tie():
+    z = np.array([1.0, -2.0, 2.0, -1.0, 1.0, -2.0])
+    for k, expected in enumerate([[], [1], [1, 2], [1, 2, 5], [0, 1, 2, 5], [0, 1, 2, 3, 5]]):
+        np.testing.assert_array_equal(Sparsity(k).project(z).support, expected)
+    np.testing.assert_array_equal(Sparsity(2, free=(2,)).project(z).support, [1, 2, 5])
+    np.testing.assert_array_equal(Sparsity(2, upper=1.5).project(z).support, [1, 5])
+    np.testing.assert_array_equal(Sparsity(2, lower=0.0).project(np.ones(5)).support, [0, 1])
+
+
+@pytest.mark.parametrize("k", [5, 6, 1000])
+def test_sparsity_a_large_budget_keeps_everything(k):
+    z = np.array([1.0, -2.0, 0.0, -1.0, 1.0])
+    projection = Sparsity(k).project(z)
+    np.testing.assert_array_equal(projection.point, z)
+    np.testing.assert_array_equal(projection.support, [0, 1, 3, 4])
+
+
+def test_sparsity_without_a_budget_keeps_only_the_free_coordinates():
+    z = np.array([1.0, -2.0, 0.0, -1.0])
+    assert Sparsity(0).project(z).support.size == 0
+    projection = Sparsity(0, free=(2, 3)).project(z)
+    np.testing.assert_array_equal(projection.point, [0.0, 0.0, 0.0, -1.0])
+    np.testing.assert_array_equal(projection.support, [2, 3])
+
+
+def test_sparsity_free_coordinates_are_neither_bounded_nor_counted():
+    z = np.array([-9.0, 0.2, 0.3, 5.0, -4.0])
+    projection = Sparsity(1, free=(0,), lower=0.0, upper=1.0).project(z)
+    np.testing.assert_array_equal(projection.point, [-9.0, 0.0, 0.0, 1.0, 0.0])
+
+
+def test_sparsity_bounds_are_part_of_the_choice():
+    """The largest entry is not worth keeping when its bound keeps next to nothing of it."""
+    z = np.array([10.0, 2.0])
+    np.testing.assert_array_equal(Sparsity(1, upper=np.array([0.1, 5.0])).project(z).point, [0.0, 2.0])
+    np.testing.assert_array_equal(Sparsity(1, upper=np.array([1.0, 5.0])).project(z).point, [1.0, 0.0])
+
+
+@given(points((6,), st.sampled_from(LEVELS)), st.integers(0, 6), st.integers(0, 63), st.integers(0, 3))
+@settings(max_examples=150)
+def test_sparsity_with_bounds_by_coordinate_agrees_with_its_slow_twin(z, k, mask, shift):
+    free = tuple(j for j in range(6) if mask >> j & 1)
+    lower = -np.roll(np.array([0.0, 0.25, 0.5, 1.0, 2.0, np.inf]), shift)
+    constraint = Sparsity(k, free=free, lower=lower, upper=-np.roll(lower, 2))
+    constraint.check((6,))
+    fast, slow = constraint.project(z), constraint.reference_project(z)
+    np.testing.assert_array_equal(fast.point, slow.point)
+    np.testing.assert_array_equal(fast.support, slow.support)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sparsity_bounds_are_exact_far_away(dtype):
+    """Two entries far beyond their bound differ by less than the rounding of their squares."""
+    z = np.array([2.0**20, 2.0**20 + 1], dtype=dtype)
+    np.testing.assert_array_equal(Sparsity(1, upper=1.0).project(z).support, [1])
+    with np.errstate(over="ignore"):
+        huge = np.array([-1e30, 2.0, 3.0], dtype=dtype)
+        np.testing.assert_array_equal(Sparsity(1, lower=0.0).project(huge).support, [2])
+
+
+def test_sparsity_relax_rounds_up():
+    assert Sparsity(3).relax(1.5).k == 5
+    assert Sparsity(3, free=(1,), lower=0.0).relax(2) == Sparsity(6, free=(1,), lower=0.0)
+
+
+def test_sparsity_is_full_counts_what_is_not_free():
+    constraint = Sparsity(2, free=(0,))
+    assert not constraint.is_full(np.array([0, 4]))
+    assert constraint.is_full(np.array([0, 3, 4]))
+    assert Sparsity(0).is_full(np.array([], dtype=np.int64))
+
+
+def test_sparsity_leading_ignores_bounds():
+    v = np.array([-3.0, 2.0, 1.0])
+    np.testing.assert_array_equal(Sparsity(1, lower=0.0, upper=0.5).leading(v), [-3.0, 0.0, 0.0])
+
+
+def test_sparsity_face_at_the_bounds():
+    constraint = Sparsity(4, free=(3,), lower=-1.0, upper=1.0)
+    w = np.array([1.0, -1.0, 0.5, 7.0, 0.0])
+    support = np.array([0, 1, 2, 3])
+    np.testing.assert_array_equal(constraint.face(w, np.array([-1.0, 1.0, 1.0, -1.0, 1.0]), support), [2, 3])
+    np.testing.assert_array_equal(constraint.face(w, np.array([1.0, -1.0, 1.0, -1.0, 1.0]), support), support)
+
+
+def test_sparsity_order_and_repetition_of_free_coordinates_do_not_matter():
+    assert Sparsity(2, free=(5, 1, 5)) == Sparsity(2, free=[1, 5])
+    assert Sparsity(np.int64(2)).k == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"k": -1}, "k must be >= 0, got -1"),
+        ({"k": 2.5}, "integers"),
+        ({"k": "3"}, "integers"),
+        ({"k": None}, "integers"),
+        ({"k": 1, "free": (-1,)}, "free coordinates must be >= 0, got -1"),
+        ({"k": 1, "free": (1.5,)}, "integers"),
+        ({"k": 1, "lower": 0.5}, "lower must be <= 0"),
+        ({"k": 1, "upper": -0.5}, "upper must be >= 0"),
+        ({"k": 1, "lower": np.array([0.0, 1.0])}, "lower must be <= 0"),
+        ({"k": 1, "lower": np.nan}, "lower must be <= 0"),
+    ],
+)
+def test_sparsity_refuses_wrong_arguments(arguments, message):
+    with pytest.raises(InvalidInputError, match=message):
+        Sparsity(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        (Sparsity(1, free=(4,)), "free coordinate 4 does not exist"),
+        (Sparsity(1, lower=np.zeros(3)), "lower has shape"),
+        (Sparsity(1, upper=np.ones(5)), "upper has shape"),
+        (Sparsity(1, upper=[1.0] * 5), "upper has shape"),
+    ],
+)
+def test_sparsity_check_refuses_what_does_not_fit(constraint, message):
+    with pytest.raises(InvalidInputError, match=message):
+        constraint.check((4,))
+    with pytest.raises(InvalidInputError, match="vectors"):
+        constraint.check((4, 4))
