@@ -1,0 +1,496 @@
+"""What is saved comes back bit for bit, nothing in a file is executed, and a damaged file says so."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import islice
+from math import inf, nan
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, StratifiedKFold
+
+import hardthresh as ht
+from hardthresh.constraints import Sparsity
+from hardthresh.core import Evaluation, History, MaxIter, RelativeDecrease, State, Status, SupportStable
+from hardthresh.core.registry import registered
+from hardthresh.losses import Logistic
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import IHT
+from hardthresh.steps import BarzilaiBorwein, Fixed, SparsePolyak
+from hardthresh.storage import StorageError, load_notes
+
+
+def assert_same(a, b):
+    """Equal in type, structure and every bit."""
+    assert type(a) is type(b)
+    if isinstance(a, np.ndarray) and a.dtype != object:
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        assert a.tobytes(order="A") == b.tobytes(order="A")
+        assert (a.flags.c_contiguous, a.flags.f_contiguous) == (b.flags.c_contiguous, b.flags.f_contiguous)
+    elif isinstance(a, np.ndarray):
+        assert a.shape == b.shape
+        assert_same(a.ravel().tolist(), b.ravel().tolist())
+    elif isinstance(a, (list, tuple)):
+        assert len(a) == len(b)
+        for one, other in zip(a, b, strict=True):
+            assert_same(one, other)
+    elif isinstance(a, (dict, History)):
+        assert list(a) == list(b)
+        for key in a:
+            assert_same(a[key], b[key])
+    elif is_dataclass(a):
+        for field in fields(a):
+            assert_same(getattr(a, field.name), getattr(b, field.name))
+    elif isinstance(a, float):
+        assert np.float64(a).tobytes() == np.float64(b).tobytes()
+    else:
+        assert a == b
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.json"
+
+
+@pytest.fixture
+def roundtrip(path):
+    def go(obj):
+        ht.save(obj, path)
+        return ht.load(path)
+
+    return go
+
+
+def problem(loss="squared", d=200):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, d))
+    y = X[:, :4] @ [3.0, -2.0, 1.0, 2.0] + 0.1 * rng.standard_normal(50)
+    return LinearModel(X, y if loss == "squared" else (y > 0).astype(float), loss=loss)
+
+
+def edit(path, change):
+    """Change the outer level of a saved file."""
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        3,
+        10**30,
+        -0.0,
+        0.1 + 0.2,
+        5e-324,
+        inf,
+        -inf,
+        'Gen ä\ud800 "$" 5\'',
+        [1, 2.0, [None]],
+        (1, (2.0, nan), ()),
+        range(1, 31, 2),
+        {"a": (1,), "b": {}},
+        {1: "one", (2, 3): "pair"},
+        {"$": "float", "value": "nan"},
+        np.float32(0.1),
+        np.int8(-3),
+        np.bool_(True),
+        np.float64(nan),
+        np.str_("text"),
+        Status.MAX_ITER,
+        History({"value": [1.0, nan], "step": [0.5], "none": []}),
+        IHT(step=SparsePolyak(target=0.12, scale=5.0)),
+        Sparsity(3, free=(0, 11), lower=0.0, upper=np.ones(12)),
+        Logistic(),
+        RelativeDecrease(1e-6) & SupportStable(5) | MaxIter(200),
+    ],
+    ids=repr,
+)
+def test_values_come_back(roundtrip, value):
+    assert_same(value, roundtrip(value))
+
+
+@pytest.mark.parametrize("size", [0, 1, 64, 65, 1000])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", ">f8", "i8", "i4", "u1", "?", "c16", "U7"])
+def test_arrays_come_back(roundtrip, size, dtype):
+    array = np.random.default_rng(size).standard_normal(size).astype(dtype)
+    assert_same(array, roundtrip(array))
+
+
+@pytest.mark.parametrize("shape", [(), (3, 4), (30, 40), (2, 3, 4)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_shape_and_order_come_back(roundtrip, shape, order):
+    array = np.asarray(np.arange(np.prod(shape)).reshape(shape) * 0.1, order=order)
+    assert_same(array, roundtrip(array))
+
+
+def test_special_numbers_in_arrays_keep_their_bits(roundtrip):
+    array = np.array([0.0, -0.0, nan, -nan, inf, -inf, 5e-324])
+    array.view("u8")[2] += 1  # a NaN with a payload
+    assert_same(array, roundtrip(array))
+
+
+def test_arrays_of_texts_come_back(roundtrip):
+    names = np.array([["Gen ä", "b"], [None, 3]], dtype=object)
+    assert_same(names, roundtrip(names))
+
+
+def test_a_random_state_goes_on(roundtrip):
+    random_state = np.random.RandomState(3)
+    random_state.standard_normal()
+    again = roundtrip(random_state)
+    assert again.standard_normal(5).tobytes() == random_state.standard_normal(5).tobytes()
+
+
+@pytest.mark.parametrize("splitter", [KFold(3), StratifiedKFold(4, shuffle=True, random_state=7)], ids=repr)
+def test_splitters_come_back(roundtrip, splitter):
+    again = roundtrip(splitter)
+    assert (type(again), vars(again)) == (type(splitter), vars(splitter))
+
+
+def test_arrays_of_other_libraries_come_back_as_numpy(roundtrip, path):
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(100, dtype=torch.float32)
+    assert_same(np.arange(100, dtype=np.float32), roundtrip(tensor))
+    assert json.loads(path.read_text())["object"]["library"] == "torch"
+
+
+SOLVERS = [solver for entry in registered("solver").values() for solver in entry.examples()] + [
+    IHT(step=step) for entry in registered("step").values() for step in entry.examples()
+]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_resumed_run_makes_the_same_numbers(roundtrip, solver, loss):
+    f, sparsity = problem(loss), Sparsity(5, free=(7,))
+    whole = list(islice(ht.iterate(f, sparsity, solver, seed=3), 9))
+    again = roundtrip(whole[4])
+    assert_same(whole[4], again)
+    for expected, state in zip(whole[4:], ht.iterate(f, sparsity, solver, state=again), strict=False):
+        assert_same(expected, state)
+
+
+def test_a_result_comes_back_without_the_data(roundtrip):
+    result = ht.minimize(problem(), Sparsity(4), IHT())
+    again = roundtrip(result)
+    for field in fields(result):
+        if field.name != "objective":
+            assert_same(getattr(result, field.name), getattr(again, field.name))
+    assert again.objective is None
+    assert repr(again) == repr(result)
+    with pytest.raises(ht.core.HardThreshError, match="does not carry the data"):
+        again.certificate()
+
+
+ESTIMATORS = {
+    "regression": lambda: ht.SparseLinearRegression(n_nonzero_coefs=3, always_include=["g5"], alpha=0.1),
+    "classifier": lambda: ht.SparseLogisticRegression(n_nonzero_coefs=3, solver=IHT(step=BarzilaiBorwein())),
+    "regression, cv": lambda: ht.SparseLinearRegressionCV(n_nonzero_coefs=range(1, 5), cv=KFold(3)),
+    "classifier, cv": lambda: ht.SparseLogisticRegressionCV(n_nonzero_coefs=[1, 3], cv=3, scoring="accuracy"),
+}
+
+
+@pytest.fixture(params=ESTIMATORS)
+def fitted(request):
+    """A fitted estimator with the data it was fitted on: names, and classes that are texts."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    frame = pandas.DataFrame(rng.standard_normal((60, 80)), columns=[f"g{j}" for j in range(80)])
+    y = frame["g3"] - 2 * frame["g7"] + 0.1 * rng.standard_normal(60)
+    if "classifier" in request.param:
+        y = np.where(y > 0, "tumour", "normal")
+    return ESTIMATORS[request.param]().fit(frame, y), frame
+
+
+def test_estimators_come_back(roundtrip, fitted):
+    model, frame = fitted
+    again = roundtrip(model)
+    assert type(again) is type(model)
+    assert repr(again) == repr(model)
+    public = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    for name in public:
+        assert_same(getattr(model, name), getattr(again, name))
+    assert_same(model.predict(frame), again.predict(frame))
+    assert_same(np.asarray(model.transform(frame)), np.asarray(again.transform(frame)))
+    if hasattr(model, "predict_proba"):
+        assert_same(model.predict_proba(frame), again.predict_proba(frame))
+
+
+def test_the_training_data_are_not_in_the_file(fitted, tmp_path):
+    model, frame = fitted
+    ht.save(model, tmp_path / "model.json")
+    secret = frame.to_numpy()[:, 0].tobytes()
+    assert all(secret not in file.read_bytes() for file in tmp_path.iterdir())
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 0.9 * len(pickle.dumps(frame)) + 60_000
+
+
+def test_a_settings_object_of_an_estimator_and_an_unfitted_estimator_come_back(roundtrip):
+    model = ht.SparseLinearRegression(solver=IHT(step=Fixed(0.1)), always_include=np.array([1, 2]))
+    assert repr(roundtrip(model)) == repr(model)
+
+
+def test_notes_are_kept_apart(path):
+    ht.save([1], path, notes={"command": "hardthresh fit", "numbers": [1, 2]})
+    assert ht.load(path) == [1]
+    assert load_notes(path) == {"command": "hardthresh fit", "numbers": [1, 2]}
+
+
+@pytest.mark.parametrize("notes", [{"x": nan}, {"x": object()}])
+def test_notes_that_are_not_json_are_refused(path, notes):
+    with pytest.raises(StorageError, match="notes must be plain JSON values"):
+        ht.save([1], path, notes=notes)
+    assert not path.exists()
+
+
+def test_the_file_is_strict_json_with_versions(path):
+    ht.save({"x": nan, "y": inf}, path)
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    document = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    assert (document["format"], document["format_version"], document["arrays"]) == ("hardthresh", 1, None)
+    assert document["written_by"].keys() == {"hardthresh", "numpy", "scikit-learn"}
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """A class that nobody registered."""
+
+    x: int = 0
+
+
+@pytest.mark.parametrize(
+    ("value", "where"),
+    [
+        (Stranger(), "Stranger cannot be stored"),
+        ([1, {"a": (lambda: 0)}], r"list\[1\]\.a cannot be stored: it is a builtins.function"),
+        (IHT(step=print), r"IHT\.step cannot be stored"),
+        ({1, 2}, "set cannot be stored"),
+        (np.array([object()]), "array of arbitrary Python objects"),
+        (type("Float", (float,), {})(1.0), "Float cannot be stored"),
+    ],
+)
+def test_other_objects_are_refused_by_name(path, value, where):
+    with pytest.raises(StorageError, match=where):
+        ht.save(value, path)
+    assert not path.exists()
+
+
+def test_a_callable_setting_of_an_estimator_is_refused_by_name(path):
+    model = ht.SparseLinearRegressionCV(n_nonzero_coefs=[1], scoring=max)
+    with pytest.raises(StorageError, match=r"SparseLinearRegressionCV\.scoring cannot be stored"):
+        ht.save(model, path)
+
+
+def test_the_name_must_end_in_json(tmp_path):
+    with pytest.raises(StorageError, match=r"must end in \.json, got 'model'"):
+        ht.save([1], tmp_path / "model")
+
+
+def test_a_missing_file_says_so(path):
+    with pytest.raises(StorageError, match=r"model\.json: cannot be read, No such file"):
+        ht.load(path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.99])
+def test_a_truncated_file_says_so(path, share):
+    ht.save(problem().evaluate(np.ones(200)), path)
+    text = path.read_bytes()
+    path.write_bytes(text[: int(share * len(text))])
+    with pytest.raises(StorageError, match=r"model\.json: damaged"):
+        ht.load(path)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "3", '{"format": "other"}'])
+def test_another_json_file_says_so(path, text):
+    path.write_text(text)
+    with pytest.raises(StorageError, match="not written by hardthresh"):
+        ht.load(path)
+
+
+def test_binary_rubbish_says_so(path):
+    path.write_bytes(bytes(range(256)))
+    with pytest.raises(StorageError, match="damaged"):
+        ht.load(path)
+
+
+def test_a_newer_format_asks_for_an_upgrade(path):
+    ht.save([1], path)
+    edit(path, lambda document: document.update(format_version=2, written_by={"hardthresh": "9.0"}))
+    with pytest.raises(StorageError, match=r"format version 2, from hardthresh 9\.0; .*upgrade"):
+        ht.load(path)
+
+
+@pytest.mark.parametrize("key", ["arrays", "notes", "object"])
+def test_a_missing_part_says_so(path, key):
+    ht.save([1], path)
+    edit(path, lambda document: document.pop(key))
+    with pytest.raises(StorageError, match=f"damaged, KeyError: '{key}'"):
+        load_notes(path) if key == "notes" else ht.load(path)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"$": "object", "class": "os.system", "fields": {"command": "true"}},
+        {"$": "object", "class": "builtins.eval", "fields": {}},
+        {"$": "object", "class": "subprocess.Popen", "fields": {"args": ["true"]}},
+        {"$": "enum", "class": "hardthresh.core.solver.State", "name": "x"},
+        {"$": "estimator", "class": "sklearn.svm.SVC", "parameters": {}, "fitted": {}},
+        {"$": "estimator", "class": "hardthresh.solvers.iht.IHT", "parameters": {}, "fitted": {}},
+        {"$": "splitter", "class": "BaseShuffleSplit", "settings": {}},
+    ],
+)
+def test_unknown_classes_are_not_made(path, node):
+    ht.save([1], path)
+    edit(path, lambda document: document.update(object=node))
+    with pytest.raises(StorageError, match=r"model\.json: unknown class"):
+        ht.load(path)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"$": "pickle", "data": ""},
+        {"$": "float", "value": "__import__"},
+        {"$": "tuple"},
+        {"$": "array", "file": "a7"},
+        {"$": "array", "dtype": "O", "shape": [1], "order": "C", "data": [1]},
+        {"$": "array", "dtype": "<f8", "shape": [2], "order": "C", "data": [1]},
+        {"$": "array", "dtype": "<f8", "shape": [1], "order": "C", "data": ["x"]},
+        {"$": "enum", "class": "hardthresh.core.result.Status", "name": "WELL"},
+        {"$": "object", "class": "hardthresh.steps.fixed.Fixed", "fields": {"length": 1}},
+        {"$": "object", "class": "hardthresh.constraints.sparsity.Sparsity", "fields": {"k": -1}},
+        {"$": "history", "columns": {"x": 3}},
+        {"$": ["unhashable"]},
+    ],
+    ids=str,
+)
+def test_invented_content_says_so(path, node):
+    ht.save([1], path)
+    edit(path, lambda document: document.update(object=[node]))
+    with pytest.raises(StorageError, match=r"model\.json: "):
+        ht.load(path)
+
+
+def test_a_very_deep_file_says_so(path):
+    ht.save([1], path)
+    path.write_text(path.read_text().replace('"object": [\n  1\n ]', '"object": ' + "[" * 200_000 + "]" * 200_000))
+    with pytest.raises(StorageError, match="damaged"):
+        ht.load(path)
+
+
+def test_an_estimator_takes_no_other_attributes_from_a_file(path):
+    ht.save(ht.SparseLinearRegression(), path)
+
+    def change(document):
+        document["object"]["fitted"] = {"predict": 1, "__class__": 2, "_private_": 3, "coef_": 4}
+
+    edit(path, change)
+    assert {*vars(ht.load(path))} - {*vars(ht.SparseLinearRegression())} == {"coef_"}
+
+
+@pytest.fixture
+def with_arrays(path):
+    """A saved object whose arrays lie beside it."""
+    ht.save(np.arange(1000.0), path)
+    [beside] = path.parent.glob("*.npz")
+    return path, beside
+
+
+def test_missing_arrays_say_so(with_arrays):
+    path, beside = with_arrays
+    beside.unlink()
+    with pytest.raises(
+        StorageError, match=rf"{beside.name}, cannot be read, No such file.*; move the two files together"
+    ):
+        ht.load(path)
+
+
+@pytest.mark.parametrize("change", [lambda b: b[:-1], lambda b: b[:500] + b"x" + b[501:], lambda b: b""])
+def test_changed_arrays_say_so(with_arrays, change):
+    path, beside = with_arrays
+    beside.write_bytes(change(beside.read_bytes()))
+    with pytest.raises(StorageError, match="were changed or cut short"):
+        ht.load(path)
+
+
+def test_arrays_with_pickles_are_not_read(with_arrays):
+    from hashlib import sha256
+
+    path, beside = with_arrays
+    np.savez(beside, a0=np.array([print], dtype=object))
+    digest = sha256(beside.read_bytes()).hexdigest()
+    edit(path, lambda document: document["arrays"].update(sha256=digest))
+    with pytest.raises(StorageError, match="allow_pickle=False"):
+        ht.load(path)
+
+
+def test_arrays_of_another_folder_are_not_read(with_arrays):
+    path, _ = with_arrays
+    edit(path, lambda document: document["arrays"].update(file="../model.npz"))
+    with pytest.raises(StorageError, match="another folder"):
+        ht.load(path)
+
+
+def test_a_model_can_be_moved_and_renamed(with_arrays, tmp_path):
+    path, beside = with_arrays
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    beside.rename(folder / beside.name)
+    path.rename(folder / "renamed.json")
+    assert ht.load(folder / "renamed.json").shape == (1000,)
+
+
+def test_saving_again_leaves_two_files(with_arrays):
+    path, beside = with_arrays
+    ht.save(np.arange(2000.0), path)
+    [new] = path.parent.glob("*.npz")
+    assert new != beside
+    assert {file.name for file in path.parent.iterdir()} == {path.name, new.name}
+    ht.save(np.arange(2000.0), path)
+    assert ht.load(path).shape == (2000,)
+    ht.save([1], path)
+    assert [*path.parent.iterdir()] == [path]
+
+
+def test_equal_objects_make_equal_files(tmp_path):
+    contents = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        ht.save(np.arange(1000.0), tmp_path / name / "model.json")
+        contents.append({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()})
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("survives", [0, 1], ids=["killed at the arrays", "killed at the JSON"])
+def test_a_killed_save_leaves_the_old_model(with_arrays, survives, monkeypatch):
+    path, _ = with_arrays
+    real, calls = os.fsync, []
+
+    def killed(file):
+        calls.append(file)
+        if len(calls) > survives:
+            raise KeyboardInterrupt
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", killed)
+    with pytest.raises(KeyboardInterrupt):
+        ht.save(np.arange(2000.0), path)
+    assert_same(np.arange(1000.0), ht.load(path))
+    assert not [*path.parent.glob(".*")]
+
+
+def test_a_state_is_loaded_without_scikit_learn(path):
+    ht.save(State(at=Evaluation(np.ones(100), 1.0, np.ones(100)), support=np.array([1])), path)
+    code = f"import sys, hardthresh; hardthresh.load({str(path)!r}); print('sklearn' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (run.stdout.strip(), run.stderr) == ("False", "")
