@@ -32,13 +32,17 @@ class LogCosh:
     def zeros(self) -> np.ndarray:
         return np.zeros(self.shape)
 
-    def value(self, w: np.ndarray) -> float:
-        residual = self.X @ w - self.y
+    def predict(self, w: np.ndarray) -> np.ndarray:
+        return self.X @ w
+
+    def value(self, w: np.ndarray, prediction: np.ndarray | None = None) -> float:
+        residual = (self.predict(w) if prediction is None else prediction) - self.y
         return float(np.mean(np.logaddexp(residual, -residual) - np.log(2)))
 
-    def evaluate(self, w: np.ndarray) -> Evaluation:
-        gradient = self.X.T @ np.tanh(self.X @ w - self.y) / len(self.y)
-        return Evaluation(w, self.value(w), gradient)
+    def evaluate(self, w: np.ndarray, prediction: np.ndarray | None = None) -> Evaluation:
+        prediction = self.predict(w) if prediction is None else prediction
+        gradient = self.X.T @ np.tanh(prediction - self.y) / len(self.y)
+        return Evaluation(w, self.value(w, prediction), gradient, prediction)
 
 
 # %%
