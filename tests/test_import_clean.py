@@ -44,21 +44,9 @@ def test_a_solver_needs_no_scikit_learn_and_no_extra(tmp_path):
 
 
 def test_estimators_need_no_extra(tmp_path):
-    loaded = fresh(LOADED.format(statement="from hardthresh import datasets, estimators, load, save"), tmp_path).split()
-    extras = {
-        "dask",
-        "jinja2",
-        "matplotlib",
-        "pandas",
-        "plotly",
-        "polars",
-        "pooch",
-        "pyarrow",
-        "rich",
-        "torch",
-        "typer",
-    }
-    assert extras.isdisjoint(loaded)
+    statement = "from hardthresh import datasets, estimators, load, save"
+    loaded = fresh(SKLEARN + LOADED.format(statement=statement), tmp_path).split()
+    assert EXTRAS.isdisjoint(loaded)
 
 
 UNCHANGED = """
