@@ -121,8 +121,8 @@ class Backtracking(StepRule):
     Parameters
     ----------
     first : float, optional
-        The very first step to try; default one that moves w by the distance at which the quadratic model along
-        the gradient, from one trial value, has its minimum.
+        The very first step to try; default the one at which the parabola through f(w), its slope and one value along the
+        leading part of the gradient has its minimum.
     grow, shrink : float
         grow >= 1 and 0 < shrink < 1.
 
@@ -167,7 +167,7 @@ class Backtracking(StepRule):
         squared = float(xp.sum(leading * leading))
         if squared == 0.0:
             return 1.0
-        trial = 1.0
+        trial = abs(at.value) / squared or 1.0  # Polyak's step: follows every scale, of f and of w
         for _ in range(60):
             rise = objective.value(at.point + trial * leading) - at.value + trial * squared
             if 0.0 < rise < float("inf"):
