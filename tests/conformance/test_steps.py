@@ -1,0 +1,364 @@
+"""Every registered step rule keeps the contract of `hardthresh.core.StepRule`, on both losses."""
+
+import pickle
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import LOSSES, OTHER_LIBRARIES, back, convert, examples, planted
+
+from hardthresh.constraints import Sparsity
+from hardthresh.core import CapabilityError, Evaluation, InvalidInputError, iterate, minimize, require
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import IHT
+from hardthresh.steps import (
+    AdaptiveSparsePolyak,
+    Backtracking,
+    BarzilaiBorwein,
+    ExactLineSearch,
+    Fixed,
+    Polyak,
+    SparsePolyak,
+    restricted_smoothness_ar1,
+)
+
+pytestmark = [pytest.mark.filterwarnings("error")]
+every = pytest.mark.parametrize("step", examples("step"))
+both_losses = pytest.mark.parametrize("loss", LOSSES)
+
+IN_UNITS_OF_THE_STEP = {"Fixed": "its number is the step, so it cannot follow the scale of the objective"}
+
+
+@dataclass
+class Scaled:
+    """An objective times a constant, which also counts what a rule asks of it."""
+
+    inner: Any
+    factor: float
+    calls: int = 0
+
+    @property
+    def shape(self):
+        return self.inner.shape
+
+    @property
+    def lower_bound(self):
+        return self.factor * self.inner.lower_bound
+
+    def zeros(self):
+        return self.inner.zeros()
+
+    def predict(self, w):
+        return self.inner.predict(w)
+
+    def value(self, w, prediction=None):
+        self.calls += 1
+        return self.factor * self.inner.value(w, prediction)
+
+    def evaluate(self, w, prediction=None):
+        self.calls += 1
+        at = self.inner.evaluate(w, prediction)
+        return Evaluation(w, self.factor * at.value, self.factor * at.gradient, at.prediction)
+
+    def curvature(self, at, direction):
+        self.calls += 1
+        return self.factor * self.inner.curvature(at, direction)
+
+
+def start(objective):
+    return objective.evaluate(objective.zeros())
+
+
+def moves(step, objective, constraint, count):
+    """The first moves of a rule along the negative gradient, from zero."""
+    at, memory, made = start(objective), step.start(), []
+    for _ in range(count):
+        move = step.move(objective, constraint, at, -at.gradient, memory)
+        made.append(move)
+        at, memory = move.evaluation or objective.evaluate(move.projection.point), move.memory
+    return made
+
+
+@every
+@both_losses
+@pytest.mark.parametrize(
+    "constraint", [Sparsity(4), Sparsity(4, free=(0,), lower=-1.0, upper=1.0)], ids=["k", "bounds"]
+)
+def test_steps_are_finite_and_projections_feasible(step, loss, constraint):
+    objective = planted(loss).model()
+    for move in moves(step, objective, constraint, 12):
+        assert isinstance(move.step, float)
+        assert isfinite(move.step)
+        assert move.step >= 0
+        again = constraint.project(move.projection.point)
+        np.testing.assert_array_equal(again.point, move.projection.point)
+        assert constraint.same(again.support, move.projection.support)
+        if move.evaluation is not None:
+            assert move.evaluation.value == objective.evaluate(move.projection.point).value
+            np.testing.assert_array_equal(move.evaluation.point, move.projection.point)
+
+
+@every
+@both_losses
+def test_the_first_move_gets_somewhere(step, loss):
+    move = moves(step, planted(loss).model(), Sparsity(4), 1)[0]
+    assert move.step > 0
+    assert move.projection.point.any()
+
+
+@every
+@both_losses
+def test_the_step_is_the_way_made(step, loss):
+    """The projection is that of the point plus the step times the direction, wherever the rule starts from the point."""
+    objective, constraint = planted(loss).model(), Sparsity(4)
+    at = start(objective)
+    move = step.move(objective, constraint, at, -at.gradient, step.start())
+    expected = constraint.project(at.point - move.step * at.gradient).point
+    np.testing.assert_array_equal(move.projection.point, expected)
+
+
+@every
+@both_losses
+def test_memory_is_picklable_and_not_mutated(step, loss):
+    objective, constraint = planted(loss).model(), Sparsity(4)
+    at, memory = start(objective), step.start()
+    for _ in range(6):
+        frozen = pickle.dumps(memory)
+        one = step.move(objective, constraint, at, -at.gradient, memory)
+        assert pickle.dumps(memory) == frozen
+        two = step.move(objective, constraint, at, -at.gradient, pickle.loads(frozen))
+        assert one.step == two.step
+        np.testing.assert_array_equal(one.projection.point, two.projection.point)
+        assert pickle.dumps(one.memory) == pickle.dumps(two.memory)
+        at, memory = one.evaluation or objective.evaluate(one.projection.point), one.memory
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("k", [0, 4, 60])
+def test_nothing_moves_at_a_solution(step, loss, k):
+    """A zero gradient: no division by zero, and w stays as it is."""
+    problem = planted(loss)
+    w = np.zeros(problem.X.shape[1])
+    if loss == "squared":
+        w[problem.support[: min(k, 4)]] = 1.5
+        y = problem.X @ w
+    else:
+        y = 1 / (1 + np.exp(-(problem.X @ w)))
+    objective, constraint = LinearModel(problem.X, y, loss=loss), Sparsity(k)
+    at, memory = objective.evaluate(w), step.start()
+    assert not at.gradient.any()
+    for _ in range(3):
+        move = step.move(objective, constraint, at, -at.gradient, memory)
+        assert isfinite(move.step)
+        np.testing.assert_array_equal(move.projection.point, w)
+        memory = move.memory
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("factor", [2.0**-12, 2.0**12])
+def test_steps_shrink_as_the_objective_grows(step, loss, factor):
+    if type(step).__name__ in IN_UNITS_OF_THE_STEP:
+        return
+    objective, constraint = planted(loss).model(), Sparsity(4)
+    for one, other in zip(
+        moves(step, Scaled(objective, 1.0), constraint, 8),
+        moves(step, Scaled(objective, factor), constraint, 8),
+        strict=True,
+    ):
+        np.testing.assert_allclose(other.step * factor, one.step, rtol=1e-9)
+        np.testing.assert_allclose(other.projection.point, one.projection.point, rtol=1e-9, atol=1e-12)
+
+
+def test_the_exceptions_of_the_scale_law_exist():
+    names = {type(parameter.values[0]).__name__ for parameter in examples("step")}
+    assert names >= IN_UNITS_OF_THE_STEP.keys()
+    assert len(names) >= len(IN_UNITS_OF_THE_STEP) + 6
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_a_bad_scale_does_not_hang_a_rule(step, loss, factor):
+    objective, constraint = Scaled(planted(loss).model(), factor), Sparsity(4)
+    at, memory = start(objective), step.start()
+    for _ in range(4):
+        objective.calls = 0
+        move = step.move(objective, constraint, at, -at.gradient, memory)
+        assert objective.calls <= 150
+        assert isfinite(move.step)
+        at, memory = move.evaluation or objective.evaluate(move.projection.point), move.memory
+
+
+@both_losses
+@pytest.mark.parametrize("first", [1e-8, 1e8])
+def test_backtracking_recovers_from_a_bad_first_step(loss, first):
+    problem = planted(loss)
+    run = minimize(problem.model(), Sparsity(4), IHT(step=Backtracking(first=first)), max_iter=200)
+    assert run.converged
+    np.testing.assert_array_equal(run.support, problem.support)
+
+
+@every
+@both_losses
+def test_inputs_are_unchanged(step, loss):
+    objective, constraint = planted(loss).model(), Sparsity(4)
+    at, memory = start(objective), step.start()
+    for _ in range(4):
+        direction = -at.gradient
+        frozen = pickle.dumps((at, direction))
+        for array in (at.point, at.gradient, at.prediction, direction):
+            array.flags.writeable = False
+        move = step.move(objective, constraint, at, direction, memory)
+        assert pickle.dumps((at, direction)) == frozen
+        assert not np.shares_memory(move.projection.point, at.point)
+        at, memory = move.evaluation or objective.evaluate(move.projection.point), move.memory
+        at = replace(at, point=at.point.copy())
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("library", OTHER_LIBRARIES)
+def test_other_array_libraries_agree(step, loss, library):
+    problem, constraint = planted(loss), Sparsity(4)
+    theirs = LinearModel(convert(problem.X, library), convert(problem.y, library), loss=loss)
+    for one, other in zip(moves(step, problem.model(), constraint, 6), moves(step, theirs, constraint, 6), strict=True):
+        np.testing.assert_allclose(other.step, one.step, rtol=1e-9)
+        np.testing.assert_allclose(back(other.projection.point), one.projection.point, rtol=1e-9, atol=1e-12)
+
+
+@every
+@both_losses
+def test_float32_stays_float32(step, loss):
+    for move in moves(step, planted(loss, dtype=np.float32).model(), Sparsity(4), 6):
+        assert move.projection.point.dtype == np.float32
+        assert isfinite(move.step)
+
+
+@every
+def test_missing_abilities_are_named_before_the_run(step):
+    class Plain:
+        shape, lower_bound = (3,), -np.inf
+
+    if not step.requires:
+        return
+    with pytest.raises(CapabilityError) as error:
+        require(Plain(), step.requires, by=type(step).__name__)
+    assert all(ability in str(error.value) for ability in (*step.requires, type(step).__name__, "Plain"))
+
+
+# --- the rules one by one --------------------------------------------------------------------------------------------
+
+
+def test_polyak_steps_are_the_formula():
+    objective, constraint = planted().model(), Sparsity(4)
+    at = start(objective)
+    full = float(np.sum(at.gradient**2))
+    largest = np.sort(at.gradient**2)[::-1]
+    for rule, expected in [
+        (Polyak(0.5, 5.0), (at.value - 0.5) / (5 * full)),
+        (Polyak(), at.value / (5 * full)),
+        (SparsePolyak(0.5, 2.0), (at.value - 0.5) / (2 * largest[:4].sum())),
+        (SparsePolyak(0.5, 5.0, relax=2), (at.value - 0.5) / (5 * largest[:8].sum())),
+        (AdaptiveSparsePolyak(0.5), (at.value - 0.5) / (10 * largest[:4].sum())),
+        (Polyak(at.value + 1.0), 0.0),
+        (SparsePolyak(at.value + 1.0), 0.0),
+        (AdaptiveSparsePolyak(at.value + 1.0), 0.0),
+        (Fixed(0.25), 0.25),
+    ]:
+        move = rule.move(objective, constraint, at, -at.gradient, rule.start())
+        np.testing.assert_allclose(move.step, expected, rtol=1e-12)
+
+
+def test_adaptive_sparse_polyak_raises_its_bound_after_an_epoch():
+    objective, constraint = planted().model(), Sparsity(4)
+    made = moves(AdaptiveSparsePolyak(0.0, epoch_length=3), objective, constraint, 7)
+    assert [move.memory.bound for move in made[:3]] == [0.0] * 3
+    second = made[3].memory.bound
+    assert second == 0.5 * made[3].memory.best.value
+    assert [move.memory.bound for move in made[3:6]] == [second] * 3
+    assert made[6].memory.bound == 0.5 * (made[6].memory.best.value + second)
+
+
+def test_exact_line_search_minimises_along_the_support():
+    problem = planted()
+    objective, constraint = problem.model(), Sparsity(4)
+    w = np.zeros(problem.X.shape[1])
+    w[problem.support] = 1.0
+    at = objective.evaluate(w)
+    restricted = constraint.restrict(-at.gradient, problem.support)
+    step = ExactLineSearch().move(objective, constraint, at, -at.gradient, None).step
+    values = [objective.value(w + s * restricted) for s in (0.99 * step, step, 1.01 * step)]
+    assert values[1] == min(values)
+
+
+def test_backtracking_satisfies_its_majorisation_and_is_monotone():
+    for loss in LOSSES:
+        objective, constraint = planted(loss).model(), Sparsity(4)
+        states = iterate(objective, constraint, IHT(step=Backtracking()))
+        before = next(states)
+        for _ in range(30):
+            after = next(states)
+            moved = after.w - before.w
+            if after.step > 0:
+                model = before.value + before.at.gradient @ moved + moved @ moved / (2 * after.step)
+                assert after.value <= model + 1e-14
+            assert after.value <= before.value * (1 + 1e-14)  # once converged, up to rounding
+            before = after
+
+
+def test_barzilai_borwein_steps_are_the_secant_formula():
+    problem = planted()
+    objective, constraint = problem.model(), Sparsity(4)
+    for kind in ("long", "short"):
+        states = iterate(objective, constraint, IHT(step=BarzilaiBorwein(kind=kind)))
+        one, two, three = (next(states) for _ in range(3))
+        moved = two.w - one.w
+        union = np.union1d(one.support, two.support)
+        bent = np.zeros_like(moved)
+        bent[union] = (two.at.gradient - one.at.gradient)[union]
+        expected = moved @ moved / (moved @ bent) if kind == "long" else moved @ bent / (bent @ bent)
+        halvings = np.log2(expected / three.step)
+        np.testing.assert_allclose(halvings, round(halvings), atol=1e-9)
+        assert halvings >= -1e-9
+
+
+def test_restricted_smoothness_of_the_paper():
+    np.testing.assert_allclose(restricted_smoothness_ar1(700, 300, alpha=5.0, omega=0.5), 21.180952, rtol=1e-7)
+    np.testing.assert_allclose(
+        restricted_smoothness_ar1(700, 300, alpha=5.0, omega=0.5, loss="logistic"), 5.295238, rtol=1e-7
+    )
+    assert Fixed.from_smoothness(3.0).step == pytest.approx(2 / 9)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Fixed(0.0), "positive"),
+        (lambda: Fixed(-1.0), "positive"),
+        (lambda: Fixed(np.nan), "positive"),
+        (lambda: Fixed(np.inf), "finite"),
+        (lambda: Polyak(scale=0.0), "scale"),
+        (lambda: Polyak(target=np.nan), "target"),
+        (lambda: SparsePolyak(scale=np.nan), "scale"),
+        (lambda: SparsePolyak(target=-np.inf), "target"),
+        (lambda: SparsePolyak(relax=0.5), "relax"),
+        (lambda: AdaptiveSparsePolyak(epoch_length=0), "epoch_length"),
+        (lambda: AdaptiveSparsePolyak(lower_bound=np.inf), "target"),
+        (lambda: Backtracking(first=0.0), "first"),
+        (lambda: Backtracking(first=np.nan), "first"),
+        (lambda: Backtracking(grow=0.5), "grow"),
+        (lambda: Backtracking(shrink=1.0), "shrink"),
+        (lambda: BarzilaiBorwein(kind="middle"), "kind"),
+        (lambda: BarzilaiBorwein(window=0), "window"),
+        (lambda: restricted_smoothness_ar1(0, 1, alpha=1.0, omega=0.5), "s, s_star"),
+        (lambda: restricted_smoothness_ar1(1, 1, alpha=1.0, omega=1.0), "omega"),
+        (lambda: restricted_smoothness_ar1(1, 1, alpha=1.0, omega=0.0, loss="hinge"), "hinge"),
+    ],
+)
+def test_wrong_arguments_are_refused(make, message):
+    with pytest.raises(InvalidInputError, match=message):
+        make()
