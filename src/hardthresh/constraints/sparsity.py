@@ -32,16 +32,17 @@ def _examples() -> Iterable[Sparsity]:
 class Sparsity(Constraint):
     r"""Vectors with at most k non-zeros.
 
-    .. math:: C = \{ w \in R^d : |\{ j \notin F : w_j \ne 0 \}| \le k, \; l_j \le w_j \le u_j \text{ for } j \notin F \}
+    .. math:: C = \{ w \in R^d : |\{ j \notin F : w_j \ne 0 \}| \le k, \; l \le w \le u \}
 
     Parameters
     ----------
     k : int
         Budget of non-zeros, k >= 0; k >= d allows every coordinate.
     free : sequence of int
-        Coordinates F that are always allowed, unbounded and not counted: an intercept, covariates to adjust for.
+        Coordinates F that are always allowed and not counted: an intercept, covariates to adjust for.
     lower, upper : float or array of shape (d,), optional
-        Bounds with lower <= 0 <= upper; ``lower=0.0`` asks for non-negative coefficients.
+        Bounds with lower <= 0 <= upper, also on free coordinates; ``lower=0.0`` asks for non-negative coefficients, and an
+        array with -inf leaves a coordinate unbounded.
 
     Raises
     ------
@@ -109,18 +110,13 @@ class Sparsity(Constraint):
         inside = self._clip(z)
         # half of z^2 - (z - inside)^2, without cancellation; inside is z where there are no bounds
         gain = xp.abs(z) if inside is z else inside * (z - 0.5 * inside)
+        allowed = xp.zeros_like(z, dtype=xp.bool)
         if self.free:
-            free = mask_of(self._free(z), z.shape[0])
-            passed_over = free & (z == z)  # a NaN stays in sight and is refused
-            gain = xp.where(passed_over, -xp.ones_like(gain), gain)
-            chosen = top_k(gain, min(self.k, z.shape[0] - len(self.free)))
-            kept = mask_of(chosen, z.shape[0]) | free
-            inside = xp.where(free, z, inside)
-            point = xp.where(kept, inside, xp.zeros_like(z))
-            return Projection(point, where_true(free | (point != 0)))
-        kept = mask_of(top_k(gain, self.k), z.shape[0])
-        point = xp.where(kept, inside, xp.zeros_like(z))
-        return Projection(point, where_true(point != 0))
+            allowed = mask_of(self._free(z), z.shape[0])
+            gain = xp.where(allowed, -xp.ones_like(gain), gain)
+        chosen = top_k(gain, min(self.k, z.shape[0] - len(self.free)))
+        point = xp.where(mask_of(chosen, z.shape[0]) | allowed, inside, xp.zeros_like(z))
+        return Projection(point, where_true(allowed | (point != 0)))
 
     def restrict(self, v: Array, support: Support) -> Array:
         xp = namespace(v)
@@ -153,10 +149,7 @@ class Sparsity(Constraint):
             held = held | ((w <= self._bound(self.lower, w)) & (gradient > 0))
         if self.upper is not None:
             held = held | ((w >= self._bound(self.upper, w)) & (gradient < 0))
-        movable = ~held
-        if self.free:
-            movable = movable | mask_of(self._free(w), w.shape[0])
-        return support[gather(movable, support)]
+        return support[gather(~held, support)]
 
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by trying every support: the slow, obviously right twin, for tests only."""
@@ -167,8 +160,8 @@ class Sparsity(Constraint):
         best, best_distance = np.zeros_like(z), np.inf
         for chosen in combinations(bounded, min(self.k, len(bounded))):
             point = np.zeros_like(z)
-            point[list(self.free)] = z[list(self.free)]
-            point[list(chosen)] = np.clip(z, low, high)[list(chosen)]
+            allowed = [*self.free, *chosen]
+            point[allowed] = np.clip(z, low, high)[allowed]
             distance = float(np.sum((z - point) ** 2))
             if distance < best_distance:
                 best, best_distance = point, distance

@@ -42,6 +42,7 @@ class Objective(Protocol):
 
     * ``curvature(at, direction)``: the Hessian at an evaluated point times a direction.
     * ``curvature_along(at, direction)``: direction' H direction, when that is cheaper than the product.
+    * ``curvature_diagonal(at)``: the diagonal of the Hessian.
     * ``columns(indices)``: the objective restricted to some coordinates, an objective of its own.
     * ``hessian(at)``: the Hessian as a matrix; asked only of small objectives.
     * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).

@@ -33,6 +33,10 @@ class Design(ABC):
         """Return X^T r, shape (d,): one data pass."""
 
     @abstractmethod
+    def pullback_squares(self, r: Array) -> Array:
+        """Return the sum over rows of r_i x_ij^2, shape (d,): the diagonal of X^T diag(r) X."""
+
+    @abstractmethod
     def columns(self, indices: Array) -> Design:
         """Return the design of some columns, by increasing index."""
 
@@ -79,6 +83,10 @@ class Metered(Design):
     def pullback(self, r: Array) -> Array:
         self._meter.add(self._share)
         return self._design.pullback(r)
+
+    def pullback_squares(self, r: Array) -> Array:
+        self._meter.add(self._share)
+        return self._design.pullback_squares(r)
 
     def columns(self, indices: Array) -> Design:
         share = self._share * indices.shape[0] / max(self.shape[1], 1)

@@ -59,6 +59,9 @@ class DenseDesign(Design):
     def pullback(self, r: Array) -> Array:
         return self._X.T @ r
 
+    def pullback_squares(self, r: Array) -> Array:
+        return sum(((X := self._X[rows, :]) * X).T @ r[rows] for rows in self._blocks())
+
     def columns(self, indices: Array) -> Design:
         return self._of(gather_columns(self._X, indices))
 
@@ -72,9 +75,7 @@ class DenseDesign(Design):
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         xp = namespace(self._X)
-        n, d = self.shape
-        size = max(1, _BLOCK // max(d, 1))
-        blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+        blocks = self._blocks()
         weights = xp.astype(weights, xp.float64)
         mean = sum(xp.astype(self._X[rows, :], xp.float64).T @ weights[rows] for rows in blocks)
         variance = xp.zeros_like(mean)
@@ -82,6 +83,12 @@ class DenseDesign(Design):
             gap = xp.astype(self._X[rows, :], xp.float64) - mean
             variance = variance + (gap * gap).T @ weights[rows]
         return finish_moments(mean, variance, self._X.dtype)
+
+    def _blocks(self) -> list[slice]:
+        """Return row ranges small enough to make a temporary copy of."""
+        n, d = self.shape
+        size = max(1, _BLOCK // max(d, 1))
+        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def finish_moments(mean: Array, variance: Array, dtype: object) -> tuple[Array, Array]:

@@ -60,6 +60,9 @@ class SparseDesign(Design):
     def pullback(self, r: Array) -> Array:
         return self._X.T @ r
 
+    def pullback_squares(self, r: Array) -> Array:
+        return sp.csc_array((self._X.data**2, self._X.indices, self._X.indptr), shape=self.shape).T @ r
+
     def columns(self, indices: Array) -> Design:
         return self._of(self._X[:, indices])
 

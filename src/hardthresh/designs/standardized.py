@@ -54,6 +54,13 @@ class Standardized(Design):
         inner = (self._design.pullback(r) - self._mean * total) * self._inverse_scale
         return xp.concat([inner, xp.reshape(total, (1,))]) if self._intercept else inner
 
+    def pullback_squares(self, r: Array) -> Array:
+        xp = namespace(r)
+        total = xp.sum(r)
+        square, cross = self._design.pullback_squares(r), self._design.pullback(r)
+        inner = (square - 2 * self._mean * cross + self._mean * self._mean * total) * self._inverse_scale**2
+        return xp.concat([inner, xp.reshape(total, (1,))]) if self._intercept else inner
+
     def columns(self, indices: Array) -> Design:
         d = self._design.shape[1]
         last = indices.shape[0] > 0 and int(indices[-1]) == d

@@ -147,6 +147,10 @@ class LinearModel:
         bend = self.weights * self.loss.curvature(self.y, at.prediction)
         return float(xp.sum(bend * image * image)) + float(xp.sum(self.l2 * direction * direction))
 
+    def curvature_diagonal(self, at: Evaluation) -> Array:
+        """Return the diagonal of the Hessian at an evaluated point, shape (d,): one data pass."""
+        return self.design.pullback_squares(self.weights * self.loss.curvature(self.y, at.prediction)) + self.l2
+
     def hessian(self, at: Evaluation) -> Array:
         """Return the Hessian at an evaluated point as a (d, d) matrix; for models of few columns."""
         xp = namespace(at.point)

@@ -1,0 +1,6 @@
+"""Is the answer any good, beyond stationarity?"""
+
+from .model import ModelCertificate, certify_model
+from .swap import SwapCertificate, swap_certificate
+
+__all__ = ["ModelCertificate", "SwapCertificate", "certify_model", "swap_certificate"]
