@@ -1,0 +1,203 @@
+"""What charts and reports say about a fitted estimator: the one place that reads its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardthresh.core.errors import InvalidInputError
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One chosen feature.
+
+    Attributes
+    ----------
+    index : int
+        Its column.
+    name : str
+        Its name, fit for one line of text.
+    coefficient : float
+        Per unit of the feature.
+    effect : float
+        Per standard deviation of the feature, so that features can be compared.
+    share : float or None
+        The share of the folds that choose it at the final k; None without cross-validation.
+    requested : bool
+        Whether it is in the model because `always_include` asks for it.
+    """
+
+    index: int
+    name: str
+    coefficient: float
+    effect: float
+    share: float | None
+    requested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CrossValidation:
+    """The scores over k, turned so that they read naturally: an error is positive, and lower is better.
+
+    Attributes
+    ----------
+    measure : str
+        What is measured, in words.
+    lower_is_better : bool
+        Whether it is an error.
+    k : ndarray of int, shape (n_candidates,)
+        The candidates, increasing.
+    folds : ndarray of shape (n_candidates, n_folds)
+        The score of each fold.
+    mean, error : ndarray of shape (n_candidates,)
+        Their means and the standard errors of these.
+    chosen, best, thrifty : int
+        Positions of the k that was chosen, the k with the best mean, and the smallest k within one standard error of it.
+    effects : ndarray of shape (n_candidates, n_features)
+        The coefficients per standard deviation, fitted on all rows, for each k.
+    """
+
+    measure: str
+    lower_is_better: bool
+    k: NDArray[np.int64]
+    folds: Vector
+    mean: Vector
+    error: Vector
+    chosen: int
+    best: int
+    thrifty: int
+    effects: Vector
+
+    @property
+    def threshold(self) -> float:
+        """The worst score that is within one standard error of the best."""
+        slack = float(self.error[self.best])
+        return float(self.mean[self.best]) + (slack if self.lower_is_better else -slack)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A fitted linear model.
+
+    Attributes
+    ----------
+    kind : str
+        The name of its class.
+    classes : tuple of str
+        The two classes of a classifier, the one that a positive coefficient speaks for last; empty for a regression.
+    n_features : int
+        How many features there were to choose from.
+    features : tuple of Feature
+        The chosen ones, the strongest effect first.
+    names : tuple of str
+        The names of all features.
+    cross_validation : CrossValidation or None
+        How k was chosen, unless it was given.
+    """
+
+    kind: str
+    classes: tuple[str, ...]
+    n_features: int
+    features: tuple[Feature, ...]
+    names: tuple[str, ...]
+    cross_validation: CrossValidation | None
+
+
+MEASURES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "roc_auc": "area under the ROC curve",
+    "r2": "R²",
+    "d2_log_loss_score": "share of deviance explained",
+}
+
+
+def read(estimator: Any) -> Facts:
+    """Return what there is to say about a fitted estimator.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+    InvalidInputError
+        If its coefficients are not one row: a model of several responses.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator, "coef_")
+    rows = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64))
+    if len(rows) != 1:
+        raise InvalidInputError(
+            f"charts and reports show models of one response, but coef_ has the shape {rows.shape}; "
+            "fit one class against the others and report each."
+        )
+    coefficients = rows[0]
+    scale = np.asarray(estimator.scale_, dtype=np.float64)
+    effects = coefficients * scale
+    given = getattr(estimator, "feature_names_in_", None)
+    originals = [f"x{j}" for j in range(len(coefficients))] if given is None else [str(name) for name in given]
+    names = tuple(one_line(name) for name in originals)
+    requested = getattr(estimator, "always_include", None)
+    wanted = set() if requested is None else {originals.index(r) if isinstance(r, str) else int(r) for r in requested}
+    shares = getattr(estimator, "selection_frequency_", None)
+    features = [
+        Feature(
+            index=j,
+            name=names[j],
+            coefficient=float(coefficients[j]),
+            effect=float(effects[j]),
+            share=None if shares is None else float(shares[j]),
+            requested=j in wanted,
+        )
+        for j in map(int, estimator.support_)
+    ]
+    return Facts(
+        kind=type(estimator).__name__,
+        classes=tuple(one_line(str(label)) for label in getattr(estimator, "classes_", ())),
+        n_features=len(coefficients),
+        features=tuple(sorted(features, key=lambda feature: (-abs(feature.effect), feature.index))),
+        names=names,
+        cross_validation=_cross_validation(estimator, scale) if hasattr(estimator, "scores_") else None,
+    )
+
+
+def _cross_validation(estimator: Any, scale: Vector) -> CrossValidation:
+    name = str(estimator.scorer_name_)
+    lower_is_better = name.startswith("neg_")
+    sign = -1.0 if lower_is_better else 1.0
+    k = np.asarray(estimator.candidates_, dtype=np.int64)
+    order = np.argsort(k)
+    mean = np.asarray(estimator.mean_scores_, dtype=np.float64)[order]
+    error = np.asarray(estimator.standard_errors_, dtype=np.float64)[order]
+    best = int(np.argmax(mean))
+    path = np.asarray(estimator.coefs_path_, dtype=np.float64).reshape(len(k), -1)
+    return CrossValidation(
+        measure=MEASURES.get(name, name.removeprefix("neg_").replace("_", " ")),
+        lower_is_better=lower_is_better,
+        k=k[order],
+        folds=sign * np.asarray(estimator.scores_, dtype=np.float64)[order],
+        mean=sign * mean,
+        error=error,
+        chosen=int(np.flatnonzero(k[order] == estimator.n_nonzero_coefs_)[0]),
+        best=best,
+        thrifty=int(np.flatnonzero(mean >= mean[best] - error[best])[0]),
+        effects=path[order] * scale,
+    )
+
+
+def progress(run: Any) -> Mapping[str, Vector]:
+    """Return the history of a fitted estimator or of a `Result`."""
+    history: Mapping[str, Vector] = run.history_ if hasattr(run, "history_") else run.history
+    return history
+
+
+def one_line(name: str) -> str:
+    """Return a name without line breaks, control characters and marks that turn the direction of writing."""
+    return " ".join("".join(mark if mark.isprintable() else " " for mark in name).split())

@@ -1,0 +1,266 @@
+"""One self-contained HTML file about a fitted model: no script, and nothing is loaded from anywhere."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import platform
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from importlib import import_module, resources
+from importlib.metadata import version
+from math import exp, log
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from hardthresh import __version__
+from hardthresh.core.errors import HardThreshError, MissingDependencyError
+
+from .facts import Facts, one_line, progress, read
+from .numbers import choices, number, percent, signed, uncertain
+from .plots import LABELLED, SHOWN, coefficients_height, plot_coefficients, plot_convergence, plot_cv, plot_path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLE = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 14.0,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "hardthresh",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+}
+PIXEL = 1 / 72  # of an inch: the unit of an SVG file of matplotlib is the point
+WIDTHS = {"wide": 760, "narrow": 350}
+"""Each chart is drawn for a laptop (and paper) and for a telephone; the style sheet shows one of them."""
+
+SUMMARY = {
+    "source": "source",
+    "target": "target",
+    "n": "rows (examples)",
+    "d": "columns (features)",
+    "classes": "classes",
+    "dtype": "type of the numbers",
+    "missing": "missing values",
+}
+"""What the known keys of a data summary mean, in the order of the report."""
+
+
+def write_report(
+    estimator: Any,
+    path: str | PathLike[str],
+    *,
+    data_summary: Mapping[str, object] | None = None,
+    command: str | None = None,
+    date: datetime.date | None = None,
+) -> Path:
+    """Write what a fitted model says, and how far to trust it, into one self-contained HTML file.
+
+    The file has no script and loads nothing, so that it can be mailed, archived and printed. It holds the chosen
+    features with their coefficients, the curve of the cross-validation, the path over k, the convergence of the run,
+    the certificate, the data summary, and what is needed to run it again; each part with a paragraph on how to read it.
+    Equal input gives an equal file.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A sparse linear or logistic regression. Without cross-validation, the parts about k say why they are absent.
+    path : path-like
+        Where to write; an existing file is replaced.
+    data_summary : mapping, optional
+        What the report says about the data. Known keys: ``"source"``, ``"target"``, ``"n"`` (rows), ``"d"`` (columns),
+        ``"classes"`` (a mapping from class to number of rows), ``"dtype"``, ``"missing"`` (number of missing values);
+        any other key is shown under its own name.
+    command : str, optional
+        The exact command that made the model.
+    date : datetime.date, optional
+        The date of the report. Default: today.
+
+    Returns
+    -------
+    pathlib.Path
+        Where the report is.
+
+    Raises
+    ------
+    MissingDependencyError
+        If jinja2 or matplotlib is not installed.
+    sklearn.exceptions.NotFittedError
+        If the estimator is not fitted.
+
+    Notes
+    -----
+    Cost: that of ``estimator.certificate()``, some tens of data passes, and about a second for the charts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import hardthresh as ht
+    >>> from hardthresh.datasets import load_colon
+    >>> from hardthresh.report import write_report
+    >>> colon = load_colon()
+    >>> model = ht.SparseLogisticRegression(n_nonzero_coefs=3).fit(colon.data, colon.target)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = write_report(model, f"{folder}/report.html", data_summary={"n": 62, "d": 2000})
+    ...     "3 of 2,000 features" in report.read_text(encoding="utf-8")
+    True
+    """
+    page = render(
+        estimator,
+        data_summary=dict(data_summary or {}),
+        command=command,
+        date=datetime.date.today() if date is None else date,
+    )
+    path = Path(path)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def render(estimator: Any, *, data_summary: Mapping[str, object], command: str | None, date: datetime.date) -> str:
+    """Return the report as the text of an HTML page."""
+    jinja2 = _needed("jinja2")
+    _needed("matplotlib")
+    facts = read(estimator)
+    target = data_summary.get("target")
+    certificate, no_certificate = _certificate(estimator)
+    charts = {"convergence": chart("convergence", lambda ax: plot_convergence(estimator, ax), height=250)}
+    if facts.features:
+        height = round(72 * coefficients_height(len(facts.features)))
+        charts["coefficients"] = chart("coefficients", lambda ax: plot_coefficients(estimator, ax), height=height)
+    if facts.cross_validation is not None:
+        charts["cv"] = chart("cv", lambda ax: plot_cv(estimator, ax), height=330)
+        charts["path"] = chart("path", lambda ax: plot_path(estimator, ax), height=340)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"number": number, "signed": signed, "percent": percent}
+    template = environment.from_string(resources.files(__package__).joinpath("report.html.jinja").read_text("utf-8"))
+    text: str = template.render(
+        model=estimator,
+        settings=re.sub(r" at 0x[0-9a-f]+", "", str(estimator)),
+        facts=facts,
+        cv=facts.cross_validation,
+        baseline=baseline(facts, data_summary),
+        odds=exp(min(abs(facts.features[0].effect), 700.0)) if facts.features and facts.classes else None,
+        separated=separated(estimator, facts, data_summary),
+        history=progress(estimator),
+        target=None if target is None else one_line(str(target)),
+        certificate=certificate,
+        no_certificate=no_certificate.rstrip("."),
+        stationary=certificate is not None and certificate.is_stationary(),
+        swap=getattr(certificate, "swap_optimal", None),
+        choices=choices(facts.n_features, len(facts.features)),
+        charts=charts,
+        uncertain=uncertain,
+        shown=SHOWN,
+        labelled=LABELLED,
+        summary=summary_rows(facts, data_summary),
+        command=command,
+        versions=versions(),
+        date=date.isoformat(),
+    )
+    return text
+
+
+def summary_rows(facts: Facts, data_summary: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return what is known about the data as pairs of words."""
+    given = {"d": facts.n_features, **({"classes": facts.classes} if facts.classes else {}), **data_summary}
+    order = [*(key for key in SUMMARY if key in given), *(key for key in given if key not in SUMMARY)]
+    return [(SUMMARY.get(key, one_line(key)), _words(given[key])) for key in order]
+
+
+def _words(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_words(count)}" for key, count in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_words, value))
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def baseline(facts: Facts, data_summary: Mapping[str, object]) -> str | None:
+    """Return in words what a model without features would score, where the class counts tell."""
+    cv, counts = facts.cross_validation, data_summary.get("classes")
+    if cv is None or not isinstance(counts, Mapping) or not counts:
+        return None
+    total = sum(counts.values())
+    if cv.measure == "accuracy":
+        common = max(counts, key=lambda label: counts[label])
+        return f"always answering “{common}” would be right for {percent(counts[common] / total)} of these rows"
+    if cv.measure == "log loss":
+        loss = -sum(count / total * log(count / total) for count in counts.values() if count)
+        return f"always answering with the shares of the classes would give {number(loss)}"
+    return None
+
+
+def separated(estimator: Any, facts: Facts, data_summary: Mapping[str, object]) -> bool:
+    """Return whether the loss is so small that no row can be on the wrong side: one such row costs log(2) / n."""
+    n = data_summary.get("n")
+    return bool(facts.classes and facts.features and isinstance(n, int) and n * float(estimator.objective_) < log(2.0))
+
+
+def versions() -> list[tuple[str, str]]:
+    """Return the versions of what computed the model."""
+    packages = [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn")]
+    return [("hardthresh", __version__), *packages, ("Python", platform.python_version())]
+
+
+def chart(name: str, draw: Callable[[Axes], object], height: int) -> dict[str, str]:
+    """Return a chart as SVG elements to be put inside a page, one for each of `WIDTHS`."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    drawn = {}
+    for variant, width in WIDTHS.items():
+        with style.context(["default", STYLE]), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)  # the browser's fonts have them
+            figure = Figure(figsize=(width * PIXEL, height * PIXEL), layout="constrained")
+            draw(figure.subplots())
+            drawn[variant] = _inline(figure, prefix=f"{name}-{variant}-")
+    return drawn
+
+
+def _inline(figure: Figure, prefix: str) -> str:
+    """Return a figure as an SVG element: its ids unique in the page, its group ids as tooltips, without name spaces."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None})
+    root = ElementTree.fromstring(file.getvalue())
+    tips = {artist.get_gid() for artist in figure.findobj() if artist.get_gid() is not None}
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        element.attrib = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+        label = element.attrib.pop("id", None)
+        if label in tips and element.tag == "g":
+            title = ElementTree.Element("title")
+            title.text = label
+            element.insert(0, title)
+        elif label is not None and element.tag != "g":
+            element.set("id", prefix + label)
+        for key, value in element.attrib.items():
+            if key == "href":
+                element.set(key, value.replace("#", f"#{prefix}"))
+            elif "url(#" in value:
+                element.set(key, value.replace("url(#", f"url(#{prefix}"))
+    for metadata in root.findall("metadata"):
+        root.remove(metadata)
+    root.attrib = {"viewBox": root.attrib["viewBox"], "aria-hidden": "true", "focusable": "false"}
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _certificate(estimator: Any) -> tuple[Any, str]:
+    """Return the certificate, or None and the reason why there is none."""
+    try:
+        return estimator.certificate(), ""
+    except HardThreshError as error:
+        return None, str(error)
+
+
+def _needed(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"the report needs {package}, which is not installed; run 'pip install hardthresh[report]'."
+        ) from error

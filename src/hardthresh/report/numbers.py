@@ -1,0 +1,76 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+from math import comb, floor, isfinite, lgamma, log, log10
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(x: float) -> str:
+    """Return a number with three digits that count.
+
+    Examples
+    --------
+    >>> number(0.12345), number(-1234567.0), number(20_000), number(1.5e-7)
+    ('0.123', '−1.23 × 10⁶', '20,000', '1.5 × 10⁻⁷')
+    """
+    if not isfinite(x):
+        return "not a number" if x != x else "infinite" if x > 0 else "−infinite"
+    if 1e3 <= abs(x) < 1e6:
+        text = f"{x:,.0f}"
+    else:
+        text, _, exponent = f"{x:.3g}".partition("e")
+        text += f" × 10{str(int(exponent)).translate(_RAISED)}" if exponent else ""
+    return text.replace("-", "−")
+
+
+def signed(x: float) -> str:
+    """Return a number with its sign, + included.
+
+    Examples
+    --------
+    >>> signed(0.5), signed(-1.25), signed(0.0), signed(1234.5)
+    ('+0.500', '−1.25', '0', '+1,234')
+    """
+    text = f"{abs(x):#.3g}".rstrip(".") if 1e-4 <= abs(x) < 1e3 else number(abs(x))
+    return ("+" if x > 0 else "−" if x < 0 else "") + text
+
+
+def uncertain(mean: float, error: float) -> str:
+    """Return a mean and its standard error, both with the digits that the error leaves meaningful.
+
+    Examples
+    --------
+    >>> uncertain(0.87692, 0.0291), uncertain(1234.5, 56.0), uncertain(0.5, 0.0)
+    ('0.877 ± 0.029', '1,234 ± 56', '0.5 ± 0')
+    """
+    if not (isfinite(error) and error > 0 and isfinite(mean)):
+        return f"{number(mean)} ± {number(error)}"
+    decimals = 1 - floor(log10(error))
+    if decimals > 6:
+        return f"{number(mean)} ± {number(error)}"
+    return f"{mean:,.{max(decimals, 0)}f} ± {error:,.{max(decimals, 0)}f}".replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """Return a share in whole per cent; all and nothing are only said when they are true.
+
+    Examples
+    --------
+    >>> percent(0.8), percent(0.999), percent(1.0)
+    ('80 %', '99 %', '100 %')
+    """
+    return f"{min(max(round(100 * share), 1 if share > 0 else 0), 99 if share < 1 else 100)} %"
+
+
+def choices(n: int, k: int) -> str:
+    """Return how many ways there are to choose k of n things, as a power of ten where it is large.
+
+    Examples
+    --------
+    >>> choices(10, 3), choices(2000, 6), choices(10**6, 10**3)
+    ('120', '10¹⁷', '10³⁴³²')
+    """
+    digits = (lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(10)
+    return f"{comb(n, k):,}" if digits < 6 else f"10{str(round(digits)).translate(_RAISED)}"

@@ -1,0 +1,389 @@
+"""Charts of a fitted model, with matplotlib: readable in grey, and nothing global is changed.
+
+Where an artist stands for one thing with a name and a number, its group id says so; the HTML report shows it as the
+tooltip.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+
+from .facts import CrossValidation, Facts, progress, read
+from .numbers import number, signed, uncertain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, MUTED, GRID = "#1b2430", "#5a6675", "#e4e8ed"
+DARK, LIGHT, BAND = "#17568f", "#e08a2e", "#d5e3f0"  # dark and light in grey, too
+SHOWN = 40
+"""At most this many bars: more are not legible."""
+LABELLED = 8
+"""At most this many lines of a path have a name beside them."""
+
+
+def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
+    """Draw the chosen features as horizontal bars, the strongest effect on top.
+
+    The length of a bar is coefficient x standard deviation of the feature: features in different units can be
+    compared. At most 40 bars are drawn, and the chart says so when it leaves some out.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A sparse linear or logistic regression, with or without cross-validation.
+    ax : matplotlib Axes, optional
+        Where to draw. Default: a new figure of `matplotlib.pyplot`, as high as the bars need.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> from hardthresh.datasets import load_colon
+    >>> from hardthresh.report import plot_coefficients
+    >>> colon = load_colon()
+    >>> model = ht.SparseLogisticRegression(n_nonzero_coefs=3).fit(colon.data, colon.target)
+    >>> ax = plot_coefficients(model)
+    >>> len(ax.patches)
+    3
+    """
+    facts = read(estimator)
+    shown = facts.features[:SHOWN]
+    ax = _axes(ax, height=coefficients_height(len(facts.features)))
+    _quiet(ax)
+    if not shown:
+        return _say(ax, "no feature is chosen")
+    bars = ax.barh(
+        range(len(shown)),
+        [feature.effect for feature in shown],
+        height=0.62,
+        color=[DARK if feature.effect > 0 else LIGHT for feature in shown],
+        zorder=2,
+    )
+    for bar, feature in zip(bars, shown, strict=True):
+        bar.set_gid(f"{feature.name}: {signed(feature.effect)} per standard deviation")
+    ax.axvline(0.0, color=INK, linewidth=1.0, zorder=3)
+    for row, feature in enumerate(shown):
+        side = 1 if feature.effect >= 0 else -1
+        ax.annotate(
+            signed(feature.effect),
+            (feature.effect, row),
+            xytext=(4 * side, 0),
+            textcoords="offset points",
+            ha="left" if side > 0 else "right",
+            va="center",
+            color=MUTED,
+            fontsize="small",
+        )
+    ax.set_yticks(range(len(shown)), labels=[shortened(feature.name) for feature in shown], parse_math=False)
+    ax.set_ylim(len(shown) - 0.4, -0.6)
+    ax.margins(x=0.16)
+    ax.grid(axis="y", visible=False)
+    ax.tick_params(axis="y", length=0, labelcolor=INK)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel(f"{_effect(facts)} per standard deviation of the feature", parse_math=False)
+    if len(facts.features) > len(shown):
+        left_out = len(facts.features) - len(shown)
+        ax.set_title(f"the {len(shown)} largest; {left_out} smaller are not drawn", **_TITLE)
+    return ax
+
+
+def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
+    """Draw the coefficient of every feature against k, those of the final model in the foreground.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with cross-validation
+        The coefficients are those of the models fitted on all rows, per standard deviation of the features.
+    ax : matplotlib Axes, optional
+        Where to draw. Default: a new figure of `matplotlib.pyplot`.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    InvalidInputError
+        If the estimator has no path because its k was given.
+    MissingDependencyError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> from hardthresh.datasets import load_colon
+    >>> from hardthresh.report import plot_path
+    >>> colon = load_colon()
+    >>> model = ht.SparseLogisticRegressionCV(n_nonzero_coefs=range(1, 4), cv=3).fit(colon.data, colon.target)
+    >>> plot_path(model).get_xlabel()
+    'k, the number of features'
+    """
+    facts = read(estimator)
+    cv = _cross_validated(facts)
+    ax = _axes(ax, height=4.2)
+    _quiet(ax)
+    ax.axhline(0.0, color=INK, linewidth=1.0)
+    ax.axvline(cv.k[cv.chosen], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
+    final = [feature.index for feature in facts.features]
+    others = sorted(set(np.flatnonzero(cv.effects.any(axis=0)).tolist()) - set(final))
+    for j in others:
+        (line,) = ax.plot(cv.k, cv.effects[:, j], color="#b4bcc6", linewidth=0.9, zorder=1)
+        line.set_gid(f"{facts.names[j]}: not in the final model")
+    for j in final:
+        colour = DARK if cv.effects[cv.chosen, j] > 0 else LIGHT
+        (line,) = ax.plot(cv.k, cv.effects[:, j], color=colour, linewidth=1.9, marker="o", markersize=3.5, zorder=2)
+        line.set_gid(f"{facts.names[j]}: {signed(cv.effects[cv.chosen, j])} at the chosen k")
+    _name_lines(ax, cv, facts, final[:LABELLED])
+    _number_axis(ax, cv)
+    ax.set_ylabel(f"{_effect(facts)}\nper standard deviation", parse_math=False)
+    return ax
+
+
+def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
+    """Draw the cross-validated score against k, with its band of one standard error.
+
+    Marked are the k that was chosen and the smallest k whose mean score is within one standard error of the best; the
+    pale lines are the folds.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with cross-validation
+        Scores of scikit-learn whose name begins with ``neg_`` are drawn as the errors they are.
+    ax : matplotlib Axes, optional
+        Where to draw. Default: a new figure of `matplotlib.pyplot`.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    InvalidInputError
+        If the estimator was not cross-validated because its k was given.
+    MissingDependencyError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> from hardthresh.datasets import load_colon
+    >>> from hardthresh.report import plot_cv
+    >>> colon = load_colon()
+    >>> model = ht.SparseLogisticRegressionCV(n_nonzero_coefs=range(1, 4), cv=3).fit(colon.data, colon.target)
+    >>> plot_cv(model).get_xlabel()
+    'k, the number of features'
+    """
+    cv = _cross_validated(read(estimator))
+    ax = _axes(ax, height=4.0)
+    _quiet(ax)
+    ax.plot(cv.k, cv.folds, color="#c3cad3", linewidth=0.8, zorder=1)
+    ax.fill_between(
+        cv.k, cv.mean - cv.error, cv.mean + cv.error, color=BAND, linewidth=0, zorder=0.5, label="± one standard error"
+    )
+    ax.plot(cv.k, cv.mean, color=DARK, linewidth=1.9, zorder=2, label=f"mean of {cv.folds.shape[1]} folds")
+    ax.axhline(cv.threshold, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1.5)
+    for k, mean, error in zip(cv.k, cv.mean, cv.error, strict=True):
+        (dot,) = ax.plot(k, mean, "o", color=DARK, markersize=4.0, zorder=2.5)
+        dot.set_gid(f"k = {k}: {uncertain(mean, error)}")
+    ax.plot(
+        *(cv.k[cv.thrifty], cv.mean[cv.thrifty]),
+        *("D",),
+        markersize=11.0,
+        markerfacecolor="none",
+        markeredgecolor=LIGHT,
+        markeredgewidth=2.0,
+        linestyle="none",
+        zorder=3,
+        label=f"smallest within one standard error: k = {cv.k[cv.thrifty]}",
+    )
+    ax.plot(
+        *(cv.k[cv.chosen], cv.mean[cv.chosen]),
+        *("o",),
+        color=DARK,
+        markersize=9.0,
+        linestyle="none",
+        zorder=4,
+        label=f"chosen: k = {cv.k[cv.chosen]}",
+    )
+    _number_axis(ax, cv)
+    ax.set_ylabel(f"{cv.measure}\n({'lower' if cv.lower_is_better else 'higher'} is better)")
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 1.0),
+        ncols=2 if ax.bbox.width / ax.figure.dpi > 6 else 1,
+        frameon=False,
+        fontsize="small",
+        labelcolor=INK,
+        borderaxespad=0.2,
+        handlelength=1.6,
+    )
+    return ax
+
+
+def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
+    """Draw the objective of every iteration against the data passes spent until then.
+
+    Parameters
+    ----------
+    result_or_estimator : Result or fitted estimator
+        What holds the history of the run; without a record of passes, the iterations are counted.
+    ax : matplotlib Axes, optional
+        Where to draw. Default: a new figure of `matplotlib.pyplot`.
+
+    Returns
+    -------
+    matplotlib Axes
+        The vertical axis is logarithmic if the objective falls by more than a factor of 100.
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> from hardthresh.datasets import load_colon
+    >>> from hardthresh.report import plot_convergence
+    >>> colon = load_colon()
+    >>> model = ht.SparseLogisticRegression(n_nonzero_coefs=3).fit(colon.data, colon.target)
+    >>> plot_convergence(model).get_ylabel()
+    'objective (mean loss)'
+    """
+    history = progress(result_or_estimator)
+    value = np.asarray(history["value"], dtype=np.float64)
+    passes = np.asarray(history["passes"] if "passes" in history else np.arange(len(value)), dtype=np.float64)
+    ax = _axes(ax, height=3.4)
+    _quiet(ax)
+    ax.plot(passes, value, color=DARK, linewidth=1.6, zorder=2)
+    for t, (x, y) in enumerate(zip(passes, value, strict=True)) if len(value) <= 100 else ():
+        (dot,) = ax.plot(x, y, "o", color=DARK, markersize=4.0, zorder=3)
+        dot.set_gid(f"iteration {t}: {number(y)} after {number(x)} passes")
+    if value.min() > 0 and value.max() > 100 * value.min():
+        ax.set_yscale("log")
+    ax.set_xlabel("data passes (one pass reads the whole table once)" if "passes" in history else "iteration")
+    ax.set_ylabel("objective (mean loss)")
+    return ax
+
+
+_TITLE: dict[str, Any] = {"loc": "left", "fontsize": "small", "color": MUTED}
+
+
+def coefficients_height(n_features: int) -> float:
+    """Return how high, in inches, a chart of so many bars needs to be."""
+    return 0.9 + 0.29 * max(1, min(n_features, SHOWN))
+
+
+def shortened(name: str, length: int = 28) -> str:
+    """Return a name that fits beside a chart: its beginning and its end."""
+    return name if len(name) <= length else f"{name[: length // 2]}…{name[-(length - length // 2 - 1) :]}"
+
+
+def _axes(ax: Axes | None, height: float) -> Axes:
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise MissingDependencyError(
+            "charts need matplotlib, which is not installed; run 'pip install hardthresh[plot]'."
+        ) from error
+    axes: Axes = plt.subplots(figsize=(7.2, height), layout="constrained")[1]
+    return axes
+
+
+def _quiet(ax: Axes) -> None:
+    """Take away what does not carry information."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color("#9aa5b1")
+    ax.tick_params(color="#9aa5b1", labelcolor=MUTED)
+    ax.xaxis.label.set_color(MUTED)
+    ax.yaxis.label.set_color(MUTED)
+    ax.grid(color=GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def _say(ax: Axes, sentence: str) -> Axes:
+    ax.text(0.5, 0.5, sentence, transform=ax.transAxes, ha="center", va="center", color=MUTED)
+    ax.set_axis_off()
+    return ax
+
+
+def _effect(facts: Facts) -> str:
+    return f"change of the log-odds of {shortened(facts.classes[-1], 20)}" if facts.classes else "change of the prediction"
+
+
+def _cross_validated(facts: Facts) -> CrossValidation:
+    if facts.cross_validation is None:
+        raise InvalidInputError(
+            f"there is no curve over k, because {facts.kind} was fitted for one given k; "
+            f"use {facts.kind}CV to choose k by cross-validation."
+        )
+    return facts.cross_validation
+
+
+def _number_axis(ax: Axes, cv: CrossValidation) -> None:
+    """Count features along x, in whole numbers; by factors where the candidates grow by factors."""
+    from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, StrMethodFormatter
+
+    gaps = np.diff(cv.k)
+    if len(gaps) > 2 and cv.k[0] > 0 and gaps.max() > 3 * gaps.min():
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(FixedLocator(cv.k.tolist()))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        if len(gaps) == 0:
+            ax.set_xlim(cv.k[0] - 1, cv.k[0] + 1)
+    ax.set_xlabel("k, the number of features")
+
+
+def _name_lines(ax: Axes, cv: CrossValidation, facts: Facts, named: list[int]) -> None:
+    """Write the names of lines to the right of the chart, apart from each other."""
+    if not named:
+        return
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high)
+    order = sorted(named, key=lambda j: cv.effects[-1, j])
+    wanted = np.array([cv.effects[-1, j] for j in order])
+    heights = spread(wanted, gap=(high - low) * 14.0 / max(ax.bbox.height / ax.figure.dpi * 72, 1.0))
+    for j, height in zip(order, heights, strict=True):
+        ax.annotate(
+            shortened(facts.names[j], 20),
+            (cv.k[-1], cv.effects[-1, j]),
+            xytext=(1.045, height),
+            textcoords=ax.get_yaxis_transform(),
+            ha="left",
+            va="center",
+            fontsize="small",
+            color=INK,
+            parse_math=False,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": "#b4bcc6", "linewidth": 0.8, "shrinkA": 2, "shrinkB": 3},
+        )
+
+
+def spread(wanted: np.ndarray, gap: float) -> np.ndarray:
+    """Return increasing heights at least a gap apart, as close to the wanted ones as possible (least squares).
+
+    The solution of an isotonic regression, by pooling neighbours.
+    """
+    from scipy.optimize import isotonic_regression
+
+    steps = gap * np.arange(len(wanted))
+    heights: np.ndarray = isotonic_regression(wanted - steps).x + steps
+    return heights
