@@ -29,8 +29,8 @@ class Standardized(Design):
 
     def __init__(self, design: Design, mean: Array, inverse_scale: Array, intercept: bool) -> None:
         self._design = design
-        self._mean = mean
-        self._inverse_scale = inverse_scale
+        self.mean = mean
+        self.inverse_scale = inverse_scale
         self._intercept = intercept
 
     @property
@@ -44,21 +44,21 @@ class Standardized(Design):
     def predict(self, w: Array) -> Array:
         xp = namespace(w)
         d = self._design.shape[1]
-        scaled = w[:d] * self._inverse_scale
-        shift = xp.sum(scaled * self._mean)
+        scaled = w[:d] * self.inverse_scale
+        shift = xp.sum(scaled * self.mean)
         return self._design.predict(scaled) + ((w[d] - shift) if self._intercept else -shift)
 
     def pullback(self, r: Array) -> Array:
         xp = namespace(r)
         total = xp.sum(r)
-        inner = (self._design.pullback(r) - self._mean * total) * self._inverse_scale
+        inner = (self._design.pullback(r) - self.mean * total) * self.inverse_scale
         return xp.concat([inner, xp.reshape(total, (1,))]) if self._intercept else inner
 
     def pullback_squares(self, r: Array) -> Array:
         xp = namespace(r)
         total = xp.sum(r)
         square, cross = self._design.pullback_squares(r), self._design.pullback(r)
-        inner = (square - 2 * self._mean * cross + self._mean * self._mean * total) * self._inverse_scale**2
+        inner = (square - 2 * self.mean * cross + self.mean * self.mean * total) * self.inverse_scale**2
         return xp.concat([inner, xp.reshape(total, (1,))]) if self._intercept else inner
 
     def columns(self, indices: Array) -> Design:
@@ -66,15 +66,15 @@ class Standardized(Design):
         last = indices.shape[0] > 0 and int(indices[-1]) == d
         inner = indices[:-1] if last else indices
         return Standardized(
-            self._design.columns(inner), gather(self._mean, inner), gather(self._inverse_scale, inner), last
+            self._design.columns(inner), gather(self.mean, inner), gather(self.inverse_scale, inner), last
         )
 
     def rows(self, indices: Array | slice) -> Design:
-        return Standardized(self._design.rows(indices), self._mean, self._inverse_scale, self._intercept)
+        return Standardized(self._design.rows(indices), self.mean, self.inverse_scale, self._intercept)
 
     def dense(self) -> Array:
-        xp = namespace(self._mean)
-        inner = (self._design.dense() - self._mean) * self._inverse_scale
+        xp = namespace(self.mean)
+        inner = (self._design.dense() - self.mean) * self.inverse_scale
         if not self._intercept:
             return inner
         ones = xp.ones((inner.shape[0], 1), dtype=inner.dtype, device=device(inner))
@@ -83,7 +83,7 @@ class Standardized(Design):
     def moments(self, weights: Array) -> tuple[Array, Array]:
         xp = namespace(weights)
         mean, deviation = self._design.moments(weights)
-        mean, deviation = (mean - self._mean) * self._inverse_scale, deviation * xp.abs(self._inverse_scale)
+        mean, deviation = (mean - self.mean) * self.inverse_scale, deviation * xp.abs(self.inverse_scale)
         if not self._intercept:
             return mean, deviation
         one = xp.ones((1,), dtype=mean.dtype, device=device(mean))

@@ -1,0 +1,69 @@
+"""scikit-learn's callbacks (1.9 and later), fed from the one loop; on older versions there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hardthresh.core.solver import State
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn < 1.9 has no callbacks
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method as it is."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "FitTask", "with_callbacks"]
+
+
+class FitTask:
+    """The fit of one estimator as scikit-learn's callbacks see it: a task with one subtask per iteration or candidate.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With or without callbacks.
+    X, y, sample_weight :
+        The training data, for callbacks that score.
+    max_subtasks : int
+        The largest number of iterations or candidates.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, max_subtasks: int) -> None:
+        self._data: dict[str, Any] = {"estimator": estimator, "X": X, "y": y}
+        if sample_weight is not None:
+            self._data["metadata"] = {"sample_weight": sample_weight}
+        wanted = hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
+        self._context = estimator._init_callback_context(max_subtasks=max_subtasks) if wanted else None
+        if self._context is not None:
+            self._context.call_on_fit_task_begin(**self._data)
+
+    def done(self, name: str, attributes: Callable[[], dict[str, Any]]) -> None:
+        """Report one finished subtask; `attributes` gives what makes a copy of the estimator ready to predict."""
+        if self._context is None:
+            return
+        task = self._context.subcontext(task_name=name)
+        task.call_on_fit_task_begin(**self._data)
+        task.call_on_fit_task_end(**self._data, reconstruction_attributes=attributes())
+
+    def on_state(self, attributes: Callable[[State], dict[str, Any]]) -> Callable[[State], None] | None:
+        """Return a callback for `minimize` that reports each iteration; None when nobody listens."""
+        if self._context is None:
+            return None
+
+        def report(state: State) -> None:
+            if state.iteration > 0:
+                self.done("iteration", lambda: attributes(state))
+
+        return report
+
+    def end(self) -> None:
+        """Report the end of the fit; the estimator is fitted now."""
+        if self._context is not None:
+            self._context.call_on_fit_task_end(**self._data, reconstruction_attributes={})

@@ -1,0 +1,156 @@
+"""Sparse logistic regression, for two classes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, log_expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.registry import register
+from hardthresh.core.result import Result, Status
+
+from .cross_validation import ChoosesBudget
+from .documentation import documented
+from .linear import SparseLinearModel
+from .problem import Problem
+
+
+@documented
+@register("estimator", "logistic_regression")
+class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
+    r"""Logistic regression of two classes with at most k features.
+
+    .. math:: \min_{b, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \bigl(\log(1 + e^{u_i}) - y_i u_i\bigr) + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2,
+              \quad u_i = x_i^\top b + c + o_i, \quad \text{with at most } k \text{ non-zero } b_j
+
+    with y_i = 1 for the second of the two classes, weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if not
+    standardised).
+
+    Parameters
+    ----------
+    {budget}
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : array, shape (2,)
+        The labels; coefficients are log-odds of the second.
+    coef_ : array, shape (1, n_features)
+        Coefficients on the scale of the data; exactly 0 for features not chosen.
+    intercept_ : array, shape (1,)
+        The intercept.
+    support_, n_nonzero_coefs_, scale_, n_iter_, converged_, stop_reason_, objective_, history_, n_features_in_, feature_names_in_ :
+        As in `SparseLinearRegression`.
+
+    Notes
+    -----
+    The default ridge is small but not zero, because few features out of many often separate the classes perfectly, and then no
+    finite coefficients are best without it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparseLogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 50))
+    >>> y = np.where(2 * X[:, 4] - 2 * X[:, 30] + rng.logistic(size=200) > 0, "ill", "well")
+    >>> model = SparseLogisticRegression(n_nonzero_coefs=2).fit(X, y)
+    >>> model.support_, model.classes_
+    (array([ 4, 30]), array(['ill', 'well'], dtype='<U4'))
+    """
+
+    _loss: ClassVar[str] = "logistic"
+    _numeric_target: ClassVar[bool] = False
+    _default_alpha: ClassVar[float] = 1e-2
+
+    def _encode_target(self, y: Any, dtype: Any) -> Any:
+        check_classification_targets(y)
+        self.classes_, encoded = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise InvalidInputError(
+                f"y has one class only, {self.classes_.tolist()}; SparseLogisticRegression needs examples of two classes"
+            )
+        if self.classes_.size > 2:
+            raise InvalidInputError(
+                f"Only binary classification is supported. The type of the target is multiclass: y has "
+                f"{self.classes_.size} classes; fit one class against the rest"
+            )
+        return encoded.astype(dtype)
+
+    def _decode_target(self, y: Any) -> Any:
+        return self.classes_[y.astype(np.intp)]
+
+    def _labels(self) -> dict[str, Any]:
+        return {"classes_": self.classes_}
+
+    def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
+        coef, intercept = problem.coefficients(w)
+        return {"coef_": coef[None, :], "intercept_": np.reshape(intercept, (1,)), "support_": np.flatnonzero(coef)}
+
+    def _keep(self, problem: Problem, result: Result) -> None:
+        super()._keep(problem, result)
+        if result.status is Status.LOWER_BOUND:
+            warnings.warn(
+                "the chosen features separate the classes perfectly, so no finite coefficients are best and these only "
+                "stopped growing at the limit of precision; set alpha > 0",
+                stacklevel=4,
+            )
+
+    def decision_function(self, X: Any, offset: Any = None) -> Any:
+        """Return the log-odds of the second class, shape (n_samples,). Only the chosen columns are read."""
+        return self._linear_predictor(X, offset)
+
+    def predict_proba(self, X: Any, offset: Any = None) -> Any:
+        """Return the probabilities of the two classes, shape (n_samples, 2)."""
+        u = self.decision_function(X, offset)
+        return np.column_stack([expit(-u), expit(u)])
+
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
+        """Return the logarithms of the probabilities, exact also where these underflow."""
+        u = self.decision_function(X, offset)
+        return np.column_stack([log_expit(-u), log_expit(u)])
+
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        """Return the more probable class of each row, shape (n_samples,)."""
+        return self.classes_[(self.decision_function(X, offset) > 0).astype(np.intp)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+@documented
+@register("estimator", "logistic_regression_cv")
+class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
+    """Logistic regression of two classes with the number of features chosen by cross-validation.
+
+    Parameters
+    ----------
+    {cv_parameters}
+    {parameters}
+
+    Attributes
+    ----------
+    n_nonzero_coefs_ : int
+        The chosen number of features.
+    {cv_attributes}
+    coef_, intercept_, support_, ... :
+        Of the fit on all data with the chosen number, as in `SparseLogisticRegression`: the same as of that model fitted alone.
+
+    Examples
+    --------
+    >>> from hardthresh import SparseLogisticRegressionCV
+    >>> from hardthresh.datasets import load_colon
+    >>> colon = load_colon()
+    >>> model = SparseLogisticRegressionCV(n_nonzero_coefs=range(1, 6)).fit(colon.data, colon.target)
+    >>> model.scores_.shape
+    (5, 5)
+    """
+
+    _default_scorer: ClassVar[str] = "neg_log_loss"

@@ -1,0 +1,214 @@
+"""Estimators that choose the number of features by cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.parallel import Parallel, delayed
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.progress import progress_line
+from hardthresh.core.solver import Solver
+from hardthresh.selection import path
+
+from .callbacks import FitTask, with_callbacks
+from .linear import SparseLinearModel
+from .problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One fold's path: held-out scores, which features each budget chose, and how many fits did not converge."""
+
+    scores: np.ndarray
+    chosen: np.ndarray
+    unconverged: int
+
+
+class ChoosesBudget(SparseLinearModel):
+    """Base of the ``...CV`` estimators. See the concrete classes."""
+
+    _default_scorer: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        n_nonzero_coefs: int | Iterable[int] | None = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        rule: str = "best",
+        n_jobs: int | None = None,
+        alpha: float | None = None,
+        always_include: Any = None,
+        positive: bool = False,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        solver: str | Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            n_nonzero_coefs=n_nonzero_coefs,  # type: ignore[arg-type]
+            alpha=alpha,
+            always_include=always_include,
+            positive=positive,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
+        """Choose the number of features, then fit on all data with it.
+
+        Each fold standardises its own training rows and walks from the smallest candidate to the largest, each fit starting from the
+        last one of the same fold; nothing passes from fold to fold. The final fit starts from nothing, so it is the fit of the
+        chosen number alone.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset :
+            As for the estimator without cross-validation; weights and offsets are used in the scores too.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As there, and for candidates or folds that cannot be used.
+        """
+        X, y, sample_weight, offset = self._validate_fit(X, y, sample_weight, offset)
+        candidates = self._candidates()
+        if self.rule not in ("best", "one_standard_error"):
+            raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {self.rule!r}')
+        if self.scoring is not None and offset is not None:
+            raise InvalidInputError("scorers cannot see an offset; use scoring=None, which scores by the loss, or no offset")
+        splits = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
+        task = FitTask(self, X, y, sample_weight, len(candidates))
+        with progress_line(bool(self.verbose), "folds", len(splits)) as report:
+            folds = []
+            parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+            for fold in parallel(
+                delayed(self._fold)(X, y, sample_weight, offset, train, test, candidates) for train, test in splits
+            ):
+                folds.append(fold)
+                report("")
+        self._choose(candidates, folds)
+        unconverged = sum(fold.unconverged for fold in folds)
+        if unconverged:
+            warnings.warn(
+                f"{unconverged} of {len(folds) * len(candidates)} fits inside the folds did not converge; raise max_iter",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        problem = self._problem(X, y, sample_weight, offset, self.n_nonzero_coefs_)
+        self._tell_constant_columns(problem)
+        self.coefs_path_ = np.empty((len(candidates), self.n_features_in_), dtype=X.dtype)
+        for row, k in enumerate(candidates):
+            sized = problem.with_budget(int(k))
+            result = self._solve(sized, None)
+            self.coefs_path_[row] = problem.coefficients(result.w)[0]
+            task.done("candidate", lambda: self._coefficients(problem, result.w))  # noqa: B023 - called at once
+            if k == self.n_nonzero_coefs_:
+                chosen = sized, result
+        self._keep(*chosen)
+        task.end()
+        return self
+
+    def _candidates(self) -> np.ndarray:
+        """Return the numbers of features to compare, increasing."""
+        given = self.n_nonzero_coefs
+        if given is None:
+            given = range(1, min(30, self.n_features_in_) + 1)
+        elif isinstance(given, Integral):
+            given = range(1, self._budget(given) + 1)
+        elif isinstance(given, str) or not isinstance(given, Iterable):
+            raise InvalidInputError(f"n_nonzero_coefs must be a number or numbers of features to compare, got {given!r}")
+        candidates = sorted({self._budget(k) for k in given})
+        if not candidates:
+            raise InvalidInputError("n_nonzero_coefs is empty; give the numbers of features to compare, such as range(1, 11)")
+        return np.array(candidates)
+
+    def _fold(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any, train: Any, test: Any, candidates: np.ndarray
+    ) -> Fold:
+        """Return the held-out scores of a path fitted on the training rows alone."""
+
+        def part(rows: Any) -> tuple[Any, ...]:
+            return tuple(None if a is None else a[rows] for a in (X, y, sample_weight, offset))
+
+        X_train, y_train, weight_train, offset_train = part(train)
+        problem = self._problem(X_train, y_train, weight_train, offset_train, int(candidates[-1]))
+        held_out = part(test)
+        scores = np.empty(len(candidates))
+        chosen = np.zeros((len(candidates), self.n_features_in_), dtype=bool)
+        unconverged = 0
+        results = path(
+            problem.objective,
+            lambda k: problem.with_budget(k).constraint,
+            candidates.tolist(),
+            self._solver(),
+            warm_start=True,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            seed=self._seed(),
+        )
+        for row, result in enumerate(results):
+            scores[row] = self._score(problem, result.w, *held_out)
+            chosen[row, problem.features(result.support)] = True
+            unconverged += not result.converged
+        return Fold(scores, chosen, unconverged)
+
+    def _score(self, problem: Problem, w: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> float:
+        """Return the score of one point on held-out rows: by the scorer, or minus the mean loss."""
+        attributes = self._coefficients(problem, w)
+        if self.scoring is None:
+            coef, intercept = np.reshape(attributes["coef_"], -1), np.reshape(attributes["intercept_"], ())
+            u = X[:, attributes["support_"]] @ coef[attributes["support_"]] + intercept
+            u = u if offset is None else u + offset
+            losses = self._loss_scale * problem.objective.loss.value(y, u)
+            return -float(np.average(losses, weights=sample_weight))
+        fitted = type(self)(**self.get_params(deep=False))
+        vars(fitted).update(attributes, n_features_in_=self.n_features_in_, **self._labels())
+        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(check_scoring(fitted, scoring=self.scoring)(fitted, X, self._decode_target(y), **weighted))
+
+    def _choose(self, candidates: np.ndarray, folds: list[Fold]) -> None:
+        """Set what the folds say, and the chosen number."""
+        self.candidates_ = candidates
+        self.scores_ = np.stack([fold.scores for fold in folds], axis=1)
+        self.mean_scores_ = self.scores_.mean(axis=1)
+        spread = self.scores_.std(axis=1, ddof=1) if len(folds) > 1 else np.zeros(len(candidates))
+        self.standard_errors_ = spread / np.sqrt(len(folds))
+        if not np.all(np.isfinite(self.mean_scores_)):
+            raise InvalidInputError("a held-out score is NaN or infinite; check the scoring and the folds")
+        best = int(np.argmax(self.mean_scores_))
+        close = self.mean_scores_ >= self.mean_scores_[best] - self.standard_errors_[best]
+        self.one_standard_error_ = int(candidates[np.argmax(close)])
+        self.n_nonzero_coefs_ = int(candidates[best]) if self.rule == "best" else self.one_standard_error_
+        row = int(np.flatnonzero(candidates == self.n_nonzero_coefs_)[0])
+        self.selection_frequency_ = np.mean([fold.chosen[row] for fold in folds], axis=0)
+        self.scorer_name_ = self._default_scorer if self.scoring is None else str(self.scoring)

@@ -1,0 +1,71 @@
+"""Parameter descriptions that several estimators share, written once."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from typing import TypeVar
+
+T = TypeVar("T", bound=type)
+
+_SHARED = {
+    "parameters": """
+    alpha : float, optional
+        Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients. Default 0 for least squares
+        and 0.01 for logistic regression.
+    always_include : sequence of int or str, optional
+        Columns, by index or by name, that are in every model, not counted and not penalised.
+    positive : bool
+        Whether coefficients must be >= 0.
+    fit_intercept : bool
+        Whether to fit an intercept; it is neither counted nor penalised.
+    standardize : bool
+        Whether to scale columns to unit variance for the fit; coefficients come back on the scale of the data, and sparse data
+        stay sparse.
+    solver : str or Solver
+        "auto", the name of a registered solver, or a solver object.
+    tol : float
+        Relative tolerance > 0.
+    max_iter : int
+        Limit of iterations, >= 1.
+    warm_start : bool
+        Whether to start from the last fit's coefficients.
+    random_state : int, RandomState or None
+        Seed of solvers that draw random numbers; the default solver draws none.
+    verbose : bool
+        Whether to show a progress line.""",
+    "budget": """
+    n_nonzero_coefs : int, optional
+        How many features the model may use, 0 <= k <= n_features, besides those of `always_include`; default 10 % of the features, at
+        least 1.""",
+    "cv_parameters": """
+    n_nonzero_coefs : iterable of int, or int, optional
+        The numbers of features to compare; a single number K means 1 .. K. Default 1 .. 30.
+    cv : int, splitter or iterable of (train, test) indices
+        The folds, as everywhere in scikit-learn; stratified for classifiers.
+    scoring : str or callable, optional
+        A scikit-learn scorer. Default: minus the mean squared error, or minus the log-loss.
+    rule : {"best", "one_standard_error"}
+        Take the number with the best mean score, or the smallest one within a standard error of it.
+    n_jobs : int, optional
+        How many folds to fit at a time.""",
+    "cv_attributes": """
+    candidates_ : array of int, shape (n_candidates,)
+        The numbers compared, increasing.
+    scores_ : array, shape (n_candidates, n_folds)
+        Held-out scores; higher is better. `mean_scores_` and `standard_errors_` summarise them, and `scorer_name_` names them.
+    one_standard_error_ : int
+        The smallest number within one standard error of the best.
+    selection_frequency_ : array, shape (n_features,)
+        The share of folds whose model of the chosen size has the feature.
+    coefs_path_ : array, shape (n_candidates, n_features)
+        The coefficients of every candidate on all data, each fitted alone.""",
+}
+
+
+def documented(cls: T) -> T:
+    """Class decorator: put the shared descriptions where the docstring says ``{name}`` on a line of its own."""
+    text = cleandoc(cls.__doc__ or "")
+    for name, description in _SHARED.items():
+        text = text.replace("{" + name + "}", cleandoc(description))
+    cls.__doc__ = text
+    return cls

@@ -1,0 +1,127 @@
+"""From a table and its settings to an objective and a constraint, and from their answer back to coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import all_finite, gather, namespace, to_numpy
+from hardthresh.constraints import Sparsity
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.typing import Array
+from hardthresh.designs import as_design, standardize
+from hardthresh.objectives import LinearModel
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A sparse linear model of standardised columns, with the intercept as the last, free coordinate.
+
+    Attributes
+    ----------
+    objective, constraint :
+        What to minimise, and over what.
+    mean, inverse_scale : array, shape (n_features,)
+        How the columns were standardised; inverse scale 0 marks a constant column.
+    intercept : bool
+        Whether there is one.
+    """
+
+    objective: LinearModel
+    constraint: Sparsity
+    mean: Array
+    inverse_scale: Array
+    intercept: bool
+
+    def with_budget(self, k: int) -> Problem:
+        """Return the problem with another number of non-zeros."""
+        return replace(self, constraint=replace(self.constraint, k=k))
+
+    def coefficients(self, w: Array) -> tuple[Array, Array]:
+        """Return coefficients and intercept on the scale of the data."""
+        xp = namespace(w)
+        d = self.mean.shape[0]
+        coef = w[:d] * self.inverse_scale
+        return coef, (w[d] if self.intercept else 0 * w[0]) - xp.sum(coef * self.mean)
+
+    def point(self, coef: Array, intercept: Array) -> Array:
+        """Return the point of given coefficients: the inverse of `coefficients`."""
+        xp = namespace(coef)
+        scale = xp.where(self.inverse_scale > 0, self.inverse_scale, xp.ones_like(coef))
+        w = xp.where(self.inverse_scale > 0, coef / scale, 0 * coef)
+        if not self.intercept:
+            return w
+        return xp.concat([w, xp.reshape(intercept + xp.sum(coef * self.mean), (1,))])
+
+    def features(self, support: Array) -> np.ndarray:
+        """Return the features of a support: without the intercept."""
+        indices = to_numpy(support)
+        return indices[indices < self.mean.shape[0]]
+
+    def constant(self) -> np.ndarray:
+        """Return the indices of the constant columns, which cannot be chosen."""
+        return np.flatnonzero(to_numpy(self.inverse_scale) == 0)
+
+
+def build_problem(
+    X: Any,
+    y: Any,
+    *,
+    loss: str,
+    k: int,
+    alpha: float,
+    always_include: tuple[int, ...],
+    positive: bool,
+    fit_intercept: bool,
+    scale: bool,
+    sample_weight: Any,
+    offset: Any,
+) -> Problem:
+    """Return the problem of fitting a table.
+
+    The ridge `alpha` acts on the standardised coefficients that are neither the intercept nor always included.
+
+    Raises
+    ------
+    InvalidInputError
+        If an always-included column is constant.
+    """
+    design = as_design(X)
+    n, d = design.shape
+    like = design.zeros(n)
+    xp = namespace(like)
+    weights = xp.ones_like(like) if sample_weight is None else xp.astype(sample_weight, like.dtype, copy=False)
+    standardized = standardize(design, weights / xp.sum(weights), scale=scale, intercept=fit_intercept)
+    inverse_scale = standardized.inverse_scale
+    if not (all_finite(standardized.mean) and all_finite(inverse_scale)):
+        raise InvalidInputError("X has entries so large that the scale of a column overflows; rescale its columns first")
+    for j in always_include:
+        if fit_intercept and float(inverse_scale[j]) == 0.0:
+            raise InvalidInputError(
+                f"always_include names column {j}, which is constant and cannot be told from the intercept; leave it out"
+            )
+    size = d + fit_intercept
+    free = (*always_include, d) if fit_intercept else always_include
+    ridge = np.full(size, alpha)
+    ridge[list(free)] = 0.0
+    lower = None
+    if positive:
+        lower = np.zeros(size)
+        if fit_intercept:
+            lower[d] = -np.inf
+    objective = LinearModel(standardized, y, loss, sample_weight=sample_weight, offset=offset, l2=ridge)
+    return Problem(objective, Sparsity(k, free=free, lower=lower), standardized.mean, inverse_scale, fit_intercept)
+
+
+def drop_unweighted(*arrays: Any, sample_weight: Any) -> tuple[Any, ...]:
+    """Return the arrays and the weights without the rows of weight zero: they are as good as absent."""
+    if sample_weight is None:
+        return (*arrays, None)
+    xp = namespace(sample_weight)
+    if not bool(xp.any(sample_weight == 0)) or not bool(xp.any(sample_weight > 0)):
+        return (*arrays, sample_weight)
+    kept = xp.nonzero(sample_weight > 0)[0]
+    take = [None if a is None else (a[kept] if not hasattr(a, "tocsr") else a.tocsr()[kept]) for a in arrays]
+    return (*take, gather(sample_weight, kept))

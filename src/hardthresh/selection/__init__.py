@@ -1,0 +1,5 @@
+"""Choosing how many."""
+
+from .path import path
+
+__all__ = ["path"]
