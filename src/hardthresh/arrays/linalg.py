@@ -54,6 +54,8 @@ def solve_semidefinite(A: Array, b: Array) -> Array:
     Eigenvalues below n eps times the largest count as zero, so duplicate columns share their weight. Cost O(n^3).
     """
     xp = namespace(A, b)
+    if b.shape[0] == 0:
+        return b
     # scaled to unit diagonal, so that the cut does not depend on the units of the columns
     diagonal = xp.linalg.diagonal(A)
     scale = xp.where(diagonal > 0, 1 / xp.sqrt(xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))), 0 * diagonal)

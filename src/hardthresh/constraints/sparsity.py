@@ -113,7 +113,8 @@ class Sparsity(Constraint):
         allowed = xp.zeros_like(z, dtype=xp.bool)
         if self.free:
             allowed = mask_of(self._free(z), z.shape[0])
-            gain = xp.where(allowed, -xp.ones_like(gain), gain)
+            passed_over = allowed & (z == z)  # a NaN stays in sight and is refused
+            gain = xp.where(passed_over, -xp.ones_like(gain), gain)
         chosen = top_k(gain, min(self.k, z.shape[0] - len(self.free)))
         point = xp.where(mask_of(chosen, z.shape[0]) | allowed, inside, xp.zeros_like(z))
         return Projection(point, where_true(allowed | (point != 0)))

@@ -156,7 +156,7 @@ class LinearModel:
         xp = namespace(at.point)
         root = xp.sqrt(self.weights * self.loss.curvature(self.y, at.prediction))
         n, d = self.design.shape
-        size = max(1, _BLOCK // d)
+        size = max(1, _BLOCK // max(d, 1))
         total = xp.eye(d, dtype=root.dtype, device=device(root)) * self.l2
         for start in range(0, n, size):
             rows = slice(start, min(start + size, n))

@@ -9,6 +9,7 @@ from typing import Any
 from hardthresh.arrays import conjugate_gradients, gather, mask_of, namespace, scatter, solve_semidefinite
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import Evaluation, Objective, provides
+from hardthresh.core.stationarity import norm
 from hardthresh.core.typing import Array, Support
 
 _DIRECT = 256  # largest subspace whose Newton system is factorised instead of iterated on
@@ -150,6 +151,8 @@ def refine(
         at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
         face = constraint.face(space.lift(at.point), space.lift(at.gradient), projection.support)
         slope = space.keep(at.gradient, face)
+        if norm(slope) == 0.0:
+            return replace(found, minimal=True)
         direction = _newton(space, at, slope, face, cg_iterations)
         promised = -0.5 * float(namespace(slope).sum(slope * direction))
         better = _search(space, constraint, at, slope, direction) if promised > tol else None
