@@ -310,9 +310,12 @@ def test_sparsity_without_a_budget_keeps_only_the_free_coordinates():
     np.testing.assert_array_equal(projection.support, [2, 3])
 
 
-def test_sparsity_free_coordinates_are_neither_bounded_nor_counted():
+def test_sparsity_free_coordinates_are_bounded_but_not_counted():
     z = np.array([-9.0, 0.2, 0.3, 5.0, -4.0])
-    projection = Sparsity(1, free=(0,), lower=0.0, upper=1.0).project(z)
+    projection = Sparsity(1, free=(0,), lower=-2.0, upper=1.0).project(z)
+    np.testing.assert_array_equal(projection.point, [-2.0, 0.0, 0.0, 0.0, -2.0])
+    lower = np.array([-np.inf, 0.0, 0.0, 0.0, 0.0])
+    projection = Sparsity(1, free=(0,), lower=lower, upper=1.0).project(z)
     np.testing.assert_array_equal(projection.point, [-9.0, 0.0, 0.0, 1.0, 0.0])
 
 
@@ -363,7 +366,7 @@ def test_sparsity_leading_ignores_bounds():
 
 
 def test_sparsity_face_at_the_bounds():
-    constraint = Sparsity(4, free=(3,), lower=-1.0, upper=1.0)
+    constraint = Sparsity(4, free=(3,), lower=-1.0, upper=np.array([1.0, 1.0, 1.0, np.inf, 1.0]))
     w = np.array([1.0, -1.0, 0.5, 7.0, 0.0])
     support = np.array([0, 1, 2, 3])
     np.testing.assert_array_equal(constraint.face(w, np.array([-1.0, 1.0, 1.0, -1.0, 1.0]), support), [2, 3])

@@ -11,6 +11,7 @@ from cases import LOSSES, OTHER_LIBRARIES, back, convert, examples, planted
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import CapabilityError, Evaluation, InvalidInputError, iterate, minimize, require
+from hardthresh.losses.logistic import sigmoid
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT
 from hardthresh.steps import (
@@ -111,7 +112,7 @@ def test_the_first_move_gets_somewhere(step, loss):
 @every
 @both_losses
 def test_the_step_is_the_way_made(step, loss):
-    """The projection is that of the point plus the step times the direction, wherever the rule starts from the point."""
+    """The projection is that of the point plus the step times the direction."""
     objective, constraint = planted(loss).model(), Sparsity(4)
     at = start(objective)
     move = step.move(objective, constraint, at, -at.gradient, step.start())
@@ -146,7 +147,7 @@ def test_nothing_moves_at_a_solution(step, loss, k):
         w[problem.support[: min(k, 4)]] = 1.5
         y = problem.X @ w
     else:
-        y = 1 / (1 + np.exp(-(problem.X @ w)))
+        y = sigmoid(problem.X @ w)
     objective, constraint = LinearModel(problem.X, y, loss=loss), Sparsity(k)
     at, memory = objective.evaluate(w), step.start()
     assert not at.gradient.any()

@@ -1,0 +1,502 @@
+"""Every registered solver keeps the contract of `hardthresh.core.Solver` and the promises of the library."""
+
+import pickle
+from dataclasses import FrozenInstanceError
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from cases import LOSSES, OTHER_LIBRARIES, back, convert, examples, planted
+
+from hardthresh.arrays import as_floating
+from hardthresh.constraints import Sparsity
+from hardthresh.core import HardThreshError, InvalidInputError, State, iterate, minimize
+from hardthresh.designs import as_design, standardize
+from hardthresh.losses.logistic import sigmoid
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import IHT, HardThresholdingPursuit
+from hardthresh.steps import Backtracking
+
+every = pytest.mark.parametrize("solver", examples("solver"))
+every_objective = pytest.mark.parametrize("objective", examples("objective"))
+every_constraint = pytest.mark.parametrize("constraint", examples("constraint"))
+both_losses = pytest.mark.parametrize("loss", LOSSES)
+
+MONOTONE = pytest.mark.parametrize(
+    "solver", [HardThresholdingPursuit(), IHT(), IHT(step=Backtracking(first=1e3))], ids=["pursuit", "iht", "iht-far"]
+)
+
+
+def first_states(objective, constraint, solver, count=12, **arguments):
+    return list(islice(iterate(objective, constraint, solver, **arguments), count))
+
+
+def fingerprint(state):
+    """The bytes of everything in a state, apart from array views' bookkeeping."""
+    return pickle.dumps(
+        (np.asarray(state.w).tolist(), back(state.support).tolist(), state.value, state.step, state.trace)
+    )
+
+
+def assert_same_state(one, other):
+    assert fingerprint(one) == fingerprint(other)
+    np.testing.assert_array_equal(one.at.gradient, other.at.gradient)
+
+
+def solve(objective, constraint, solver, **arguments):
+    return minimize(objective, constraint, solver, **{"max_iter": 300, "tol": 1e-9, **arguments})
+
+
+def standardized(problem, weights=None):
+    """The problem's columns centred and scaled, with a free intercept as the last coordinate; targets shifted."""
+    design = as_design(problem.X)
+    n, d = design.shape
+    weights = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    y = problem.y + 3.0 if problem.loss == "squared" else problem.y
+    design = standardize(design, weights, scale=True, intercept=True)
+    return LinearModel(design, y, loss=problem.loss, sample_weight=weights), Sparsity(4, free=(d,))
+
+
+# --- the contract, on every objective and constraint -----------------------------------------------------------------
+
+
+@every
+@every_objective
+@every_constraint
+def test_every_state_is_feasible_and_says_what_is_true(solver, objective, constraint):
+    for iteration, state in enumerate(first_states(objective, constraint, solver)):
+        again = constraint.project(state.w)
+        np.testing.assert_array_equal(again.point, state.w)
+        assert constraint.same(again.support, state.support)
+        assert state.iteration == iteration
+        assert np.isfinite(state.value)
+        at = objective.evaluate(state.w)
+        np.testing.assert_allclose(state.value, at.value, rtol=1e-12)
+        np.testing.assert_allclose(state.at.gradient, at.gradient, rtol=1e-9, atol=1e-12)
+        assert state.at.point is state.w
+        assert np.isnan(state.step) if iteration == 0 else (np.isfinite(state.step) and state.step >= 0)
+
+
+@every
+@every_objective
+@every_constraint
+def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(solver, objective, constraint):
+    straight = first_states(objective, constraint, solver, 11)
+    frozen = pickle.dumps(first_states(objective, constraint, solver, 5)[-1])
+    resumed = first_states(objective, constraint, solver, 7, state=pickle.loads(frozen))
+    for one, other in zip(straight[4:], resumed, strict=True):
+        assert_same_state(one, other)
+
+
+@every
+@every_objective
+@every_constraint
+def test_the_second_call_is_identical_and_nothing_is_mutated(solver, objective, constraint):
+    before = pickle.dumps(vars(objective)), repr(constraint), repr(solver)
+    w0 = np.linspace(-1.0, 1.0, objective.shape[0])
+    w0.flags.writeable = False
+    one = minimize(objective, constraint, solver, w0, max_iter=15)
+    two = minimize(objective, constraint, solver, w0, max_iter=15)
+    assert_same_state(one.state, two.state)
+    assert (one.status, one.message, one.n_iter, one.passes) == (two.status, two.message, two.n_iter, two.passes)
+    np.testing.assert_array_equal(w0, np.linspace(-1.0, 1.0, objective.shape[0]))
+    assert (pickle.dumps(vars(objective)), repr(constraint), repr(solver)) == before
+
+
+@every
+@every_objective
+@every_constraint
+def test_every_solver_gets_somewhere(solver, objective, constraint):
+    run = minimize(objective, constraint, solver, max_iter=100)
+    assert np.isfinite(run.w).all()
+    values = run.history["value"]  # a method with a target below the minimum is not monotone
+    moved = constraint.leading(-run.objective.evaluate(objective.zeros()).gradient)
+    room = constraint.project(1e-6 * moved).point.any()
+    assert values.min() < values[0] if room else values.min() == values[0]
+
+
+# --- states and restarts ---------------------------------------------------------------------------------------------
+
+
+@every
+@both_losses
+def test_states_are_immutable(solver, loss):
+    """A list of states is a correct record: later iterations change none of it."""
+    objective, constraint = planted(loss).model(), Sparsity(4)
+    record = []
+    for state in islice(iterate(objective, constraint, solver), 10):
+        record.append((state, pickle.dumps(state)))
+        with pytest.raises((FrozenInstanceError, AttributeError)):
+            state.iteration = 7
+    assert all(pickle.dumps(state) == frozen for state, frozen in record)
+    arrays = [state.w for state, _ in record]
+    assert not any(np.shares_memory(a, b) for a, b in pairwise(arrays) if a is not b)
+
+
+@every
+@both_losses
+def test_a_stored_run_goes_on_to_the_same_answer(solver, loss):
+    objective, constraint = planted(loss).model(), Sparsity(4)
+    straight = solve(objective, constraint, solver)
+    part = solve(objective, constraint, solver, max_iter=5)
+    assert part.n_iter == min(5, straight.n_iter)
+    rest = solve(objective, constraint, solver, state=pickle.loads(pickle.dumps(part.state)))
+    assert_same_state(rest.state, straight.state)
+    assert (rest.status, rest.message, rest.n_iter) == (straight.status, straight.message, straight.n_iter)
+    assert rest.passes == straight.passes
+    both = np.concatenate([part.history["value"], rest.history["value"][1:]])
+    np.testing.assert_array_equal(both, straight.history["value"])
+    if straight.n_iter > 5:
+        both = np.concatenate([part.history["step"], rest.history["step"]])
+        np.testing.assert_array_equal(both, straight.history["step"])
+
+
+@every
+@both_losses
+def test_the_truth_is_found(solver, loss):
+    problem = planted(loss)
+    run = solve(problem.model(), Sparsity(4), solver)
+    np.testing.assert_array_equal(run.support, problem.support)
+    objective, constraint = standardized(problem)
+    run = solve(objective, constraint, solver)
+    np.testing.assert_array_equal(run.support, [*problem.support, problem.X.shape[1]])
+    if loss == "squared":
+        assert abs(run.w[-1] - np.mean(problem.y + 3.0)) < 1e-2
+
+
+@every
+@both_losses
+def test_any_start_will_do(solver, loss):
+    problem = planted(loss)
+    far = 10.0 * np.random.default_rng(5).standard_normal(problem.X.shape[1])
+    run = solve(problem.model(), Sparsity(4), solver, w0=far, max_iter=2000)
+    assert np.isfinite(run.value)
+    assert run.value < run.history["value"][0]
+
+
+# --- promises: invariances -------------------------------------------------------------------------------------------
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("centred", [False, True], ids=["plain", "standardized"])
+def test_a_permutation_of_the_columns_permutes_the_answer(solver, loss, centred):
+    problem = planted(loss)
+    d = problem.X.shape[1]
+    order = np.random.default_rng(1).permutation(d)
+    moved = planted(loss)
+    object.__setattr__(moved, "X", np.ascontiguousarray(problem.X[:, order]))
+    if centred:
+        order = np.append(order, d)
+        one, other = (solve(*standardized(p), solver) for p in (problem, moved))
+    else:
+        one, other = (solve(p.model(), Sparsity(4), solver) for p in (problem, moved))
+    np.testing.assert_array_equal(np.sort(order[other.support]), one.support)
+    np.testing.assert_allclose(other.w, one.w[order], rtol=1e-4, atol=1e-5)
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e6])
+def test_the_scale_of_the_columns_does_not_matter(solver, loss, factor):
+    problem = planted(loss)
+    plain = solve(problem.model(), Sparsity(4), solver)
+    scaled = solve(LinearModel(problem.X * factor, problem.y, loss=loss), Sparsity(4), solver)
+    np.testing.assert_array_equal(scaled.support, plain.support)
+    np.testing.assert_allclose(scaled.w * factor, plain.w, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(scaled.value, plain.value, rtol=1e-5)
+
+
+@every
+@pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e6])
+def test_the_scale_of_the_target_does_not_matter(solver, factor):
+    problem = planted()
+    plain = solve(problem.model(), Sparsity(4), solver)
+    scaled = solve(LinearModel(problem.X, problem.y * factor), Sparsity(4), solver)
+    np.testing.assert_array_equal(scaled.support, plain.support)
+    np.testing.assert_allclose(scaled.w / factor, plain.w, rtol=1e-4, atol=1e-5)
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("centred", [False, True], ids=["plain", "standardized"])
+def test_weights_are_repetitions(solver, loss, centred):
+    problem = planted(loss)
+    weights = np.random.default_rng(2).integers(1, 4, problem.y.size)
+    repeated = planted(loss)
+    rows = np.repeat(np.arange(problem.y.size), weights)
+    object.__setattr__(repeated, "X", problem.X[rows])
+    object.__setattr__(repeated, "y", problem.y[rows])
+    if centred:
+        one = solve(*standardized(problem, weights.astype(float)), solver)
+        other = solve(*standardized(repeated), solver)
+    else:
+        one = solve(problem.model(sample_weight=weights), Sparsity(4), solver)
+        other = solve(repeated.model(), Sparsity(4), solver)
+    np.testing.assert_array_equal(one.support, other.support)
+    np.testing.assert_allclose(one.w, other.w, rtol=1e-4, atol=1e-5)
+
+
+@every
+@both_losses
+def test_rows_given_twice_change_nothing(solver, loss):
+    problem = planted(loss)
+    one = solve(problem.model(), Sparsity(4), solver)
+    twice = LinearModel(np.vstack([problem.X, problem.X]), np.tile(problem.y, 2), loss=loss)
+    other = solve(twice, Sparsity(4), solver)
+    np.testing.assert_array_equal(one.support, other.support)
+    np.testing.assert_allclose(one.w, other.w, rtol=1e-4, atol=1e-5)
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("centred", [False, True], ids=["plain", "standardized"])
+def test_a_row_of_no_weight_is_as_good_as_absent(solver, loss, centred):
+    problem = planted(loss)
+    n = problem.y.size
+    weights = np.ones(n)
+    weights[:20] = 0.0
+    spoilt = planted(loss)
+    spoilt.X[:20] = 1e3
+    spoilt.y[:20] = 1.0
+    rest = planted(loss)
+    object.__setattr__(rest, "X", problem.X[20:])
+    object.__setattr__(rest, "y", problem.y[20:])
+    if centred:
+        one, other = solve(*standardized(spoilt, weights), solver), solve(*standardized(rest), solver)
+    else:
+        one = solve(spoilt.model(sample_weight=weights), Sparsity(4), solver)
+        other = solve(rest.model(), Sparsity(4), solver)
+    np.testing.assert_array_equal(one.support, other.support)
+    np.testing.assert_allclose(one.w, other.w, rtol=1e-4, atol=1e-5)
+
+
+# --- promises: monotone, dtypes, libraries, storage ------------------------------------------------------------------
+
+
+@MONOTONE
+@every_objective
+@every_constraint
+def test_monotone_solvers_never_go_up(solver, objective, constraint):
+    for w0 in (None, np.linspace(-3.0, 3.0, objective.shape[0])):
+        values = minimize(objective, constraint, solver, w0, max_iter=60, tol=0.0).history["value"]
+        assert (np.diff(values) <= 1e-13 * np.abs(values[:-1])).all()
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("centred", [False, True], ids=["plain", "standardized"])
+def test_float32_stays_float32(solver, loss, centred):
+    problem = planted(loss, dtype=np.float32)
+    if centred:
+        objective, constraint = standardized(problem)
+    else:
+        objective, constraint = problem.model(), Sparsity(4)
+    for state in first_states(objective, constraint, solver):
+        assert state.w.dtype == state.at.gradient.dtype == state.at.prediction.dtype == np.float32
+    run = solve(objective, constraint, solver, tol=1e-5)
+    assert run.w.dtype == np.float32
+    np.testing.assert_array_equal(run.support[:4], problem.support)
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("library", OTHER_LIBRARIES)
+def test_other_array_libraries_find_the_same_support(solver, loss, library):
+    problem = planted(loss)
+    X, y = convert(problem.X, library), convert(problem.y, library)
+    run = solve(LinearModel(X, y, loss=loss), Sparsity(4), solver)
+    plain = solve(problem.model(), Sparsity(4), solver)
+    assert type(run.w) is type(X)
+    assert type(run.support) is type(X)
+    np.testing.assert_array_equal(back(run.support), plain.support)
+    np.testing.assert_allclose(back(run.w), plain.w, rtol=1e-4, atol=1e-5)
+    assert isinstance(run.value, float)
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("library", OTHER_LIBRARIES)
+def test_other_array_libraries_with_an_intercept_and_bounds(solver, loss, library):
+    problem = planted(loss)
+    n, d = problem.X.shape
+    lower = np.append(np.zeros(d), -np.inf)
+    runs = []
+    for X, y in ((problem.X, problem.y), (convert(problem.X, library), convert(problem.y, library))):
+        design = as_design(X)
+        design = standardize(design, as_floating(0 * y + 1.0 / n), scale=True, intercept=True)
+        constraint = Sparsity(4, free=(d,), lower=lower)
+        runs.append(solve(LinearModel(design, y, loss=loss), constraint, solver, max_iter=60))
+    np.testing.assert_array_equal(back(runs[1].support), runs[0].support)
+    np.testing.assert_allclose(back(runs[1].w), runs[0].w, rtol=1e-4, atol=1e-5)
+
+
+STORAGES = {
+    "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "csc_array": sp.csc_array,
+    "csr_array": sp.csr_array,
+    "coo_matrix": sp.coo_matrix,
+    "csc_matrix": sp.csc_matrix,
+}
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("centred", [False, True], ids=["plain", "standardized"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_how_the_data_are_stored_does_not_matter(solver, loss, centred, storage):
+    problem, stored = planted(loss), planted(loss)
+    mask = np.random.default_rng(3).random(problem.X.shape) < 0.6
+    problem.X[mask & (np.arange(40) % 10 != 0)] = 0.0
+    object.__setattr__(stored, "X", STORAGES[storage](problem.X))
+    if centred:
+        one, other = (solve(*standardized(p), solver) for p in (problem, stored))
+    else:
+        one, other = (solve(p.model(), Sparsity(4), solver) for p in (problem, stored))
+    np.testing.assert_array_equal(one.support, other.support)
+    np.testing.assert_allclose(one.w, other.w, rtol=1e-4, atol=1e-5)
+
+
+@every
+def test_a_memory_map_will_do(solver, tmp_path):
+    problem = planted()
+    np.save(tmp_path / "X.npy", problem.X)
+    X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    run = solve(LinearModel(X, problem.y), Sparsity(4), solver)
+    np.testing.assert_array_equal(run.support, problem.support)
+    assert type(run.w) is np.ndarray
+
+
+# --- corner cases ----------------------------------------------------------------------------------------------------
+
+
+@every
+@both_losses
+def test_no_budget_means_no_coefficient(solver, loss):
+    run = solve(planted(loss).model(), Sparsity(0), solver)
+    assert not run.w.any()
+    assert run.support.size == 0
+    assert run.converged
+    objective, constraint = standardized(planted(loss))
+    run = solve(objective, Sparsity(0, free=constraint.free), solver)
+    np.testing.assert_array_equal(run.support, constraint.free)
+
+
+@every
+@pytest.mark.parametrize("k", [40, 41, 1000])
+def test_a_large_budget_is_least_squares(solver, k):
+    problem = planted()
+    run = solve(problem.model(), Sparsity(k), solver, max_iter=5000)
+    best = np.linalg.lstsq(problem.X, problem.y)[0]
+    assert run.history["value"].min() <= problem.model().value(best) * 1.1
+    assert np.isfinite(run.w).all()
+
+
+@every
+@both_losses
+def test_nothing_moves_from_a_point_of_zero_gradient(solver, loss):
+    problem = planted(loss)
+    w = np.zeros(40)
+    w[problem.support] = [1.0, -1.0, 2.0, -2.0]
+    y = problem.X @ w if loss == "squared" else sigmoid(problem.X @ w)
+    objective = LinearModel(problem.X, y, loss=loss)
+    assert not objective.evaluate(w).gradient.any()
+    for k in (4, 6, 40):
+        run = solve(objective, Sparsity(k), solver, w0=w)
+        np.testing.assert_array_equal(run.w, w)
+        assert run.converged
+
+
+@every
+@both_losses
+def test_a_target_that_says_nothing(solver, loss):
+    X = planted(loss).X
+    y = np.zeros(X.shape[0]) if loss == "squared" else np.full(X.shape[0], 0.5)
+    run = solve(LinearModel(X, y, loss=loss), Sparsity(4), solver)
+    assert not run.w.any()
+    assert run.converged
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (1, 1), (3, 10_000)])
+def test_odd_shapes(solver, loss, shape):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal(shape)
+    y = rng.standard_normal(shape[0]) if loss == "squared" else (np.arange(shape[0]) % 2).astype(float)
+    for constraint in (Sparsity(1), Sparsity(2)):
+        objective = LinearModel(X, y, loss=loss)
+        run = solve(objective, constraint, solver, max_iter=100)
+        assert np.isfinite(run.w).all()
+        assert np.count_nonzero(run.w) <= constraint.k
+        assert run.history["value"].min() <= objective.value(objective.zeros())
+
+
+@every
+@both_losses
+def test_constant_and_duplicate_columns(solver, loss):
+    problem = planted(loss)
+    first = problem.support[0]
+    others = [j for j in range(40) if j not in problem.support]
+    problem.X[:, others[0]] = 0.0
+    problem.X[:, others[1]] = 5.0
+    problem.X[:, others[2]] = problem.X[:, first]
+    problem.X[:, others[3]] = -problem.X[:, first]
+    run = solve(problem.model(), Sparsity(4), solver)
+    assert np.isfinite(run.w).all()
+    assert run.w[others[0]] == 0.0
+    objective, constraint = standardized(problem)
+    run = solve(objective, constraint, solver)
+    assert np.isfinite(run.w).all()
+    assert run.w[others[0]] == run.w[others[1]] == 0.0
+    twins = {int(first), others[2], others[3]}
+    chosen = {int(j) for j in run.support}
+    assert {int(j) for j in problem.support[1:]} <= chosen
+    assert twins & chosen
+
+
+@every
+def test_separable_classes_stay_finite(solver):
+    X = np.random.default_rng(6).standard_normal((60, 30))
+    objective = LinearModel(X, (X[:, 3] > 0).astype(float), loss="logistic")
+    run = solve(objective, Sparsity(2), solver)
+    assert np.isfinite(run.w).all()
+    assert 3 in run.support
+    assert run.value < 0.1
+
+
+@every
+def test_a_wrong_constraint_is_refused_before_the_run(solver):
+    objective = planted().model()
+    with pytest.raises(InvalidInputError, match="free coordinate 40"):
+        minimize(objective, Sparsity(2, free=(40,)), solver)
+
+
+@every
+def test_settings_are_frozen_and_picklable(solver):
+    assert pickle.loads(pickle.dumps(solver)) == solver
+    with pytest.raises(FrozenInstanceError):
+        setattr(solver, next(iter(solver.__dataclass_fields__)), None)
+    assert isinstance(solver.start(planted().model(), Sparsity(2), None, 0), State)
+
+
+@both_losses
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+def test_pursuit_leaves_a_poor_minimiser_at_any_scale(loss, factor):
+    """Started where the gradient vanishes on the support, it has no exact step to go by."""
+    problem = planted(loss)
+    X = problem.X * factor
+    wrong = np.array([j for j in range(40) if j not in problem.support])[:4]
+    sub = LinearModel(X[:, wrong], problem.y, loss=loss)
+    w0 = np.zeros(40)
+    w0[wrong] = solve(sub, Sparsity(4), HardThresholdingPursuit()).w
+    run = solve(LinearModel(X, problem.y, loss=loss), Sparsity(4), HardThresholdingPursuit(), w0=w0)
+    np.testing.assert_array_equal(run.support, problem.support)
+
+
+@pytest.mark.parametrize("arguments", [{"cg_iterations": 0}, {"escapes": -1}, {"tol": 0.0}, {"tol": np.nan}])
+def test_pursuit_refuses_wrong_arguments(arguments):
+    with pytest.raises(HardThreshError, match="cg_iterations"):
+        HardThresholdingPursuit(**arguments)
