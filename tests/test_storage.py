@@ -223,6 +223,20 @@ def test_estimators_come_back(roundtrip, fitted):
         assert_same(model.predict_proba(frame), again.predict_proba(frame))
 
 
+def test_the_certificate_comes_back(roundtrip, fitted):
+    model, _ = fitted
+    with pytest.raises(ht.core.HardThreshError, match="does not carry its training data"):
+        roundtrip(model).certificate()
+    certificate = model.certificate()
+    assert_same(certificate, roundtrip(model).certificate())
+
+
+def test_the_output_format_comes_back(roundtrip, fitted):
+    model, frame = fitted
+    model.set_output(transform="pandas")
+    assert list(roundtrip(model).transform(frame)) == list(model.transform(frame)) != []
+
+
 def test_the_training_data_are_not_in_the_file(fitted, tmp_path):
     model, frame = fitted
     ht.save(model, tmp_path / "model.json")

@@ -33,7 +33,8 @@ strings as keys are themselves. Everything else is a dictionary whose key ``"$"`
 ``enum``        ``class``, ``name``
 ``object``      ``class``, ``fields``: a dataclass
 ``history``     ``columns``: a `History`
-``estimator``   ``class``, ``parameters`` (of ``get_params(deep=False)``), ``fitted`` (the attributes that end in ``_``)
+``estimator``   ``class``, ``parameters`` (of ``get_params(deep=False)``), ``fitted`` (the attributes that end in ``_``,
+                the certificate if it was asked for, and the choice of ``set_output``)
 ``splitter``    ``class``, ``settings``: a cross-validation splitter of scikit-learn
 ``randomstate`` ``state``: a ``numpy.random.RandomState``
 =============== ======================================================================================================
@@ -48,8 +49,8 @@ of its content, so writing is atomic: first the new arrays, then the JSON by a r
 Move the two files together.
 
 Arrays of other libraries (torch, CuPy) are stored, and come back, as NumPy arrays; ``library`` says what they were. The
-objective of a `Result` holds the data and is not stored; nor are an estimator's private attributes, callbacks and
-metadata requests.
+objective of a `Result` holds the data and is not stored; nor are an estimator's other private attributes, callbacks and
+metadata requests. Ask a model for its ``certificate()`` before you save it: a loaded one has no data to compute it from.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ Node: TypeAlias = Any
 """A value in its JSON form."""
 
 # besides estimators, a file may hold the enumerations and dataclasses of these rooms: plain values and settings
-_ROOMS = ("core", "losses", "constraints", "steps", "objectives", "solvers")
+_ROOMS = ("core", "losses", "constraints", "steps", "objectives", "solvers", "certificates")
 _SPLITTERS = (
     "GroupKFold",
     "GroupShuffleSplit",
@@ -475,7 +476,7 @@ def _inline_array(node: Node) -> np.ndarray:
 
 
 def _is_fitted(name: str) -> bool:
-    return (name.endswith("_") and not name.startswith("_")) or name == "_sklearn_output_config"
+    return (name.endswith("_") and not name.startswith("_")) or name in ("_certificate", "_sklearn_output_config")
 
 
 def _name(cls: type) -> str:
