@@ -10,6 +10,7 @@ from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation, Objective, curvature_along
 from hardthresh.core.registry import register
+from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
 from hardthresh.core.typing import Array, Support
 
@@ -19,14 +20,14 @@ def exact_step(
 ) -> float:
     """Return the step that minimises the quadratic model of f along the direction, restricted to the point's support.
 
-    While the support has room left (at zero, say) the restriction is to the leading part of the direction. 0 when the
-    restricted direction vanishes or has no curvature. Cost: s/d of a data pass when the objective offers
+    While the support has room left (at zero, say), or where the direction vanishes on it (at a minimiser on the support),
+    the restriction is to the leading part of the direction, so that the step always follows the scale of the problem. 0
+    when the direction vanishes or has no curvature. Cost: s/d of a data pass when the objective offers
     ``curvature_along``, else one pass.
     """
     xp = namespace(direction)
-    if constraint.is_full(support):
-        restricted = constraint.restrict(direction, support)
-    else:
+    restricted = constraint.restrict(direction, support)
+    if not constraint.is_full(support) or norm(restricted) == 0.0:
         restricted = constraint.leading(direction)
     squared = float(xp.sum(restricted * restricted))
     if squared == 0.0:
