@@ -496,6 +496,15 @@ def test_pursuit_leaves_a_poor_minimiser_at_any_scale(loss, factor):
     np.testing.assert_array_equal(run.support, problem.support)
 
 
+@pytest.mark.parametrize("factor", [1e-6, 1e-3, 1.0, 1e3])
+def test_pursuit_leaves_an_exact_minimiser_at_any_scale(factor):
+    """Where the gradient on the support is exactly zero, the length of the escape still follows the scale."""
+    objective = LinearModel(np.eye(6) * factor, np.arange(1.0, 7.0) * factor)
+    w0 = np.array([1.0, 2.0, 0.0, 0.0, 0.0, 0.0])
+    run = minimize(objective, Sparsity(2), HardThresholdingPursuit(), w0)
+    np.testing.assert_array_equal(run.support, [4, 5])
+
+
 @pytest.mark.parametrize("arguments", [{"cg_iterations": 0}, {"escapes": -1}, {"tol": 0.0}, {"tol": np.nan}])
 def test_pursuit_refuses_wrong_arguments(arguments):
     with pytest.raises(HardThreshError, match="cg_iterations"):
