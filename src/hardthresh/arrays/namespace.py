@@ -10,6 +10,8 @@ from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
+_NUMPY = array_namespace(np.empty(0))
+
 
 def namespace(*arrays: Array) -> Any:
     """Return the one array library of some arrays (None is skipped).
@@ -19,6 +21,8 @@ def namespace(*arrays: Array) -> Any:
     InvalidInputError
         If they come from different libraries.
     """
+    if all(type(array) is np.ndarray or array is None for array in arrays):
+        return _NUMPY
     given = [array for array in arrays if array is not None]
     try:
         return array_namespace(*given)

@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from hardthresh.arrays import gather, mask_of, namespace, scatter, solve_semidefinite, to_numpy, union
 from hardthresh.constraints import Sparsity
-from hardthresh.core.constraint import Projection
 from hardthresh.core.objective import Evaluation, require
-from hardthresh.core.typing import Array
-from hardthresh.solvers.subspace import refine
+from hardthresh.solvers.exchange import ABILITIES, rank_exchanges, try_exchanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +36,10 @@ class SwapCertificate:
 def swap_certificate(
     objective: Any, constraint: Sparsity, at: Evaluation, *, tries: int = 10, tol: float = 1e-8
 ) -> SwapCertificate:
-    r"""Look at every exchange of one chosen coordinate i for one other coordinate j, with a refit of all coefficients.
+    r"""Look at every exchange of one chosen coordinate for one other, with a refit of all coefficients.
 
-    With H the Hessian at w, A the inverse of its block on the support and B = H A, the quadratic model of f changes by
-
-    .. math:: \frac{w_i^2}{2 A_{ii}} - \frac{(g_j - w_i B_{ji} / A_{ii})^2}{2 (q_j + B_{ji}^2 / A_{ii})}, \qquad
-              q_j = H_{jj} - B_j^\top H_{S j}
-
-    and the most promising exchanges are refitted on the objective itself.
+    The exchanges are ranked by the quadratic model of f (`hardthresh.solvers.exchange.rank_exchanges`), and the most promising
+    are refitted on f itself.
 
     Parameters
     ----------
@@ -78,62 +69,11 @@ def swap_certificate(
     is exact, so "optimal" is a proof that no exchange of one for one helps (up to rounding). For other losses, or with bounds, it is a
     heuristic: the exchanges are ranked by the model.
     """
-    require(objective, ("curvature", "curvature_diagonal", "columns"), by="swap_certificate")
-    xp = namespace(at.point)
-    d = at.point.shape[0]
+    require(objective, ABILITIES, by="swap_certificate")
     support = constraint.project(at.point).support
-    model = _exchange_decreases(objective, constraint, at, support)
-    if model is None:
+    ranked = rank_exchanges(objective, constraint, at, support, removals=None, count=tries)
+    if not ranked:
         return SwapCertificate(True, None, None, float("-inf"), 0)
-    decreases, removable = model
-    removed = added = None
-    best, tried = float("-inf"), 0
-    flat = np.argsort(-decreases, axis=None, kind="stable")[:tries]
-    for j, position in zip(*np.unravel_index(flat, decreases.shape), strict=True):
-        if not np.isfinite(decreases[j, position]):
-            break
-        i = int(removable[position])
-        tried += 1
-        swapped = _with(support, i, int(j), at.point)
-        start = xp.where(mask_of(swapped, d), at.point, xp.zeros_like(at.point))
-        fit = refine(objective, constraint, Projection(start, swapped), cg_iterations=0, rounds=25)
-        if at.value - fit.value > best:
-            best, removed, added = at.value - fit.value, i, int(j)
-    return SwapCertificate(not best > tol * abs(at.value), removed, added, best, tried)
-
-
-def _exchange_decreases(
-    objective: Any, constraint: Sparsity, at: Evaluation, support: Array
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the decrease of the quadratic model for each (coordinate that joins, coordinate that leaves), and the latter."""
-    d, s = at.point.shape[0], support.shape[0]
-    chosen = to_numpy(support)
-    leaving = np.flatnonzero(~np.isin(chosen, constraint.free))
-    if leaving.size == 0 or s == d:
-        return None
-    one = namespace(at.point).ones_like(gather(at.point, support[:1]))
-    H = np.stack(
-        [to_numpy(objective.curvature(at, scatter(one, support[i : i + 1], d))) for i in range(s)], axis=1
-    ).astype(np.float64)
-    block = H[chosen]
-    A = np.stack([solve_semidefinite(block, column) for column in np.eye(s)], axis=1)
-    B = H @ A
-    w, g = to_numpy(at.point)[chosen].astype(np.float64), to_numpy(at.gradient).astype(np.float64)
-    diagonal = to_numpy(objective.curvature_diagonal(at)).astype(np.float64)
-    left = np.maximum(diagonal - np.sum(B * H, axis=1), 0.0)
-    spread = np.maximum(np.diag(A)[leaving], np.finfo(float).tiny)
-    slope = g[:, None] - (w[leaving] / spread) * B[:, leaving]
-    bend = left[:, None] + B[:, leaving] ** 2 / spread
-    usable = bend > 1e-10 * diagonal[:, None]
-    gain = np.where(usable, slope**2 / (2.0 * np.where(usable, bend, 1.0)), 0.0)
-    decreases = gain - w[leaving] ** 2 / (2.0 * spread)
-    decreases[chosen] = -np.inf
-    decreases[diagonal == 0.0] = -np.inf
-    return decreases, chosen[leaving]
-
-
-def _with(support: Array, removed: int, added: int, like: Array) -> Array:
-    """Return a support after an exchange, in the array library of the support."""
-    kept = support[support != removed]
-    xp = namespace(support)
-    return union(kept, xp.asarray([added], dtype=support.dtype, device=getattr(support, "device", None)))
+    tried = [(at.value - fit.value, swap) for swap, fit in try_exchanges(objective, constraint, at, support, ranked)]
+    decrease, best = max(tried, key=lambda pair: pair[0])
+    return SwapCertificate(not decrease > tol * abs(at.value), best.removed, best.added, decrease, len(tried))

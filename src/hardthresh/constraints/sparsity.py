@@ -138,6 +138,15 @@ class Sparsity(Constraint):
     def indices(self, support: Support) -> Array:
         return support
 
+    def exchangeable(self, support: Support) -> Array:
+        if not self.free:
+            return support
+        xp = namespace(support)
+        counted = xp.ones_like(support, dtype=xp.bool)
+        for j in self.free:
+            counted = counted & (support != j)
+        return support[counted]
+
     def leading(self, v: Array) -> Array:
         return replace(self, lower=None, upper=None).project(v).point
 

@@ -57,6 +57,10 @@ class Constraint(ABC):
         """Return the support as increasing coordinates of a flat point, or None if it is not a set of coordinates."""
         return None
 
+    def exchangeable(self, support: Support) -> Array | None:
+        """Return the coordinates of the support that any other coordinate may replace, or None if there is no such thing."""
+        return None
+
     def leading(self, v: Array) -> Array:
         """Return the part of a direction that is largest in norm on any one support (HT_s, PM_s); bounds play no part."""
         return self.project(v).point

@@ -14,6 +14,7 @@ from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import exact_step, majorised_step
 
+from .exchange import rank_exchanges, try_exchanges
 from .subspace import Refined, refine
 
 
@@ -36,8 +37,9 @@ class HardThresholdingPursuit(Solver):
        satisfies the quadratic majorisation;
     2. if the support changes and f falls: `cg_iterations` Newton-CG steps on the new support;
     3. otherwise: minimise f on the support to the end;
-    4. at such a minimiser: escape, by the supports that larger and larger steps lead to; the first whose refined value is
-       lower is taken, and when none is, the solver has settled.
+    4. at such a minimiser: escape, by the supports that larger and larger steps lead to, then by exchanging one of the coordinates
+       that are missed least for the one that gains most; the first whose refined value is lower is taken, and when
+       none is, the solver has settled.
 
     Parameters
     ----------
@@ -45,13 +47,16 @@ class HardThresholdingPursuit(Solver):
         Products with the Hessian on a new support, >= 1.
     escapes : int
         How many times the step is doubled in search of a better support, >= 0.
+    exchanges : int
+        How many coordinates are considered for an exchange, >= 0; only where the constraint and the objective know single
+        coordinates.
     tol : float
         Relative decrease of f, > 0, that counts as progress.
 
     Notes
     -----
     Needs no step size, no smoothness constant and no target. Cost: one data pass per iteration, plus about s/d of one for each product
-    with the Hessian on a support of s of d columns. Guarantee: monotone, and it settles at a basic feasible point (up to `tol`) that no
+    with the Hessian on a support of s of d columns, plus ``1 + exchanges`` passes each time nothing else improves. Guarantee: monotone, and it settles at a basic feasible point (up to `tol`) that no
     projected gradient step of the lengths tried improves; global optimality is not claimed (heuristic).
 
     References
@@ -71,13 +76,12 @@ class HardThresholdingPursuit(Solver):
 
     cg_iterations: int = 3
     escapes: int = 6
+    exchanges: int = 0
     tol: float = 1e-8
 
     def __post_init__(self) -> None:
-        if not (self.cg_iterations >= 1 and self.escapes >= 0 and self.tol > 0):
-            raise InvalidInputError(
-                f"need cg_iterations >= 1, escapes >= 0, tol > 0; got {self.cg_iterations}, {self.escapes}, {self.tol}"
-            )
+        if not (self.cg_iterations >= 1 and self.escapes >= 0 and self.exchanges >= 0 and self.tol > 0):
+            raise InvalidInputError(f"need cg_iterations >= 1, escapes >= 0, exchanges >= 0 and tol > 0; got {self}")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -106,18 +110,32 @@ class HardThresholdingPursuit(Solver):
             negligible = 1e-3 * self._negligible(state)
             solved = refine(objective, constraint, here, at.prediction, cg_iterations=0, rounds=25, tol=negligible)
             return self._arrive(objective, state, solved, step)
-        for projection, length in self._exchanges(constraint, state, step):
-            tried = refine(objective, constraint, projection, cg_iterations=self.cg_iterations, rounds=2)
+        for tried, length in self._escapes(objective, constraint, state, step):
             if self._improves(state, tried):
                 return self._arrive(objective, state, tried, length)
         return replace(
             state,
             iteration=state.iteration + 1,
             step=0.0,
-            settled=f"minimal on its support, and no projected step up to {2**self.escapes} times longer improves it",
+            settled="the point is minimal on its support, and no longer step or exchange that was tried improves it",
         )
 
-    def _exchanges(self, constraint: Constraint, state: PursuitState, step: float) -> Iterator[tuple[Projection, float]]:
+    def _escapes(
+        self, objective: Objective, constraint: Constraint, state: PursuitState, step: float
+    ) -> Iterator[tuple[Refined, float]]:
+        """Yield refined points on other supports, with the steps that led to them."""
+        for projection, length in self._longer_steps(constraint, state, step):
+            yield refine(objective, constraint, projection, cg_iterations=self.cg_iterations, rounds=2), length
+        if self.exchanges > 0 and constraint.is_full(state.support):
+            ranked = rank_exchanges(
+                objective, constraint, state.at, state.support, removals=self.exchanges, count=self.exchanges
+            )
+            for _, tried in try_exchanges(objective, constraint, state.at, state.support, ranked):
+                yield tried, step
+
+    def _longer_steps(
+        self, constraint: Constraint, state: PursuitState, step: float
+    ) -> Iterator[tuple[Projection, float]]:
         """Yield the projections with other and other supports that longer steps lead to, the smallest exchange first."""
         last = state.support
         shortest, longest = 0.0, step
