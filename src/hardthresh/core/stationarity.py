@@ -61,7 +61,7 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support)
 
     if not constraint.is_full(support):
         return inf if not stationary(1.0) else 0.0
-    high = norm(outside) / norm(at.point)
+    high = norm(outside) / (norm(at.point) or 1.0)
     for _ in range(60):
         if stationary(high):
             break
@@ -69,10 +69,12 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support)
     else:
         return inf
     low = high
-    for _ in range(200):
+    for _ in range(30):
         low /= 4.0
-        if low == 0.0 or not stationary(low):
+        if not stationary(low):
             break
+    else:
+        return 0.0  # nothing outside may ever come in
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if stationary(middle) else (middle, high)
@@ -84,23 +86,26 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support)
 def restricted_smoothness(objective: Objective, constraint: Constraint, at: Evaluation, iterations: int = 10) -> float:
     """Return an estimate, from below, of the largest curvature of f at a point over directions of twice the budget.
 
-    Truncated power iteration with the Hessian. Cost: about two data passes per iteration.
+    Power iteration with the Hessian: the first half finds where the curvature is, the second half stays within the
+    budget. Cost: about two data passes per iteration.
     """
     curvature = objective.curvature  # type: ignore[attr-defined]
+    xp = array_namespace(at.point)
     doubled = constraint.relax(2)
-    direction = doubled.leading(at.gradient)
-    if norm(direction) == 0.0:
-        xp = array_namespace(at.point)
-        direction = doubled.leading(xp.ones_like(at.point))
+    direction = at.gradient if norm(at.gradient) > 0.0 else xp.ones_like(at.point)
     largest = 0.0
-    for _ in range(iterations):
-        direction = direction / norm(direction)
-        image = curvature(at, direction)
-        xp = array_namespace(image)
-        largest = max(largest, float(xp.sum(direction * image)))
-        direction = doubled.leading(image)
-        if norm(direction) == 0.0:
+    for iteration in range(iterations):
+        restricted = 2 * iteration >= iterations - 1
+        if restricted:
+            direction = doubled.leading(direction)
+        length = norm(direction)
+        if length == 0.0:
             break
+        direction = direction / length
+        image = curvature(at, direction)
+        if restricted:
+            largest = max(largest, float(xp.sum(direction * image)))
+        direction = image
     return largest
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from .errors import InvalidInputError
@@ -173,7 +174,9 @@ class SupportStable(StopRule):
     def check(self, progress: Progress) -> Stop | None:
         if progress.state.trace.stable_for < self.iterations:
             return None
-        return Stop(Status.SUPPORT_STABLE, f"the support did not change for {progress.state.trace.stable_for} iterations")
+        return Stop(
+            Status.SUPPORT_STABLE, f"the support did not change for {progress.state.trace.stable_for} iterations"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +202,7 @@ class Stationarity(StopRule):
 
 @dataclass(frozen=True, slots=True)
 class LowerBound(StopRule):
-    """Stop when f is within ``tol`` of its lower bound, relative to the start: a perfect fit."""
+    """Stop when f is within ``tol`` of its lower bound, relative to the start: a perfect fit. Never without a bound."""
 
     tol: float = 1e-12
 
@@ -208,7 +211,7 @@ class LowerBound(StopRule):
 
     def check(self, progress: Progress) -> Stop | None:
         bound = progress.objective.lower_bound
-        if progress.state.value - bound > self.tol * (progress.state.trace.start_value - bound):
+        if bound == -inf or progress.state.value - bound > self.tol * (progress.state.trace.start_value - bound):
             return None
         return Stop(Status.LOWER_BOUND, f"the objective {progress.state.value:.3g} is at its lower bound {bound:.3g}")
 
