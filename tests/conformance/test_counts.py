@@ -1,0 +1,79 @@
+"""A green run must mean that the combinations ran: how many there are, from a collection of their own."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from cases import ROOMS, examples
+
+HERE = Path(__file__).parent
+
+LEAST = {"test_losses.py": 28, "test_constraints.py": 220, "test_steps.py": 320, "test_solvers.py": 840}
+"""Lower bounds of the combinations in each suite. Raise them when a suite grows, never lower them for a green run."""
+
+LEAST_EXAMPLES = {"loss": 2, "constraint": 8, "step": 9, "solver": 4, "objective": 3}
+
+
+@pytest.fixture(scope="module")
+def collected() -> Counter:
+    """The number of tests in each file of this folder, whatever the selection of the present run."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "-q",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+        str(HERE),
+    ]
+    listing = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
+    assert listing.returncode == 0, listing.stdout + listing.stderr
+    return Counter(Path(line.split("::")[0]).name for line in listing.stdout.splitlines() if "::" in line)
+
+
+@pytest.mark.parametrize("suite", LEAST)
+def test_the_combinations_are_as_many_as_they_should_be(collected, suite, record_property):
+    record_property("combinations", collected[suite])
+    assert collected[suite] >= LEAST[suite]
+
+
+def test_every_suite_is_counted(collected):
+    assert collected.keys() - {Path(__file__).name} == LEAST.keys()
+
+
+@pytest.mark.parametrize("kind", ROOMS)
+def test_every_kind_has_its_examples(kind):
+    assert len(examples(kind)) >= LEAST_EXAMPLES[kind]
+
+
+def test_every_constraint_and_solver_meets_every_objective():
+    """The product of the registry, against what the suites cross."""
+    product = len(examples("solver")) * len(examples("objective")) * len(examples("constraint"))
+    assert product >= 96
+
+
+def test_a_skip_is_a_failure_unless_a_library_is_missing(pytester_like):
+    outcome = pytester_like(
+        "import pytest\n"
+        "def test_hidden():\n    pytest.skip('no time today')\n"
+        "def test_missing():\n    pytest.skip('torch is not installed')\n"
+    )
+    assert "1 failed, 1 skipped" in outcome
+
+
+@pytest.fixture
+def pytester_like(tmp_path):
+    """Runs a file of tests beside a copy of this folder's conftest, and returns what pytest prints."""
+
+    def run(source: str) -> str:
+        (tmp_path / "conftest.py").write_text((HERE / "conftest.py").read_text(encoding="utf-8"))
+        (tmp_path / "test_file.py").write_text(source)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", str(tmp_path)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+
+    return run

@@ -1,0 +1,317 @@
+"""The one loop: what it yields, records, refuses, survives, and how it goes on."""
+
+import pickle
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import hardthresh as ht
+from hardthresh.constraints import Sparsity
+from hardthresh.core import CapabilityError, InvalidInputError, MaxIter, RelativeDecrease, Status, iterate, minimize
+from hardthresh.core import progress as progress_module
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import IHT, HardThresholdingPursuit, choose_solver
+from hardthresh.steps import BarzilaiBorwein, ExactLineSearch, Fixed, SparsePolyak
+
+
+def problem(n=60, d=30, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X[:, 3] - 2 * X[:, 20] + 0.1 * rng.standard_normal(n)
+
+
+@pytest.fixture
+def objective():
+    return LinearModel(*problem())
+
+
+class Interrupting(LinearModel):
+    """Behaves like the user's Ctrl-C during one of the evaluations."""
+
+    def __init__(self, X, y, at):
+        super().__init__(X, y)
+        self.calls = [0, at]
+
+    def evaluate(self, w, prediction=None):
+        self.calls[0] += 1
+        if self.calls[0] == self.calls[1]:
+            raise KeyboardInterrupt
+        return super().evaluate(w, prediction)
+
+    def _with(self, design, **changes):
+        model = type(self).__new__(type(self))
+        vars(model).update(vars(self), design=design, **changes)  # the counter is shared
+        return model
+
+
+def test_iterate_yields_the_start_state_first(objective):
+    states = list(islice(iterate(objective, Sparsity(2), IHT()), 5))
+    assert [state.iteration for state in states] == [0, 1, 2, 3, 4]
+    assert not states[0].w.any()
+    assert np.isnan(states[0].step)
+    assert states[0].passes == 1.0
+    w0 = np.arange(30.0)
+    start = next(iterate(objective, Sparsity(2), IHT(), w0))
+    np.testing.assert_array_equal(start.w, Sparsity(2).project(w0).point)
+
+
+def test_minimize_is_iterate_with_a_stop(objective):
+    run = minimize(objective, Sparsity(2), IHT(), max_iter=7, tol=0.0)
+    states = list(islice(iterate(objective, Sparsity(2), IHT()), 8))
+    np.testing.assert_array_equal(run.history["value"], [state.value for state in states])
+    np.testing.assert_array_equal(run.history["step"], [state.step for state in states[1:]])
+    np.testing.assert_array_equal(run.history["passes"], [state.passes for state in states])
+    np.testing.assert_array_equal(run.w, states[-1].w)
+
+
+def test_a_step_lies_between_its_two_values(objective):
+    """history["step"][t] leads from w_t, whose value is history["value"][t], to w_{t+1}."""
+    run = minimize(objective, Sparsity(2), IHT(step=Fixed(0.1)), max_iter=3, tol=0.0)
+    w = np.zeros(30)
+    for t, step in enumerate(run.history["step"]):
+        at = objective.evaluate(w)
+        np.testing.assert_allclose(run.history["value"][t], at.value, rtol=1e-12)
+        w = Sparsity(2).project(w - step * at.gradient).point
+    np.testing.assert_allclose(run.w, w, rtol=1e-12)
+
+
+@pytest.mark.parametrize("max_iter", [0, 1, 6])
+def test_without_tolerance_it_runs_exactly_max_iter(objective, max_iter):
+    run = minimize(objective, Sparsity(2), IHT(), max_iter=max_iter, tol=0.0)
+    assert run.n_iter == run.state.iteration == max_iter
+    assert len(run.history["value"]) == len(run.history["passes"]) == len(run.history["seconds"]) == max_iter + 1
+    assert len(run.history["step"] if max_iter else run.history.column("step")) == max_iter
+    assert run.status is Status.MAX_ITER
+    assert not run.converged
+    assert f"reached {max_iter} iterations" in run.message
+
+
+def test_the_history_is_read_only(objective):
+    run = minimize(objective, Sparsity(2), IHT(), max_iter=2)
+    with pytest.raises(ValueError, match="read-only"):
+        run.history["value"][0] = 0.0
+    with pytest.raises(KeyError):
+        run.history["nothing"]
+    assert {"value", "step", "passes", "seconds"} <= set(run.history)
+    assert (np.diff(run.history["seconds"]) >= 0).all()
+    assert (np.diff(run.history["passes"]) > 0).all()
+
+
+def test_a_callback_sees_every_state_and_may_stop(objective):
+    seen = []
+
+    def callback(state):
+        seen.append(state.iteration)
+        if state.iteration == 3:
+            raise StopIteration
+
+    run = minimize(objective, Sparsity(2), IHT(), max_iter=50, tol=0.0, callback=callback)
+    assert seen == [0, 1, 2, 3]
+    assert run.status is Status.CALLBACK
+    assert not run.converged
+    assert run.n_iter == 3
+    assert "iteration 3" in run.message
+    assert (len(run.history["value"]), len(run.history["step"])) == (4, 3)
+
+
+def test_any_other_error_of_a_callback_is_the_callers(objective):
+    def callback(state):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        minimize(objective, Sparsity(2), IHT(), callback=callback)
+
+
+@pytest.mark.parametrize("solver", [IHT(), IHT(step=BarzilaiBorwein()), IHT(step=SparsePolyak(scale=0.5))], ids=repr)
+@pytest.mark.parametrize("at", [2, 3, 9])
+def test_ctrl_c_returns_the_best_iterate_and_loses_nothing(solver, at):
+    X, y = problem()
+    run = minimize(Interrupting(X, y, at), Sparsity(2), solver, max_iter=30, tol=0.0)
+    assert run.status is Status.INTERRUPTED
+    assert not run.converged
+    assert run.n_iter < 30
+    assert run.value == run.history["value"].min()
+    assert run.value == LinearModel(X, y).evaluate(run.w).value
+    assert len(run.history["value"]) == run.n_iter + 1
+    assert len(run.history.column("step")) == run.n_iter
+    whole = minimize(LinearModel(X, y), Sparsity(2), solver, max_iter=30, tol=0.0)
+    state = pickle.loads(pickle.dumps(run.state))
+    rest = minimize(LinearModel(X, y), Sparsity(2), solver, max_iter=30, tol=0.0, state=state)
+    np.testing.assert_array_equal(rest.w, whole.w)
+    values = [*run.history["value"], *rest.history["value"][1:]]
+    np.testing.assert_array_equal(values, whole.history["value"])
+
+
+def test_ctrl_c_in_a_callback_counts_too(objective):
+    def callback(state):
+        if state.iteration == 2:
+            raise KeyboardInterrupt
+
+    run = minimize(objective, Sparsity(2), IHT(), callback=callback, tol=0.0)
+    assert run.status is Status.INTERRUPTED
+    assert run.n_iter == 2
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("step", [1e6, 1e200, 1e308])
+def test_divergence_ends_with_a_finite_answer(objective, step):
+    run = minimize(objective, Sparsity(2), IHT(step=Fixed(step)), max_iter=500)
+    assert run.status is Status.DIVERGED
+    assert not run.converged
+    assert np.isfinite(run.w).all()
+    assert run.value == np.min(run.history["value"][np.isfinite(run.history["value"])])
+    assert run.value <= objective.value(np.zeros(30))
+    assert not np.isfinite(run.history["value"][-1])
+
+
+def test_progress_goes_to_standard_error_only(objective, capsys):
+    minimize(objective, Sparsity(2), IHT(), max_iter=4, progress=True)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "IHT" in captured.err
+    minimize(objective, Sparsity(2), IHT(), max_iter=4)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_progress_without_a_library_names_what_to_install(objective, monkeypatch):
+    monkeypatch.setattr(progress_module, "_installed", lambda module: False)
+    with pytest.raises(ImportError, match="rich or tqdm"):
+        minimize(objective, Sparsity(2), IHT(), max_iter=4, progress=True)
+
+
+class Plain:
+    """Offers nothing beyond the contract, and must not even be evaluated where that is not enough."""
+
+    shape = (5,)
+    lower_bound = -np.inf
+
+    def zeros(self):
+        raise AssertionError("asked for a point although an ability is missing")
+
+    predict = evaluate = value = zeros
+
+
+@pytest.mark.parametrize(
+    ("solver", "missing"),
+    [
+        (HardThresholdingPursuit(), ["HardThresholdingPursuit", "curvature"]),
+        (IHT(step=ExactLineSearch()), ["IHT", "curvature"]),
+        (IHT(step=SparsePolyak()), ["IHT", "lower_bound"]),
+    ],
+    ids=["pursuit", "exact", "polyak"],
+)
+def test_a_missing_ability_is_named_before_any_evaluation(solver, missing):
+    with pytest.raises(CapabilityError) as error:
+        minimize(Plain(), Sparsity(2), solver)
+    assert all(word in str(error.value) for word in [*missing, "Plain"])
+
+
+class Quadratic:
+    """The least that an objective must offer."""
+
+    shape = (4,)
+    lower_bound = -np.inf
+
+    def zeros(self):
+        return np.zeros(4)
+
+    def predict(self, w):
+        return None
+
+    def value(self, w, prediction=None):
+        return 0.5 * float(np.sum((w - [1.0, 2.0, 3.0, 4.0]) ** 2))
+
+    def evaluate(self, w, prediction=None):
+        from hardthresh.core import Evaluation
+
+        return Evaluation(w, self.value(w), w - [1.0, 2.0, 3.0, 4.0])
+
+
+def test_an_objective_with_nothing_beyond_the_contract_will_do():
+    assert choose_solver(Quadratic(), Sparsity(2)) == IHT()
+    run = ht.minimize(Quadratic(), Sparsity(2))
+    np.testing.assert_allclose(run.w, [0.0, 0.0, 3.0, 4.0], rtol=1e-6)
+    certificate = run.certificate()
+    assert np.isnan(certificate.smoothness)
+    assert certificate.basic_feasibility < 1e-6
+    states = list(islice(ht.iterate(Quadratic(), Sparsity(2)), 3))
+    assert states[0].passes == 0.0
+
+
+def test_the_default_solver_needs_no_number(objective):
+    assert choose_solver(objective, Sparsity(2)) == HardThresholdingPursuit()
+    run = ht.minimize(objective, Sparsity(2))
+    assert run.converged
+    np.testing.assert_array_equal(run.support, [3, 20])
+    states = list(islice(ht.iterate(objective, Sparsity(2)), run.n_iter + 1))
+    np.testing.assert_array_equal(states[-1].w, run.w)
+
+
+@pytest.mark.parametrize("w0", [np.zeros(29), np.zeros((30, 1)), np.zeros(0)], ids=["short", "matrix", "empty"])
+def test_a_start_of_another_shape_is_refused(objective, w0):
+    with pytest.raises(InvalidInputError, match=r"w0 has shape .* needs \(30,\)"):
+        minimize(objective, Sparsity(2), IHT(), w0)
+
+
+def test_a_start_with_nan_is_refused(objective):
+    with pytest.raises(InvalidInputError, match="NaN"):
+        minimize(objective, Sparsity(2), IHT(), np.full(30, np.nan))
+
+
+def test_a_start_and_a_state_together_are_refused(objective):
+    state = minimize(objective, Sparsity(2), IHT(), max_iter=2).state
+    with pytest.raises(InvalidInputError, match="either w0"):
+        minimize(objective, Sparsity(2), IHT(), np.zeros(30), state=state)
+
+
+@pytest.mark.parametrize("arguments", [{"tol": -1e-3}, {"tol": np.nan}, {"max_iter": -1}])
+def test_wrong_limits_are_refused(objective, arguments):
+    with pytest.raises(InvalidInputError, match=r"tol|limit"):
+        minimize(objective, Sparsity(2), IHT(), **arguments)
+
+
+def test_a_rule_of_the_users_replaces_the_solvers_own(objective):
+    run = minimize(objective, Sparsity(2), IHT(step=Fixed(1e-3)), stop=RelativeDecrease(1e-2), max_iter=500)
+    assert run.status is Status.SMALL_DECREASE
+    assert run.converged
+    run = minimize(objective, Sparsity(2), IHT(), stop=MaxIter(3))
+    assert (run.status, run.n_iter) == (Status.MAX_ITER, 3)
+
+
+def test_max_iter_counts_from_the_start_of_a_resumed_run(objective):
+    part = minimize(objective, Sparsity(2), IHT(), max_iter=3, tol=0.0)
+    rest = minimize(objective, Sparsity(2), IHT(), max_iter=5, tol=0.0, state=part.state)
+    assert rest.n_iter == 5
+    assert len(rest.history["step"]) == 2
+    done = minimize(objective, Sparsity(2), IHT(), max_iter=3, tol=0.0, state=part.state)
+    assert done.n_iter == 3
+    assert len(done.history["value"]) == 1
+
+
+def test_a_perfect_fit_says_so():
+    X = np.random.default_rng(0).standard_normal((30, 10))
+    run = minimize(LinearModel(X, X[:, 1]), Sparsity(3), HardThresholdingPursuit())
+    assert run.converged
+    assert run.value < 1e-20
+    np.testing.assert_allclose(run.w, np.eye(10)[1], atol=1e-9)
+
+
+def test_the_result_reads_well(objective):
+    run = minimize(objective, Sparsity(2), HardThresholdingPursuit())
+    assert "SETTLED" in repr(run)
+    assert f"n_iter={run.n_iter}" in repr(run)
+    assert repr(run.history).startswith("History(")
+    assert run.seconds >= 0
+    assert run.passes == run.state.passes == run.history["passes"][-1]
+    for status in Status:
+        assert status.sentence
+        assert isinstance(status.converged, bool)
+
+
+def test_passes_go_on_counting_in_a_resumed_run(objective):
+    straight = minimize(objective, Sparsity(2), IHT(), max_iter=8, tol=0.0)
+    part = minimize(objective, Sparsity(2), IHT(), max_iter=3, tol=0.0)
+    rest = minimize(objective, Sparsity(2), IHT(), max_iter=8, tol=0.0, state=part.state)
+    assert rest.passes == straight.passes > part.passes

@@ -1,0 +1,136 @@
+"""Basic feasibility and the smallest L of L-stationarity, against their closed formulas for sparsity."""
+
+from itertools import combinations
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardthresh.constraints import Sparsity
+from hardthresh.core import Evaluation, HardThreshError, feasibility_residual, minimize, smallest_lipschitz
+from hardthresh.core.stationarity import certify, leading_norm, norm, restricted_smoothness
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import HardThresholdingPursuit
+
+
+def at(point, gradient):
+    return Evaluation(np.array(point, dtype=float), 1.0, np.array(gradient, dtype=float))
+
+
+@given(
+    st.lists(st.floats(0.1, 10), min_size=3, max_size=3),
+    st.lists(st.floats(-10, 10, allow_subnormal=False), min_size=5, max_size=5),
+    st.integers(0, 2**8 - 1),
+)
+@settings(max_examples=60)
+def test_the_smallest_L_of_a_full_support(inside, outside, signs):
+    """P(w - g/L) = w with g_S = 0 if and only if max |g_off| / L <= min |w_S|."""
+    w, g = np.zeros(8), np.zeros(8)
+    w[[1, 4, 6]] = np.where([signs >> i & 1 for i in range(3)], inside, np.negative(inside))
+    g[[0, 2, 3, 5, 7]] = outside
+    expected = np.max(np.abs(outside)) / np.min(inside)
+    support = np.array([1, 4, 6])
+    np.testing.assert_allclose(smallest_lipschitz(Sparsity(3), at(w, g), support), expected, rtol=1e-8, atol=1e-300)
+    assert feasibility_residual(Sparsity(3), at(w, g), support) == 0.0
+
+
+def test_the_smallest_L_leaves_out_the_gradient_on_the_support():
+    w, g = [2.0, -4.0, 0.0], [0.3, -0.4, 1.0]
+    support = np.array([0, 1])
+    np.testing.assert_allclose(smallest_lipschitz(Sparsity(2), at(w, g), support), 0.5, rtol=1e-8)
+    np.testing.assert_allclose(feasibility_residual(Sparsity(2), at(w, g), support), 0.5)
+
+
+def test_a_support_with_room_is_stationary_only_where_the_gradient_vanishes():
+    w, support = [2.0, 0.0, 0.0], np.array([0])
+    assert smallest_lipschitz(Sparsity(2), at(w, [0.0, 0.0, 0.1]), support) == inf
+    assert smallest_lipschitz(Sparsity(2), at(w, [0.0, 0.0, 0.0]), support) == 0.0
+    np.testing.assert_allclose(feasibility_residual(Sparsity(2), at(w, [0.0, 0.0, 0.1]), support), 0.1, rtol=1e-6)
+    assert feasibility_residual(Sparsity(2), at(w, [0.0, 0.0, 0.0]), support) == 0.0
+
+
+def test_zero_with_room_sees_the_leading_gradient():
+    zero, support = [0.0, 0.0, 0.0], np.array([], dtype=np.int64)
+    residual = feasibility_residual(Sparsity(2), at(zero, [3.0, -4.0, 1.0]), support)
+    np.testing.assert_allclose(residual, 5.0, rtol=1e-6)
+
+
+def test_without_room_for_anything_every_L_will_do():
+    zero, support = [0.0, 0.0, 0.0], np.array([], dtype=np.int64)
+    assert smallest_lipschitz(Sparsity(0), at(zero, [3.0, -4.0, 1.0]), support) == 0.0
+    free = Sparsity(0, free=(1,))
+    assert smallest_lipschitz(free, at([0.0, 2.0, 0.0], [3.0, 0.0, 1.0]), np.array([1])) == 0.0
+    assert smallest_lipschitz(free, at(zero, [3.0, 0.0, 1.0]), np.array([1])) == 0.0
+    single = Evaluation(np.zeros(3, np.float32), 1.0, np.ones(3, np.float32))
+    assert smallest_lipschitz(Sparsity(0), single, support) == 0.0
+
+
+def test_a_bound_that_holds_counts_as_feasible():
+    constraint = Sparsity(2, lower=0.0, upper=1.0)
+    here = at([1.0, 0.5, 0.0], [-3.0, 0.0, 0.0])
+    assert feasibility_residual(constraint, here, np.array([0, 1])) == 0.0
+    there = at([1.0, 0.5, 0.0], [3.0, 0.0, 0.0])
+    assert feasibility_residual(constraint, there, np.array([0, 1])) == 3.0
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_the_smallest_L_follows_the_scales(scale):
+    support = np.array([0, 1])
+    one = smallest_lipschitz(Sparsity(2), at([2.0, -4.0, 0.0], [0.0, 0.0, 1.0]), support)
+    other = smallest_lipschitz(Sparsity(2), at([2.0, -4.0, 0.0], [0.0, 0.0, scale]), support)
+    np.testing.assert_allclose(other / one, scale, rtol=1e-8)
+
+
+def test_norms():
+    v = np.array([3.0, -4.0, 1.0])
+    assert norm(v) == pytest.approx(np.sqrt(26))
+    assert leading_norm(Sparsity(2), v) == pytest.approx(5.0)
+    assert leading_norm(Sparsity(2, lower=0.0), v) == pytest.approx(5.0)
+
+
+def test_restricted_smoothness_lies_between_the_restricted_and_the_full():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 12)) * np.linspace(0.5, 2, 12)
+    objective = LinearModel(X, rng.standard_normal(50))
+    gram = X.T @ X / 50
+    full = np.linalg.eigvalsh(gram)[-1]
+    restricted = max(np.linalg.eigvalsh(gram[np.ix_(c, c)])[-1] for c in combinations(range(12), 4))
+    estimate = restricted_smoothness(objective, Sparsity(2), objective.evaluate(np.zeros(12)))
+    assert 0.7 * restricted <= estimate <= restricted * (1 + 1e-9)
+    assert restricted < 0.95 * full
+    wide = restricted_smoothness(objective, Sparsity(12), objective.evaluate(np.zeros(12)), iterations=200)
+    np.testing.assert_allclose(wide, full, rtol=1e-3)
+
+
+def test_the_certificate_of_a_result():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 30))
+    objective = LinearModel(X, X[:, 3] - 2 * X[:, 20] + 0.1 * rng.standard_normal(100))
+    run = minimize(objective, Sparsity(2), HardThresholdingPursuit())
+    certificate = run.certificate()
+    gradient = objective.evaluate(run.w).gradient
+    off = np.abs(np.delete(gradient, run.support)).max()
+    np.testing.assert_allclose(certificate.smallest_L, off / np.abs(run.w[run.support]).min(), rtol=1e-8)
+    assert certificate.basic_feasibility <= 1e-6 * certificate.gradient_scale
+    np.testing.assert_allclose(
+        certificate.gradient_scale, np.linalg.norm(np.sort(np.abs(objective.evaluate(np.zeros(30)).gradient))[-2:])
+    )
+    assert certificate.is_stationary()
+    assert not certificate.is_stationary(L=0.5 * certificate.smallest_L)
+    assert certificate.is_stationary(L=1.001 * certificate.smallest_L)
+
+    wrong = np.zeros(30)
+    wrong[[0, 1]] = 1.0
+    poor = certify(objective, Sparsity(2), objective.evaluate(wrong), np.array([0, 1]))
+    assert not poor.is_stationary()
+
+
+def test_a_result_without_data_says_so():
+    from dataclasses import replace
+
+    objective = LinearModel(np.eye(3), np.arange(3.0))
+    run = minimize(objective, Sparsity(1), HardThresholdingPursuit())
+    with pytest.raises(HardThreshError, match="does not carry the data"):
+        replace(run, objective=None).certificate()

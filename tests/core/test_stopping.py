@@ -1,0 +1,174 @@
+"""Each stopping rule fires when it should, says why, and refuses arguments that mean nothing."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hardthresh.constraints import Sparsity
+from hardthresh.core import (
+    Evaluation,
+    InvalidInputError,
+    LowerBound,
+    MaxIter,
+    Passes,
+    RelativeDecrease,
+    Seconds,
+    Settled,
+    State,
+    Stationarity,
+    Status,
+    SupportStable,
+    Trace,
+    minimize,
+)
+from hardthresh.core.stopping import Progress
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import IHT, HardThresholdingPursuit
+
+
+@dataclass
+class Bounded:
+    lower_bound: float = 0.0
+
+
+def progress(value=1.0, gradient=(0.5, 0.0, 0.1), seconds=0.0, bound=0.0, **changes: Any) -> Progress:
+    point = np.array([2.0, 1.0, 0.0])
+    at = Evaluation(point, value, np.array(gradient))
+    known = {"passes": 4.0, "stable_for": 3, "start_value": 9.0, "previous_value": 1.5, "start_gradient": 10.0}
+    trace = Trace(**{name: changes.pop(name, default) for name, default in known.items()})
+    state = State(at=at, support=np.array([0, 1]), iteration=changes.pop("iteration", 7), trace=trace)
+    return Progress(Bounded(bound), Sparsity(2), replace(state, **changes), seconds)
+
+
+@pytest.mark.parametrize(
+    ("rule", "fires", "holds", "status", "word"),
+    [
+        (MaxIter(7), {}, {"iteration": 6}, Status.MAX_ITER, "7 iterations"),
+        (Passes(4.0), {}, {"passes": 3.9}, Status.BUDGET, "4 of 4 data passes"),
+        (Seconds(2.0), {"seconds": 2.0}, {"seconds": 1.9}, Status.BUDGET, "seconds"),
+        (
+            RelativeDecrease(1e-3),
+            {"previous_value": 1.0 + 7e-3},
+            {"previous_value": 1.0 + 9e-3},
+            Status.SMALL_DECREASE,
+            "0.007",
+        ),
+        (
+            RelativeDecrease(1e-3),
+            {"previous_value": 1.0 - 7e-3},
+            {"previous_value": np.nan},
+            Status.SMALL_DECREASE,
+            "0.007",
+        ),
+        (SupportStable(3), {}, {"stable_for": 2}, Status.SUPPORT_STABLE, "3 iterations"),
+        (Stationarity(0.06), {}, {"gradient": (0.7, 0.0, 0.1)}, Status.STATIONARY, "0.5"),
+        (LowerBound(0.1), {"value": 0.9}, {"value": 0.91}, Status.LOWER_BOUND, "lower bound 0"),
+        (
+            LowerBound(0.1),
+            {"value": 2.69, "bound": 2.0},
+            {"value": 2.71, "bound": 2.0},
+            Status.LOWER_BOUND,
+            "lower bound 2",
+        ),
+        (Settled(), {"settled": "enough"}, {"settled": ""}, Status.SETTLED, "enough"),
+    ],
+)
+def test_every_rule_fires_and_says_why(rule, fires, holds, status, word):
+    stop = rule.check(progress(**fires))
+    assert stop.status is status
+    assert word in stop.message
+    assert rule.check(progress(**holds)) is None
+
+
+def test_an_unknown_lower_bound_never_fires():
+    assert LowerBound(1e-3).check(progress(bound=-np.inf)) is None
+
+
+def test_either_fires_with_the_first_that_does():
+    now = progress()
+    assert (MaxIter(9) | SupportStable(2)).check(now).status is Status.SUPPORT_STABLE
+    assert (MaxIter(7) | SupportStable(2)).check(now).status is Status.MAX_ITER
+    assert (MaxIter(9) | SupportStable(4)).check(now) is None
+
+
+def test_both_fire_together_and_both_say_why():
+    now = progress()
+    stop = (SupportStable(2) & MaxIter(7)).check(now)
+    assert stop.status is Status.SUPPORT_STABLE
+    assert "did not change" in stop.message
+    assert "7 iterations" in stop.message
+    assert (SupportStable(4) & MaxIter(7)).check(now) is None
+    assert (SupportStable(2) & MaxIter(9)).check(now) is None
+
+
+def test_rules_read_as_they_are_written():
+    both = RelativeDecrease(1e-6) & SupportStable(5)
+    assert repr(both | MaxIter(200)) == "RelativeDecrease(tol=1e-06) & SupportStable(iterations=5) | MaxIter(limit=200)"
+    either = MaxIter(1) | Seconds(2.0)
+    assert repr(either & Settled()) == "(MaxIter(limit=1) | Seconds(limit=2.0)) & Settled()"
+    assert repr(Settled() & either) == "Settled() & (MaxIter(limit=1) | Seconds(limit=2.0))"
+    assert eval(repr(either & Settled())) == either & Settled()
+    assert both == RelativeDecrease(1e-6) & SupportStable(5)
+    assert hash(both) == hash(RelativeDecrease(1e-6) & SupportStable(5))
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        (MaxIter, -1),
+        (Passes, 0.0),
+        (Passes, np.nan),
+        (Seconds, -1.0),
+        (RelativeDecrease, 0.0),
+        (RelativeDecrease, np.nan),
+        (SupportStable, 0),
+        (Stationarity, -1e-3),
+        (LowerBound, 0.0),
+    ],
+)
+def test_arguments_that_mean_nothing_are_refused(rule, value):
+    with pytest.raises(InvalidInputError, match=rule.__name__):
+        rule(value)
+
+
+@pytest.fixture
+def objective():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 20))
+    return LinearModel(X, X[:, 4] + 0.1 * rng.standard_normal(60))
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        (MaxIter(2), Status.MAX_ITER),
+        (Passes(3.0), Status.BUDGET),
+        (Seconds(1e-9), Status.BUDGET),
+        (RelativeDecrease(1e-3), Status.SMALL_DECREASE),
+        (SupportStable(2), Status.SUPPORT_STABLE),
+        (Stationarity(1e-3), Status.STATIONARY),
+        (LowerBound(0.5), Status.LOWER_BOUND),
+    ],
+)
+def test_every_rule_ends_a_run(objective, rule, status):
+    run = minimize(objective, Sparsity(2), IHT(), stop=rule, max_iter=200)
+    assert run.status is status
+    assert run.message.endswith(status.sentence)
+    assert run.converged == status.converged
+
+
+def test_settled_ends_a_run_of_the_default_solver(objective):
+    run = minimize(objective, Sparsity(2), HardThresholdingPursuit(), stop=Settled())
+    assert run.status is Status.SETTLED
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_relative_rules_do_not_see_the_scale(objective, factor):
+    design = objective.design
+    scaled = LinearModel(design, objective.y * factor)
+    for rule in (RelativeDecrease(1e-4), Stationarity(1e-4), LowerBound(0.5)):
+        one, other = (minimize(f, Sparsity(2), IHT(), stop=rule, max_iter=300) for f in (objective, scaled))
+        assert (one.n_iter, one.status) == (other.n_iter, other.status)
+        assert one.n_iter < 300
