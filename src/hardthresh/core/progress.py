@@ -42,7 +42,12 @@ def _installed(module: str) -> bool:
 def _rich_line(title: str, total: int | None) -> Iterator[Report]:
     console: Any = import_module("rich.console")
     rich: Any = import_module("rich.progress")
-    columns = [rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn()]
+    columns = [
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
+    ]
     with rich.Progress(*columns, rich.TextColumn("{task.fields[text]}"), console=console.Console(stderr=True)) as bar:
         task = bar.add_task(title, total=total, text="")
         yield lambda text: bar.update(task, advance=1, text=text)

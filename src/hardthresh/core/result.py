@@ -130,7 +130,9 @@ class Result:
             If the result was loaded from a file: a file does not carry the data.
         """
         if self.objective is None or self.constraint is None:
-            raise HardThreshError("this result was loaded from a file, which does not carry the data; run minimize again")
+            raise HardThreshError(
+                "this result was loaded from a file, which does not carry the data; run minimize again"
+            )
         return certify(self.objective, self.constraint, self.objective.evaluate(self.w), self.support)
 
     def __repr__(self) -> str:

@@ -46,7 +46,5 @@ class StepRule(ABC):
         return None
 
     @abstractmethod
-    def move(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any
-    ) -> Move:
+    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         """Return the move from an evaluated point along a descent direction (usually minus the gradient)."""
