@@ -27,7 +27,7 @@ class Feature:
     coefficient : float
         Per unit of the feature.
     effect : float
-        Per standard deviation of the feature, so that features can be compared.
+        Per standard deviation of the feature, so that features can be compared (per unit if they were not standardised).
     share : float or None
         The share of the folds that choose it at the final k; None without cross-validation.
     requested : bool
@@ -98,6 +98,8 @@ class Facts:
         The chosen ones, the strongest effect first.
     names : tuple of str
         The names of all features.
+    per : str
+        What effects are measured per, in words.
     cross_validation : CrossValidation or None
         How k was chosen, unless it was given.
     """
@@ -107,6 +109,7 @@ class Facts:
     n_features: int
     features: tuple[Feature, ...]
     names: tuple[str, ...]
+    per: str
     cross_validation: CrossValidation | None
 
 
@@ -142,7 +145,7 @@ def read(estimator: Any) -> Facts:
     scale = np.asarray(estimator.scale_, dtype=np.float64)
     effects = coefficients * scale
     given = getattr(estimator, "feature_names_in_", None)
-    originals = [f"x{j}" for j in range(len(coefficients))] if given is None else [str(name) for name in given]
+    originals = [f"feature {j}" for j in range(len(coefficients))] if given is None else [str(name) for name in given]
     names = tuple(one_line(name) for name in originals)
     requested = getattr(estimator, "always_include", None)
     wanted = set() if requested is None else {originals.index(r) if isinstance(r, str) else int(r) for r in requested}
@@ -164,6 +167,7 @@ def read(estimator: Any) -> Facts:
         n_features=len(coefficients),
         features=tuple(sorted(features, key=lambda feature: (-abs(feature.effect), feature.index))),
         names=names,
+        per="standard deviation" if estimator.standardize else "unit",
         cross_validation=_cross_validation(estimator, scale) if hasattr(estimator, "scores_") else None,
     )
 
@@ -187,7 +191,7 @@ def _cross_validation(estimator: Any, scale: Vector) -> CrossValidation:
         error=error,
         chosen=int(np.flatnonzero(k[order] == estimator.n_nonzero_coefs_)[0]),
         best=best,
-        thrifty=int(np.flatnonzero(mean >= mean[best] - error[best])[0]),
+        thrifty=int(np.flatnonzero(k[order] == estimator.one_standard_error_)[0]),
         effects=path[order] * scale,
     )
 

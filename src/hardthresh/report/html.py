@@ -21,7 +21,7 @@ from hardthresh.core.errors import HardThreshError, MissingDependencyError
 
 from .facts import Facts, one_line, progress, read
 from .numbers import choices, number, percent, signed, uncertain
-from .plots import LABELLED, SHOWN, coefficients_height, plot_coefficients, plot_convergence, plot_cv, plot_path
+from .plots import MARKERS, SHOWN, coefficients_height, plot_coefficients, plot_convergence, plot_cv, plot_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,12 +151,12 @@ def render(estimator: Any, *, data_summary: Mapping[str, object], command: str |
         certificate=certificate,
         no_certificate=no_certificate.rstrip("."),
         stationary=certificate is not None and certificate.is_stationary(),
-        swap=getattr(certificate, "swap_optimal", None),
+        swap=certificate is not None and certificate.swap_optimal,
         choices=choices(facts.n_features, len(facts.features)),
         charts=charts,
         uncertain=uncertain,
         shown=SHOWN,
-        labelled=LABELLED,
+        labelled=len(MARKERS),
         summary=summary_rows(facts, data_summary),
         command=command,
         versions=versions(),
@@ -239,10 +239,8 @@ def _inline(figure: Figure, prefix: str) -> str:
         elif label is not None and element.tag != "g":
             element.set("id", prefix + label)
         for key, value in element.attrib.items():
-            if key == "href":
-                element.set(key, value.replace("#", f"#{prefix}"))
-            elif "url(#" in value:
-                element.set(key, value.replace("url(#", f"url(#{prefix}"))
+            link = re.sub(r"^#|(?<=url\()#", f"#{prefix}", value) if key != "style" else value
+            element.set(key, re.sub(r"(\.\d\d)\d+", r"\1", link))  # a hundredth of a pixel is enough
     for metadata in root.findall("metadata"):
         root.remove(metadata)
     root.attrib = {"viewBox": root.attrib["viewBox"], "aria-hidden": "true", "focusable": "false"}

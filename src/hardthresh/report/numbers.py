@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import comb, floor, isfinite, lgamma, log, log10
+from math import floor, isfinite, lgamma, log, log10
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -64,13 +64,13 @@ def percent(share: float) -> str:
     return f"{min(max(round(100 * share), 1 if share > 0 else 0), 99 if share < 1 else 100)} %"
 
 
-def choices(n: int, k: int) -> str:
-    """Return how many ways there are to choose k of n things, as a power of ten where it is large.
+def choices(n: int, k: int) -> str | None:
+    """Return about how many ways there are to choose k of n things, or None if a computer can try them all.
 
     Examples
     --------
-    >>> choices(10, 3), choices(2000, 6), choices(10**6, 10**3)
-    ('120', '10¹⁷', '10³⁴³²')
+    >>> choices(2000, 6), choices(10**6, 10**3), choices(10, 3)
+    ('10¹⁷', '10³⁴³²', None)
     """
     digits = (lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(10)
-    return f"{comb(n, k):,}" if digits < 6 else f"10{str(round(digits)).translate(_RAISED)}"
+    return f"10{str(round(digits)).translate(_RAISED)}" if digits > 10 else None

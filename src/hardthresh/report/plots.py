@@ -18,19 +18,19 @@ from .numbers import number, signed, uncertain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INK, MUTED, GRID = "#1b2430", "#5a6675", "#e4e8ed"
+INK, MUTED, PALE, GRID = "#1b2430", "#5a6675", "#c8cfd7", "#e4e8ed"
 DARK, LIGHT, BAND = "#17568f", "#e08a2e", "#d5e3f0"  # dark and light in grey, too
 SHOWN = 40
 """At most this many bars: more are not legible."""
-LABELLED = 8
-"""At most this many lines of a path have a name beside them."""
+MARKERS = "os^vDPX*"
+"""The strongest lines of a path have these markers, and their names in the legend."""
 
 
 def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
     """Draw the chosen features as horizontal bars, the strongest effect on top.
 
-    The length of a bar is coefficient x standard deviation of the feature: features in different units can be
-    compared. At most 40 bars are drawn, and the chart says so when it leaves some out.
+    The length of a bar is coefficient x standard deviation of the feature, so that features in different units can be
+    compared; the coefficient itself, if the features were not standardised. At most 40 bars are drawn, and the chart says so when it leaves some out.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
         zorder=2,
     )
     for bar, feature in zip(bars, shown, strict=True):
-        bar.set_gid(f"{feature.name}: {signed(feature.effect)} per standard deviation")
+        bar.set_gid(f"{feature.name}: {signed(feature.effect)} per {facts.per}")
     ax.axvline(0.0, color=INK, linewidth=1.0, zorder=3)
     for row, feature in enumerate(shown):
         side = 1 if feature.effect >= 0 else -1
@@ -89,11 +89,11 @@ def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
         )
     ax.set_yticks(range(len(shown)), labels=[shortened(feature.name) for feature in shown], parse_math=False)
     ax.set_ylim(len(shown) - 0.4, -0.6)
-    ax.margins(x=0.16)
+    ax.margins(x=0.35 if _is_narrow(ax) else 0.16)  # room for the numbers
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0, labelcolor=INK)
     ax.spines["left"].set_visible(False)
-    ax.set_xlabel(f"{_effect(facts)} per standard deviation of the feature", parse_math=False)
+    ax.set_xlabel(f"{_effect(facts)}{_break(ax)}per {facts.per}", parse_math=False)
     if len(facts.features) > len(shown):
         left_out = len(facts.features) - len(shown)
         ax.set_title(f"the {len(shown)} largest; {left_out} smaller are not drawn", **_TITLE)
@@ -106,7 +106,8 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     estimator : fitted estimator with cross-validation
-        The coefficients are those of the models fitted on all rows, per standard deviation of the features.
+        The coefficients are those of the models fitted on all rows, per standard deviation of the features (per unit if they were not
+        standardised).
     ax : matplotlib Axes, optional
         Where to draw. Default: a new figure of `matplotlib.pyplot`.
 
@@ -135,20 +136,32 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
     cv = _cross_validated(facts)
     ax = _axes(ax, height=4.2)
     _quiet(ax)
+    if not cv.effects.any():
+        return _say(ax, "no feature is chosen at any k")
     ax.axhline(0.0, color=INK, linewidth=1.0)
     ax.axvline(cv.k[cv.chosen], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
+    drawn = np.where(_near_nonzero(cv.effects), cv.effects, np.nan)
     final = [feature.index for feature in facts.features]
-    others = sorted(set(np.flatnonzero(cv.effects.any(axis=0)).tolist()) - set(final))
-    for j in others:
-        (line,) = ax.plot(cv.k, cv.effects[:, j], color="#b4bcc6", linewidth=0.9, zorder=1)
+    for j in sorted(set(np.flatnonzero(cv.effects.any(axis=0)).tolist()) - set(final)):
+        (line,) = ax.plot(cv.k, drawn[:, j], color=PALE, linewidth=0.9, zorder=1)
         line.set_gid(f"{facts.names[j]}: not in the final model")
-    for j in final:
-        colour = DARK if cv.effects[cv.chosen, j] > 0 else LIGHT
-        (line,) = ax.plot(cv.k, cv.effects[:, j], color=colour, linewidth=1.9, marker="o", markersize=3.5, zorder=2)
-        line.set_gid(f"{facts.names[j]}: {signed(cv.effects[cv.chosen, j])} at the chosen k")
-    _name_lines(ax, cv, facts, final[:LABELLED])
+    markers = dict(zip(final, MARKERS, strict=False))
+    for j in sorted(final, key=lambda j: -cv.effects[cv.chosen, j]):
+        effect = cv.effects[cv.chosen, j]
+        (line,) = ax.plot(cv.k, drawn[:, j], color=DARK if effect > 0 else LIGHT, linewidth=1.7, zorder=2)
+        line.set_gid(f"{facts.names[j]}: {signed(effect)} at the chosen k")
+        if j in markers:
+            line.set(marker=markers[j], markersize=5.5, label=shortened(facts.names[j], 20))
     _number_axis(ax, cv)
-    ax.set_ylabel(f"{_effect(facts)}\nper standard deviation", parse_math=False)
+    ax.set_ylabel(f"{_effect(facts)}\nper {facts.per}", parse_math=False)
+    if markers:
+        place = (
+            {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "ncols": 2}
+            if _is_narrow(ax)
+            else {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        )
+        for text in ax.legend(**_LEGEND, **place).get_texts():
+            text.set_parse_math(False)
     return ax
 
 
@@ -189,7 +202,7 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     cv = _cross_validated(read(estimator))
     ax = _axes(ax, height=4.0)
     _quiet(ax)
-    ax.plot(cv.k, cv.folds, color="#c3cad3", linewidth=0.8, zorder=1)
+    ax.plot(cv.k, cv.folds, color=PALE, linewidth=0.9, zorder=1)
     ax.fill_between(
         cv.k, cv.mean - cv.error, cv.mean + cv.error, color=BAND, linewidth=0, zorder=0.5, label="± one standard error"
     )
@@ -220,16 +233,7 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     )
     _number_axis(ax, cv)
     ax.set_ylabel(f"{cv.measure}\n({'lower' if cv.lower_is_better else 'higher'} is better)")
-    ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(-0.01, 1.0),
-        ncols=2 if ax.bbox.width / ax.figure.dpi > 6 else 1,
-        frameon=False,
-        fontsize="small",
-        labelcolor=INK,
-        borderaxespad=0.2,
-        handlelength=1.6,
-    )
+    ax.legend(**_LEGEND, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=1 if _is_narrow(ax) else 2)
     return ax
 
 
@@ -274,11 +278,18 @@ def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
         dot.set_gid(f"iteration {t}: {number(y)} after {number(x)} passes")
     if value.min() > 0 and value.max() > 100 * value.min():
         ax.set_yscale("log")
-    ax.set_xlabel("data passes (one pass reads the whole table once)" if "passes" in history else "iteration")
+    ax.set_xlabel("data passes" if "passes" in history else "iteration")
     ax.set_ylabel("objective (mean loss)")
     return ax
 
 
+_LEGEND: dict[str, Any] = {
+    "frameon": False,
+    "fontsize": "small",
+    "labelcolor": INK,
+    "borderaxespad": 0.2,
+    "handlelength": 1.6,
+}
 _TITLE: dict[str, Any] = {"loc": "left", "fontsize": "small", "color": MUTED}
 
 
@@ -323,7 +334,15 @@ def _say(ax: Axes, sentence: str) -> Axes:
 
 
 def _effect(facts: Facts) -> str:
-    return f"change of the log-odds of {shortened(facts.classes[-1], 20)}" if facts.classes else "change of the prediction"
+    return f"change of log-odds of {shortened(facts.classes[-1], 20)}" if facts.classes else "change of the prediction"
+
+
+def _is_narrow(ax: Axes) -> bool:
+    return bool(ax.bbox.width < 4.5 * ax.get_figure(root=True).dpi)
+
+
+def _break(ax: Axes) -> str:
+    return "\n" if _is_narrow(ax) else " "
 
 
 def _cross_validated(facts: Facts) -> CrossValidation:
@@ -342,7 +361,7 @@ def _number_axis(ax: Axes, cv: CrossValidation) -> None:
     gaps = np.diff(cv.k)
     if len(gaps) > 2 and cv.k[0] > 0 and gaps.max() > 3 * gaps.min():
         ax.set_xscale("log")
-        ax.xaxis.set_major_locator(FixedLocator(cv.k.tolist()))
+        ax.xaxis.set_major_locator(FixedLocator(_apart(cv.k, share=0.12 if _is_narrow(ax) else 0.06)))
         ax.xaxis.set_minor_locator(NullLocator())
         ax.xaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
     else:
@@ -352,38 +371,17 @@ def _number_axis(ax: Axes, cv: CrossValidation) -> None:
     ax.set_xlabel("k, the number of features")
 
 
-def _name_lines(ax: Axes, cv: CrossValidation, facts: Facts, named: list[int]) -> None:
-    """Write the names of lines to the right of the chart, apart from each other."""
-    if not named:
-        return
-    low, high = ax.get_ylim()
-    ax.set_ylim(low, high)
-    order = sorted(named, key=lambda j: cv.effects[-1, j])
-    wanted = np.array([cv.effects[-1, j] for j in order])
-    heights = spread(wanted, gap=(high - low) * 14.0 / max(ax.bbox.height / ax.figure.dpi * 72, 1.0))
-    for j, height in zip(order, heights, strict=True):
-        ax.annotate(
-            shortened(facts.names[j], 20),
-            (cv.k[-1], cv.effects[-1, j]),
-            xytext=(1.045, height),
-            textcoords=ax.get_yaxis_transform(),
-            ha="left",
-            va="center",
-            fontsize="small",
-            color=INK,
-            parse_math=False,
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": "#b4bcc6", "linewidth": 0.8, "shrinkA": 2, "shrinkB": 3},
-        )
+def _apart(k: np.ndarray, share: float) -> list[int]:
+    """Return the candidates that can be written on a logarithmic axis: each some share of it after the last."""
+    gap = (k[-1] / k[0]) ** share
+    ticks = [int(k[0])]
+    for candidate in k[1:].tolist():
+        if candidate >= gap * ticks[-1]:
+            ticks.append(candidate)
+    return ticks
 
 
-def spread(wanted: np.ndarray, gap: float) -> np.ndarray:
-    """Return increasing heights at least a gap apart, as close to the wanted ones as possible (least squares).
-
-    The solution of an isotonic regression, by pooling neighbours.
-    """
-    from scipy.optimize import isotonic_regression
-
-    steps = gap * np.arange(len(wanted))
-    heights: np.ndarray = isotonic_regression(wanted - steps).x + steps
-    return heights
+def _near_nonzero(effects: np.ndarray) -> np.ndarray:
+    """Return where a path or one of its neighbours over k is not zero: where its line is worth drawing."""
+    near = effects != 0
+    return near | np.vstack([near[1:], near[:1] & False]) | np.vstack([near[:1] & False, near[:-1]])

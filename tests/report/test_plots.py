@@ -1,0 +1,130 @@
+"""Each chart shows the numbers of the model, on the axes it is given, and changes nothing else."""
+
+import sys
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import hardthresh as ht
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.report import plot_coefficients, plot_convergence, plot_cv, plot_path
+
+CHARTS = [plot_coefficients, plot_convergence, plot_cv, plot_path]
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+@pytest.mark.parametrize("plot", CHARTS)
+def test_given_axes_are_used_and_nothing_else_is_touched(plot, classifier, ax):
+    before = dict(matplotlib.rcParams)
+    assert plot(classifier, ax) is ax
+    ax.figure.canvas.draw()
+    assert dict(matplotlib.rcParams) == before
+    assert plt.get_fignums() == []
+    assert ax.get_xlabel()
+
+
+@pytest.mark.parametrize("plot", CHARTS)
+def test_without_axes_there_is_a_new_figure(plot, classifier):
+    ax = plot(classifier)
+    assert ax.figure is plt.gcf()
+    plt.close(ax.figure)
+
+
+@pytest.mark.parametrize("plot", CHARTS)
+def test_matplotlib_is_asked_for_by_name(plot, classifier, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingDependencyError, match=r"matplotlib.*hardthresh\[plot\]"):
+        plot(classifier)
+
+
+def test_bars_are_effects_the_strongest_first(classifier, ax):
+    plot_coefficients(classifier, ax)
+    widths = [bar.get_width() for bar in ax.patches]
+    effects = (classifier.coef_[0] * classifier.scale_)[classifier.support_]
+    assert sorted(widths) == pytest.approx(sorted(effects))
+    assert [*map(abs, widths)] == sorted(map(abs, widths), reverse=True)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert {*names} == {*classifier.get_feature_names_out()}
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first is on top
+
+
+@pytest.mark.parametrize(("k", "bars"), [(0, 0), (1, 1), (40, 40), (200, 40)])
+def test_at_most_forty_bars(build, ax, k, bars):
+    plot_coefficients(build(k, 300, classes=None), ax)
+    assert len(ax.patches) == bars
+    assert ("not drawn" in ax.get_title("left")) == (k > bars)
+    assert any("no feature" in text.get_text() for text in ax.texts) == (k == 0)
+
+
+@pytest.mark.parametrize("plot", CHARTS)
+def test_names_are_no_mathematics(build, plot, ax):
+    plot(build(3, 3, names=["$x_", "\\frac{$}{$", "é" * 90], classes=("$", "$a_{$")), ax)
+    ax.figure.canvas.draw()
+
+
+def test_path_shows_every_feature_that_is_ever_chosen(classifier, ax):
+    plot_path(classifier, ax)
+    effects = classifier.coefs_path_ * classifier.scale_
+    lines = [line for line in ax.lines if line.get_gid()]
+    assert len(lines) == np.count_nonzero(effects.any(axis=0))
+    for line in lines:
+        drawn = np.nan_to_num(line.get_ydata())
+        j = [*classifier.feature_names_in_].index(line.get_gid().partition(":")[0])
+        np.testing.assert_allclose(drawn, effects[:, j])
+
+
+def test_cv_marks_the_chosen_k_and_the_thrifty_one(classifier, ax):
+    plot_cv(classifier, ax)
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert f"chosen: k = {classifier.n_nonzero_coefs_}" in words
+    assert f"smallest within one standard error: k = {classifier.one_standard_error_}" in words
+    (mean,) = [line for line in ax.lines if line.get_label().startswith("mean of")]
+    np.testing.assert_allclose(mean.get_ydata(), -classifier.mean_scores_)  # a loss, drawn as the loss it is
+    assert "lower is better" in ax.get_ylabel()
+
+
+@pytest.mark.parametrize("plot", [plot_cv, plot_path])
+def test_a_given_k_has_no_curve(plot, regression, ax):
+    with pytest.raises(InvalidInputError, match="SparseLinearRegressionCV"):
+        plot(regression, ax)
+
+
+@pytest.mark.parametrize("candidates", [[3, 4, 5], [3, 10, 100]])
+def test_every_tick_is_a_whole_number_of_features(build, ax, candidates):
+    model = build(3, 200)
+    model.candidates_ = np.array(candidates)
+    plot_cv(model, ax)
+    assert all(float(tick).is_integer() for tick in ax.get_xticks())
+
+
+def test_a_single_candidate_can_be_drawn(build, ax):
+    model = build(3, 20)
+    for name in ("candidates_", "scores_", "mean_scores_", "standard_errors_", "coefs_path_"):
+        setattr(model, name, getattr(model, name)[:1])
+    plot_cv(model, ax)
+    plot_path(model, Figure().subplots())
+
+
+def test_convergence_of_a_result_and_of_an_estimator(classifier, ax):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 10))
+    objective = ht.objectives.LinearModel(X, X[:, 0], loss="squared")
+    result = ht.minimize(objective, ht.constraints.Sparsity(2))
+    for run, history in [(result, result.history), (classifier, classifier.history_)]:
+        plot_convergence(run, ax)
+        np.testing.assert_allclose(ax.lines[0].get_ydata(), history["value"])
+        np.testing.assert_allclose(ax.lines[0].get_xdata(), history["passes"])
+        ax.clear()
+
+
+def test_convergence_counts_iterations_where_no_passes_are_recorded(build, ax):
+    model = build(3, 20)
+    del model.history_["passes"]
+    assert plot_convergence(model, ax).get_xlabel() == "iteration"

@@ -1,0 +1,292 @@
+"""The report says what is so, all of it, in one file that loads nothing."""
+
+import builtins
+import datetime
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import hardthresh
+from hardthresh import SparseLinearRegression
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.report import write_report
+
+DAY = datetime.date(2026, 1, 31)
+DATA = {"source": "colon.csv", "n": 62, "d": 200, "classes": {"normal": 22, "tumour": 40}, "dtype": "float64", "missing": 0}
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>",
+    "$x_1^{$ \\frac",
+    "{{ 7 * 7 }} {% raw %}",
+    "基因 表达",
+    "Größe µg/ℓ & 'more'",
+    "turned \u202e round\nand broken",
+    "long" * 80,
+]
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """What is in a page: its words, its elements, and whether every element that is opened is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open, self.words, self.errors = [], [], [], []
+        self.feed(text)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.errors.append(tag)
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.words.append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture
+def report(tmp_path):
+    """Writes a report and returns its page."""
+
+    def write(estimator, **options):
+        path = write_report(estimator, tmp_path / "report.html", date=DAY, **options)
+        page = Page(path.read_text(encoding="utf-8"))
+        assert (page.open, page.errors) == ([], [])
+        return page
+
+    return write
+
+
+def source(tmp_path):
+    return (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_cross_validated_classifier_is_told_in_full(classifier, report):
+    page = report(classifier, data_summary=DATA, command="hardthresh fit colon.csv --target tissue")
+    k = classifier.n_nonzero_coefs_
+    assert page.text.startswith(f"{k} of 200 features tell")
+    for sentence in [
+        "tumour from normal",
+        "Cross-validated log loss",
+        "mean of 4 folds",
+        "always answering with the shares of the classes would give 0.65",
+        "How sure is this?",
+        "smallest within one standard error",
+        "no p-value or confidence interval",
+        "What it does not prove.",
+        classifier.stop_reason_,
+        "hardthresh fit colon.csv --target tissue",
+        "normal: 22, tumour: 40",
+        f"hardthresh {hardthresh.__version__}",
+        np.__version__,
+        "2026-01-31",
+    ]:
+        assert sentence in page.text, sentence
+    assert {"features", "howmany", "path", "convergence", "certificate", "data", "again"} <= {
+        attributes["id"] for attributes in page.all("h2")
+    }
+
+
+def test_the_table_has_every_chosen_feature_with_its_numbers(classifier, report):
+    page = report(classifier)
+    row = {name: np.flatnonzero(classifier.feature_names_in_ == name)[0] for name in classifier.get_feature_names_out()}
+    assert len(row) == classifier.n_nonzero_coefs_
+    for name, j in row.items():
+        unit = classifier.coef_[0, j]
+        told = re.search(rf"{name} ([+−][\d.]+(?: × 10[⁻⁰-⁹]+)?) ([+−][\d.]+) (\d+) %", page.text)
+        assert told, name
+        effect = float(told[2].replace("−", "-"))
+        assert effect == pytest.approx(unit * classifier.scale_[j], rel=5e-3)
+        assert int(told[3]) == round(100 * classifier.selection_frequency_[j])
+
+
+def test_the_certificate_is_told_word_for_word(classifier, report):
+    page = report(classifier)
+    for line in str(classifier.certificate()).splitlines():
+        assert line.partition(": ")[2] in page.text
+
+
+def test_a_better_exchange_is_not_hidden(build, report):
+    class Certificate:
+        swap_optimal = False
+
+        def is_stationary(self):
+            return True
+
+        def __str__(self):
+            return "Exchanges: a for b would lower the objective."
+
+    model = build(3, 9)
+    model.certificate = Certificate
+    page = report(model)
+    assert "a single exchange would improve it" in page.text
+    assert "a better choice exists" in page.text
+    assert "strong evidence" not in page.text
+
+
+def test_without_cross_validation_the_report_says_why_parts_are_absent(regression, report):
+    page = report(regression, data_summary={"target": "blood pressure"})
+    assert page.text.startswith("3 of 30 features predict blood pressure")
+    assert "The number of features was given (2), so there is no curve over k" in page.text
+    assert "Only one k was fitted, so there is no path." in page.text
+    assert "SparseLinearRegressionCV" in page.text
+    assert "Share of folds" not in page.text
+    assert re.search(r"feature 7\s+on request", page.text)
+    assert "1 of them on request" in page.text
+    assert len(page.all("figure")) == 2
+
+
+def test_columns_that_were_not_standardised_have_no_second_coefficient(report):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    page = report(SparseLinearRegression(n_nonzero_coefs=1, standardize=False).fit(X, 2 * X[:, 1]))
+    assert "er standard deviation" not in page.text
+    assert "One unit more of feature 1" in page.text
+
+
+def test_no_feature(build, report):
+    page = report(build(0, 100))
+    assert page.text.startswith("None of 100 features is in the model")
+    assert "The model has no features" in page.text
+
+
+def test_one_feature(build, report):
+    page = report(build(1, 100, classes=None, cv=False))
+    assert page.text.startswith("1 of 100 features predicts the target")
+
+
+def test_of_many_features_the_chart_shows_forty_and_the_table_all(build, report, tmp_path):
+    page = report(build(200, 2000, classes=(0, 1)))
+    assert "200 of 2,000 features tell class 1 from class 0" in page.text
+    assert "the 40 largest; 160 smaller are not drawn" in page.text
+    assert "The 40 largest of 200 are drawn; the table has all." in page.text
+    assert len([a for a in page.all("th") if a.get("scope") == "row" and "class" not in a]) >= 200
+    assert len(source(tmp_path)) < 1_000_000
+
+
+def test_hostile_names_stay_names(build, report, tmp_path):
+    model = build(8, 8, names=HOSTILE, classes=("<b>no</b>", "$yes$"))
+    page = report(model, data_summary={"<i>": "<u>"}, command="<s>")
+    tags = {tag for tag, _ in page.elements}
+    assert tags.isdisjoint({"script", "img", "b>no<", "i>", "u", "s"})
+    for name in HOSTILE[:6]:
+        assert name in page.text
+    assert "turned round and broken" in page.text
+    assert "\u202e" not in source(tmp_path)
+    assert "{{ 7 * 7 }}" in page.text
+
+
+@pytest.mark.parametrize("model", ["classifier", "regression"])
+def test_nothing_is_loaded(request, report, tmp_path, model):
+    page = report(request.getfixturevalue(model), data_summary=DATA)
+    text = source(tmp_path)
+    assert re.findall(r"https?:|//\w|@import|\bftp:", text.replace("<!doctype html>", "")) == []
+    assert {tag for tag, _ in page.elements}.isdisjoint({"script", "iframe", "object", "embed", "img", "video", "audio"})
+    links = [value for _, attributes in page.elements for key, value in attributes.items() if key in ("src", "href", "xlink:href")]
+    assert all(link.startswith("#") or link == "data:," for link in links)
+    assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", text))
+
+
+def test_links_inside_the_page_lead_somewhere_and_no_name_is_used_twice(classifier, report, tmp_path):
+    page = report(classifier)
+    names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(names) == len({*names})
+    wanted = [v[1:] for _, a in page.elements for k, v in a.items() if k in ("href", "xlink:href") and v.startswith("#")]
+    wanted += re.findall(r"url\(#([^)]*)\)", source(tmp_path))
+    wanted += [attributes["aria-labelledby"] for attributes in page.all("section")]
+    assert {*wanted} <= {*names}
+
+
+def test_it_can_be_heard(classifier, report):
+    """What a screen reader needs: a language, a title, headers of tables, words for each chart."""
+    page = report(classifier, data_summary=DATA)
+    assert page.all("html") == [{"lang": "en-GB"}]
+    assert all(attributes["scope"] in ("row", "col") for attributes in page.all("th"))
+    assert len(page.all("caption")) == len(page.all("table"))
+    charts = [attributes for attributes in page.all("div") if attributes.get("role") == "img"]
+    assert len(charts) == len(page.all("figure")) == 4
+    assert all(len(attributes["aria-label"]) > 60 for attributes in charts)
+
+
+def test_equal_input_gives_an_equal_file(classifier, report, tmp_path):
+    import matplotlib
+
+    report(classifier, data_summary=DATA)
+    first = source(tmp_path)
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black"}):
+        report(classifier, data_summary=DATA)
+    assert source(tmp_path) == first
+
+
+def test_writing_leaves_matplotlib_as_it_was(classifier, report):
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    before = dict(matplotlib.rcParams)
+    report(classifier)
+    assert dict(matplotlib.rcParams) == before
+    assert plt.get_fignums() == []
+
+
+def test_a_model_without_its_data_has_no_certificate(build, report):
+    assert "There is no certificate: this model does not carry its training data." in report(build(2, 9)).text
+
+
+def test_a_run_that_was_cut_short_is_said_to_be(build, report):
+    model = build(2, 9)
+    model.converged_, model.stop_reason_ = False, "the limit of iterations was reached before convergence; raise max_iter"
+    page = report(model)
+    assert "cut short" in page.text
+    assert "No: the limit of iterations was reached" in page.text
+
+
+def test_perfect_separation_is_a_warning(build, report):
+    model = build(2, 9)
+    model.objective_ = 0.001
+    assert "perfectly separated" in report(model, data_summary={"n": 62}).text
+    assert "perfectly separated" not in report(model, data_summary={"n": 6200}).text
+    assert "perfectly separated" not in report(model).text
+
+
+def test_a_second_class_is_needed_for_one_row_of_coefficients(build, report):
+    model = build(2, 9)
+    model.coef_ = np.ones((3, 9))
+    with pytest.raises(InvalidInputError, match=r"\(3, 9\)"):
+        report(model)
+
+
+def test_an_unfitted_model_is_refused(report):
+    with pytest.raises(NotFittedError):
+        report(SparseLinearRegression())
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_a_missing_package_is_named_with_its_extra(monkeypatch, classifier, report, package):
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    original = builtins.__import__
+
+    def missing(name, *rest, **options):
+        if name.partition(".")[0] == package:
+            raise ImportError(name)
+        return original(name, *rest, **options)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependencyError, match=rf"{package}.*hardthresh\[report\]"):
+        report(classifier)
