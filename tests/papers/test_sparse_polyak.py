@@ -1,0 +1,402 @@
+"""*Sparse Polyak* (Qiao and Maros 2025): golden trajectories and the counts that an independent implementation measured.
+
+The golden files lie beside the data sets that ``HARDTHRESH_DATA`` names; the seeded problems come from our simulators,
+which draw the same arrays as the reference generators.
+"""
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hardthresh.constraints import Sparsity
+from hardthresh.core import Status, minimize
+from hardthresh.datasets import make_ar1_problem
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import IHT, HardThresholdingPursuit, choose_solver
+from hardthresh.steps import (
+    AdaptiveSparsePolyak,
+    Backtracking,
+    BarzilaiBorwein,
+    ExactLineSearch,
+    Fixed,
+    Polyak,
+    SparsePolyak,
+    restricted_smoothness_ar1,
+)
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LOSS = {"linear": "squared", "logistic": "logistic"}
+
+
+def golden(name):
+    data = Path(os.environ.get("HARDTHRESH_DATA") or REPOSITORY.parent / "shared" / "data").expanduser().resolve()
+    path = data.parent / "specs" / "golden" / f"sparse_polyak_{name}.npz"
+    if not path.is_file():
+        pytest.skip("the golden files lie beside the data sets, and HARDTHRESH_DATA names no folder with them")
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    return golden("linear")
+
+
+def model(arrays):
+    return LinearModel(arrays["XT"].T, arrays["y"])
+
+
+def run(objective, k, step, iterations, w0=None):
+    return minimize(objective, Sparsity(k), IHT(step=step), w0, max_iter=iterations, tol=0.0)
+
+
+# --- 1: operators ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("s", range(9))
+def test_hard_thresholding_is_golden(s):
+    arrays = golden("operators")
+    np.testing.assert_array_equal(Sparsity(s).project(arrays["z"]).point, arrays[f"ht_{s}"])
+
+
+def test_ties_of_the_golden_vector():
+    z = np.array([3.0, -1.0, 1.0, 0.0, -3.0, 1.0, 2.0, -1.0])
+    np.testing.assert_array_equal(Sparsity(4).project(z).support, [0, 1, 4, 6])
+    np.testing.assert_array_equal(Sparsity(5).project(z).support, [0, 1, 2, 4, 6])
+
+
+# --- 2: trajectories ---------------------------------------------------------------------------------------------
+
+RULES = {
+    "sparse_polyak_c5": lambda f_star, smoothness: SparsePolyak(f_star),
+    "sparse_polyak_c1": lambda f_star, smoothness: SparsePolyak(f_star, scale=1.0),
+    "sparse_polyak_c5_2s": lambda f_star, smoothness: SparsePolyak(f_star, relax=2),
+    "sparse_polyak_c5_fhat2": lambda f_star, smoothness: SparsePolyak(2 * f_star),
+    "classical_c5": lambda f_star, smoothness: Polyak(f_star),
+    "classical_c1": lambda f_star, smoothness: Polyak(f_star, scale=1.0),
+    "fixed": lambda f_star, smoothness: Fixed.from_smoothness(smoothness),
+    "alg2_K4_T100": lambda f_star, smoothness: AdaptiveSparsePolyak(0.0, epoch_length=100),
+    "backtracking": lambda f_star, smoothness: Backtracking(),
+    "niht": lambda f_star, smoothness: ExactLineSearch(),
+    "bb1": lambda f_star, smoothness: BarzilaiBorwein(),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_trajectories_are_golden(linear, rule):
+    step = RULES[rule](float(linear["f_star"]), float(linear["lbar"]))
+    values, steps = linear[f"{rule}__f"], linear[f"{rule}__gamma"]
+    states = []
+    result = minimize(
+        model(linear), Sparsity(10), IHT(step=step), max_iter=values.size - 1, tol=0.0, callback=states.append
+    )
+    np.testing.assert_allclose(result.history["value"], values, rtol=1e-9)
+    np.testing.assert_allclose(result.history["step"], steps, rtol=1e-6 if rule == "bb1" else 1e-9)
+    errors = [np.sum((state.w - linear["theta_star"]) ** 2) for state in states]
+    np.testing.assert_allclose(errors, linear[f"{rule}__err"], rtol=1e-8)
+    np.testing.assert_array_equal(result.support, linear[f"{rule}__support"])
+    np.testing.assert_allclose(result.w, linear[f"{rule}__theta"], rtol=1e-6, atol=1e-9)
+
+
+def test_the_numbers_of_the_specification(linear):
+    f_star, smoothness = float(linear["f_star"]), float(linear["lbar"])
+    assert f_star == pytest.approx(0.1386975252040436, rel=1e-14)
+    assert smoothness == pytest.approx(64 / 3) == restricted_smoothness_ar1(10, 5, alpha=5.0, omega=0.5)
+    assert restricted_smoothness_ar1(10, 5, alpha=5.0, omega=0.5, loss="logistic") == pytest.approx(16 / 3)
+    objective = model(linear)
+    assert objective.value(linear["theta_star"]) == pytest.approx(f_star, rel=1e-12)
+    expected = {
+        "sparse_polyak_c5": 0.1508648809,
+        "sparse_polyak_c1": 0.1387011777,
+        "classical_c5": 0.2184540961,
+        "classical_c1": 0.1407945894,
+        "fixed": 0.2279262658,
+    }
+    for rule, value in expected.items():
+        result = run(objective, 10, RULES[rule](f_star, smoothness), 50)
+        assert result.value == pytest.approx(value, abs=5e-11)
+        if rule == "sparse_polyak_c5":
+            assert result.history["step"][0] == pytest.approx(0.04757704939633136, rel=1e-12)
+
+
+def test_the_bounds_of_algorithm_2(linear):
+    bounds = []
+
+    def watch(state):
+        if state.iteration and state.memory.steps == 1:
+            bounds.append(state.memory.bound)
+
+    step = AdaptiveSparsePolyak(0.0, epoch_length=100)
+    minimize(model(linear), Sparsity(10), IHT(step=step), max_iter=401, tol=0.0, callback=watch)
+    np.testing.assert_allclose(bounds, linear["alg2_K4_T100__f_tilde"], rtol=1e-9, atol=1e-15)
+
+
+# the logistic problem of the specification is the simulator's; its numbers stand in the text
+
+
+@lru_cache(maxsize=4)
+def simulated(n_features, sparsity, n_nonzero, kind="linear", seed=0, **settings):
+    return make_ar1_problem(n_features, sparsity, n_nonzero, model=kind, seed=seed, **settings)
+
+
+def logistic_golden():
+    problem = simulated(200, 10, 5, "logistic", alpha=5.0)
+    objective = LinearModel(problem.X, problem.y, loss="logistic")
+    return objective, problem.coef, objective.value(problem.coef)
+
+
+def test_the_logistic_numbers_of_the_specification():
+    objective, _, f_star = logistic_golden()
+    assert f_star == pytest.approx(0.45370772437457585, rel=1e-12)
+    smoothness = restricted_smoothness_ar1(10, 5, alpha=5.0, omega=0.5, loss="logistic")
+    expected = {
+        "sparse_polyak_c5": 0.4561851805,
+        "sparse_polyak_c1": 0.4537077459,
+        "classical_c5": 0.4775263316,
+        "classical_c1": 0.4544853682,
+        "fixed": 0.4434488756,
+    }
+    for rule, value in expected.items():
+        result = run(objective, 10, RULES[rule](f_star, smoothness), 50)
+        assert result.value == pytest.approx(value, abs=1e-10)
+        if rule == "sparse_polyak_c5":
+            assert result.history["step"][0] == pytest.approx(0.2113781618725341, rel=1e-12)
+
+
+def test_the_bounds_of_algorithm_2_for_the_logistic_loss():
+    objective, _, _ = logistic_golden()
+    bounds = []
+
+    def watch(state):
+        if state.iteration and state.memory.steps == 1:
+            bounds.append(state.memory.bound)
+
+    step = AdaptiveSparsePolyak(0.0, epoch_length=100)
+    minimize(objective, Sparsity(10), IHT(step=step), max_iter=401, tol=0.0, callback=watch)
+    np.testing.assert_allclose(bounds, [0.0, 0.19499528, 0.29249291, 0.34124172, 0.36561613], rtol=1e-7)
+
+
+# --- 3: a target above the start gives no step ---------------------------------------------------------------------
+
+
+def test_a_target_above_the_start_never_moves():
+    objective, _, f_star = logistic_golden()
+    assert 2 * f_star > np.log(2)
+    states = []
+    minimize(objective, Sparsity(10), IHT(step=SparsePolyak(2 * f_star)), max_iter=50, tol=0.0, callback=states.append)
+    assert len(states) == 51
+    assert not any(state.w.any() for state in states)
+    assert all(state.step == 0.0 for state in states[1:])
+
+
+# --- 4: monotonicity -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["linear", "logistic"])
+@pytest.mark.parametrize("rule", ["sparse_polyak_c5", "sparse_polyak_c5_2s", "classical_c5"])
+def test_value_and_error_never_increase(kind, rule):
+    problem = simulated(200, 10, 5, kind, alpha=5.0)
+    objective = LinearModel(problem.X, problem.y, loss=LOSS[kind])
+    f_star = objective.value(problem.coef)
+    errors = []
+    step = RULES[rule](f_star, 1.0)
+    result = minimize(
+        objective,
+        Sparsity(10),
+        IHT(step=step),
+        max_iter=50,
+        tol=0.0,
+        callback=lambda state: errors.append(np.sum((state.w - problem.coef) ** 2)),
+    )
+    assert (np.diff(result.history["value"]) <= 0).all()
+    assert (np.diff(errors) <= 0).all()
+    if rule == "sparse_polyak_c5":
+        smoothness = restricted_smoothness_ar1(10, 5, alpha=5.0, omega=0.5, loss=LOSS[kind])
+        assert (result.history["step"][:20] >= 1 / (40 * smoothness)).all()
+
+
+def test_a_target_above_the_minimum_is_met_from_above(linear):
+    target = 2 * float(linear["f_star"])
+    values = run(model(linear), 10, SparsePolyak(target), 300).history["value"]
+    assert (values >= target).all()
+    assert values[-1] == pytest.approx(target, rel=1e-4)
+
+
+# --- 5: first hits on the d = 1000 family --------------------------------------------------------------------------
+
+F_STAR = {
+    "linear": (0.120840087615, 0.134112583468, 0.127071863239),
+    "logistic": (0.262432353528, 0.286584284108, 0.284229673973),
+}
+GAPS = (0.1, 0.01, 0.001)
+HITS = {
+    ("linear", "SP5"): ((14, 28, 49), (14, 29, 57), (16, 32, 56)),
+    ("linear", "SP5 2s"): ((16, 36, 74), (16, 38, 83), (20, 42, 80)),
+    ("linear", "SP2"): ((5, 10, 19), (5, 11, 21), (6, 11, 20)),
+    ("linear", "SP1"): ((3, 5, 10), (3, 5, 10), (3, 5, 10)),
+    ("linear", "CP5"): ((29, 76, 193), (28, 83, 232), (35, 89, 211)),
+    ("linear", "fixed"): ((38, 98, 156), (33, 91, 144), (42, 102, 156)),
+    ("logistic", "SP5"): ((31, 178, None), (23, 107, 240), (29, 137, 248)),
+    ("logistic", "SP1"): ((4, 23, 60), (3, 12, 24), (4, 15, 33)),
+    ("logistic", "CP5"): ((146,), (94, 515), (122, 577)),
+    ("logistic", "fixed"): ((131, 297, 334), (79, 162, 178), (97, 177, 190)),
+}
+"""First iterations at which f - f* is at most .1, .01, .001 of what it was; None: not within 400."""
+
+
+def step_rule(name, f_star, kind):
+    smoothness = restricted_smoothness_ar1(30, 15, alpha=5.0, omega=0.5, loss=LOSS[kind])
+    return {
+        "SP5": SparsePolyak(f_star),
+        "SP5 2s": SparsePolyak(f_star, relax=2),
+        "SP2": SparsePolyak(f_star, scale=2.0),
+        "SP1": SparsePolyak(f_star, scale=1.0),
+        "CP5": Polyak(f_star),
+        "fixed": Fixed.from_smoothness(smoothness),
+    }[name]
+
+
+def first_hits(values, f_star, gaps):
+    gap = (values - f_star) / (values[0] - f_star)
+    return [int(np.argmax(gap <= q)) if (gap <= q).any() else None for q in gaps]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("kind", "rule"), HITS)
+def test_first_hits_of_the_family(kind, rule, seed):
+    problem = simulated(1000, 30, 15, kind, seed, alpha=5.0)
+    assert problem.X.shape == (1037, 1000)
+    objective = LinearModel(problem.X, problem.y, loss=LOSS[kind])
+    f_star = objective.value(problem.coef)
+    assert f_star == pytest.approx(F_STAR[kind][seed], abs=1e-12)
+    expected = HITS[kind, rule][seed]
+    limit = 400 if None in expected else max(expected) + 2
+    result = run(objective, 30, step_rule(rule, f_star, kind), limit)
+    for found, count in zip(first_hits(result.history["value"], f_star, GAPS), expected, strict=False):
+        assert (found is None) if count is None else abs(found - count) <= 1
+    if kind == "linear":
+        assert set(problem.support) <= set(result.support)
+
+
+def test_the_designs_of_the_family():
+    sums = [simulated(1000, 30, 15, "linear", seed, alpha=5.0).X.sum() for seed in (0, 1, 2)]
+    np.testing.assert_allclose(sums, [1740.8971048885, -360.1749104899, 2119.1480156450], rtol=1e-9)
+
+
+# --- 6: the rate does not depend on the dimension ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "limit", "gap"), [("linear", 110, 0.01), ("logistic", 200, 0.1)])
+def test_sparse_polyak_is_rate_invariant_and_the_classical_step_is_not(kind, limit, gap):
+    """Iterations at d = 1000 and 4000: the quick part of a table that goes on to 16000.
+
+    The reference counts go from 26 to 26.5 against 43 to 91 (linear, seeds 0 to 2 and 0 to 1), and from 21 to 26 against
+    51 to 173.5 (logistic).
+    """
+    sparse, classical = [], []
+    for d in (1000, 4000):
+        problem = make_ar1_problem(d, 70, 30, model=kind, alpha=5.0, seed=0)
+        objective = LinearModel(problem.X, problem.y, loss=LOSS[kind])
+        f_star = objective.value(problem.coef)
+        for rule, counts in (("SP5", sparse), ("CP5", classical)):
+            values = run(objective, 70, step_rule(rule, f_star, kind), limit).history["value"]
+            counts.extend(first_hits(values, f_star, [gap]))
+    if kind == "linear":
+        assert all(22 <= count <= 30 for count in sparse)
+        assert sparse[1] <= 1.25 * sparse[0]
+        assert classical[1] >= 1.8 * classical[0]
+    else:
+        assert sparse[1] <= 1.8 * sparse[0]
+        assert classical[1] >= 2.5 * classical[0]
+
+
+# --- 7: against the fixed step ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "factor"), [("linear", 2), ("logistic", 4)])
+def test_sparse_polyak_needs_fewer_iterations_than_the_fixed_step(kind, factor):
+    problem = simulated(1000, 30, 15, kind, 0, alpha=5.0)
+    objective = LinearModel(problem.X, problem.y, loss=LOSS[kind])
+    f_star = objective.value(problem.coef)
+    sparse, fixed = (
+        first_hits(run(objective, 30, step_rule(rule, f_star, kind), 140).history["value"], f_star, [0.1])[0]
+        for rule in ("SP5", "fixed")
+    )
+    assert fixed >= factor * sparse
+
+
+# --- 9: the default solver -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "bound"), [("linear", 0.1199814593), ("logistic", 0.37123319)])
+def test_the_default_solver_on_the_golden_problem(kind, bound):
+    problem = simulated(200, 10, 5, kind, alpha=5.0)
+    objective = LinearModel(problem.X, problem.y, loss=LOSS[kind])
+    solver = choose_solver(objective, Sparsity(10))
+    assert solver == HardThresholdingPursuit()
+    result = minimize(objective, Sparsity(10), solver, max_iter=20)  # one gradient for each iteration
+    assert result.value <= 1.03 * bound
+    assert (np.diff(result.history["value"]) <= 0).all()
+    assert result.status is Status.SETTLED
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["linear", "logistic"])
+def test_the_default_solver_on_the_family(kind, seed):
+    problem = simulated(1000, 30, 15, kind, seed, alpha=5.0)
+    objective = LinearModel(problem.X, problem.y, loss=LOSS[kind])
+    f_star = objective.value(problem.coef)
+    result = minimize(objective, Sparsity(30), HardThresholdingPursuit(), max_iter=3)
+    hit = int(np.argmax(result.history["value"] <= f_star))
+    assert result.history["value"][hit] <= f_star
+    assert result.history["passes"][hit] <= 5
+
+
+def column_scaled(problem, seed):
+    """Problem F: the columns in units of their own."""
+    scales = 10.0 ** np.random.default_rng(10_000 + seed).uniform(-0.5, 0.5, problem.coef.size)
+    return problem.X * scales, problem.coef / scales
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("name", "arguments", "settings", "limit"),
+    [
+        ("A", (2000, 30, 15), {"alpha": 5.0}, 3),
+        ("C", (5000, 30, 20), {"alpha": 1.5}, 4),
+        ("E", (2000, 30, 15), {"alpha": 5.0, "correlation": 0.9}, 10),
+        ("F", (2000, 30, 15), {"alpha": 5.0}, 18),
+        ("H", (2000, 20, 20), {"alpha": 3.0}, 4),
+    ],
+    ids=list("ACEFH"),
+)
+def test_the_default_solver_on_harder_problems(name, arguments, settings, limit, seed):
+    problem = make_ar1_problem(*arguments, seed=seed, **settings)
+    X, coef = column_scaled(problem, seed) if name == "F" else (problem.X, problem.coef)
+    objective = LinearModel(X, problem.y)
+    result = minimize(objective, Sparsity(arguments[1]), HardThresholdingPursuit(), max_iter=limit)
+    assert result.history["value"].min() <= objective.value(coef)
+
+
+# --- 10 and 11 are the conformance suites: gradients, extreme predictions, corner cases; here the cost of X theta ------
+
+
+def test_a_prediction_reads_only_the_columns_of_the_support(linear):
+    X = linear["XT"].T.copy()
+    theta = linear["sparse_polyak_c5__theta"]
+    plain = LinearModel(X, linear["y"]).value(theta)
+    objective = LinearModel(X, linear["y"])
+    X[:, theta == 0] = np.nan  # the design holds no copy
+    assert objective.value(theta) == plain
+
+
+@pytest.mark.parametrize("k", [0, 200, 500])
+def test_degenerate_budgets(linear, k):
+    objective = model(linear)
+    for step in (SparsePolyak(0.0), Polyak(0.0), AdaptiveSparsePolyak(0.0), Fixed(0.01)):
+        result = run(objective, k, step, 5)
+        assert np.isfinite(result.w).all()
+        assert k or not result.w.any()
