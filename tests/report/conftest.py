@@ -1,4 +1,4 @@
-"""Fitted models in every shape that a report has to show: real ones, and stand-ins where a real one would be slow or rare."""
+"""Fitted models in every shape that a report has to show: real ones, and stand-ins for what is slow or rare."""
 
 import numpy as np
 import pytest

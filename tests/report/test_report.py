@@ -16,10 +16,17 @@ from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 from hardthresh.report import write_report
 
 DAY = datetime.date(2026, 1, 31)
-DATA = {"source": "colon.csv", "n": 62, "d": 200, "classes": {"normal": 22, "tumour": 40}, "dtype": "float64", "missing": 0}
+DATA = {
+    "source": "colon.csv",
+    "n": 62,
+    "d": 200,
+    "classes": {"normal": 22, "tumour": 40},
+    "dtype": "float64",
+    "missing": 0,
+}
 HOSTILE = [
     "<script>alert(1)</script>",
-    "\"><img src=x onerror=alert(1)>",
+    '"><img src=x onerror=alert(1)>',
     "$x_1^{$ \\frac",
     "{{ 7 * 7 }} {% raw %}",
     "基因 表达",
@@ -196,8 +203,15 @@ def test_nothing_is_loaded(request, report, tmp_path, model):
     page = report(request.getfixturevalue(model), data_summary=DATA)
     text = source(tmp_path)
     assert re.findall(r"https?:|//\w|@import|\bftp:", text.replace("<!doctype html>", "")) == []
-    assert {tag for tag, _ in page.elements}.isdisjoint({"script", "iframe", "object", "embed", "img", "video", "audio"})
-    links = [value for _, attributes in page.elements for key, value in attributes.items() if key in ("src", "href", "xlink:href")]
+    assert {tag for tag, _ in page.elements}.isdisjoint(
+        {"script", "iframe", "object", "embed", "img", "video", "audio"}
+    )
+    links = [
+        value
+        for _, attributes in page.elements
+        for key, value in attributes.items()
+        if key in ("src", "href", "xlink:href")
+    ]
     assert all(link.startswith("#") or link == "data:," for link in links)
     assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", text))
 
@@ -206,7 +220,9 @@ def test_links_inside_the_page_lead_somewhere_and_no_name_is_used_twice(classifi
     page = report(classifier)
     names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(names) == len({*names})
-    wanted = [v[1:] for _, a in page.elements for k, v in a.items() if k in ("href", "xlink:href") and v.startswith("#")]
+    wanted = [
+        v[1:] for _, a in page.elements for k, v in a.items() if k in ("href", "xlink:href") and v.startswith("#")
+    ]
     wanted += re.findall(r"url\(#([^)]*)\)", source(tmp_path))
     wanted += [attributes["aria-labelledby"] for attributes in page.all("section")]
     assert {*wanted} <= {*names}
@@ -249,7 +265,7 @@ def test_a_model_without_its_data_has_no_certificate(build, report):
 
 def test_a_run_that_was_cut_short_is_said_to_be(build, report):
     model = build(2, 9)
-    model.converged_, model.stop_reason_ = False, "the limit of iterations was reached before convergence; raise max_iter"
+    model.converged_, model.stop_reason_ = False, "the limit of iterations was reached; raise max_iter"
     page = report(model)
     assert "cut short" in page.text
     assert "No: the limit of iterations was reached" in page.text

@@ -27,7 +27,7 @@ class Feature:
     coefficient : float
         Per unit of the feature.
     effect : float
-        Per standard deviation of the feature, so that features can be compared (per unit if they were not standardised).
+        Per standard deviation of the feature, so that features can be compared; per unit if they were not standardised.
     share : float or None
         The share of the folds that choose it at the final k; None without cross-validation.
     requested : bool
@@ -59,7 +59,7 @@ class CrossValidation:
     mean, error : ndarray of shape (n_candidates,)
         Their means and the standard errors of these.
     chosen, best, thrifty : int
-        Positions of the k that was chosen, the k with the best mean, and the smallest k within one standard error of it.
+        Positions of the chosen k, the k with the best mean, and the smallest k within one standard error of it.
     effects : ndarray of shape (n_candidates, n_features)
         The coefficients per standard deviation, fitted on all rows, for each k.
     """

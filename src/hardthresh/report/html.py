@@ -135,7 +135,9 @@ def render(estimator: Any, *, data_summary: Mapping[str, object], command: str |
     if facts.cross_validation is not None:
         charts["cv"] = chart("cv", lambda ax: plot_cv(estimator, ax), height=330)
         charts["path"] = chart("path", lambda ax: plot_path(estimator, ax), height=340)
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters |= {"number": number, "signed": signed, "percent": percent}
     template = environment.from_string(resources.files(__package__).joinpath("report.html.jinja").read_text("utf-8"))
     text: str = template.render(

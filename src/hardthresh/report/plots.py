@@ -30,7 +30,8 @@ def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
     """Draw the chosen features as horizontal bars, the strongest effect on top.
 
     The length of a bar is coefficient x standard deviation of the feature, so that features in different units can be
-    compared; the coefficient itself, if the features were not standardised. At most 40 bars are drawn, and the chart says so when it leaves some out.
+    compared; the coefficient itself, if the features were not standardised. At most 40 bars are drawn, and the chart
+    says so when it leaves some out.
 
     Parameters
     ----------
@@ -106,8 +107,8 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     estimator : fitted estimator with cross-validation
-        The coefficients are those of the models fitted on all rows, per standard deviation of the features (per unit if they were not
-        standardised).
+        Its coefficients for each k, fitted on all rows, are drawn per standard deviation of the features; per unit if
+        they were not standardised.
     ax : matplotlib Axes, optional
         Where to draw. Default: a new figure of `matplotlib.pyplot`.
 
@@ -338,7 +339,7 @@ def _effect(facts: Facts) -> str:
 
 
 def _is_narrow(ax: Axes) -> bool:
-    return bool(ax.bbox.width < 4.5 * ax.get_figure(root=True).dpi)
+    return bool(ax.bbox.width < 4.5 * ax.figure.dpi)
 
 
 def _break(ax: Axes) -> str:
@@ -383,5 +384,6 @@ def _apart(k: np.ndarray, share: float) -> list[int]:
 
 def _near_nonzero(effects: np.ndarray) -> np.ndarray:
     """Return where a path or one of its neighbours over k is not zero: where its line is worth drawing."""
-    near = effects != 0
-    return near | np.vstack([near[1:], near[:1] & False]) | np.vstack([near[:1] & False, near[:-1]])
+    near: np.ndarray = np.pad(effects != 0, ((1, 1), (0, 0)))
+    near = near[:-2] | near[1:-1] | near[2:]
+    return near

@@ -1,0 +1,120 @@
+"""The report in a real browser: headless Chromium, with no way to any network."""
+
+import re
+import shutil
+import subprocess
+from html import escape
+
+import pytest
+
+from hardthresh.report import write_report
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = """
+    --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+    --disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars --allow-file-access-from-files
+    --proxy-server=127.0.0.1:9 --virtual-time-budget=5000 --enable-logging=stderr --v=0
+"""
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian package chromium)")
+
+
+@pytest.fixture
+def browse(tmp_path):
+    """Opens a page; returns what the browser prints, and the messages of its console."""
+
+    def browse(page, *flags):
+        command = [CHROMIUM, *FLAGS.split(), f"--user-data-dir={tmp_path / 'profile'}", *flags, page.as_uri()]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        return run.stdout, re.findall(r"CONSOLE.*\] (.*)", run.stderr)
+
+    return browse
+
+
+@pytest.fixture
+def report(classifier, tmp_path):
+    return write_report(classifier, tmp_path / "report.html", data_summary={"n": 62, "d": 200}, command="make demo")
+
+
+@pytest.mark.parametrize("width", [1200, 600])
+def test_it_renders_without_a_complaint(browse, report, tmp_path, width):
+    picture = tmp_path / "report.png"
+    _, console = browse(report, f"--screenshot={picture}", f"--window-size={width},5000")
+    assert console == []
+    pixels = pytest.importorskip("matplotlib.image").imread(picture)[..., :3]
+    assert pixels.shape[1] == width
+    dark, coloured = pixels.max(axis=2) < 0.4, pixels.max(axis=2) - pixels.min(axis=2) > 0.3
+    assert dark.mean() > 0.005  # words
+    assert coloured.mean() > 0.002  # charts
+    rows = dark.any(axis=1).nonzero()[0]
+    assert rows[-1] > 3000  # down to the end of a long page
+
+
+MEASURE = """
+<!doctype html><body><iframe id="page" src="{page}" width="{width}" height="900"></iframe><pre id="found"></pre>
+<script>
+onload = () => {{
+  const page = document.getElementById("page").contentDocument, found = [];
+  if (page.documentElement.scrollWidth > {width}) found.push("the page is wider than the screen");
+  for (const text of page.querySelectorAll("svg text")) {{
+    const box = text.getBoundingClientRect();
+    if (box.width && (box.left < 0 || box.right > {width})) found.push("cut off: " + text.textContent);
+    if (box.height && box.height < 9) found.push("too small to read: " + text.textContent);
+  }}
+  found.push([...page.querySelectorAll("svg")].filter(chart => chart.getBoundingClientRect().width).length + " charts");
+  document.getElementById("found").textContent = found.join("\\n");
+}};
+</script>
+"""
+
+
+@pytest.fixture
+def measure(browse, tmp_path):
+    """Shows a page on a screen of some width; returns how many charts there are, and what is wrong."""
+
+    def measure(page, width):
+        frame = tmp_path / "frame.html"
+        frame.write_text(MEASURE.format(page=escape(page.as_uri()), width=width), encoding="utf-8")
+        shown, console = browse(frame, "--dump-dom", "--window-size=1300,1000")
+        assert console == []
+        return re.search(r'<pre id="found">(.*?)</pre>', shown, re.DOTALL)[1].splitlines()
+
+    return measure
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_nothing_is_cut_off_or_too_small(measure, report, width):
+    assert measure(report, width) == ["4 charts"]
+
+
+def test_what_is_cut_off_is_noticed(measure, report):
+    text = report.read_text(encoding="utf-8")
+    report.write_text(
+        text.replace("svg { display: block; width: 100%;", "svg { display: block; width: 300%;"), encoding="utf-8"
+    )
+    assert "the page is wider than the screen" in measure(report, 400)
+
+
+def test_it_prints(browse, report, tmp_path):
+    paper = tmp_path / "report.pdf"
+    _, console = browse(report, f"--print-to-pdf={paper}", "--no-pdf-header-footer")
+    assert console == []
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", paper.read_bytes())) <= 9
+
+
+def test_the_console_is_heard(browse, tmp_path):
+    """These tests can fail: a page with an error in a script is noticed."""
+    page = tmp_path / "broken.html"
+    page.write_text("<!doctype html><script>nobody()</script>", encoding="utf-8")
+    (message,) = browse(page, "--dump-dom")[1]
+    assert "nobody is not defined" in message
+
+
+def test_the_report_itself_forbids_loading(browse, report):
+    text = report.read_text(encoding="utf-8")
+    report.write_text(
+        text.replace("</main>", '<img src="https://example.org/x.png"><script>1</script></main>'), encoding="utf-8"
+    )
+    console = browse(report, "--dump-dom")[1]
+    assert len(console) == 2
+    assert all("Content Security Policy" in message for message in console)
