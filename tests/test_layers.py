@@ -43,6 +43,7 @@ REGISTERED = {"losses": "loss", "constraints": "constraint", "steps": "step", "s
 HELPERS = {
     "losses/base.py": "the contract that all losses keep",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
+    "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
     "solvers/subspace.py": "what solvers do on one support",
 }
 
