@@ -1,0 +1,41 @@
+"""The command ``hardthresh``: fit, predict, show, demo, list."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+__all__ = ["main"]
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line, and leave with its exit code.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        Arguments; default, those of the process.
+
+    Raises
+    ------
+    SystemExit
+        Always: 0 for done, 1 if the extra ``hardthresh[cli]`` is not installed, 2 for an error of the user (one line on
+        standard error), 130 when interrupted. A bug of ours raises its own exception.
+
+    Examples
+    --------
+    >>> from hardthresh.cli import main
+    >>> main(["--version"])
+    Traceback (most recent call last):
+    SystemExit: 0
+    """
+    try:
+        for package in ("typer", "rich"):
+            import_module(package)
+    except ImportError as error:
+        print(f"error: the command line needs {error.name}: install hardthresh[cli]", file=sys.stderr)
+        raise SystemExit(1) from error
+    from .app import app
+
+    app(args=args)

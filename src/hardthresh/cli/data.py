@@ -1,0 +1,197 @@
+"""What a file of data gives to a command, and what is checked of it, whatever the file is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hardthresh.core.errors import InvalidInputError
+
+Matrix: TypeAlias = Any
+"""A dense NumPy matrix or a `scipy.sparse.csr_array`, of float32 or float64."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a command wants of a file.
+
+    Attributes
+    ----------
+    target, weight, offset : str or None
+        Columns, or arrays of an npz file, or npy files, with a role of their own.
+    learn : bool
+        Whether there must be a target.
+    drop : sequence of str
+        Feature columns to leave out before anything is looked at.
+    only : sequence of str or None
+        The only feature columns to read, in this order; the others may hold anything. For files with names.
+    x_key : str or None
+        The array of an npz file with the matrix, or what stands before ``_data``, ``_indices``, ... of a sparse one.
+    """
+
+    target: str | None = None
+    weight: str | None = None
+    offset: str | None = None
+    learn: bool = True
+    drop: Sequence[str] = ()
+    only: Sequence[str] | None = None
+    x_key: str | None = None
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The names that were given, by role."""
+        roles = {"target": self.target, "weight": self.weight, "offset": self.offset}
+        return {role: name for role, name in roles.items() if name is not None}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Data:
+    """A table of numbers.
+
+    Attributes
+    ----------
+    source : str
+        The file.
+    X : Matrix of shape (n, d)
+        One row per example.
+    names : tuple of str, length d, or None
+        The names of the columns, if the file has them.
+    target, weight, offset : ndarray of shape (n,) or None
+        The columns that were asked for; only the target may hold texts.
+    target_name : str
+        What the target is called.
+    remarks : tuple of str
+        What the reader should know about how the file was understood.
+    ragged : bool
+        Whether the number of columns is only that of the last non-zero, as in a libsvm file.
+    """
+
+    source: str
+    X: Matrix
+    names: tuple[str, ...] | None = None
+    target: np.ndarray | None = None
+    weight: np.ndarray | None = None
+    offset: np.ndarray | None = None
+    target_name: str = "y"
+    remarks: tuple[str, ...] = ()
+    ragged: bool = False
+
+    def with_roles(self, values: Mapping[str, np.ndarray], target_name: str | None) -> Data:
+        """Return the data with the columns that have a role of their own."""
+        return replace(
+            self,
+            target=values.get("target"),
+            weight=values.get("weight"),
+            offset=values.get("offset"),
+            target_name=target_name or self.target_name,
+        )
+
+    def position(self, name: str) -> int:
+        """Return the position of a column, by its name or, in a file without names, by its number from 0."""
+        d = self.X.shape[1]
+        if self.names is not None:
+            if name in self.names:
+                return self.names.index(name)
+            raise InvalidInputError(f"{self.source} has no column {name!r}; {suggestion(name, self.names)}")
+        if name.isdecimal() and int(name) < d:
+            return int(name)
+        raise InvalidInputError(f"{self.source} has no column {name!r}; it has no names, and numbers from 0 to {d - 1}")
+
+    def chosen(self, columns: Sequence[int] | np.ndarray) -> Data:
+        """Return the data with only some feature columns."""
+        names = None if self.names is None else tuple(self.names[j] for j in columns)
+        return replace(self, X=self.X[:, columns], names=names)
+
+
+def check(data: Data, *, may_be_narrow: bool = False) -> Data:
+    """Return the data, if there is something (columns too, unless none may do) and all of it is finite.
+
+    Raises
+    ------
+    InvalidInputError
+        Saying how much is missing, and where first.
+    """
+    n, d = data.X.shape
+    if n == 0 or (d == 0 and not may_be_narrow):
+        raise InvalidInputError(f"{data.source} has no {'rows' if n == 0 else 'feature columns'}")
+    sparse = not isinstance(data.X, np.ndarray)
+    finite = np.isfinite(data.X.data if sparse else data.X)
+    if finite.all():
+        return data
+    if sparse:
+        entries = data.X.tocoo()
+        rows, columns, values = (part[~finite] for part in (entries.row, entries.col, entries.data))
+    else:
+        rows, columns = np.nonzero(~finite)
+        values = data.X[rows, columns]
+    missing, infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+    kinds = [plural(count, kind) for count, kind in ((missing, "missing value"), (infinite, "infinite value")) if count]
+    first = str(columns[0]) if data.names is None else repr(data.names[columns[0]])
+    raise InvalidInputError(
+        f"{data.source} has {' and '.join(kinds)} in {plural(len(np.unique(columns)), 'column')}, the first in column "
+        f"{first}, row {rows[0] + 1}; fill in or remove them first"
+    )
+
+
+def check_role(values: np.ndarray, source: str, role: str, name: str) -> np.ndarray:
+    """Return a column with a role of its own, if it is finite, and holds numbers where it must.
+
+    Raises
+    ------
+    InvalidInputError
+        Saying how much is missing, and where first.
+    """
+    if values.dtype.kind not in ("fiubU" if role == "target" else "fiub"):
+        raise InvalidInputError(f"the {role} {name!r} of {source} must hold numbers, it has dtype {values.dtype}")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        refuse_missing(~np.isfinite(values), source, role, name)
+    return values
+
+
+def refuse_missing(missing: np.ndarray, source: str, role: str, name: str) -> None:
+    """Raise an error about the rows where a column with a role of its own has no value."""
+    rows = np.flatnonzero(missing)
+    raise InvalidInputError(
+        f"the {role} {name!r} of {source} is missing or infinite in {plural(len(rows), 'row')}, the first is row "
+        f"{rows[0] + 1}; remove these rows"
+    )
+
+
+def refuse_lacking(source: str, lacking: Sequence[str], known: Iterable[str]) -> None:
+    """Raise an error about columns that a model needs and a file does not have."""
+    raise InvalidInputError(
+        f"{source} lacks {plural(len(lacking), 'column')} that the model needs: {listed(lacking)}; "
+        f"{suggestion(lacking[0], known)}"
+    )
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return which names a wrong one could have meant, for the end of an error message."""
+    known = [str(one) for one in known]
+    folded = {one.casefold(): one for one in known}
+    close = [repr(folded[match]) for match in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"there are: {listed(known)}" if known else "there are none"
+
+
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """Return some names, and how many more there are."""
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(2000, "class")
+    ('1 row', '2,000 classes')
+    """
+    return f"{count:,} {noun if count == 1 else re.sub('s$', 'se', noun) + 's'}"

@@ -1,0 +1,35 @@
+"""``hardthresh demo``: from a table of 2,000 genes to a model of a few, in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import check_output
+
+
+def demo(
+    ctx: typer.Context,
+    report: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("hardthresh-demo.html"),
+    out: Annotated[Path | None, typer.Option(help="Save the model in this .json file.")] = None,
+) -> None:
+    """Show which few of 2,000 genes tell tumour from normal tissue, how sure to be of that, and a report of it."""
+    check_output(report, ".html")
+    check_output(out, ".json")
+
+    from hardthresh.datasets import load_colon
+
+    from .data import Data
+    from .learning import finish, folds_of, learn, task_of
+
+    colon = load_colon()
+    names = tuple(map(str, colon.feature_names))
+    target = colon.target_names.astype(str)[colon.target]
+    table = Data("colon", colon.data, names, target, target_name="the tissue")
+    task = task_of(table, "logistic", "tumour")
+    typer.echo("Which few of 2,000 genes tell tumour from normal tissue? (colon, Alon et al. 1999, 62 biopsies)\n")
+    choice = {"cv": folds_of(task, 10, seed=0)}
+    model, notes = learn(table, task, {"n_nonzero_coefs": range(1, 16)}, choice, command=ctx.obj, quiet=False)
+    finish(model, notes, out=out, report=report, quiet=False)

@@ -1,0 +1,156 @@
+"""How a fitted model looks in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from hardthresh.core.errors import HardThreshError
+from hardthresh.report.facts import CrossValidation, Facts, Feature, read
+from hardthresh.report.numbers import number, percent, signed
+
+ROWS = 40  # of the curve; of more candidates some are left out
+RIVALS = 5  # features that are named as chosen by folds only
+BAR = 12  # the longest bar of the table, in characters
+
+
+def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
+    """Print a fitted model.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to.
+    model : fitted estimator
+        A sparse linear or logistic regression.
+    notes : mapping
+        What `hardthresh.cli.learning.learn` keeps with a model; may be empty.
+    """
+    facts = read(model)
+    cv = facts.cross_validation
+    console.print(_headline(facts, notes.get("data", {})))
+    console.print()
+    console.print(_table(facts, float(np.ravel(model.intercept_)[0])))
+    console.print(_reading(facts), style="dim", markup=False)
+    if cv is not None:
+        console.print(_doubts(model, facts, cv), style="dim", markup=False)
+    console.print()
+    if cv is not None:
+        console.print("How many features?", style="bold")
+        for line in curve(cv, width=min(console.width, 100)):
+            console.print(line, no_wrap=True, overflow="crop")
+        console.print(_advice(cv), style="dim")
+        console.print()
+    console.print("Certificate", style="bold")
+    console.print(Padding(Text(_certificate(model)), (0, 0, 0, 2)))
+    console.print()
+    console.print(_convergence(model, notes))
+
+
+def _headline(facts: Facts, data: Mapping[str, Any]) -> Text:
+    explained = f" explain {data['target']}" if "target" in data else ""
+    versus = f": {facts.classes[1]} against {facts.classes[0]}" if facts.classes else ""
+    line = Text(f"{len(facts.features)} of {facts.n_features:,} features{explained}{versus}", style="bold")
+    if "n" in data:
+        counts = ", ".join(f"{count:,} {label}" for label, count in data.get("classes", {}).items())
+        line.append(f"\n{data['source']}: {data['n']:,} rows" + (f" ({counts})" if counts else ""), "not bold dim")
+    return line
+
+
+def _table(facts: Facts, intercept: float) -> Table:
+    """Return the features, the strongest first."""
+    table = Table(box=None, header_style="bold", padding=(0, 1))
+    table.add_column("feature", overflow="fold")
+    table.add_column("coefficient", justify="right")
+    table.add_column("per standard deviation", justify="right")
+    table.add_column()
+    if facts.cross_validation is not None:
+        table.add_column("in folds", justify="right")
+    largest = max((abs(feature.effect) for feature in facts.features), default=0.0) or 1.0
+    for feature in facts.features:
+        length = max(1, round(BAR * abs(feature.effect) / largest))
+        bar = Text("█" * length, style="red" if feature.effect < 0 else "green")
+        numbers = signed(feature.coefficient), signed(feature.effect)
+        table.add_row(Text(feature.name), *numbers, bar, *_votes(feature, facts.cross_validation))
+    table.add_row("(intercept)", signed(intercept), style="dim")
+    return table
+
+
+def _votes(feature: Feature, cv: CrossValidation | None) -> list[str]:
+    """Return the cell that says how often the folds choose a feature, if there are folds."""
+    if cv is None:
+        return []
+    return ["always" if feature.requested else percent(feature.share or 0.0)]
+
+
+def _reading(facts: Facts) -> str:
+    what = f"the log-odds of {facts.classes[1]}" if facts.classes else "the target"
+    return f"A coefficient is the change of {what} when the feature grows by one, or by one standard deviation."
+
+
+def _doubts(model: Any, facts: Facts, cv: CrossValidation) -> str:
+    """Return what the column of the folds means, and what they choose besides."""
+    shares = np.asarray(model.selection_frequency_)
+    others = [j for j in np.argsort(-shares, kind="stable")[: len(facts.features) + RIVALS] if j not in model.support_]
+    rivals = [f"{facts.names[j]} ({percent(float(shares[j]))})" for j in others[:RIVALS] if shares[j] > 0]
+    also = f" They also choose {', '.join(rivals)}." if rivals else " They choose nothing else."
+    return f"In folds: how often the fits that leave out one of {cv.folds.shape[1]} folds choose it too.{also}"
+
+
+def curve(cv: CrossValidation, width: int) -> Iterator[Text]:
+    """Yield the lines of a chart: the mean score for each k with its standard error, on a common scale.
+
+    Parameters
+    ----------
+    cv : CrossValidation
+        The scores.
+    width : int
+        Of the lines, in characters.
+    """
+    better = "lower" if cv.lower_is_better else "higher"
+    title = f"{cv.measure} of held-out rows with its standard error; {better} is better"
+    yield Text(f"  {'k':>4}  {title}", style="dim")
+    low, high = float((cv.mean - cv.error).min()), float((cv.mean + cv.error).max())
+    cells = max(width - 44, 16)
+
+    def cell(score: float) -> int:
+        return round((cells - 1) * (score - low) / (high - low)) if high > low else 0
+
+    last = len(cv.k) - 1
+    shown = {cv.chosen, cv.best, cv.thrifty, *np.linspace(0, last, min(last + 1, ROWS)).round().astype(int).tolist()}
+    for row in sorted(shown):
+        mean, error = float(cv.mean[row]), float(cv.error[row])
+        start, stop = cell(mean - error), cell(mean + error) + 1
+        bar = [" "] * cells
+        bar[start:stop] = "─" * (stop - start)
+        bar[cell(cv.threshold)] = "┊" if bar[cell(cv.threshold)] == " " else "┼"
+        bar[cell(mean)] = "●"
+        name = "chosen" if row == cv.chosen else "best" if row == cv.best else "sparest" if row == cv.thrifty else ""
+        line = f"  {cv.k[row]:>4}  {number(mean):>8} ± {number(error):<8} {''.join(bar)} {name}"
+        yield Text(line, style="bold" if row == cv.chosen else "")
+
+
+def _advice(cv: CrossValidation) -> str:
+    few, best = cv.k[cv.thrifty], cv.k[cv.best]
+    if few == best:
+        return f"{best} is best; fewer are worse by more than one standard error (the line ┊)."
+    return f"{best} is best; {few} would do, its difference is within one standard error (the line ┊)."
+
+
+def _certificate(model: Any) -> str:
+    try:
+        return str(model.certificate())
+    except HardThreshError as error:
+        return f"None: {error}."
+
+
+def _convergence(model: Any, notes: Mapping[str, Any]) -> Text:
+    seconds = f" ({notes['seconds']:.2g} s in all)" if "seconds" in notes else ""
+    done, style = ("Converged", "") if model.converged_ else ("NOT converged", "bold red")
+    return Text(f"{done} after {model.n_iter_} iterations: {model.stop_reason_}{seconds}.", style=style)

@@ -1,0 +1,77 @@
+"""``hardthresh fit``: the best model with few features, from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hardthresh.core.errors import InvalidInputError
+
+from .options import budget_of, check_output, names_of
+
+
+def fit(
+    ctx: typer.Context,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, NPZ, NPY or libsvm file.")],
+    target: Annotated[str | None, typer.Option(help="Column to explain; NPZ: array; NPY: another file.")] = None,
+    k: Annotated[str, typer.Option(help="How many features: a number, auto, a range 1-20, or a list 2,5,10.")] = "auto",
+    loss: Annotated[str, typer.Option(help="squared, logistic (two classes), or auto: by the target.")] = "auto",
+    positive_class: Annotated[str | None, typer.Option(help="Explain this class against all others.")] = None,
+    always_include: Annotated[str | None, typer.Option(help="Columns to keep in any case, NAME,...")] = None,
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, NAME,...")] = None,
+    weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.")] = None,
+    offset: Annotated[str | None, typer.Option(help="Column with a known part of the prediction.")] = None,
+    cv: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 5,
+    rule: Annotated[str, typer.Option(help="best, or one-se: the fewest features within one standard error.")] = "best",
+    scoring: Annotated[
+        str | None, typer.Option(help="What to compare: a scorer of scikit-learn, e.g. accuracy.")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(min=0.0, help="Ridge on the mean loss.")] = None,
+    positive: Annotated[bool, typer.Option("--positive", help="Allow no negative coefficients.")] = False,
+    no_standardize: Annotated[
+        bool, typer.Option("--no-standardize", help="Compare features on their own scales.")
+    ] = False,
+    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
+    max_iter: Annotated[int, typer.Option(min=1, help="Limit of iterations of each fit.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds.")] = 0,
+    file_format: Annotated[str | None, typer.Option("--format", help="csv, tsv, parquet, npz, npy or libsvm.")] = None,
+    x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Save the model in this .json file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report to this .html file.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.")] = False,
+) -> None:
+    """Find the best model with at most k features, and say how sure to be of it."""
+    check_output(out, ".json")
+    check_output(report, ".html")
+    if rule not in ("best", "one-se"):
+        raise InvalidInputError(f"--rule must be best or one-se, got {rule!r}")
+
+    from .data import Request
+    from .learning import finish, folds_of, learn, task_of
+    from .reading import read
+
+    request = Request(target=target, weight=weight, offset=offset, drop=names_of(drop), x_key=x_key)
+    table = read(data, request, file_format)
+    task = task_of(table, loss, positive_class)
+    for remark in () if quiet else (*table.remarks, *task.remarks):
+        typer.echo(f"note: {remark}", err=True)
+    always = [table.position(name) for name in names_of(always_include)]
+    budget = budget_of(k, table.X.shape[0], table.X.shape[1] - len(always))
+    settings = {
+        "n_nonzero_coefs": budget,
+        "alpha": alpha,
+        "always_include": always or None,
+        "positive": positive,
+        "fit_intercept": not no_intercept,
+        "standardize": not no_standardize,
+        "max_iter": max_iter,
+        "random_state": seed,
+    }
+    choice = None
+    if not isinstance(budget, int):
+        rules = {"best": "best", "one-se": "one_standard_error"}
+        choice = {"cv": folds_of(task, cv, seed), "rule": rules[rule], "scoring": scoring}
+    model, notes = learn(table, task, settings, choice, command=ctx.obj, quiet=quiet)
+    finish(model, notes, out=out, report=report, quiet=quiet)

@@ -1,0 +1,180 @@
+"""From a table to a fitted model with its notes: what `fit` and `demo` have in common."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from hardthresh.core.errors import InvalidInputError
+
+from .data import Data, listed, plural
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """What there is to learn.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,)
+        The target: numbers for a regression, two labels for a classification.
+    counts : dict
+        The number of rows of each class; empty for a regression.
+    remarks : tuple of str
+        What the reader should know about how the target was understood.
+    """
+
+    y: np.ndarray
+    counts: dict[str, int]
+    remarks: tuple[str, ...] = ()
+
+
+def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
+    """Decide whether a target is a number or a class.
+
+    Parameters
+    ----------
+    table : Data
+        With a target.
+    loss : str
+        "squared", "logistic", or "auto": logistic for two distinct values.
+    positive_class : str or None
+        Learn this class against all others.
+
+    Raises
+    ------
+    InvalidInputError
+        If the target has one value only, has texts that cannot be a number, or more classes than two.
+    """
+    assert table.target is not None
+    y, name = table.target, table.target_name
+    if loss not in ("auto", "squared", "logistic"):
+        raise InvalidInputError(f"--loss must be auto, squared or logistic, got {loss!r}")
+    if y.dtype.kind == "f" and len(y) and (y == np.floor(y)).all() and np.abs(y).max() < 2**53:
+        y = y.astype(np.int64)  # labels 0 and 1, not 0.0 and 1.0
+    values = np.unique(y)
+    labels = [str(value) for value in values.tolist()]
+    if len(values) == 1:
+        raise InvalidInputError(f"the target {name!r} has one value only, {labels[0]!r}; there is nothing to explain")
+    if positive_class is not None:
+        return _one_against_rest(y, name, labels, positive_class)
+    if loss == "squared" or (loss == "auto" and len(values) > 2 and y.dtype.kind != "U"):
+        if y.dtype.kind == "U":
+            raise InvalidInputError(
+                f"the target {name!r} holds texts ({listed(labels, 3)}); use --loss logistic for classes"
+            )
+        few = loss == "auto" and y.dtype.kind in "iu" and len(values) <= 20
+        remark = (
+            f"the {len(values)} whole numbers in {name!r} are taken for amounts; for classes add --positive-class VALUE"
+        )
+        return Task(y.astype(np.float64), {}, (remark,) if few else ())
+    if len(values) > 2:
+        raise InvalidInputError(
+            f"the target {name!r} has {plural(len(values), 'class')} ({listed(labels, 4)}); this version tells two "
+            "apart: add --positive-class VALUE for one against the rest"
+        )
+    return Task(y, _counts(y))
+
+
+def _one_against_rest(y: np.ndarray, name: str, labels: list[str], positive: str) -> Task:
+    if positive not in labels:
+        raise InvalidInputError(f"the target {name!r} has no class {positive!r}; there are: {listed(labels, 20)}")
+    rest = "other" if len(labels) > 2 else next(label for label in labels if label != positive)
+    # the class that sorts last is the one that coefficients speak for
+    rest = next(label for label in (rest, f"({rest})", f" {rest}", "") if label < positive)
+    two = np.where(np.asarray([str(value) for value in y.tolist()]) == positive, positive, rest)
+    return Task(two, _counts(two))
+
+
+def _counts(y: np.ndarray) -> dict[str, int]:
+    values, counts = np.unique(y, return_counts=True)
+    return dict(zip(map(str, values.tolist()), counts.tolist(), strict=True))
+
+
+def folds_of(task: Task, cv: int, seed: int) -> Any:
+    """Return the splitter: shuffled, as the rows of a file are often in some order, and with the classes spread evenly.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are fewer rows, or fewer rows of a class, than folds.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    groups = task.counts or {"": len(task.y)}
+    label, fewest = min(groups.items(), key=lambda item: item[1])
+    if fewest < cv:
+        which = f"the class {label!r} has {plural(fewest, 'row')}" if task.counts else f"there are {fewest} rows"
+        raise InvalidInputError(
+            f"{which}, too few for {cv} folds; use fewer with --cv, or fix the number of features with --k"
+        )
+    return (StratifiedKFold if task.counts else KFold)(cv, shuffle=True, random_state=seed)
+
+
+def learn(
+    table: Data, task: Task, settings: dict[str, Any], choice: dict[str, Any] | None, *, command: str, quiet: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Fit a model.
+
+    Parameters
+    ----------
+    table, task :
+        The data.
+    settings : dict
+        Parameters of the estimator.
+    choice : dict or None
+        Parameters of the choice of k by cross-validation; None if k is given.
+    command : str
+        The command line, for the notes.
+    quiet : bool
+        Show no progress.
+
+    Returns
+    -------
+    model : fitted estimator
+        With its certificate.
+    notes : dict
+        What is kept with the model: the command, the data in a few words, the seconds.
+    """
+    from hardthresh import estimators
+
+    kind = ("SparseLogisticRegression" if task.counts else "SparseLinearRegression") + ("" if choice is None else "CV")
+    model = getattr(estimators, kind)(**settings, **(choice or {}), verbose=sys.stderr.isatty() and not quiet)
+    began = perf_counter()
+    model.fit(table.X, task.y, sample_weight=table.weight, offset=table.offset)
+    seconds = perf_counter() - began
+    model.set_params(verbose=False)
+    if table.names is not None:  # what scikit-learn does for data frames; a sparse matrix has no names to give
+        model.feature_names_in_ = np.asarray(table.names, dtype=object)
+    model.certificate()
+    n, d = table.X.shape
+    missing = 0  # holes were refused
+    data = {"source": Path(table.source).name, "target": table.target_name, "n": n, "d": d, "dtype": str(table.X.dtype)}
+    data |= {"missing": missing} | ({"classes": task.counts} if task.counts else {})
+    return model, {"command": command, "data": data, "seconds": seconds}
+
+
+def finish(model: Any, notes: dict[str, Any], *, out: Path | None, report: Path | None, quiet: bool) -> None:
+    """Print a fitted model, save it, and write its report."""
+    from .display import print_model
+
+    console = Console(highlight=False)
+    if not quiet:
+        print_model(console, model, notes)
+    if out is not None:
+        from hardthresh.storage import save
+
+        save(model, out, notes=notes)
+    if report is not None:
+        from hardthresh.report import write_report
+
+        write_report(model, report, data_summary=notes["data"], command=notes["command"])
+    for what, path in (("Model", out), ("Report", report)):
+        if path is not None and not quiet:
+            console.print(f"{what}: {path}", markup=False)

@@ -1,0 +1,79 @@
+"""What the values of options mean, and the checks that come before any work."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from hardthresh.core.errors import InvalidInputError
+
+AUTO = 30  # the largest number of features that "--k auto" compares
+
+
+def names_of(text: str | None) -> list[str]:
+    """Return the names in a list with commas; quotes protect a comma.
+
+    Examples
+    --------
+    >>> names_of('age, "height, cm"'), names_of(None)
+    (['age', 'height, cm'], [])
+    """
+    return [] if text is None else [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+
+
+def budget_of(text: str, n: int, d: int) -> int | list[int]:
+    """Return the number of features that ``--k`` asks for, or the numbers to compare.
+
+    Parameters
+    ----------
+    text : str
+        "auto", a number, a range "1-20", or numbers "2,5,10".
+    n, d : int
+        The numbers of rows and of features to choose from.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is none of these, or more than `d`.
+
+    Examples
+    --------
+    >>> budget_of("10", 50, 100), budget_of("2-4", 50, 100), budget_of("auto", 50, 3)
+    (10, [2, 3, 4], [1, 2, 3])
+    """
+    try:
+        if text == "auto":
+            return list(range(1, max(1, min(AUTO, d, n // 2)) + 1))
+        if text.isdecimal():
+            numbers = [int(text)]
+        elif "-" in text:
+            first, last = map(int, text.split("-"))
+            numbers = list(range(first, last + 1))
+        else:
+            numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers:
+        raise InvalidInputError(f"--k must be auto, a number such as 10, a range 1-20 or a list 2,5,10; got {text!r}")
+    if not 1 <= min(numbers) <= max(numbers) <= d:
+        wrong = max(numbers) if max(numbers) > d else min(numbers)
+        raise InvalidInputError(
+            f"--k {wrong} is not possible: there are {d:,} features to choose from, and 1 is the least"
+        )
+    return numbers[0] if text.isdecimal() else numbers
+
+
+def check_output(path: Path | None, ending: str) -> None:
+    """Refuse a file that could not be written, before the work and not after it.
+
+    Raises
+    ------
+    InvalidInputError
+        If its name has another ending, or its folder does not exist.
+    """
+    if path is None:
+        return
+    if path.suffix != ending:
+        raise InvalidInputError(f"the name of {path} must end in {ending}")
+    if not path.parent.is_dir():
+        raise InvalidInputError(f"there is no folder {path.parent} to write {path.name} in")

@@ -1,0 +1,93 @@
+"""``hardthresh predict``: what a saved model says of new rows."""
+
+from __future__ import annotations
+
+import csv
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from hardthresh.core.errors import InvalidInputError
+
+from .options import check_output, names_of
+
+if TYPE_CHECKING:
+    from .data import Data
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file that fit wrote.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="New rows, in any format that fit reads.")],
+    out: Annotated[Path | None, typer.Option(help="Write a CSV file instead of to standard output.")] = None,
+    offset: Annotated[str | None, typer.Option(help="The column with a known part of the prediction.")] = None,
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, where the model knows no names.")] = None,
+    file_format: Annotated[str | None, typer.Option("--format", help="csv, tsv, parquet, npz, npy or libsvm.")] = None,
+    x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
+) -> None:
+    """Predict with a saved model: a number for each row, or its class with a probability.
+
+    Columns are matched by name, in any order; only those that the model chose must be there.
+    """
+    from hardthresh.storage import load
+
+    from .data import Request
+    from .reading import read
+
+    check_output(out, ".csv")
+    fitted = load(model)
+    if not hasattr(fitted, "support_"):
+        raise InvalidInputError(f"{model} holds no fitted model, but {fitted!r}")
+    names = getattr(fitted, "feature_names_in_", None)
+    only = None if names is None else [str(names[j]) for j in fitted.support_]
+    request = Request(offset=offset, learn=False, drop=names_of(drop), only=only, x_key=x_key)
+    rows = read(data, request, file_format)
+    for remark in rows.remarks:
+        typer.echo(f"note: {remark}", err=True)
+    table = _predictions(fitted, _columns(fitted, rows, only), rows.offset)
+    if out is None:
+        _write(table, sys.stdout)
+    else:
+        with out.open("w", newline="", encoding="utf-8") as file:
+            _write(table, file)
+        typer.echo(f"{rows.X.shape[0]:,} predictions written to {out}", err=True)
+
+
+def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
+    """Return the rows as a sparse matrix as wide as the model's, with nothing in it but the columns it chose."""
+    from scipy.sparse import coo_array, csr_array
+
+    wide, support = model.n_features_in_, model.support_
+    if only is not None and rows.names is not None:
+        X = csr_array(rows.X)
+    else:
+        d = rows.X.shape[1]
+        if d != wide and not (rows.ragged and d > max(support, default=-1)):
+            raise InvalidInputError(
+                f"{rows.source} has {d:,} feature columns; the model was fitted on {wide:,} and matches them by "
+                "position: leave others out with --drop"
+            )
+        if only is not None:
+            typer.echo(f"note: {rows.source} has no column names; its columns are matched by position", err=True)
+        X = csr_array(rows.X[:, support])
+    entries = coo_array(X)
+    return csr_array((entries.data, (entries.row, support[entries.col])), shape=(X.shape[0], wide))
+
+
+def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
+    """Return the rows of the table of predictions, its head first."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were matched above
+        predictions = model.predict(X, offset).tolist()
+        if not hasattr(model, "classes_"):
+            return [["prediction"], *([value] for value in predictions)]
+        probabilities = model.predict_proba(X, offset)[:, 1].tolist()
+    head = ["prediction", f"probability of {model.classes_[1]}"]
+    return [head, *zip(predictions, probabilities, strict=True)]
+
+
+def _write(table: Iterable[Sequence[object]], file: TextIO) -> None:
+    csv.writer(file, lineterminator="\n").writerows(table)

@@ -1,0 +1,24 @@
+"""``hardthresh show``: what a saved model says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def show(model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file that fit wrote.")]) -> None:
+    """Show a saved model: the chosen features, the cross-validation, the certificate."""
+    from rich.console import Console
+
+    from hardthresh.storage import load, load_notes
+
+    from .display import print_model
+
+    fitted = load(model)
+    console = Console(highlight=False)
+    if hasattr(fitted, "support_"):
+        print_model(console, fitted, load_notes(model))
+    else:
+        console.print(repr(fitted), markup=False)
