@@ -32,8 +32,11 @@ class SparseDesign(Design):
     def __init__(self, X: Any) -> None:
         if X.ndim != 2:
             raise InvalidInputError(f"X must be a matrix (examples x columns), got {X.ndim} dimensions")
-        values = as_floating(X.data, name="X") if hasattr(X, "data") and isinstance(X.data, np.ndarray) else None
-        X = sp.csc_array(X if values is None else X.astype(values.dtype, copy=False))
+        dtype = as_floating(np.empty(0, dtype=X.dtype), name="X").dtype
+        X = sp.csc_array(X.astype(dtype, copy=False))
+        if not X.has_canonical_format:  # moments need each entry once
+            X = X.copy()
+            X.sum_duplicates()
         if not all_finite(X.data):
             raise InvalidInputError("X contains NaN or infinity; remove or impute these entries first")
         self._X = X
