@@ -1,4 +1,4 @@
-"""*Sparse Polyak* (Qiao and Maros 2025): golden trajectories and the counts that an independent implementation measured.
+"""*Sparse Polyak* (Qiao and Maros 2025): golden trajectories, and counts of an independent implementation.
 
 The golden files lie beside the data sets that ``HARDTHRESH_DATA`` names; the seeded problems come from our simulators,
 which draw the same arrays as the reference generators.
@@ -293,8 +293,8 @@ def test_the_designs_of_the_family():
 def test_sparse_polyak_is_rate_invariant_and_the_classical_step_is_not(kind, limit, gap):
     """Iterations at d = 1000 and 4000: the quick part of a table that goes on to 16000.
 
-    The reference counts go from 26 to 26.5 against 43 to 91 (linear, seeds 0 to 2 and 0 to 1), and from 21 to 26 against
-    51 to 173.5 (logistic).
+    The reference counts, medians over seeds, go from 26 to 26.5 against 43 to 91 (linear) and from 21 to 26 against 51
+    to 173.5 (logistic).
     """
     sparse, classical = [], []
     for d in (1000, 4000):
@@ -381,7 +381,7 @@ def test_the_default_solver_on_harder_problems(name, arguments, settings, limit,
     assert result.history["value"].min() <= objective.value(coef)
 
 
-# --- 10 and 11 are the conformance suites: gradients, extreme predictions, corner cases; here the cost of X theta ------
+# --- 10 and 11 are the conformance suites: gradients, extreme predictions, corner cases; here the cost of X theta ---
 
 
 def test_a_prediction_reads_only_the_columns_of_the_support(linear):

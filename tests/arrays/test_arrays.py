@@ -1,0 +1,260 @@
+"""Indexing, small linear algebra and namespaces, the same in three array libraries."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardthresh.arrays import (
+    all_finite,
+    as_floating,
+    conjugate_gradients,
+    gather,
+    gather_columns,
+    mask_of,
+    namespace,
+    scatter,
+    solve_semidefinite,
+    to_numpy,
+    union,
+    where_true,
+)
+from hardthresh.core import InvalidInputError
+
+LIBRARIES = ("numpy", "array_api_strict", "torch")
+libraries = pytest.mark.parametrize("library", LIBRARIES)
+
+
+def convert(x, library):
+    if library == "torch":
+        pytest.importorskip("torch", reason="torch is not installed")
+    return import_module(library).asarray(np.array(x))
+
+
+index_sets = st.sets(st.integers(0, 9)).map(lambda chosen: np.array(sorted(chosen), dtype=np.int64))
+
+
+@libraries
+@given(index_sets, index_sets)
+@settings(max_examples=40)
+def test_index_sets(library, a, b):
+    v = np.linspace(-2.0, 3.0, 10)
+    ours, theirs = convert(v, library), convert(a, library)
+    np.testing.assert_array_equal(to_numpy(gather(ours, theirs)), v[a])
+    mask = np.isin(np.arange(10), a)
+    np.testing.assert_array_equal(to_numpy(mask_of(theirs, 10)), mask)
+    np.testing.assert_array_equal(to_numpy(where_true(mask_of(theirs, 10))), a)
+    np.testing.assert_array_equal(to_numpy(scatter(gather(ours, theirs), theirs, 10)), np.where(mask, v, 0.0))
+    np.testing.assert_array_equal(to_numpy(union(theirs, convert(b, library))), np.union1d(a, b))
+    X = np.arange(30.0).reshape(3, 10)
+    np.testing.assert_array_equal(to_numpy(gather_columns(convert(X, library), theirs)), X[:, a])
+
+
+def test_gathered_columns_keep_their_order():
+    X = np.arange(30.0).reshape(3, 10)
+    some = np.array([1, 4, 7])
+    assert gather_columns(np.asfortranarray(X), some).flags.f_contiguous
+    for stored in (X, np.asfortranarray(X)):
+        columns = gather_columns(stored, some)
+        np.testing.assert_array_equal(columns, X[:, some])
+        assert not np.shares_memory(columns, stored)
+
+
+@libraries
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dtypes_are_kept(library, dtype):
+    v = convert(np.arange(4, dtype=dtype), library)
+    some = convert(np.array([1, 3]), library)
+    assert gather(v, some).dtype == v.dtype
+    assert scatter(gather(v, some), some, 4).dtype == v.dtype
+    A = convert(np.eye(4, dtype=dtype), library)
+    assert solve_semidefinite(A, v).dtype == v.dtype
+    assert conjugate_gradients(lambda x: A @ x, v, 3).dtype == v.dtype
+
+
+def spd(n, rank, seed=0):
+    root = np.random.default_rng(seed).standard_normal((n, rank))
+    return root @ root.T
+
+
+# --- conjugate gradients ---------------------------------------------------------------------------------------------
+
+
+@libraries
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_conjugate_gradients_solve_in_n_steps(library, n):
+    A, b = spd(n, n + 3), np.arange(1.0, n + 1)
+    ours = convert(A, library)
+    x = conjugate_gradients(lambda v: ours @ v, convert(b, library), n + 2)
+    np.testing.assert_allclose(to_numpy(x), np.linalg.solve(A, b), rtol=1e-6)
+
+
+def test_conjugate_gradients_stop_early():
+    calls = []
+    A, b = np.diag([1.0, 2.0, 3.0, 4.0]), np.ones(4)
+
+    def apply(v):
+        calls.append(1)
+        return A @ v
+
+    assert not conjugate_gradients(apply, b, 0).any()
+    assert not conjugate_gradients(apply, 0 * b, 9).any()
+    assert not calls
+    rough = conjugate_gradients(apply, b, 9, tol=0.3)
+    assert 0 < len(calls) < 4
+    assert np.linalg.norm(b - A @ rough) <= 0.3 * np.linalg.norm(b)
+
+
+def test_every_early_stop_is_a_descent_direction():
+    A, b = spd(6, 6), np.random.default_rng(1).standard_normal(6)
+    for iterations in range(1, 7):
+        assert b @ conjugate_gradients(lambda v: A @ v, b, iterations) > 0
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_conjugate_gradients_with_a_singular_matrix(rank):
+    A = spd(5, rank, seed=2)
+    b = A @ np.arange(1.0, 6.0)
+    x = conjugate_gradients(lambda v: A @ v, b, 50, tol=1e-12)
+    assert np.isfinite(x).all()
+    np.testing.assert_allclose(A @ x, b, atol=1e-8 * max(1.0, np.abs(b).max()))
+    wild = conjugate_gradients(lambda v: A @ v, np.ones(5), 50)
+    assert np.isfinite(wild).all()
+
+
+def test_conjugate_gradients_of_a_matrix():
+    """Points need not be vectors."""
+    b = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_allclose(conjugate_gradients(lambda v: 2.0 * v, b, 3), b / 2)
+
+
+# --- semidefinite systems --------------------------------------------------------------------------------------------
+
+
+@libraries
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_solve_semidefinite_solves(library, n):
+    A, b = spd(n, n + 3), np.arange(1.0, n + 1)
+    x = solve_semidefinite(convert(A, library), convert(b, library))
+    np.testing.assert_allclose(to_numpy(x), np.linalg.solve(A, b), rtol=1e-8)
+
+
+@libraries
+def test_duplicate_columns_share_their_weight(library):
+    A = np.array([[2.0, 2.0, 0.0], [2.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
+    x = solve_semidefinite(convert(A, library), convert(np.array([4.0, 4.0, 3.0]), library))
+    np.testing.assert_allclose(to_numpy(x), [1.0, 1.0, 3.0], rtol=1e-12)
+
+
+@libraries
+@pytest.mark.parametrize("A", [np.zeros((3, 3)), np.diag([2.0, 0.0, 0.0])], ids=["zero", "zero diagonal"])
+def test_zero_columns_stay_zero(library, A):
+    x = to_numpy(solve_semidefinite(convert(A, library), convert(A @ np.ones(3), library)))
+    np.testing.assert_allclose(x, np.diag(A) > 0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("units", [1e-12, 1.0, 1e12])
+def test_the_units_of_the_columns_do_not_matter(units):
+    A, b = spd(4, 6), np.arange(1.0, 5.0)
+    scale = np.array([1.0, units, 1.0, 1 / units])
+    x = solve_semidefinite(A * np.outer(scale, scale), b * scale)
+    np.testing.assert_allclose(x * scale, np.linalg.solve(A, b), rtol=1e-8)
+
+
+@libraries
+def test_an_empty_system(library):
+    assert solve_semidefinite(convert(np.zeros((0, 0)), library), convert(np.zeros(0), library)).shape == (0,)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 4])
+def test_singular_but_consistent(rank):
+    A = spd(5, rank, seed=3)
+    b = A @ np.arange(1.0, 6.0)
+    x = solve_semidefinite(A, b)
+    np.testing.assert_allclose(A @ x, b, rtol=1e-8, atol=1e-8)
+    assert np.abs(x).max() < 1e3
+
+
+# --- namespaces ------------------------------------------------------------------------------------------------------
+
+
+def test_libraries_are_never_mixed():
+    strict = convert(np.ones(2), "array_api_strict")
+    with pytest.raises(InvalidInputError, match="one library"):
+        namespace(np.ones(2), strict)
+    with pytest.raises(InvalidInputError, match="one library"):
+        as_floating(strict, like=np.ones(2))
+    assert namespace(np.ones(2), None) is namespace(np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (np.float32([1, 2]), np.float32),
+        (np.float64([1, 2]), np.float64),
+        (np.int8([1, 2]), np.float64),
+        (np.array([True, False]), np.float64),
+        (np.float16([1, 2]), np.float64),
+        (np.longdouble([1, 2]), np.float64),
+        ([1, 2], np.float64),
+        ([1.5, 2], np.float64),
+    ],
+)
+def test_as_floating(given, expected):
+    assert as_floating(given).dtype == expected
+    assert as_floating(given, like=np.float32([0])).dtype == np.float32
+    np.testing.assert_array_equal(as_floating(given), np.asarray(given, dtype=float))
+
+
+@libraries
+def test_as_floating_keeps_the_library(library):
+    for dtype, expected in (("float32", "float32"), ("float64", "float64"), ("int32", "float64"), ("bool", "float64")):
+        x = as_floating(convert(np.array([0, 1]).astype(dtype), library))
+        assert type(x) is type(convert(np.ones(1), library))
+        assert expected in str(x.dtype)
+    like = convert(np.float32([0.0]), library)
+    assert as_floating([1.0, 2.0], like=like).dtype == like.dtype
+    assert type(as_floating([1.0, 2.0], like=like)) is type(like)
+
+
+def test_a_floating_array_is_not_copied():
+    x = np.ones(3)
+    assert as_floating(x) is x or np.shares_memory(as_floating(x), x)
+
+
+@pytest.mark.parametrize(
+    "bad", [np.array(["a"]), np.array([None, 1]), np.array([1j]), ["x"], np.array("2020", "M8[D]")]
+)
+def test_what_is_no_number_is_refused(bad):
+    with pytest.raises(InvalidInputError, match=r"column_of_mine must be (numeric|real)"):
+        as_floating(bad, name="column_of_mine")
+    with pytest.raises(InvalidInputError, match="column_of_mine must be"):
+        as_floating(bad, like=np.ones(1), name="column_of_mine")
+
+
+@libraries
+def test_all_finite(library):
+    for values, expected in (
+        ([1.0, -2.0], True),
+        ([], True),
+        ([1e308, 1e308, -1e308], True),
+        ([1.0, np.nan], False),
+        ([np.inf, -np.inf], False),
+        ([np.inf], False),
+    ):
+        assert all_finite(convert(np.array(values), library)) is expected
+
+
+@libraries
+def test_to_numpy(library):
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(to_numpy(convert(x, library)), x)
+    assert to_numpy(x) is x
+
+
+def test_to_numpy_of_a_tensor_that_has_a_gradient():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    x = torch.ones(3, requires_grad=True)
+    np.testing.assert_array_equal(to_numpy(x), np.ones(3))

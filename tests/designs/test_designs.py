@@ -1,0 +1,304 @@
+"""Every way of storing a data matrix is the explicit dense matrix, only cheaper."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardthresh.arrays import to_numpy
+from hardthresh.constraints import Sparsity
+from hardthresh.core import InvalidInputError
+from hardthresh.designs import DenseDesign, SparseDesign, Standardized, as_design, standardize
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import minimize
+
+N = 9
+
+
+def matrix(d=5, dtype=float):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, d)) * (rng.random((N, d)) < 0.7) + 3.0 * (np.arange(d) == 1)
+    return X.astype(dtype)
+
+
+def strict(X):
+    import array_api_strict
+
+    return array_api_strict.asarray(np.array(X))
+
+
+def torch(X):
+    library = pytest.importorskip("torch", reason="torch is not installed")
+    return library.asarray(np.array(X))
+
+
+def diagonals(X):
+    with warnings.catch_warnings():  # SciPy finds it unwise, and so it is
+        warnings.simplefilter("ignore", sp.SparseEfficiencyWarning)
+        return sp.dia_array(X)
+
+
+STORAGES = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "list": lambda X: X.tolist(),
+    "csc_array": sp.csc_array,
+    "csr_array": sp.csr_array,
+    "coo_array": sp.coo_array,
+    "lil_array": sp.lil_array,
+    "dok_array": sp.dok_array,
+    "dia_array": diagonals,
+    "bsr_array": sp.bsr_array,
+    "csr_matrix": sp.csr_matrix,
+    "csc_matrix": sp.csc_matrix,
+    "strict": strict,
+    "torch": torch,
+}
+storages = pytest.mark.parametrize("storage", STORAGES)
+widths = pytest.mark.parametrize("d", [1, 5, 100])
+
+WEIGHTS = np.array([0.0, 1.0, 2.0, 1.0, 0.5, 3.0, 0.0, 1.0, 1.5])
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+
+def like(design, x):
+    """Return a NumPy array in the library of a design."""
+    zeros = design.zeros(1)
+    if isinstance(zeros, np.ndarray):
+        return np.array(x)
+    return strict(x) if "strict" in type(zeros).__module__ else torch(x)
+
+
+def assert_is(design, X, tol=1e-12):
+    """Every operation of a design is that of a dense matrix."""
+    n, d = X.shape
+    rng = np.random.default_rng(1)
+    close = {"rtol": tol, "atol": tol}
+    assert design.shape == (n, d)
+    np.testing.assert_allclose(to_numpy(design.dense()), X, **close)
+    r = rng.standard_normal(n)
+    np.testing.assert_allclose(to_numpy(design.pullback(like(design, r))), X.T @ r, **close)
+    np.testing.assert_allclose(
+        to_numpy(design.pullback_squares(like(design, r))), (X**2).T @ r, rtol=tol, atol=10 * tol
+    )
+    for count in {0, 1, d // 8, d}:
+        w = np.zeros(d)
+        w[rng.permutation(d)[:count]] = 1.0 + rng.random(count)
+        np.testing.assert_allclose(to_numpy(design.predict(like(design, w))), X @ w, **close)
+    mean, deviation = design.moments(like(design, WEIGHTS[:n] / WEIGHTS[:n].sum()))
+    weights = WEIGHTS[:n] / WEIGHTS[:n].sum()
+    expected = weights @ X
+    np.testing.assert_allclose(to_numpy(mean), expected, rtol=tol, atol=max(tol, 1e-12))
+    spread = np.sqrt(weights @ (X - expected) ** 2)
+    np.testing.assert_allclose(to_numpy(deviation), spread, rtol=1e-7, atol=1e-7)
+    assert design.zeros(3).shape == (3,)
+
+
+@storages
+@widths
+def test_every_storage_is_the_matrix(storage, d):
+    X = matrix(d)
+    assert_is(as_design(STORAGES[storage](X)), X)
+
+
+@storages
+@widths
+def test_columns_and_rows(storage, d):
+    X = matrix(d)
+    design = as_design(STORAGES[storage](X))
+    columns = np.arange(d)[:: max(1, d // 3)]
+    rows = np.array([1, 2, 5, 7])
+    assert_is(design.columns(like(design, columns)), X[:, columns])
+    assert_is(design.rows(like(design, rows)), X[rows])
+    assert_is(design.rows(slice(2, 6)), X[2:6])
+    both = design.columns(like(design, columns)).rows(like(design, rows))
+    assert_is(both, X[np.ix_(rows, columns)])
+    nothing = design.columns(like(design, columns[:0]))
+    assert nothing.shape == (N, 0)
+    np.testing.assert_array_equal(to_numpy(nothing.predict(nothing.zeros(0))), np.zeros(N))
+
+
+def explicit(X, weights, scale, intercept):
+    """The standardised matrix, written out."""
+    mean = weights @ X
+    deviation = np.sqrt(weights @ (X - mean) ** 2)
+    if not intercept:
+        deviation = np.sqrt(weights @ X**2)
+        mean = 0 * mean
+    constant = np.ptp(X[weights > 0], axis=0) == 0 if intercept else deviation == 0
+    centred = np.where(constant, 0.0, X - mean)
+    if scale:
+        centred = centred / np.where(constant, 1.0, deviation)
+    return np.column_stack([centred, np.ones(len(X))]) if intercept else centred
+
+
+@storages
+@widths
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_standardized_is_the_explicit_matrix(storage, d, scale, intercept):
+    X = matrix(d)
+    if d > 1:
+        X[:, 1] = 7.5  # constant
+        X[:, 0] = 0.0
+    plain = as_design(STORAGES[storage](X))
+    design = standardize(plain, like(plain, WEIGHTS), scale=scale, intercept=intercept)
+    Z = explicit(X, WEIGHTS, scale, intercept)
+    assert_is(design, Z, tol=1e-10)
+    columns = np.unique([0, d // 2, d - 1, Z.shape[1] - 1])
+    assert_is(design.columns(like(plain, columns)), Z[:, columns], tol=1e-10)
+    assert_is(design.columns(like(plain, columns[:-1])), Z[:, columns[:-1]], tol=1e-10)
+    rows = np.array([0, 3, 8])
+    assert_is(design.rows(like(plain, rows)), Z[rows], tol=1e-10)
+
+
+@pytest.mark.parametrize("storage", ["C", "csc_array"])
+def test_standardized_columns_have_weighted_mean_0_and_variance_1(storage):
+    design = standardize(as_design(STORAGES[storage](matrix())), WEIGHTS, scale=True, intercept=True)
+    Z = design.dense()[:, :-1]
+    np.testing.assert_allclose(WEIGHTS @ Z, 0, atol=1e-12)
+    np.testing.assert_allclose(WEIGHTS @ Z**2, 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("storage", ["C", "csc_array"])
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e8, -3.3e-9])
+def test_a_constant_column_counts_as_zero(storage, value):
+    """Also where rounding keeps its computed variance from being exactly zero."""
+    X = np.random.default_rng(2).standard_normal((1000, 3))
+    X[:, 1] = value
+    weights = np.random.default_rng(3).random(1000)
+    design = standardize(as_design(STORAGES[storage](X)), weights / weights.sum(), scale=True, intercept=True)
+    gradient = design.pullback(np.random.default_rng(4).standard_normal(1000))
+    assert gradient[1] == 0.0
+    assert (gradient[[0, 2]] != 0).all()
+    assert not design.dense()[:, 1].any()
+
+
+@pytest.mark.parametrize("storage", ["C", "csc_array"])
+def test_a_large_offset_does_not_swallow_the_variance(storage):
+    x = np.random.default_rng(2).standard_normal(1000)
+    design = as_design(STORAGES[storage](np.column_stack([x + 1e6, x])))
+    _, deviation = design.moments(np.full(1000, 1e-3))
+    np.testing.assert_allclose(deviation, np.std(x), rtol=1e-6)
+
+
+@given(st.lists(st.integers(0, 3), min_size=6, max_size=6).filter(any), st.integers(0, 2**12 - 1))
+@settings(max_examples=40)
+def test_sparse_moments_are_dense_moments(counts, mask):
+    X = np.where(
+        [[mask >> (2 * i + j) & 1 for j in range(2)] for i in range(6)], 1.5 + np.arange(12.0).reshape(6, 2), 0
+    )
+    weights = np.array(counts) / sum(counts)
+    for one, other in zip(DenseDesign(X).moments(weights), SparseDesign(sp.csc_array(X)).moments(weights), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(one == 0, other == 0)
+
+
+@storages
+def test_float32_stays_float32(storage):
+    X = STORAGES[storage](matrix(dtype=np.float32))
+    design = as_design(X if storage != "list" else np.asarray(X, np.float32))
+    weights = like(design, WEIGHTS.astype(np.float32))
+    for each in (design, standardize(design, weights, scale=True, intercept=True)):
+        dtype = each.zeros(1).dtype
+        assert "float32" in str(dtype)
+        assert each.predict(each.zeros(each.shape[1])).dtype == dtype
+        assert each.pullback(each.zeros(N)).dtype == dtype
+        assert each.dense().dtype == dtype
+        assert all(moment.dtype == dtype for moment in each.moments(weights))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool, np.float16])
+@pytest.mark.parametrize("storage", ["C", "csr_array"])
+def test_other_numbers_become_float64(storage, dtype):
+    if storage != "C" and dtype is np.float16:
+        return  # scipy has no sparse arrays of half precision
+    X = np.array([[1, 0], [0, 1], [1, 1]], dtype=dtype)
+    design = as_design(STORAGES[storage](X))
+    assert design.zeros(1).dtype == np.float64
+    np.testing.assert_array_equal(design.dense(), X.astype(float))
+
+
+def test_dense_data_are_not_copied():
+    for X in (matrix(), np.asfortranarray(matrix())):
+        assert np.shares_memory(as_design(X).dense(), X)
+    X = sp.csc_array(matrix())
+    assert np.shares_memory(as_design(X)._X.data, X.data)
+
+
+def test_data_are_not_changed():
+    for X in (matrix(), sp.csr_array(matrix()), sp.coo_array(matrix())):
+        before = X.copy()
+        design = standardize(as_design(X), WEIGHTS, scale=True, intercept=True)
+        design.pullback(np.ones(N))
+        design.predict(np.ones(6))
+        assert np.array_equal(*(x.toarray() if sp.issparse(x) else x for x in (X, before)))
+
+
+def test_unsorted_and_duplicate_sparse_entries():
+    X = sp.coo_array(([1.0, 2.0, 3.0, 4.0], ([0, 0, 2, 1], [1, 1, 0, 1])), shape=(3, 2))
+    design = as_design(X)
+    np.testing.assert_array_equal(design.dense(), X.toarray())
+    mean, deviation = design.moments(np.full(3, 1 / 3))
+    np.testing.assert_allclose(mean, X.toarray().mean(axis=0))
+    np.testing.assert_allclose(deviation, X.toarray().std(axis=0))
+    raw = sp.csc_array((np.array([1.0, 2.0, 3.0]), np.array([0, 0, 2]), np.array([0, 2, 3])), shape=(3, 2))
+    mean, deviation = as_design(raw).moments(np.full(3, 1 / 3))
+    np.testing.assert_allclose(mean, raw.toarray().mean(axis=0))
+    np.testing.assert_allclose(deviation, raw.toarray().std(axis=0))
+    assert raw.data.size == 3  # ours, not the caller's, was put in order
+
+
+def test_a_sparse_design_is_never_made_dense(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((300, 4000), density=0.01, rng=rng, format="csr", data_sampler=rng.standard_normal)
+    y = X[:, [7]].toarray().ravel() * 3.0
+    largest = []
+    for kind in (sp.csc_array, sp.csr_array, sp.coo_array):
+        dense = kind.toarray
+
+        def watched(self, *arguments, dense=dense, **settings):
+            largest.append(self.shape[0] * self.shape[1])
+            return dense(self, *arguments, **settings)
+
+        monkeypatch.setattr(kind, "toarray", watched)
+        monkeypatch.setattr(kind, "todense", watched)
+    design = standardize(as_design(X), np.full(300, 1 / 300), scale=True, intercept=True)
+    assert not largest
+    for loss, target in (("squared", y), ("logistic", (y > 0).astype(float))):
+        minimize(LinearModel(design, target, loss=loss), Sparsity(5, free=(4000,)), max_iter=10)
+        minimize(LinearModel(as_design(X), target, loss=loss), Sparsity(5), max_iter=10)
+    assert max(largest, default=0) <= 300 * 300
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.ones(3), "matrix"),
+        (np.ones((2, 2, 2)), "matrix"),
+        (5.0, "matrix"),
+        (np.array([[1.0, np.nan]]), "NaN or infinity"),
+        (np.array([[1.0, -np.inf]]), "NaN or infinity"),
+        (np.array([["a", "b"]]), "numeric"),
+        (np.array([[1, None]], dtype=object), "numeric"),
+        (np.array([[1j, 2.0]]), "numeric|real"),
+        (sp.csr_array(np.array([[1.0, np.nan]])), "NaN or infinity"),
+        (sp.csr_array(np.array([[1j, 0.0]])), "numeric|real"),
+        (sp.dok_array(np.array([[1j, 0.0]])), "numeric|real"),
+        (sp.coo_array(np.ones(3)), "matrix"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else value,
+)
+def test_what_is_no_matrix_of_numbers_is_refused(X, message):
+    with pytest.raises(InvalidInputError, match=message):
+        as_design(X)
+
+
+def test_a_design_is_taken_as_it_is():
+    design = as_design(matrix())
+    assert as_design(design) is design
+    assert isinstance(standardize(design, WEIGHTS, scale=True, intercept=False), Standardized)

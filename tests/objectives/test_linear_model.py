@@ -1,0 +1,249 @@
+"""The linear model: derivatives, parts, weights, offsets, ridge, and what it refuses."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardthresh.core import InvalidInputError, Objective, provides, registered, require
+from hardthresh.designs import as_design, standardize
+from hardthresh.losses import Logistic
+from hardthresh.objectives import LinearModel
+
+EXAMPLES = [
+    pytest.param(objective, id=f"{entry.name}{number}")
+    for entry in registered("objective").values()
+    for number, objective in enumerate(entry.examples())
+]
+every = pytest.mark.parametrize("objective", EXAMPLES)
+
+
+def point(objective, seed=0):
+    return np.random.default_rng(seed).standard_normal(objective.shape)
+
+
+# --- every registered objective --------------------------------------------------------------------------------------
+
+
+@every
+def test_keeps_the_protocol(objective):
+    assert isinstance(objective, Objective)
+    assert objective.zeros().shape == objective.shape
+    assert not objective.zeros().any()
+    assert objective.value(point(objective)) >= objective.lower_bound
+    assert isinstance(objective.value(point(objective)), float)
+
+
+@every
+def test_gradient_is_the_derivative_of_the_value(objective):
+    w = point(objective)
+    at = objective.evaluate(w)
+    assert at.point is w
+    assert at.value == objective.value(w)
+    h = 1e-5
+    for j in np.ndindex(w.shape):
+        e = np.zeros_like(w)
+        e[j] = h
+        slope = (objective.value(w + e) - objective.value(w - e)) / (2 * h)
+        np.testing.assert_allclose(at.gradient[j], slope, rtol=1e-6, atol=1e-9)
+
+
+@every
+def test_curvature_is_the_derivative_of_the_gradient(objective):
+    if not provides(objective, "curvature"):
+        return
+    w, v = point(objective), point(objective, 1)
+    h = 1e-5
+    slope = (objective.evaluate(w + h * v).gradient - objective.evaluate(w - h * v).gradient) / (2 * h)
+    at = objective.evaluate(w)
+    image = objective.curvature(at, v)
+    np.testing.assert_allclose(image, slope, rtol=1e-6, atol=1e-8)
+    if provides(objective, "curvature_along"):
+        np.testing.assert_allclose(objective.curvature_along(at, v), np.sum(v * image), rtol=1e-12)
+    if provides(objective, "hessian"):
+        H = objective.hessian(at)
+        np.testing.assert_allclose(H @ v, image, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(H, H.T, rtol=1e-12)
+
+
+@every
+def test_a_prediction_saves_computing_it_again(objective):
+    w = point(objective)
+    prediction = objective.predict(w)
+    one, other = objective.evaluate(w), objective.evaluate(w, prediction)
+    assert one.value == other.value == objective.value(w, prediction)
+    np.testing.assert_array_equal(one.gradient, other.gradient)
+
+
+@every
+def test_columns_are_the_objective_of_some_coordinates(objective):
+    if not provides(objective, "columns"):
+        return
+    some = np.array([1, 4, 7])
+    part = objective.columns(some)
+    v = np.array([0.5, -1.0, 2.0])
+    w = np.zeros(objective.shape)
+    w[some] = v
+    whole, at = objective.evaluate(w), part.evaluate(v)
+    np.testing.assert_allclose(at.value, whole.value, rtol=1e-12)
+    np.testing.assert_allclose(at.gradient, whole.gradient[some], rtol=1e-10, atol=1e-12)
+    assert part.shape == (3,)
+
+
+@every
+def test_rows_are_a_mini_batch(objective):
+    if not provides(objective, "rows"):
+        return
+    w = point(objective)
+    halves = [objective.rows(np.arange(a, b)) for a, b in ((0, 12), (12, 30))]
+    mass = [float(np.sum(objective.weights[a:b])) for a, b in ((0, 12), (12, 30))]
+    value = sum(m * half.value(w) for m, half in zip(mass, halves, strict=True))
+    np.testing.assert_allclose(value, objective.value(w), rtol=1e-12)
+    gradient = sum(m * half.evaluate(w).gradient for m, half in zip(mass, halves, strict=True))
+    np.testing.assert_allclose(gradient, objective.evaluate(w).gradient, rtol=1e-10, atol=1e-12)
+
+
+@every
+def test_nothing_is_mutated(objective):
+    w, v = point(objective), point(objective, 1)
+    w.flags.writeable = v.flags.writeable = False
+    at = objective.evaluate(w)
+    at.gradient.flags.writeable = at.prediction.flags.writeable = False
+    if provides(objective, "curvature"):
+        objective.curvature(at, v)
+    objective.value(w, at.prediction)
+
+
+def test_abilities_are_asked_for_by_name():
+    objective = LinearModel(np.eye(2), np.ones(2))
+    for ability in ("curvature", "curvature_along", "columns", "hessian", "rows", "metered", "lower_bound"):
+        assert provides(objective, ability)
+    assert not provides(objective, "telepathy")
+    require(objective, ("curvature", "rows"), by="nobody")
+
+
+# --- the linear model's own ------------------------------------------------------------------------------------------
+
+
+def data(n=30, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)), rng.standard_normal(n)
+
+
+def test_the_formulas():
+    X, y = data()
+    w = np.arange(6.0) / 3
+    assert LinearModel(X, y).value(w) == pytest.approx(np.sum((X @ w - y) ** 2) / 60, rel=1e-14)
+    labels = (y > 0).astype(float)
+    u = X @ w
+    logistic = np.mean(np.logaddexp(0, u) - labels * u)
+    assert LinearModel(X, labels, loss="logistic").value(w) == pytest.approx(logistic, rel=1e-14)
+    assert LinearModel(X, labels, loss=Logistic()).value(w) == pytest.approx(logistic, rel=1e-14)
+    ridge = LinearModel(X, y, l2=np.arange(6.0)).value(w) - LinearModel(X, y).value(w)
+    assert ridge == pytest.approx(0.5 * np.sum(np.arange(6.0) * w**2), rel=1e-12)
+    offset = np.linspace(-1, 1, 30)
+    assert LinearModel(X, y, offset=offset).value(w) == pytest.approx(LinearModel(X, y - offset).value(w), rel=1e-13)
+
+
+@given(st.lists(st.integers(0, 4), min_size=8, max_size=8).filter(any), st.sampled_from(["squared", "logistic"]))
+@settings(max_examples=30)
+def test_weights_are_repetitions(counts, loss):
+    X, y = data(8)
+    y = (y > 0).astype(float)
+    rows = np.repeat(np.arange(8), counts)
+    w = np.arange(6.0) / 3
+    one = LinearModel(X, y, loss=loss, sample_weight=counts, offset=y, l2=0.1).evaluate(w)
+    other = LinearModel(X[rows], y[rows], loss=loss, offset=y[rows], l2=0.1).evaluate(w)
+    np.testing.assert_allclose(one.value, other.value, rtol=1e-12)
+    np.testing.assert_allclose(one.gradient, other.gradient, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-3, 1e300])
+def test_the_scale_of_the_weights_does_not_matter(factor):
+    X, y = data()
+    weights = np.random.default_rng(1).random(30)
+    w = np.ones(6)
+    scaled = LinearModel(X, y, sample_weight=weights * factor).value(w)
+    assert scaled == pytest.approx(LinearModel(X, y, sample_weight=weights).value(w), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "standardized"])
+def test_the_hessian_in_blocks_of_rows(kind, monkeypatch):
+    X, y = data()
+    design = as_design(sp.csr_array(X) if kind == "csr" else X)
+    if kind == "standardized":
+        design = standardize(design, np.full(30, 1 / 30), scale=True, intercept=True)
+    objective = LinearModel(design, (y > 0).astype(float), loss="logistic", l2=0.1)
+    at = objective.evaluate(0.1 + objective.zeros())
+    whole = objective.hessian(at)
+    monkeypatch.setattr("hardthresh.objectives.linear_model._BLOCK", 4 * design.shape[1])
+    np.testing.assert_allclose(objective.hessian(at), whole, rtol=1e-12)
+
+
+def test_extreme_predictions_stay_finite():
+    """|x'w| = 1e4 under the logistic loss: no overflow, f finite."""
+    X = np.array([[1e4], [-1e4], [1e4], [-1e4]])
+    objective = LinearModel(X, np.array([1.0, 0.0, 0.0, 1.0]), loss="logistic")
+    at = objective.evaluate(np.ones(1))
+    assert at.value == pytest.approx(5e3)
+    assert np.isfinite(at.gradient).all()
+    assert np.isfinite(objective.curvature(at, np.ones(1))).all()
+
+
+def test_float32_stays_float32():
+    X, y = data()
+    objective = LinearModel(X.astype(np.float32), y, sample_weight=np.ones(30), offset=y, l2=[0.1] * 6)
+    at = objective.evaluate(objective.zeros() + 1)
+    assert at.point.dtype == at.gradient.dtype == at.prediction.dtype == np.float32
+    assert objective.curvature(at, at.point).dtype == objective.hessian(at).dtype == np.float32
+
+
+GOOD = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+TARGET = np.array([0.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "settings", "message"),
+    [
+        (np.where(GOOD == 3, np.nan, GOOD), TARGET, {}, "X contains NaN or infinity"),
+        (np.where(GOOD == 3, np.inf, GOOD), TARGET, {}, "X contains NaN or infinity"),
+        (sp.csr_array(np.where(GOOD == 3, np.inf, GOOD)), TARGET, {}, "X contains NaN or infinity"),
+        (GOOD[:, 0], TARGET, {}, "X must be a matrix"),
+        (GOOD.astype(str), TARGET, {}, "X must be numeric"),
+        (GOOD * 1j, TARGET, {}, "X must be numeric"),
+        (np.zeros((0, 2)), np.zeros(0), {}, r"X has shape \(0, 2\)"),
+        (np.zeros((3, 0)), TARGET, {}, r"X has shape \(3, 0\)"),
+        (GOOD, TARGET[:2], {}, r"y has shape \(2,\); \(3,\) is needed"),
+        (GOOD, TARGET[:, None], {}, r"y has shape \(3, 1\)"),
+        (GOOD, [0.0, np.nan, 1.0], {}, "y contains NaN or infinity"),
+        (GOOD, [0.0, np.inf, 1.0], {}, "y contains NaN or infinity"),
+        (GOOD, ["a", "b", "c"], {}, "y must be numeric"),
+        (GOOD, TARGET * 1j, {}, "y must be"),
+        (GOOD, [0.0, 2.0, 1.0], {"loss": "logistic"}, r"Logistic loss needs targets .* y\[1\] is 2"),
+        (GOOD, [0.0, 1.0, -1.0], {"loss": "logistic"}, r"y\[2\] is -1"),
+        (GOOD, TARGET, {"loss": "logit"}, "unknown loss 'logit'"),
+        (GOOD, TARGET, {"sample_weight": [1.0, -1.0, 1.0]}, "sample_weight must be non-negative"),
+        (GOOD, TARGET, {"sample_weight": [0.0, 0.0, 0.0]}, "positive entry"),
+        (GOOD, TARGET, {"sample_weight": [1.0, np.nan, 1.0]}, "sample_weight contains NaN"),
+        (GOOD, TARGET, {"sample_weight": [1.0, 1.0]}, "sample_weight has shape"),
+        (GOOD, TARGET, {"sample_weight": 1.0}, "sample_weight has shape"),
+        (GOOD, TARGET, {"offset": [1.0, 1.0]}, "offset has shape"),
+        (GOOD, TARGET, {"offset": [1.0, np.inf, 1.0]}, "offset contains NaN or infinity"),
+        (GOOD, TARGET, {"offset": ["a", "b", "c"]}, "offset must be numeric"),
+        (GOOD, TARGET, {"l2": -1.0}, "l2 must be finite and >= 0"),
+        (GOOD, TARGET, {"l2": np.nan}, "l2 must be finite and >= 0"),
+        (GOOD, TARGET, {"l2": np.inf}, "l2 must be finite and >= 0"),
+        (GOOD, TARGET, {"l2": [1.0, 2.0, 3.0]}, "l2 has shape"),
+    ],
+)
+def test_bad_input_is_refused_and_named(X, y, settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        LinearModel(X, y, **settings)
+
+
+def test_libraries_are_not_mixed():
+    import array_api_strict
+
+    with pytest.raises(InvalidInputError, match="one library"):
+        LinearModel(GOOD, array_api_strict.asarray(TARGET))
