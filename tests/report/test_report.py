@@ -271,6 +271,13 @@ def test_a_run_that_was_cut_short_is_said_to_be(build, report):
     assert "No: the limit of iterations was reached" in page.text
 
 
+@pytest.mark.parametrize(("share", "doubt"), [(0.2, True), (0.8, False)])
+def test_an_unstable_choice_is_said_to_be(build, report, share, doubt):
+    model = build(2, 9)
+    model.selection_frequency_[model.support_] = share
+    assert ("one of several lists" in report(model).text) == doubt
+
+
 def test_perfect_separation_is_a_warning(build, report):
     model = build(2, 9)
     model.objective_ = 0.001
