@@ -48,19 +48,24 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: i
     return x
 
 
-def solve_semidefinite(A: Array, b: Array) -> Array:
-    """Return the smallest solution x of A x = b for a symmetric positive semidefinite A, singular or not.
+def inverse_semidefinite(A: Array) -> Array:
+    """Return the pseudo-inverse of a symmetric positive semidefinite matrix in the units of its diagonal.
 
-    Eigenvalues below n eps times the largest count as zero, so duplicate columns share their weight. Cost O(n^3).
+    The matrix is scaled to unit diagonal first, so that the cut does not depend on the units of the columns; eigenvalues below n eps
+    times the largest count as zero, so duplicate columns share their weight. Cost O(n^3).
     """
-    xp = namespace(A, b)
-    if b.shape[0] == 0:
-        return b
-    # scaled to unit diagonal, so that the cut does not depend on the units of the columns
+    xp = namespace(A)
+    if A.shape[0] == 0:
+        return A
     diagonal = xp.linalg.diagonal(A)
     scale = xp.where(diagonal > 0, 1 / xp.sqrt(xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))), 0 * diagonal)
     values, vectors = xp.linalg.eigh(A * scale[:, None] * scale[None, :])
     cut = A.shape[0] * float(xp.finfo(A.dtype).eps) * float(xp.max(values))
     kept = values > cut
     inverse = xp.where(kept, 1 / xp.where(kept, values, xp.ones_like(values)), xp.zeros_like(values))
-    return scale * (vectors @ (inverse * (vectors.T @ (scale * b))))
+    return ((vectors * inverse[None, :]) @ vectors.T) * scale[:, None] * scale[None, :]
+
+
+def solve_semidefinite(A: Array, b: Array) -> Array:
+    """Return a solution x of A x = b for a symmetric positive semidefinite A, singular or not; see `inverse_semidefinite`."""
+    return inverse_semidefinite(A) @ b

@@ -74,6 +74,7 @@ def swap_certificate(
     ranked = rank_exchanges(objective, constraint, at, support, removals=None, count=tries)
     if not ranked:
         return SwapCertificate(True, None, None, float("-inf"), 0)
-    tried = [(at.value - fit.value, swap) for swap, fit in try_exchanges(objective, constraint, at, support, ranked)]
+    refitted = try_exchanges(objective, constraint, at, support, ranked, cg_iterations=0, rounds=25)
+    tried = [(at.value - fit.value, exchange) for exchange, fit in refitted]
     decrease, best = max(tried, key=lambda pair: pair[0])
     return SwapCertificate(not decrease > tol * abs(at.value), best.removed, best.added, decrease, len(tried))

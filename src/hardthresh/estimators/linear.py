@@ -242,7 +242,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # 
         if isinstance(self.solver, Solver):
             return self.solver
         if self.solver == "auto":
-            return HardThresholdingPursuit(tol=self.tol)
+            return HardThresholdingPursuit(exchanges=4, tol=self.tol)
         if not isinstance(self.solver, str):
             raise InvalidInputError(f'solver must be "auto", a name or a Solver, got {self.solver!r}')
         solver: Solver = lookup("solver", self.solver)()

@@ -114,7 +114,7 @@ class SparseLinearRegressionCV(ChoosesBudget, SparseLinearRegression):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 50))
     >>> y = 3 * X[:, 4] - 2 * X[:, 30] + rng.standard_normal(100)
-    >>> SparseLinearRegressionCV(n_nonzero_coefs=range(1, 6)).fit(X, y).support_
+    >>> SparseLinearRegressionCV(n_nonzero_coefs=range(1, 6), rule="one_standard_error").fit(X, y).support_
     array([ 4, 30])
     """
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hardthresh.arrays import gather, mask_of, namespace, scatter, solve_semidefinite, top_k, union
+from hardthresh.arrays import gather, inverse_semidefinite, mask_of, namespace, scatter, top_k, union
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import Evaluation, Objective, provides
 from hardthresh.core.typing import Array, Support
@@ -60,24 +60,29 @@ def rank_exchanges(
     d = at.point.shape[0]
     small = objective.columns(indices)
     block = small.hessian(small.evaluate(gather(at.point, indices), at.prediction))
-    everyone = xp.eye(indices.shape[0], dtype=block.dtype)
-    inverse = [solve_semidefinite(block, everyone[i, :]) for i in range(indices.shape[0])]
+    inverse = inverse_semidefinite(block)
     where = {int(j): i for i, j in enumerate(indices)}
-    cost = {int(j): _removal_cost(at.point, j, inverse[where[int(j)]], where[int(j)]) for j in leaving}
-    considered = sorted(cost, key=lambda j: (cost[j], j))[:removals]
+    spread = {int(j): float(inverse[where[int(j)], where[int(j)]]) for j in leaving}
+    cost = {j: float(at.point[j]) ** 2 / (2.0 * s) if s > 0.0 else 0.0 for j, s in spread.items()}
+    considered = sorted((j for j in cost if spread[j] > 0.0), key=lambda j: (cost[j], j))[:removals]
     diagonal = objective.curvature_diagonal(at)
     joinable = (diagonal > 0) & ~mask_of(indices, d)
     if removals is None:
-        images = [objective.curvature(at, scatter(row, indices, d)) for row in inverse]
+        rows = range(indices.shape[0])
+        images = [objective.curvature(at, scatter(inverse[row, :], indices, d)) for row in rows]
         B = xp.stack(images, axis=1)
         left = xp.clip(diagonal - xp.sum((B @ block) * B, axis=1), min=0.0)
     found = []
     for i in considered:
-        spread = float(inverse[where[i]][where[i]])
-        image = images[where[i]] if removals is None else objective.curvature(at, scatter(inverse[where[i]], indices, d))
-        bend = left + image * image / spread if removals is None else diagonal
+        row = where[i]
+        if removals is None:
+            image = images[row]
+            bend = left + image * image / spread[i]
+        else:
+            image = objective.curvature(at, scatter(inverse[row, :], indices, d))
+            bend = diagonal
         usable = joinable & (bend > 1e-10 * diagonal)
-        slope = at.gradient - (float(at.point[i]) / spread) * image
+        slope = at.gradient - (float(at.point[i]) / spread[i]) * image
         gain = xp.where(usable, slope * slope / (2 * xp.where(usable, bend, xp.ones_like(bend))), xp.zeros_like(bend))
         for j in top_k(gain, min(count, int(xp.count_nonzero(usable)))):
             found.append(Exchange(i, int(j), float(gain[j]) - cost[i]))
@@ -85,18 +90,22 @@ def rank_exchanges(
 
 
 def try_exchanges(
-    objective: Objective, constraint: Constraint, at: Evaluation, support: Support, exchanges: list[Exchange]
+    objective: Objective,
+    constraint: Constraint,
+    at: Evaluation,
+    support: Support,
+    exchanges: list[Exchange],
+    *,
+    cg_iterations: int,
+    rounds: int,
 ) -> Iterator[tuple[Exchange, Refined]]:
-    """Yield each exchange with the refined point on the support it leads to."""
+    """Yield each exchange with the refined point on the support it leads to; see `refine` for the effort."""
     xp = namespace(at.point)
     for exchange in exchanges:
         added = xp.zeros_like(support[:1]) + exchange.added
         swapped = union(support[support != exchange.removed], added)
         start = xp.where(mask_of(swapped, at.point.shape[0]), at.point, xp.zeros_like(at.point))
-        yield exchange, refine(objective, constraint, Projection(start, swapped), cg_iterations=0, rounds=25)
+        yield exchange, refine(
+            objective, constraint, Projection(start, swapped), cg_iterations=cg_iterations, rounds=rounds
+        )
 
-
-def _removal_cost(point: Array, j: Any, inverse_row: Array, place: int) -> float:
-    """Return by how much the quadratic model rises when coordinate j leaves and the others are refitted."""
-    spread = float(inverse_row[place])
-    return float(point[int(j)]) ** 2 / (2.0 * spread) if spread > 0 else 0.0

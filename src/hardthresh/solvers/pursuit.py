@@ -130,7 +130,8 @@ class HardThresholdingPursuit(Solver):
             ranked = rank_exchanges(
                 objective, constraint, state.at, state.support, removals=self.exchanges, count=self.exchanges
             )
-            for _, tried in try_exchanges(objective, constraint, state.at, state.support, ranked):
+            effort = {"cg_iterations": self.cg_iterations, "rounds": 2}
+            for _, tried in try_exchanges(objective, constraint, state.at, state.support, ranked, **effort):
                 yield tried, step
 
     def _longer_steps(
