@@ -32,6 +32,8 @@ html_title = "hardthresh"
 html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2}
 html_sidebars = {"getting_started": [], "papers": [], "changelog": []}
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["house.css"]
 html_math_renderer = "mathml"
 
 autosummary_ignore_module_all = False
@@ -52,8 +54,8 @@ sphinx_gallery_conf = {
 
 
 def skip_inherited_plumbing(app, what, name, obj, skip, options):
-    """Leave out what scikit-learn generates on every estimator; it is documented there."""
-    return skip or name == "get_metadata_routing" or (name.startswith("set_") and name.endswith("_request"))
+    """Leave out what every scikit-learn estimator inherits and explains by pages of scikit-learn's own guide."""
+    return skip or ":ref:" in (inspect.getdoc(obj) or "")
 
 
 def report_missing_names(app: Sphinx, env: BuildEnvironment) -> None:

@@ -13,7 +13,7 @@ import hardthresh as ht
 from hardthresh.datasets import load_colon
 from hardthresh.report import plot_coefficients, plot_cv
 
-colon = load_colon()
+colon = load_colon(as_frame=True)
 print(f"{colon.data.shape[0]} tissues, {colon.data.shape[1]} genes")
 
 # %%
@@ -37,8 +37,7 @@ plt.show()
 # %%
 # Would other tissues have chosen the same genes? The share of the folds in which each was chosen again:
 
-chosen = model.support_
-for gene, share in zip(colon.feature_names[chosen], model.selection_frequency_[chosen], strict=True):
+for gene, share in zip(model.get_feature_names_out(), model.selection_frequency_[model.support_], strict=True):
     print(f"{gene}: {share:.0%}")
 
 # %%
