@@ -51,8 +51,8 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: i
 def inverse_semidefinite(A: Array) -> Array:
     """Return the pseudo-inverse of a symmetric positive semidefinite matrix in the units of its diagonal.
 
-    The matrix is scaled to unit diagonal first, so that the cut does not depend on the units of the columns; eigenvalues below n eps
-    times the largest count as zero, so duplicate columns share their weight. Cost O(n^3).
+    The matrix is scaled to unit diagonal first, so that the cut does not depend on the units of the columns;
+    eigenvalues below n eps times the largest count as zero, so duplicate columns share their weight. Cost O(n^3).
     """
     xp = namespace(A)
     if A.shape[0] == 0:
@@ -67,5 +67,5 @@ def inverse_semidefinite(A: Array) -> Array:
 
 
 def solve_semidefinite(A: Array, b: Array) -> Array:
-    """Return a solution x of A x = b for a symmetric positive semidefinite A, singular or not; see `inverse_semidefinite`."""
+    """Return a solution x of A x = b for a symmetric positive semidefinite A, singular or not."""
     return inverse_semidefinite(A) @ b

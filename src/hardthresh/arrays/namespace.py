@@ -65,7 +65,7 @@ def as_floating(x: Any, like: Array | None = None, name: str = "array") -> Array
 
 
 def all_finite(x: Array) -> bool:
-    """Return whether an array holds neither NaN nor infinity (one cheap sum first, as infinities and NaN survive it)."""
+    """Return whether an array holds neither NaN nor infinity: first by one sum, which these would survive."""
     xp = namespace(x)
     if is_numpy_array(x):
         with np.errstate(over="ignore", invalid="ignore"):

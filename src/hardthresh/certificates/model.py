@@ -90,7 +90,9 @@ class ModelCertificate:
         if not swap.optimal:
             return f"Exchanges: {pair} would lower the objective by {change:.2%}; a better model exists."
         how = "proved: no exchange" if self.exact else f"no exchange among the {swap.tried} most promising"
-        return f"Exchanges: {how} of one chosen feature for another is better (closest: {pair}, {change:.2g} times worse)."
+        return (
+            f"Exchanges: {how} of one chosen feature for another is better (closest: {pair}, {change:.2g} times worse)."
+        )
 
 
 def certify_model(

@@ -21,7 +21,8 @@ class SwapCertificate:
     removed, added : int or None
         The best exchange; None when there is nothing to exchange.
     decrease : float
-        By how much it lowers the objective after a refit, negative if it raises it; -inf when there is nothing to exchange.
+        By how much it lowers the objective after a refit, negative if it raises it; -inf when there is nothing to
+        exchange.
     tried : int
         How many exchanges were refitted; all others were ranked below them by the quadratic model.
     """
@@ -38,8 +39,8 @@ def swap_certificate(
 ) -> SwapCertificate:
     r"""Look at every exchange of one chosen coordinate for one other, with a refit of all coefficients.
 
-    The exchanges are ranked by the quadratic model of f (`hardthresh.solvers.exchange.rank_exchanges`), and the most promising
-    are refitted on f itself.
+    The exchanges are ranked by the quadratic model of f (`hardthresh.solvers.exchange.rank_exchanges`), and the most
+    promising are refitted on f itself.
 
     Parameters
     ----------
@@ -65,9 +66,9 @@ def swap_certificate(
 
     Notes
     -----
-    Cost: s + 1 data passes for a support of s coordinates, and little for each refit. For the squared loss without bounds the model
-    is exact, so "optimal" is a proof that no exchange of one for one helps (up to rounding). For other losses, or with bounds, it is a
-    heuristic: the exchanges are ranked by the model.
+    Cost: s + 1 data passes for a support of s coordinates, and little for each refit. For the squared loss without
+    bounds the model is exact, so "optimal" is a proof that no exchange of one for one helps (up to rounding). For
+    other losses, or with bounds, it is a heuristic: the exchanges are ranked by the model.
     """
     require(objective, ABILITIES, by="swap_certificate")
     support = constraint.project(at.point).support

@@ -41,8 +41,8 @@ class Sparsity(Constraint):
     free : sequence of int
         Coordinates F that are always allowed and not counted: an intercept, covariates to adjust for.
     lower, upper : float or array of shape (d,), optional
-        Bounds with lower <= 0 <= upper, also on free coordinates; ``lower=0.0`` asks for non-negative coefficients, and an
-        array with -inf leaves a coordinate unbounded.
+        Bounds with lower <= 0 <= upper, also on free coordinates; ``lower=0.0`` asks for non-negative coefficients,
+        and an array with -inf leaves a coordinate unbounded.
 
     Raises
     ------

@@ -58,11 +58,11 @@ class Constraint(ABC):
         return None
 
     def exchangeable(self, support: Support) -> Array | None:
-        """Return the coordinates of the support that any other coordinate may replace, or None if there is no such thing."""
+        """Return the coordinates of the support that any other may replace, or None if there is no such thing."""
         return None
 
     def leading(self, v: Array) -> Array:
-        """Return the part of a direction that is largest in norm on any one support (HT_s, PM_s); bounds play no part."""
+        """Return the part of a direction with the largest norm on any one support (HT_s, PM_s), whatever the bounds."""
         return self.project(v).point
 
     def face(self, w: Array, gradient: Array, support: Support) -> Support:

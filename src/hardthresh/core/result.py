@@ -41,8 +41,9 @@ class Status(Enum):
 class History(Mapping[str, np.ndarray]):
     """The columns recorded along a run, as read-only arrays.
 
-    ``history["value"][t]`` is f(w_t) for t = 0 .. n_iter, like ``"passes"`` and ``"seconds"``; ``history["step"][t]`` is
-    the step from w_t to w_{t+1}, t = 0 .. n_iter - 1, like everything a solver says about the way between two states.
+    ``history["value"][t]`` is f(w_t) for t = 0 .. n_iter, like ``"passes"`` and ``"seconds"``;
+    ``history["step"][t]`` is the step from w_t to w_{t+1}, t = 0 .. n_iter - 1, like everything a solver says about
+    the way between two states.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[float]] | None = None) -> None:

@@ -92,7 +92,7 @@ class DenseDesign(Design):
 
 
 def finish_moments(mean: Array, variance: Array, dtype: object) -> tuple[Array, Array]:
-    """Return mean and standard deviation in the data's dtype; what only rounding keeps from constant counts as constant."""
+    """Return mean and standard deviation in the data's dtype; constant but for rounding counts as constant."""
     xp = namespace(mean)
     deviation = xp.sqrt(variance)
     varies = deviation > 64 * float(xp.finfo(mean.dtype).eps) * xp.abs(mean)

@@ -93,8 +93,8 @@ class Standardized(Design):
 def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool) -> Standardized:
     """Return a design centred (if there is an intercept) and scaled to unit weighted variance (if asked).
 
-    Constant columns cannot be told from an intercept; they become all zero. Without an intercept columns are not centred, and
-    the scale is the root mean square about zero. Cost: two data passes.
+    Constant columns cannot be told from an intercept; they become all zero. Without an intercept columns are not
+    centred, and the scale is the root mean square about zero. Cost: two data passes.
     """
     mean, deviation = design.moments(weights)
     xp = namespace(mean)

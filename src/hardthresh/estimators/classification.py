@@ -25,11 +25,12 @@ from .problem import Problem
 class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     r"""Logistic regression of two classes with at most k features.
 
-    .. math:: \min_{b, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \bigl(\log(1 + e^{u_i}) - y_i u_i\bigr) + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2,
-              \quad u_i = x_i^\top b + c + o_i, \quad \text{with at most } k \text{ non-zero } b_j
+    .. math:: \min_{b, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \bigl(\log(1 + e^{u_i}) - y_i u_i\bigr)
+              + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2, \qquad u_i = x_i^\top b + c + o_i,
+              \quad \text{with at most } k \text{ non-zero } b_j
 
-    with y_i = 1 for the second of the two classes, weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if not
-    standardised).
+    with y_i = 1 for the second of the two classes, weights s, offsets o, and :math:`\sigma_j` the standard deviation
+    of column j (1 if not standardised).
 
     Parameters
     ----------
@@ -44,13 +45,14 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
         Coefficients on the scale of the data; exactly 0 for features not chosen.
     intercept_ : array, shape (1,)
         The intercept.
-    support_, n_nonzero_coefs_, scale_, n_iter_, converged_, stop_reason_, objective_, history_, n_features_in_, feature_names_in_ :
+    support_, n_nonzero_coefs_, scale_, n_iter_, converged_, stop_reason_, objective_, history_, n_features_in_,
+    feature_names_in_ :
         As in `SparseLinearRegression`.
 
     Notes
     -----
-    The default ridge is small but not zero, because few features out of many often separate the classes perfectly, and then no
-    finite coefficients are best without it.
+    The default ridge is small but not zero, because few features out of many often separate the classes perfectly,
+    and then no finite coefficients are best without it.
 
     Examples
     --------
@@ -73,7 +75,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
         self.classes_, encoded = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise InvalidInputError(
-                f"y has one class only, {self.classes_.tolist()}; SparseLogisticRegression needs examples of two classes"
+                f"y has one class only, {self.classes_.tolist()}; examples of two classes are needed"
             )
         if self.classes_.size > 2:
             raise InvalidInputError(
@@ -117,7 +119,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return the more probable class of each row, shape (n_samples,)."""
-        return self.classes_[(self.decision_function(X, offset) > 0).astype(np.intp)]
+        u = self.decision_function(X, offset)
+        return self.classes_[(u > 0).astype(np.intp)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -141,7 +144,8 @@ class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
         The chosen number of features.
     {cv_attributes}
     coef_, intercept_, support_, ... :
-        Of the fit on all data with the chosen number, as in `SparseLogisticRegression`: the same as of that model fitted alone.
+        Of the fit on all data with the chosen number, as in `SparseLogisticRegression`: the same as of that model
+        fitted alone.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from hardthresh.selection import path
 
 from .callbacks import FitTask, with_callbacks
 from .linear import SparseLinearModel
-from .problem import Problem
+from .problem import Problem, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ChoosesBudget(SparseLinearModel):
         verbose: bool = False,
     ) -> None:
         super().__init__(
-            n_nonzero_coefs=n_nonzero_coefs,  # type: ignore[arg-type]
+            n_nonzero_coefs=n_nonzero_coefs,
             alpha=alpha,
             always_include=always_include,
             positive=positive,
@@ -82,9 +82,9 @@ class ChoosesBudget(SparseLinearModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Choose the number of features, then fit on all data with it.
 
-        Each fold standardises its own training rows and walks from the smallest candidate to the largest, each fit starting from the
-        last one of the same fold; nothing passes from fold to fold. The final fit starts from nothing, so it is the fit of the
-        chosen number alone.
+        Each fold standardises its own training rows and walks from the smallest candidate to the largest, each fit
+        starting from the last one of the same fold; nothing passes from fold to fold. The final fit starts from
+        nothing, so it is the fit of the chosen number alone.
 
         Parameters
         ----------
@@ -100,19 +100,23 @@ class ChoosesBudget(SparseLinearModel):
         ValueError
             As there, and for candidates or folds that cannot be used.
         """
-        X, y, sample_weight, offset = self._validate_fit(X, y, sample_weight, offset)
+        given = self._validate_fit(X, y, sample_weight, offset)
+        kept = given.weighted_rows()
+        table = self._encode(given.take(kept) if kept.size < given.X.shape[0] else given)
         candidates = self._candidates()
         if self.rule not in ("best", "one_standard_error"):
             raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {self.rule!r}')
         if self.scoring is not None and offset is not None:
-            raise InvalidInputError("scorers cannot see an offset; use scoring=None, which scores by the loss, or no offset")
-        splits = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
-        task = FitTask(self, X, y, sample_weight, len(candidates))
+            raise InvalidInputError(
+                "scorers cannot see an offset; use scoring=None, which scores by the loss, or no offset"
+            )
+        splits = self._splits(table, kept)
+        task = FitTask(self, table.X, table.y, table.sample_weight, len(candidates))
         with progress_line(bool(self.verbose), "folds", len(splits)) as report:
             folds = []
             parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
             for fold in parallel(
-                delayed(self._fold)(X, y, sample_weight, offset, train, test, candidates) for train, test in splits
+                delayed(self._fold)(table.take(train), table.take(test), candidates) for train, test in splits
             ):
                 folds.append(fold)
                 report("")
@@ -120,13 +124,13 @@ class ChoosesBudget(SparseLinearModel):
         unconverged = sum(fold.unconverged for fold in folds)
         if unconverged:
             warnings.warn(
-                f"{unconverged} of {len(folds) * len(candidates)} fits inside the folds did not converge; raise max_iter",
+                f"{unconverged} of {self.scores_.size} fits inside the folds did not converge; raise max_iter",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        problem = self._problem(X, y, sample_weight, offset, self.n_nonzero_coefs_)
+        problem = self._problem(table, self.n_nonzero_coefs_)
         self._tell_constant_columns(problem)
-        self.coefs_path_ = np.empty((len(candidates), self.n_features_in_), dtype=X.dtype)
+        self.coefs_path_ = np.empty((len(candidates), self.n_features_in_), dtype=table.X.dtype)
         for row, k in enumerate(candidates):
             sized = problem.with_budget(int(k))
             result = self._solve(sized, None)
@@ -146,23 +150,35 @@ class ChoosesBudget(SparseLinearModel):
         elif isinstance(given, Integral):
             given = range(1, self._budget(given) + 1)
         elif isinstance(given, str) or not isinstance(given, Iterable):
-            raise InvalidInputError(f"n_nonzero_coefs must be a number or numbers of features to compare, got {given!r}")
+            raise InvalidInputError(
+                f"n_nonzero_coefs must be a number or numbers of features to compare, got {given!r}"
+            )
         candidates = sorted({self._budget(k) for k in given})
         if not candidates:
-            raise InvalidInputError("n_nonzero_coefs is empty; give the numbers of features to compare, such as range(1, 11)")
+            raise InvalidInputError(
+                "n_nonzero_coefs is empty; give the numbers of features to compare, such as range(1, 11)"
+            )
         return np.array(candidates)
 
-    def _fold(
-        self, X: Any, y: Any, sample_weight: Any, offset: Any, train: Any, test: Any, candidates: np.ndarray
-    ) -> Fold:
+    def _splits(self, table: Table, kept: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the folds as row indices of the table, which holds the `kept` rows of what was given."""
+        splitter = check_cv(self.cv, table.y, classifier=is_classifier(self))
+        if hasattr(self.cv, "split") or self.cv is None or isinstance(self.cv, Integral):
+            return list(splitter.split(table.X, table.y))
+        place = np.full(int(kept[-1]) + 1, -1)
+        place[kept] = np.arange(kept.size)
+
+        def among_kept(rows: Any) -> np.ndarray:
+            rows = np.asarray(rows)
+            rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+            places = place[rows[rows < place.size]]
+            return np.asarray(places[places >= 0])
+
+        return [(among_kept(train), among_kept(test)) for train, test in splitter.split()]
+
+    def _fold(self, train: Table, test: Table, candidates: np.ndarray) -> Fold:
         """Return the held-out scores of a path fitted on the training rows alone."""
-
-        def part(rows: Any) -> tuple[Any, ...]:
-            return tuple(None if a is None else a[rows] for a in (X, y, sample_weight, offset))
-
-        X_train, y_train, weight_train, offset_train = part(train)
-        problem = self._problem(X_train, y_train, weight_train, offset_train, int(candidates[-1]))
-        held_out = part(test)
+        problem = self._problem(train, int(candidates[-1]))
         scores = np.empty(len(candidates))
         chosen = np.zeros((len(candidates), self.n_features_in_), dtype=bool)
         unconverged = 0
@@ -177,24 +193,26 @@ class ChoosesBudget(SparseLinearModel):
             seed=self._seed(),
         )
         for row, result in enumerate(results):
-            scores[row] = self._score(problem, result.w, *held_out)
+            scores[row] = self._score(problem, result.w, test)
             chosen[row, problem.features(result.support)] = True
             unconverged += not result.converged
         return Fold(scores, chosen, unconverged)
 
-    def _score(self, problem: Problem, w: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> float:
+    def _score(self, problem: Problem, w: Any, test: Table) -> float:
         """Return the score of one point on held-out rows: by the scorer, or minus the mean loss."""
         attributes = self._coefficients(problem, w)
         if self.scoring is None:
-            coef, intercept = np.reshape(attributes["coef_"], -1), np.reshape(attributes["intercept_"], ())
-            u = X[:, attributes["support_"]] @ coef[attributes["support_"]] + intercept
-            u = u if offset is None else u + offset
-            losses = self._loss_scale * problem.objective.loss.value(y, u)
-            return -float(np.average(losses, weights=sample_weight))
+            coef, support = np.reshape(attributes["coef_"], -1), attributes["support_"]
+            u = test.X[:, support] @ coef[support] + np.reshape(attributes["intercept_"], ())
+            u = u if test.offset is None else u + test.offset
+            losses = self._loss_scale * problem.objective.loss.value(test.y, u)
+            return -float(np.average(losses, weights=test.sample_weight))
         fitted = type(self)(**self.get_params(deep=False))
-        vars(fitted).update(attributes, n_features_in_=self.n_features_in_, **self._labels())
-        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(check_scoring(fitted, scoring=self.scoring)(fitted, X, self._decode_target(y), **weighted))
+        for name, value in {**attributes, **self._labels(), "n_features_in_": self.n_features_in_}.items():
+            setattr(fitted, name, value)
+        weighted = {} if test.sample_weight is None else {"sample_weight": test.sample_weight}
+        scorer = check_scoring(fitted, scoring=self.scoring)
+        return float(scorer(fitted, test.X, self._decode_target(test.y), **weighted))
 
     def _choose(self, candidates: np.ndarray, folds: list[Fold]) -> None:
         """Set what the folds say, and the chosen number."""

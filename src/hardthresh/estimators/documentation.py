@@ -10,8 +10,8 @@ T = TypeVar("T", bound=type)
 _SHARED = {
     "parameters": """
     alpha : float, optional
-        Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients. Default 0 for least squares
-        and 0.01 for logistic regression.
+        Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients. Default 0 for
+        least squares and 0.01 for logistic regression.
     always_include : sequence of int or str, optional
         Columns, by index or by name, that are in every model, not counted and not penalised.
     positive : bool
@@ -19,8 +19,8 @@ _SHARED = {
     fit_intercept : bool
         Whether to fit an intercept; it is neither counted nor penalised.
     standardize : bool
-        Whether to scale columns to unit variance for the fit; coefficients come back on the scale of the data, and sparse data
-        stay sparse.
+        Whether to scale columns to unit variance for the fit; coefficients come back on the scale of the data, and
+        sparse data stay sparse.
     solver : str or Solver
         "auto", the name of a registered solver, or a solver object.
     tol : float
@@ -35,8 +35,8 @@ _SHARED = {
         Whether to show a progress line.""",
     "budget": """
     n_nonzero_coefs : int, optional
-        How many features the model may use, 0 <= k <= n_features, besides those of `always_include`; default 10 % of the features, at
-        least 1.""",
+        How many features the model may use, 0 <= k <= n_features, besides those of `always_include`; default 10 % of
+        the features, at least 1.""",
     "cv_parameters": """
     n_nonzero_coefs : iterable of int, or int, optional
         The numbers of features to compare; a single number K means 1 .. K. Default 1 .. 30.
@@ -52,7 +52,8 @@ _SHARED = {
     candidates_ : array of int, shape (n_candidates,)
         The numbers compared, increasing.
     scores_ : array, shape (n_candidates, n_folds)
-        Held-out scores; higher is better. `mean_scores_` and `standard_errors_` summarise them, and `scorer_name_` names them.
+        Held-out scores; higher is better. `mean_scores_` and `standard_errors_` summarise them, and `scorer_name_`
+        names them.
     one_standard_error_ : int
         The smallest number within one standard error of the best.
     selection_frequency_ : array, shape (n_features,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from operator import index
 from typing import Any, ClassVar, Self
@@ -22,19 +23,22 @@ from hardthresh.core.solver import Solver
 from hardthresh.solvers import HardThresholdingPursuit, minimize
 
 from .callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from .problem import Problem, build_problem, drop_unweighted
+from .problem import Problem, Table, build_problem
 
-class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+
+class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     """Base of the estimators that fit one linear predictor with at most k features. See the concrete classes."""
 
     _loss: ClassVar[str]
     _loss_scale: ClassVar[float] = 1.0
     _default_alpha: ClassVar[float] = 0.0
+    _training: tuple[Problem, Result] | None = None
+    _certificate: ModelCertificate | None = None
 
     def __init__(
         self,
         *,
-        n_nonzero_coefs: int | None = None,
+        n_nonzero_coefs: Any = None,
         alpha: float | None = None,
         always_include: Any = None,
         positive: bool = False,
@@ -84,23 +88,26 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # 
         ValueError
             For NaN, infinity, wrong lengths, or settings out of range; the message says which and what to do.
         """
-        X, y, sample_weight, offset = self._validate_fit(X, y, sample_weight, offset)
-        problem = self._problem(X, y, sample_weight, offset, self._budget(self.n_nonzero_coefs))
+        table = self._validate_fit(X, y, sample_weight, offset)
+        table = self._encode(table.take(table.weighted_rows()) if sample_weight is not None else table)
+        problem = self._problem(table, self._budget(self.n_nonzero_coefs))
         self._tell_constant_columns(problem)
-        task = FitTask(self, X, y, sample_weight, self.max_iter)
+        task = FitTask(self, table.X, table.y, table.sample_weight, self.max_iter)
         w0 = None
         if self.warm_start and hasattr(self, "coef_"):
-            coef = np.asarray(self.coef_, dtype=X.dtype).reshape(-1)
+            coef = np.asarray(self.coef_, dtype=table.X.dtype).reshape(-1)
             if coef.shape != (self.n_features_in_,):
-                raise InvalidInputError(f"warm_start: the last fit had {coef.size} features, X has {self.n_features_in_}")
-            w0 = problem.point(coef, np.asarray(self.intercept_, dtype=X.dtype).reshape(()))
+                raise InvalidInputError(
+                    f"warm_start: the last fit had {coef.size} features, X has {self.n_features_in_}"
+                )
+            w0 = problem.point(coef, np.asarray(self.intercept_, dtype=table.X.dtype).reshape(()))
         result = self._solve(problem, w0, callback=task.on_state(lambda state: self._coefficients(problem, state.w)))
         self._keep(problem, result)
         task.end()
         return self
 
     def certificate(self) -> ModelCertificate:
-        """Return what is known about the quality of the fit: first-order conditions and every single exchange of features.
+        """Return what is known about the quality of the fit: first-order conditions, and exchanges of features.
 
         Returns
         -------
@@ -110,16 +117,18 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # 
         Raises
         ------
         HardThreshError
-            If the model was loaded or unpickled without ever having been certified: it does not carry the training data.
+            If the model was loaded or unpickled without ever having been certified: it does not carry the training
+            data.
 
         Notes
         -----
-        Cost: about k + 25 data passes the first time. For the squared loss without `positive` the statement about exchanges is a
-        proof; otherwise the exchanges are ranked by a quadratic model and the most promising are refitted.
+        Cost: about k + 25 data passes the first time. For the squared loss without `positive` the statement about
+        exchanges is a proof; otherwise the exchanges are ranked by a quadratic model and the most promising are
+        refitted.
         """
         check_is_fitted(self)
-        if getattr(self, "_certificate", None) is None:
-            if getattr(self, "_training", None) is None:
+        if self._certificate is None:
+            if self._training is None:
                 raise HardThreshError(
                     "this model does not carry its training data; call certificate() before saving it, or fit it again"
                 )
@@ -129,20 +138,22 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # 
             )
         return self._certificate
 
-    def _validate_fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any, Any, Any]:
-        """Return the data as validated arrays of one dtype, without the rows of weight zero."""
+    def _validate_fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Table:
+        """Return the data as validated arrays, with targets as they were given."""
         self._check_settings()
         X, y = validate_data(
             self, X, y, accept_sparse=("csc", "csr"), dtype=(np.float64, np.float32), y_numeric=self._numeric_target
         )
         y = column_or_1d(y, warn=True)
         sample_weight = self._per_row(sample_weight, X, "sample_weight")
-        offset = self._per_row(offset, X, "offset")
         if sample_weight is not None and (np.any(sample_weight < 0) or not np.any(sample_weight > 0)):
-            kind = "zero" if not np.any(sample_weight) else "negative"
-            raise InvalidInputError(f"sample_weight must be non-negative with a positive entry, found only or some {kind}")
-        X, y, offset, sample_weight = drop_unweighted(X, y, offset, sample_weight=sample_weight)
-        return X, self._encode_target(y, X.dtype), sample_weight, offset
+            found = "only zeros" if not np.any(sample_weight) else "a negative weight"
+            raise InvalidInputError(f"sample_weight must be non-negative with a positive entry, found {found}")
+        return Table(X, y, sample_weight, self._per_row(offset, X, "offset"))
+
+    def _encode(self, table: Table) -> Table:
+        """Return the table with targets as the loss wants them."""
+        return replace(table, y=self._encode_target(table.y, table.X.dtype))
 
     _numeric_target: ClassVar[bool] = True
 
@@ -160,11 +171,11 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # 
 
     def _check_settings(self) -> None:
         """Refuse settings that make no sense."""
-        if not (self.alpha is None or (isinstance(self.alpha, Real) and 0 <= self.alpha < np.inf)):
+        if not (self.alpha is None or (_is_real(self.alpha) and 0 <= self.alpha < np.inf)):
             raise InvalidInputError(f"alpha must be None or a finite number >= 0, got {self.alpha!r}")
-        if not (isinstance(self.tol, Real) and self.tol > 0):
+        if not (_is_real(self.tol) and self.tol > 0):
             raise InvalidInputError(f"tol must be > 0, got {self.tol!r}")
-        if not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
+        if not (_is_integer(self.max_iter) and self.max_iter >= 1):
             raise InvalidInputError(f"max_iter must be an integer >= 1, got {self.max_iter!r}")
 
     def _per_row(self, x: Any, X: Any, name: str) -> Any:
@@ -208,8 +219,8 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # 
     def _budget(self, k: Any) -> int:
         """Return a validated number of non-zeros."""
         if k is None:
-            return max(1, self.n_features_in_ // 10)
-        if isinstance(k, bool) or not isinstance(k, Integral):
+            return max(1, int(self.n_features_in_) // 10)
+        if not _is_integer(k):
             raise InvalidInputError(f"n_nonzero_coefs must be an integer or None, got {k!r}")
         if not 0 <= k <= self.n_features_in_:
             raise InvalidInputError(
@@ -217,10 +228,9 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # 
             )
         return int(k)
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any, offset: Any, k: int) -> Problem:
+    def _problem(self, table: Table, k: int) -> Problem:
         return build_problem(
-            X,
-            y,
+            table,
             loss=self._loss,
             k=k,
             alpha=self._default_alpha if self.alpha is None else float(self.alpha),
@@ -228,15 +238,15 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # 
             positive=self.positive,
             fit_intercept=self.fit_intercept,
             scale=self.standardize,
-            sample_weight=sample_weight,
-            offset=offset,
         )
 
     def _tell_constant_columns(self, problem: Problem) -> None:
         constant = problem.constant()
         if constant.size:
             shown = ", ".join(self._feature_name(j) for j in constant[:5]) + (", ..." if constant.size > 5 else "")
-            warnings.warn(f"{constant.size} constant columns ({shown}) carry no information and cannot be chosen", stacklevel=3)
+            warnings.warn(
+                f"{constant.size} constant columns ({shown}) carry no information and cannot be chosen", stacklevel=3
+            )
 
     def _solver(self) -> Solver:
         if isinstance(self.solver, Solver):
@@ -274,15 +284,17 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # 
         for name, value in self._coefficients(problem, result.w).items():
             setattr(self, name, value)
         self.support_ = problem.features(result.support)
-        self.scale_ = np.where(problem.inverse_scale > 0, 1 / np.where(problem.inverse_scale > 0, problem.inverse_scale, 1), 0)
+        self.scale_ = np.where(
+            problem.inverse_scale > 0, 1 / np.where(problem.inverse_scale > 0, problem.inverse_scale, 1), 0
+        )
         self.n_nonzero_coefs_ = problem.constraint.k
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
         self.stop_reason_ = result.message
         self.objective_ = result.value
         self.history_ = result.history
-        self._training: tuple[Problem, Result] | None = (problem, result)
-        self._certificate: ModelCertificate | None = None
+        self._training = (problem, result)
+        self._certificate = None
         if not result.converged:
             warnings.warn(f"{type(self).__name__}: {result.message}", ConvergenceWarning, stacklevel=4)
 
@@ -312,3 +324,11 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):  # 
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _is_real(x: Any) -> bool:
+    return isinstance(x, Real) and not isinstance(x, bool)
+
+
+def _is_integer(x: Any) -> bool:
+    return isinstance(x, Integral) and not isinstance(x, bool)

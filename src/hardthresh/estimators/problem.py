@@ -7,12 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import all_finite, gather, namespace, to_numpy
+from hardthresh.arrays import all_finite, namespace, to_numpy
 from hardthresh.constraints import Sparsity
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 from hardthresh.designs import as_design, standardize
 from hardthresh.objectives import LinearModel
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Validated training data: X by rows, and one number per row of everything else, None where not given."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    offset: Any = None
+
+    def take(self, rows: Any) -> Table:
+        """Return the table of some rows."""
+        X = self.X.tocsr() if hasattr(self.X, "tocsr") else self.X
+        return Table(X[rows], *(None if a is None else a[rows] for a in (self.y, self.sample_weight, self.offset)))
+
+    def weighted_rows(self) -> Any:
+        """Return the indices of the rows of positive weight: the others are as good as absent."""
+        if self.sample_weight is None:
+            return np.arange(self.X.shape[0])
+        return np.flatnonzero(self.sample_weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +79,7 @@ class Problem:
     def features(self, support: Array) -> np.ndarray:
         """Return the features of a support: without the intercept."""
         indices = to_numpy(support)
-        return indices[indices < self.mean.shape[0]]
+        return np.asarray(indices[indices < self.mean.shape[0]])
 
     def constant(self) -> np.ndarray:
         """Return the indices of the constant columns, which cannot be chosen."""
@@ -66,8 +87,7 @@ class Problem:
 
 
 def build_problem(
-    X: Any,
-    y: Any,
+    table: Table,
     *,
     loss: str,
     k: int,
@@ -76,8 +96,6 @@ def build_problem(
     positive: bool,
     fit_intercept: bool,
     scale: bool,
-    sample_weight: Any,
-    offset: Any,
 ) -> Problem:
     """Return the problem of fitting a table.
 
@@ -88,7 +106,7 @@ def build_problem(
     InvalidInputError
         If an always-included column is constant.
     """
-    design = as_design(X)
+    design, sample_weight = as_design(table.X), table.sample_weight
     n, d = design.shape
     like = design.zeros(n)
     xp = namespace(like)
@@ -96,11 +114,13 @@ def build_problem(
     standardized = standardize(design, weights / xp.sum(weights), scale=scale, intercept=fit_intercept)
     inverse_scale = standardized.inverse_scale
     if not (all_finite(standardized.mean) and all_finite(inverse_scale)):
-        raise InvalidInputError("X has entries so large that the scale of a column overflows; rescale its columns first")
+        raise InvalidInputError(
+            "X has entries so large that the scale of a column overflows; rescale its columns first"
+        )
     for j in always_include:
         if fit_intercept and float(inverse_scale[j]) == 0.0:
             raise InvalidInputError(
-                f"always_include names column {j}, which is constant and cannot be told from the intercept; leave it out"
+                f"always_include names the constant column {j}, which cannot be told from the intercept; leave it out"
             )
     size = d + fit_intercept
     free = (*always_include, d) if fit_intercept else always_include
@@ -111,17 +131,5 @@ def build_problem(
         lower = np.zeros(size)
         if fit_intercept:
             lower[d] = -np.inf
-    objective = LinearModel(standardized, y, loss, sample_weight=sample_weight, offset=offset, l2=ridge)
+    objective = LinearModel(standardized, table.y, loss, sample_weight=sample_weight, offset=table.offset, l2=ridge)
     return Problem(objective, Sparsity(k, free=free, lower=lower), standardized.mean, inverse_scale, fit_intercept)
-
-
-def drop_unweighted(*arrays: Any, sample_weight: Any) -> tuple[Any, ...]:
-    """Return the arrays and the weights without the rows of weight zero: they are as good as absent."""
-    if sample_weight is None:
-        return (*arrays, None)
-    xp = namespace(sample_weight)
-    if not bool(xp.any(sample_weight == 0)) or not bool(xp.any(sample_weight > 0)):
-        return (*arrays, sample_weight)
-    kept = xp.nonzero(sample_weight > 0)[0]
-    take = [None if a is None else (a[kept] if not hasattr(a, "tocsr") else a.tocsr()[kept]) for a in arrays]
-    return (*take, gather(sample_weight, kept))

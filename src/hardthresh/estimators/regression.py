@@ -18,8 +18,8 @@ from .linear import SparseLinearModel
 class SparseLinearRegression(RegressorMixin, SparseLinearModel):
     r"""Least squares with at most k features.
 
-    .. math:: \min_{b, c} \; \frac{1}{2 \sum_i s_i} \sum_i s_i (x_i^\top b + c + o_i - y_i)^2 + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2
-              \quad \text{with at most } k \text{ non-zero } b_j
+    .. math:: \min_{b, c} \; \frac{1}{2 \sum_i s_i} \sum_i s_i (x_i^\top b + c + o_i - y_i)^2
+              + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2 \quad \text{with at most } k \text{ non-zero } b_j
 
     with weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if not standardised).
 
@@ -39,7 +39,8 @@ class SparseLinearRegression(RegressorMixin, SparseLinearModel):
     n_nonzero_coefs_ : int
         The budget that was used.
     scale_ : array, shape (n_features,)
-        Standard deviation of each column as used in the fit, 0 for a constant one; ``coef_ * scale_`` is the effect per standard deviation.
+        Standard deviation of each column as used in the fit, 0 for a constant one; ``coef_ * scale_`` is the effect
+        per standard deviation.
     n_iter_, converged_, stop_reason_, objective_, history_ :
         Iterations; whether and why the solver stopped; the minimised objective; what happened along the way.
     n_features_in_, feature_names_in_ :
@@ -47,9 +48,9 @@ class SparseLinearRegression(RegressorMixin, SparseLinearModel):
 
     Notes
     -----
-    Cost: 5 to 20 data passes. Guarantee: that of the solver; the default stops at a basic feasible point that longer projected
-    steps do not improve, and `certificate` says how it stands against every single exchange of features. Global optimality is not
-    claimed (heuristic).
+    Cost: 5 to 20 data passes. Guarantee: that of the solver; the default stops at a basic feasible point that longer
+    projected steps do not improve, and `certificate` says how it stands against every single exchange of features.
+    Global optimality is not claimed (heuristic).
 
     See Also
     --------
@@ -105,7 +106,8 @@ class SparseLinearRegressionCV(ChoosesBudget, SparseLinearRegression):
         The chosen number of features.
     {cv_attributes}
     coef_, intercept_, support_, ... :
-        Of the fit on all data with the chosen number, as in `SparseLinearRegression`: the same as of that model fitted alone.
+        Of the fit on all data with the chosen number, as in `SparseLinearRegression`: the same as of that model
+        fitted alone.
 
     Examples
     --------

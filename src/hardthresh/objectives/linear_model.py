@@ -141,7 +141,7 @@ class LinearModel:
         return self.design.pullback(bend * self.design.predict(direction)) + self.l2 * direction
 
     def curvature_along(self, at: Evaluation, direction: Array) -> float:
-        """Return direction' H direction without a data pass: only the non-zero coordinates of the direction are read."""
+        """Return direction' H direction without a data pass: only the direction's non-zero coordinates are read."""
         xp = namespace(direction)
         image = self.design.predict(direction)
         bend = self.weights * self.loss.curvature(self.y, at.prediction)
@@ -200,7 +200,9 @@ def _weights(sample_weight: Any, like: Array, n: int) -> Array:
         return xp.full((n,), 1.0 / n, dtype=like.dtype, device=device(like))
     weights = _vector(sample_weight, like, n, "sample_weight")
     if bool(xp.any(weights < 0)) or not bool(xp.any(weights > 0)):
-        raise InvalidInputError("sample_weight must be non-negative with a positive entry; negative or all-zero weights given")
+        raise InvalidInputError(
+            "sample_weight must be non-negative with a positive entry; negative or all-zero weights given"
+        )
     return weights / xp.sum(weights)
 
 

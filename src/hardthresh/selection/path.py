@@ -34,8 +34,8 @@ def path(
     solver : Solver, optional
         Default: chosen as by `minimize`.
     warm_start : bool
-        Whether each fit starts from the last one's answer. That saves passes, but the answer for a budget then depends on the
-        budgets before it; without it, it is the answer for that budget alone.
+        Whether each fit starts from the last one's answer. That saves passes, but the answer for a budget then
+        depends on the budgets before it; without it, it is the answer for that budget alone.
     **options
         For `minimize`.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hardthresh.core import minimize as core_minimize
 from hardthresh.core import iterate as core_iterate
+from hardthresh.core import minimize as core_minimize
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Objective, provides
 from hardthresh.core.result import Result
@@ -53,7 +53,9 @@ def iterate(
     >>> state.w
     array([3., 0., 0.])
     """
-    return core_iterate(objective, constraint, solver or choose_solver(objective, constraint), w0, seed=seed, state=state)
+    return core_iterate(
+        objective, constraint, solver or choose_solver(objective, constraint), w0, seed=seed, state=state
+    )
 
 
 def minimize(

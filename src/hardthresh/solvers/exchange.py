@@ -9,7 +9,7 @@ from typing import Any
 from hardthresh.arrays import gather, inverse_semidefinite, mask_of, namespace, scatter, top_k, union
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import Evaluation, Objective, provides
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.typing import Support
 
 from .subspace import Refined, refine
 
@@ -43,7 +43,8 @@ def rank_exchanges(
     objective, constraint, at, support :
         f with the `ABILITIES`, the set, f at the point, and its support.
     removals : int or None
-        Consider only this many coordinates to leave, those that are missed least; the refit of the others is then left out of
+        Consider only this many coordinates to leave, those that are missed least; the refit of the others is then
+        left out of
         the denominator, which becomes :math:`2 H_{jj}`: a lower bound of the fall. None considers all, exactly.
     count : int
         How many exchanges to return at most.
@@ -54,7 +55,12 @@ def rank_exchanges(
     """
     leaving = constraint.exchangeable(support)
     indices = constraint.indices(support)
-    if leaving is None or indices is None or leaving.shape[0] == 0 or not all(provides(objective, a) for a in ABILITIES):
+    if (
+        leaving is None
+        or indices is None
+        or leaving.shape[0] == 0
+        or not all(provides(objective, a) for a in ABILITIES)
+    ):
         return []
     xp = namespace(at.point)
     d = at.point.shape[0]
@@ -105,7 +111,7 @@ def try_exchanges(
         added = xp.zeros_like(support[:1]) + exchange.added
         swapped = union(support[support != exchange.removed], added)
         start = xp.where(mask_of(swapped, at.point.shape[0]), at.point, xp.zeros_like(at.point))
-        yield exchange, refine(
-            objective, constraint, Projection(start, swapped), cg_iterations=cg_iterations, rounds=rounds
+        yield (
+            exchange,
+            refine(objective, constraint, Projection(start, swapped), cg_iterations=cg_iterations, rounds=rounds),
         )
-

@@ -33,8 +33,9 @@ class IHT(Solver):
 
     Notes
     -----
-    Cost: one data pass per iteration, plus what the step rule says. Guarantee: with a fixed step 2/(3 L) and enough room in the
-    budget, linear convergence to statistical precision (Jain, Tewari and Kar 2014); with `SparsePolyak`, Theorem 1 of that paper.
+    Cost: one data pass per iteration, plus what the step rule says. Guarantee: with a fixed step 2/(3 L) and enough
+    room in the budget, linear convergence to statistical precision (Jain, Tewari and Kar 2014); with `SparsePolyak`,
+    Theorem 1 of that paper.
 
     References
     ----------

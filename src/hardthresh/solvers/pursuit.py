@@ -33,11 +33,13 @@ class HardThresholdingPursuit(Solver):
 
     One iteration:
 
-    1. step: the exact one-dimensional step along the gradient restricted to the support, shrunk until the projected point
+    1. step: the exact one-dimensional step along the gradient restricted to the support, shrunk until the projected
+    point
        satisfies the quadratic majorisation;
     2. if the support changes and f falls: `cg_iterations` Newton-CG steps on the new support;
     3. otherwise: minimise f on the support to the end;
-    4. at such a minimiser: escape, by the supports that larger and larger steps lead to, then by exchanging one of the coordinates
+    4. at such a minimiser: escape, by the supports that larger and larger steps lead to, then by exchanging one of
+    the coordinates
        that are missed least for the one that gains most; the first whose refined value is lower is taken, and when
        none is, the solver has settled.
 
@@ -48,15 +50,16 @@ class HardThresholdingPursuit(Solver):
     escapes : int
         How many times the step is doubled in search of a better support, >= 0.
     exchanges : int
-        How many coordinates are considered for an exchange, >= 0; only where the constraint and the objective know single
-        coordinates.
+        How many coordinates are considered for an exchange, >= 0; only where the constraint and the objective know
+        single coordinates.
     tol : float
         Relative decrease of f, > 0, that counts as progress.
 
     Notes
     -----
-    Needs no step size, no smoothness constant and no target. Cost: one data pass per iteration, plus about s/d of one for each product
-    with the Hessian on a support of s of d columns, plus ``1 + exchanges`` passes each time nothing else improves. Guarantee: monotone, and it settles at a basic feasible point (up to `tol`) that no
+    Needs no step size, no smoothness constant and no target. Cost: one data pass per iteration, plus about s/d of
+    one for each product with the Hessian on a support of s of d columns, plus ``1 + exchanges`` passes each time
+    nothing else improves. Guarantee: monotone, and it settles at a basic feasible point (up to `tol`) that no
     projected gradient step of the lengths tried improves; global optimality is not claimed (heuristic).
 
     References
@@ -137,7 +140,7 @@ class HardThresholdingPursuit(Solver):
     def _longer_steps(
         self, constraint: Constraint, state: PursuitState, step: float
     ) -> Iterator[tuple[Projection, float]]:
-        """Yield the projections with other and other supports that longer steps lead to, the smallest exchange first."""
+        """Yield projections that longer steps lead to, each with another support, the smallest exchange first."""
         last = state.support
         shortest, longest = 0.0, step
         for _ in range(self.escapes):

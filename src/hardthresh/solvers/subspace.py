@@ -16,7 +16,7 @@ _DIRECT = 256  # largest subspace whose Newton system is factorised instead of i
 
 
 class Subspace(ABC):
-    """An objective seen from the subspace of one support. Its own points may have another shape; `lift` brings them back."""
+    """An objective seen from the subspace of one support; its points may be shorter, and `lift` brings them back."""
 
     @abstractmethod
     def lower(self, w: Array) -> Array:
@@ -122,8 +122,8 @@ def refine(
 ) -> Refined:
     r"""Return a point of the same support with a lower value, by Newton steps that stay inside the constraint.
 
-    Each round solves :math:`H p = -g` on the part of the support where no bound holds, by CG, and searches along the projected
-    path w + t p, t = 1, 1/2, ...
+    Each round solves :math:`H p = -g` on the part of the support where no bound holds, by CG, and searches along the
+    projected path w + t p, t = 1, 1/2, ...
 
     Parameters
     ----------
@@ -177,9 +177,7 @@ def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_ite
     return -conjugate_gradients(apply, slope, iterations, tol)
 
 
-def _search(
-    space: Subspace, constraint: Constraint, at: Evaluation, slope: Array, direction: Array
-) -> Refined | None:
+def _search(space: Subspace, constraint: Constraint, at: Evaluation, slope: Array, direction: Array) -> Refined | None:
     """Return the first of the projected points at + t direction, t = 1, 1/2, ..., with a sufficient decrease."""
     xp = namespace(direction)
     t = 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint
@@ -30,7 +30,8 @@ class Memory:
 class BarzilaiBorwein(StepRule):
     r"""The Barzilai-Borwein step with a non-monotone safeguard.
 
-    With :math:`\Delta = w_t - w_{t-1}` and :math:`y` the difference of the gradients on the union of the two supports, the long step is
+    With :math:`\Delta = w_t - w_{t-1}` and :math:`y` the difference of the gradients on the union of the two
+    supports, the long step is
     :math:`\|\Delta\|^2 / (\Delta, y)` and the short one :math:`(\Delta, y) / \|y\|^2`.
 
     Parameters
@@ -38,13 +39,13 @@ class BarzilaiBorwein(StepRule):
     kind : {"long", "short"}
         Which of the two.
     window : int
-        A step is halved until the value is below the largest of this many last values, less a sufficient decrease; >= 1, and 1
-        is monotone.
+        A step is halved until the value is below the largest of this many last values, less a sufficient decrease;
+        >= 1, and 1 is monotone.
 
     Notes
     -----
-    The restriction matters only for the short step, whose full norm grows with the dimension: differences of sparse points are sparse.
-    The first step is by `Backtracking`. Cost: s/d of a data pass per try. Heuristic.
+    The restriction matters only for the short step, whose full norm grows with the dimension: differences of sparse
+    points are sparse. The first step is by `Backtracking`. Cost: s/d of a data pass per try. Heuristic.
 
     References
     ----------

@@ -31,8 +31,9 @@ class Fixed(StepRule):
 
     Notes
     -----
-    With :math:`\gamma = 2/(3\bar L)`, where :math:`\bar L` is the restricted smoothness constant, IHT converges linearly to
-    statistical precision (Jain, Tewari and Kar 2014); `Fixed.from_smoothness` makes it. Cost: no extra data pass.
+    With :math:`\gamma = 2/(3\bar L)`, where :math:`\bar L` is the restricted smoothness constant, IHT converges
+    linearly to statistical precision (Jain, Tewari and Kar 2014); `Fixed.from_smoothness` makes it. Cost: no extra
+    data pass.
 
     Examples
     --------
@@ -51,9 +52,7 @@ class Fixed(StepRule):
         r"""Return the step :math:`2/(3\bar L)` for a restricted smoothness constant :math:`\bar L`."""
         return cls(2.0 / (3.0 * smoothness))
 
-    def move(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any
-    ) -> Move:
+    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         return Move(constraint.project(at.point + self.step * direction), self.step, None, memory)
 
 
@@ -88,8 +87,8 @@ def restricted_smoothness_ar1(s: int, s_star: int, *, alpha: float, omega: float
 
     References
     ----------
-    *Sparse Polyak*, Section 6 (i); Loh and Wainwright (2015), Appendix D.1. The formula for the largest eigenvalue is the
-    paper's; the supremum for omega > 0 is the smaller 1/(1 - omega)^2.
+    *Sparse Polyak*, Section 6 (i); Loh and Wainwright (2015), Appendix D.1. The formula for the largest eigenvalue
+    is the paper's; the supremum for omega > 0 is the smaller 1/(1 - omega)^2.
 
     Examples
     --------

@@ -20,9 +20,9 @@ def exact_step(
 ) -> float:
     """Return the step that minimises the quadratic model of f along the direction, restricted to the point's support.
 
-    While the support has room left (at zero, say), or where the direction vanishes on it (at a minimiser on the support),
-    the restriction is to the leading part of the direction, so that the step always follows the scale of the problem. 0
-    when the direction vanishes or has no curvature. Cost: s/d of a data pass when the objective offers
+    While the support has room left (at zero, say), or where the direction vanishes on it (at a minimiser on the
+    support), the restriction is to the leading part of the direction, so that the step always follows the scale of
+    the problem. 0 when the direction vanishes or has no curvature. Cost: s/d of a data pass when the objective offers
     ``curvature_along``, else one pass.
     """
     xp = namespace(direction)
@@ -49,10 +49,11 @@ class Descent:
 def majorised_step(
     objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, step: float, shrink: float = 0.5
 ) -> Descent | None:
-    r"""Return the first step, shrinking from `step`, with :math:`f(w^+) \le f(w) + (g, w^+ - w) + \|w^+ - w\|^2/(2\gamma)`.
+    r"""Return the first step, shrinking from `step`, with :math:`f(w^+) \le f(w) + (g, w^+ - w) + \|w^+ -
+    w\|^2/(2\gamma)`.
 
-    That is a sufficient decrease: the right-hand side is never above f(w) for a projection. None when 60 shrinkings were not
-    enough or nothing moves. Cost: s/d of a data pass per try.
+    That is a sufficient decrease: the right-hand side is never above f(w) for a projection. None when 60 shrinkings
+    were not enough or nothing moves. Cost: s/d of a data pass per try.
     """
     xp = namespace(direction)
     rounding = 16 * float(xp.finfo(at.point.dtype).eps) * abs(at.value)
@@ -80,9 +81,9 @@ class ExactLineSearch(StepRule):
 
     Notes
     -----
-    Normalised IHT. Cost: 2s/d of a data pass per try when the objective offers ``curvature_along``, else one more pass. Guarantee: for
-    least squares it is monotone and converges to an L-stationary point (Blumensath and Davies 2010, Theorem 4); for
-    other losses the curvature is that at the point, and the rule is a heuristic.
+    Normalised IHT. Cost: 2s/d of a data pass per try when the objective offers ``curvature_along``, else one more
+    pass. Guarantee: for least squares it is monotone and converges to an L-stationary point (Blumensath and Davies
+    2010, Theorem 4); for other losses the curvature is that at the point, and the rule is a heuristic.
 
     References
     ----------
@@ -93,9 +94,7 @@ class ExactLineSearch(StepRule):
     def requires(self) -> tuple[str, ...]:
         return ("curvature",)
 
-    def move(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any
-    ) -> Move:
+    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         xp = namespace(direction)
         support = constraint.project(at.point).support
         step = exact_step(objective, constraint, at, support, direction)
@@ -116,21 +115,21 @@ class ExactLineSearch(StepRule):
 class Backtracking(StepRule):
     r"""The largest tried step that a quadratic majorisation allows.
 
-    :math:`f(w^+) \le f(w) + (\nabla f(w), w^+ - w) + \|w^+ - w\|^2 / (2\gamma)`; the first try is `grow` times the last step, and
-    a try that fails is multiplied by `shrink`.
+    :math:`f(w^+) \le f(w) + (\nabla f(w), w^+ - w) + \|w^+ - w\|^2 / (2\gamma)`; the first try is `grow` times the
+    last step, and a try that fails is multiplied by `shrink`.
 
     Parameters
     ----------
     first : float, optional
-        The very first step to try; default the one at which the parabola through f(w), its slope and one value along the
-        leading part of the gradient has its minimum.
+        The very first step to try; default the one at which the parabola through f(w), its slope and one value along
+        the leading part of the gradient has its minimum.
     grow, shrink : float
         grow >= 1 and 0 < shrink < 1.
 
     Notes
     -----
-    Needs neither a smoothness constant nor a target, and is monotone: the majorisation implies a decrease. Cost: s/d of a data
-    pass per try. With a constant of restricted smoothness L it accepts every step below 1/L.
+    Needs neither a smoothness constant nor a target, and is monotone: the majorisation implies a decrease. Cost: s/d
+    of a data pass per try. With a constant of restricted smoothness L it accepts every step below 1/L.
 
     Examples
     --------
@@ -151,9 +150,7 @@ class Backtracking(StepRule):
     def start(self) -> float | None:
         return self.first
 
-    def move(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any
-    ) -> Move:
+    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         step = self._guess(objective, constraint, at, direction) if memory is None else self.grow * memory
         found = majorised_step(objective, constraint, at, direction, step, self.shrink)
         if found is None:

@@ -41,8 +41,8 @@ class Polyak(StepRule):
 
     Notes
     -----
-    What *Sparse Polyak* improves on: the full gradient norm grows with the dimension, so the iterations do too. Cost: no
-    extra data pass. Heuristic under a sparsity constraint.
+    What *Sparse Polyak* improves on: the full gradient norm grows with the dimension, so the iterations do too.
+    Cost: no extra data pass. Heuristic under a sparsity constraint.
     """
 
     target: float | None = None
@@ -55,9 +55,7 @@ class Polyak(StepRule):
     def requires(self) -> tuple[str, ...]:
         return ("lower_bound",) if self.target is None else ()
 
-    def move(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any
-    ) -> Move:
+    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         target = objective.lower_bound if self.target is None else self.target
         step = _polyak_step(at.value - target, self.scale, norm(direction))
         return Move(constraint.project(at.point + step * direction), step, None, memory)
@@ -80,9 +78,9 @@ class SparsePolyak(StepRule):
 
     Notes
     -----
-    The norm is that of the gradient's projection on the constraint's own budget, so it works for any constraint. Cost: no
-    extra data pass, one projection. Guarantee: with c = 5 and restricted strong convexity and smoothness, linear
-    convergence to the target at a rate that does not depend on the dimension (Theorem 1).
+    The norm is that of the gradient's projection on the constraint's own budget, so it works for any constraint.
+    Cost: no extra data pass, one projection. Guarantee: with c = 5 and restricted strong convexity and smoothness,
+    linear convergence to the target at a rate that does not depend on the dimension (Theorem 1).
 
     References
     ----------
@@ -107,9 +105,7 @@ class SparsePolyak(StepRule):
     def requires(self) -> tuple[str, ...]:
         return ("lower_bound",) if self.target is None else ()
 
-    def move(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any
-    ) -> Move:
+    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         target = objective.lower_bound if self.target is None else self.target
         measured = constraint if self.relax == 1 else constraint.relax(self.relax)
         step = _polyak_step(at.value - target, self.scale, norm(measured.leading(direction)))
@@ -140,15 +136,16 @@ class AdaptiveSparsePolyak(StepRule):
     lower_bound : float, optional
         :math:`\tilde f_1`; default the objective's lower bound.
     epoch_length : int
-        T >= 1. Too short an epoch raises the bound above the minimum, and the method then stalls there for good: keep it
-        at 100 or more unless the problem is known to be easy.
+        T >= 1. Too short an epoch raises the bound above the minimum, and the method then stalls there for good:
+        keep it at 100 or more unless the problem is known to be easy.
     scale : float
         c > 0; 10 is the paper's.
 
     Notes
     -----
-    Cost: no extra data pass. Guarantee: statistical precision with a number of gradients that grows with the logarithm of the gap
-    of the first bound, for epochs long enough (Theorem 2). The clip at 0 is ours: the printed algorithm would ascend.
+    Cost: no extra data pass. Guarantee: statistical precision with a number of gradients that grows with the
+    logarithm of the gap of the first bound, for epochs long enough (Theorem 2). The clip at 0 is ours: the printed
+    algorithm would ascend.
 
     References
     ----------
@@ -168,9 +165,7 @@ class AdaptiveSparsePolyak(StepRule):
     def requires(self) -> tuple[str, ...]:
         return ("lower_bound",) if self.lower_bound is None else ()
 
-    def move(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any
-    ) -> Move:
+    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         if memory is None:
             bound = objective.lower_bound if self.lower_bound is None else self.lower_bound
             memory = Epoch(bound, 0, None)
