@@ -238,6 +238,22 @@ def test_indices_are_the_coordinates_of_the_support(constraint):
 
 
 @every
+def test_exchangeable_coordinates_may_be_replaced_by_any_other(constraint):
+    """Moving the value of such a coordinate to a free place leaves the point in the set, where bounds let it."""
+    projection = constraint.project(np.abs(random_point(constraint)) / 4)
+    leaving = constraint.exchangeable(projection.support)
+    if leaving is None:
+        return
+    assert set(leaving.tolist()) <= set(constraint.indices(projection.support).tolist())
+    outside = np.setdiff1d(np.arange(projection.point.size), constraint.indices(projection.support))
+    for i in leaving:
+        for j in outside:
+            moved = projection.point.copy()
+            moved[i], moved[j] = 0.0, moved[i]
+            np.testing.assert_array_equal(constraint.project(moved).point, moved)
+
+
+@every
 def test_settings_are_frozen_comparable_and_picklable(constraint):
     z = random_point(constraint)
     for twin in (pickle.loads(pickle.dumps(constraint)), copy.deepcopy(constraint)):
@@ -358,6 +374,17 @@ def test_sparsity_is_full_counts_what_is_not_free():
     assert not constraint.is_full(np.array([0, 4]))
     assert constraint.is_full(np.array([0, 3, 4]))
     assert Sparsity(0).is_full(np.array([], dtype=np.int64))
+
+
+def test_sparsity_free_coordinates_are_not_exchangeable():
+    np.testing.assert_array_equal(Sparsity(2, free=(1, 4)).exchangeable(np.array([0, 1, 3, 4])), [0, 3])
+
+
+@pytest.mark.parametrize("k", [3, 4, 5])
+def test_sparsity_nan_is_refused_among_few_nonzeros(k):
+    """Also where there is room for everything and nothing has to be selected."""
+    with pytest.raises(InvalidInputError, match="NaN"):
+        Sparsity(k).project(np.array([0.0, np.nan, 0.0, 1.0, 0.0]))
 
 
 def test_sparsity_leading_ignores_bounds():

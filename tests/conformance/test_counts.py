@@ -10,7 +10,7 @@ from cases import ROOMS, examples
 
 HERE = Path(__file__).parent
 
-LEAST = {"test_losses.py": 28, "test_constraints.py": 220, "test_steps.py": 320, "test_solvers.py": 840}
+LEAST = {"test_losses.py": 30, "test_constraints.py": 245, "test_steps.py": 328, "test_solvers.py": 840}
 """Lower bounds of the combinations in each suite. Raise them when a suite grows, never lower them for a green run."""
 
 LEAST_EXAMPLES = {"loss": 2, "constraint": 8, "step": 9, "solver": 4, "objective": 3}

@@ -1,7 +1,7 @@
 """The one loop: what it yields, records, refuses, survives, and how it goes on."""
 
 import pickle
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -315,3 +315,18 @@ def test_passes_go_on_counting_in_a_resumed_run(objective):
     part = minimize(objective, Sparsity(2), IHT(), max_iter=3, tol=0.0)
     rest = minimize(objective, Sparsity(2), IHT(), max_iter=8, tol=0.0, state=part.state)
     assert rest.passes == straight.passes > part.passes
+
+
+def test_the_trace_says_what_stopping_rules_need(objective):
+    states = list(islice(iterate(objective, Sparsity(2), IHT(step=Fixed(0.02))), 40))
+    scale = np.sort(np.abs(states[0].at.gradient))[-2:]
+    stable = 0
+    for before, state in pairwise(states):
+        same = np.array_equal(before.support, state.support)
+        stable = stable + 1 if same else 0
+        assert state.trace.stable_for == stable
+        assert state.trace.previous_value == before.value
+        assert state.trace.start_value == states[0].value
+        assert state.trace.start_gradient == pytest.approx(np.linalg.norm(scale))
+    assert states[1].trace.stable_for == 0  # zero's support is empty
+    assert stable > 5
