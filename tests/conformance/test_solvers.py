@@ -24,7 +24,9 @@ every_constraint = pytest.mark.parametrize("constraint", examples("constraint"))
 both_losses = pytest.mark.parametrize("loss", LOSSES)
 
 MONOTONE = pytest.mark.parametrize(
-    "solver", [HardThresholdingPursuit(), IHT(), IHT(step=Backtracking(first=1e3))], ids=["pursuit", "iht", "iht-far"]
+    "solver",
+    [HardThresholdingPursuit(), HardThresholdingPursuit(exchanges=4), IHT(), IHT(step=Backtracking(first=1e3))],
+    ids=["pursuit", "exchanges", "iht", "iht-far"],
 )
 
 
@@ -505,7 +507,9 @@ def test_pursuit_leaves_an_exact_minimiser_at_any_scale(factor):
     np.testing.assert_array_equal(run.support, [4, 5])
 
 
-@pytest.mark.parametrize("arguments", [{"cg_iterations": 0}, {"escapes": -1}, {"tol": 0.0}, {"tol": np.nan}])
+@pytest.mark.parametrize(
+    "arguments", [{"cg_iterations": 0}, {"escapes": -1}, {"exchanges": -1}, {"tol": 0.0}, {"tol": np.nan}]
+)
 def test_pursuit_refuses_wrong_arguments(arguments):
     with pytest.raises(HardThreshError, match="cg_iterations"):
         HardThresholdingPursuit(**arguments)

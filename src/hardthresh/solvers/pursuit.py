@@ -26,7 +26,7 @@ class PursuitState(State):
     trial_step: float = 1.0
 
 
-@register("solver", "pursuit")
+@register("solver", "pursuit", lambda: [HardThresholdingPursuit(), HardThresholdingPursuit(exchanges=4)])
 @dataclass(frozen=True, slots=True)
 class HardThresholdingPursuit(Solver):
     r"""Gradient step, projection, then a few Newton-CG steps on the new support; it stops when nothing improves.
@@ -133,7 +133,7 @@ class HardThresholdingPursuit(Solver):
             ranked = rank_exchanges(
                 objective, constraint, state.at, state.support, removals=self.exchanges, count=self.exchanges
             )
-            effort = {"cg_iterations": self.cg_iterations, "rounds": 2}
+            effort = {"cg_iterations": 0, "rounds": 3}
             for _, tried in try_exchanges(objective, constraint, state.at, state.support, ranked, **effort):
                 yield tried, step
 
