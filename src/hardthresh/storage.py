@@ -50,7 +50,7 @@ Move the two files together.
 
 Arrays of other libraries (torch, CuPy) are stored, and come back, as NumPy arrays; ``library`` says what they were. The
 objective of a `Result` holds the data and is not stored; nor are an estimator's other private attributes, callbacks and
-metadata requests. Ask a model for its ``certificate()`` before you save it: a loaded one has no data to compute it from.
+metadata requests. Ask a model for its ``certificate()`` before you save it: a loaded one has no data to find it with.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Commands(TyperGroup):
             except OSError as error:
                 if error.filename is None:
                     raise
-                _leave(f"{error.filename}: {error.strerror}")
+                _leave(f"{error.filename2 or error.filename}: {error.strerror}")
             except (KeyboardInterrupt, typer.Abort):
                 _leave("interrupted", 130)
         sys.exit(code if isinstance(code, int) else 0)

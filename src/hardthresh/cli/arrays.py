@@ -110,8 +110,9 @@ def _array(path: Path) -> np.ndarray:
 
 def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     try:
-        content = np.load(path, allow_pickle=False)
-        return content if isinstance(content, np.ndarray) else {name: content[name] for name in content.files}
+        with path.open("rb") as file:
+            content = np.load(file, allow_pickle=False)
+            return content if isinstance(content, np.ndarray) else {name: content[name] for name in content.files}
     except (ValueError, OSError, EOFError, BadZipFile) as error:
         if "Object arrays cannot be loaded" in str(error):
             reason = "it holds Python objects, which could run code; save numbers and texts as arrays of their own type"

@@ -134,7 +134,7 @@ def check(data: Data, *, may_be_narrow: bool = False) -> Data:
     first = str(columns[0]) if data.names is None else repr(data.names[columns[0]])
     raise InvalidInputError(
         f"{data.source} has {' and '.join(kinds)} in {plural(len(np.unique(columns)), 'column')}, the first in column "
-        f"{first}, row {rows[0] + 1}; fill in or remove them first"
+        f"{first}, row {rows[0] + 1}; fill in or remove first"
     )
 
 

@@ -58,7 +58,7 @@ def _headline(facts: Facts, data: Mapping[str, Any]) -> Text:
     versus = f": {facts.classes[1]} against {facts.classes[0]}" if facts.classes else ""
     line = Text(f"{len(facts.features)} of {facts.n_features:,} features{explained}{versus}", style="bold")
     if "n" in data:
-        counts = ", ".join(f"{count:,} {label}" for label, count in data.get("classes", {}).items())
+        counts = ", ".join(f"{label}: {count:,}" for label, count in data.get("classes", {}).items())
         line.append(f"\n{data['source']}: {data['n']:,} rows" + (f" ({counts})" if counts else ""), "not bold dim")
     return line
 

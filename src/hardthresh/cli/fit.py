@@ -49,7 +49,7 @@ def fit(
         raise InvalidInputError(f"--rule must be best or one-se, got {rule!r}")
 
     from .data import Request
-    from .learning import finish, folds_of, learn, task_of
+    from .learning import check_scoring, finish, folds_of, learn, task_of
     from .reading import read
 
     request = Request(target=target, weight=weight, offset=offset, drop=names_of(drop), x_key=x_key)
@@ -72,6 +72,6 @@ def fit(
     choice = None
     if not isinstance(budget, int):
         rules = {"best": "best", "one-se": "one_standard_error"}
-        choice = {"cv": folds_of(task, cv, seed), "rule": rules[rule], "scoring": scoring}
+        choice = {"cv": folds_of(task, cv, seed), "rule": rules[rule], "scoring": check_scoring(scoring)}
     model, notes = learn(table, task, settings, choice, command=ctx.obj, quiet=quiet)
     finish(model, notes, out=out, report=report, quiet=quiet)

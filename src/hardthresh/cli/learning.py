@@ -13,7 +13,7 @@ from rich.console import Console
 
 from hardthresh.core.errors import InvalidInputError
 
-from .data import Data, listed, plural
+from .data import Data, listed, plural, suggestion
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +115,21 @@ def folds_of(task: Task, cv: int, seed: int) -> Any:
             f"{which}, too few for {cv} folds; use fewer with --cv, or fix the number of features with --k"
         )
     return (StratifiedKFold if task.counts else KFold)(cv, shuffle=True, random_state=seed)
+
+
+def check_scoring(scoring: str | None) -> str | None:
+    """Return the name of a scorer, if scikit-learn knows it.
+
+    Raises
+    ------
+    InvalidInputError
+        If it does not, with names that are close.
+    """
+    from sklearn.metrics import get_scorer_names
+
+    if scoring is not None and scoring not in get_scorer_names():
+        raise InvalidInputError(f"scikit-learn has no scorer {scoring!r}; {suggestion(scoring, get_scorer_names())}")
+    return scoring
 
 
 def learn(

@@ -69,11 +69,13 @@ def check_output(path: Path | None, ending: str) -> None:
     Raises
     ------
     InvalidInputError
-        If its name has another ending, or its folder does not exist.
+        If its name has another ending, its folder does not exist, or it is a folder itself.
     """
     if path is None:
         return
     if path.suffix != ending:
         raise InvalidInputError(f"the name of {path} must end in {ending}")
+    if path.is_dir():
+        raise InvalidInputError(f"{path} is a folder")
     if not path.parent.is_dir():
         raise InvalidInputError(f"there is no folder {path.parent} to write {path.name} in")

@@ -22,6 +22,8 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
     if frame.width > 1 and frame.columns[0] == "":
         frame = frame.drop("")
         remarks = ("the first column has no name and was taken for row names",)
+    if frame.height == 0:
+        raise InvalidInputError(f"{path} has no rows")
     if request.learn and request.target is None:
         raise InvalidInputError(f"say what to explain with --target COLUMN; {path} has {listed(frame.columns)}")
     known = set(frame.columns)

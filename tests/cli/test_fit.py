@@ -1,0 +1,272 @@
+"""``hardthresh fit``: the right model, and one line for whatever is wrong."""
+
+import errno
+import json
+import os
+
+import numpy as np
+import polars
+import pytest
+from sklearn.model_selection import KFold, StratifiedKFold
+
+import hardthresh as ht
+from hardthresh.storage import load_notes
+
+
+@pytest.fixture
+def fitted(done, csv):
+    """Fit with some options on the CSV file; returns the model and what was printed."""
+
+    def go(*args: object):
+        text = done("fit", csv, *args, "--out", "model.json")
+        return ht.load("model.json"), text
+
+    return go
+
+
+REGRESSION = ("--target", "y", "--drop", "ill")
+CLASSES = ("--target", "ill", "--drop", "y")
+
+
+def features(table):
+    return table.select("a", "b", "height, cm", "d", "e").to_numpy()
+
+
+def test_a_number_of_features(fitted, table):
+    model, text = fitted(*REGRESSION, "--k", 2)
+    alone = ht.SparseLinearRegression(n_nonzero_coefs=2, random_state=0).fit(features(table), table["y"].to_numpy())
+    assert type(model) is ht.SparseLinearRegression
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    assert model.feature_names_in_[model.support_].tolist() == ["b", "height, cm"]
+    assert "2 of 5 features explain y\n" in text
+    assert "height, cm" in text
+    assert "proved: no exchange" in text
+    assert "Converged" in text
+    assert text.endswith("Model: model.json\n")
+
+
+def test_the_number_by_cross_validation(fitted, table):
+    model, text = fitted(*CLASSES, "--cv", 4, "--seed", 3)
+    folds = StratifiedKFold(4, shuffle=True, random_state=3)
+    alone = ht.SparseLogisticRegressionCV(n_nonzero_coefs=range(1, 6), cv=folds, random_state=3)
+    alone.fit(features(table), table["ill"].to_numpy().astype(str))
+    np.testing.assert_array_equal(model.scores_, alone.scores_)
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    for part in ("explain ill: yes against no", "table.csv: 60 rows (no: ", "in folds", "How many features?", "chosen"):
+        assert part in text
+
+
+def test_folds_of_a_regression_are_shuffled(fitted):
+    model, _ = fitted(*REGRESSION, "--k", "1-3")
+    assert vars(model.cv) == vars(KFold(5, shuffle=True, random_state=0))
+
+
+@pytest.mark.parametrize(
+    ("k", "candidates"), [("auto", [1, 2, 3, 4, 5]), ("2-4", [2, 3, 4]), ("4,1", [1, 4]), ("3-3", [3])]
+)
+def test_numbers_to_compare(fitted, k, candidates):
+    assert fitted(*REGRESSION, "--k", k)[0].candidates_.tolist() == candidates
+
+
+def test_every_option_arrives(fitted):
+    options = (
+        "--k 1-2 --loss logistic --alpha 0.5 --positive --no-standardize --no-intercept --max-iter 77 --rule one-se"
+    )
+    more = ("--scoring", "accuracy", "--seed", 5, "--always-include", 'a,"height, cm"')
+    model, _ = fitted(*CLASSES, *options.split(), *more)
+    settings = model.get_params()
+    assert settings["alpha"] == 0.5
+    assert settings["always_include"] == [0, 2]
+    assert settings["positive"]
+    assert not settings["standardize"]
+    assert not settings["fit_intercept"]
+    assert (settings["max_iter"], settings["random_state"]) == (77, 5)
+    assert (settings["rule"], settings["scoring"]) == ("one_standard_error", "accuracy")
+    assert not settings["verbose"]
+
+
+def test_always_included_features_are_marked(fitted):
+    _, text = fitted(*REGRESSION, "--k", "1-2", "--always-include", "e")
+    assert [line.split()[-1] for line in text.splitlines() if line.startswith(" e ")] == ["always"]
+
+
+def test_weights_and_offsets_arrive(done, table, csv):
+    rng = np.random.default_rng(1)
+    weight, offset = rng.integers(0, 3, 60), rng.standard_normal(60)
+    table.with_columns(w=polars.Series(weight), o=polars.Series(offset)).write_csv(csv)
+    done("fit", csv, *REGRESSION, "--k", 2, "--weight", "w", "--offset", "o", "--out", "model.json")
+    alone = ht.SparseLinearRegression(n_nonzero_coefs=2, random_state=0)
+    alone.fit(features(table), table["y"].to_numpy(), sample_weight=weight, offset=offset)
+    np.testing.assert_array_equal(ht.load("model.json").coef_, alone.coef_)
+
+
+@pytest.mark.parametrize(("positive", "rest"), [("yes", "no"), ("no", "(yes)")])
+def test_the_positive_class_is_the_one_explained(fitted, positive, rest):
+    model, text = fitted(*CLASSES, "--k", 2, "--positive-class", positive)
+    assert model.classes_.tolist() == [rest, positive]
+    assert f"explain ill: {positive} against {rest}" in text
+
+
+@pytest.mark.parametrize(("positive", "rest"), [("zebra", "other"), ("ape", "(other)"), ("cat", "(other)")])
+def test_one_class_against_the_rest(done, table, csv, positive, rest):
+    names = np.array(["ape", "cat", "zebra"])[np.digitize(table["b"].to_numpy(), [-0.5, 0.5])]
+    table.with_columns(animal=polars.Series(names)).write_csv(csv)
+    done("fit", csv, "--target", "animal", "--drop", "ill,y", "--k", 1, "--positive-class", positive, "--out", "m.json")
+    assert ht.load("m.json").classes_.tolist() == [rest, positive]
+
+
+def test_labels_that_are_numbers_stay_whole(done, table, csv):
+    table.with_columns(label=(polars.col("b") > 0).cast(polars.Float64) * 2 - 1).write_csv(csv)
+    done("fit", csv, "--target", "label", "--drop", "ill,y", "--k", 1, "--out", "m.json")
+    assert ht.load("m.json").classes_.tolist() == [-1, 1]
+
+
+def test_numbers_that_may_be_classes_are_pointed_out(run, table, csv):
+    table.with_columns(label=polars.col("b").round().cast(polars.Int64)).write_csv(csv)
+    result = run("fit", csv, "--target", "label", "--drop", "ill,y", "--k", 1)
+    assert result.exit_code == 0
+    [note] = result.stderr.splitlines()
+    assert note.startswith("note: the ")
+    assert note.endswith("numbers in 'label' are taken for amounts; for classes add --positive-class VALUE")
+
+
+def test_the_notes_say_where_the_model_comes_from(fitted, csv):
+    fitted(*CLASSES, "--k", 2)
+    notes = load_notes("model.json")
+    assert notes["command"] == f"hardthresh fit {csv} --target ill --drop y --k 2 --out model.json"
+    assert notes["data"]["classes"].keys() == {"no", "yes"}
+    assert {**notes["data"], "classes": None} == {
+        "source": "table.csv",
+        "target": "ill",
+        "n": 60,
+        "d": 5,
+        "dtype": "float64",
+        "missing": 0,
+        "classes": None,
+    }
+
+
+def test_the_report_shows_the_command(done, csv, folder):
+    done("fit", csv, *CLASSES, "--k", "1-3", "--report", "report.html")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert f"hardthresh fit {csv} --target ill --drop y --k 1-3 --report report.html" in page
+
+
+def test_quiet_prints_nothing(run, csv):
+    result = run("fit", csv, *REGRESSION, "--k", 2, "--quiet", "--out", "model.json")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_the_same_command_gives_the_same_file(done, csv, folder):
+    written = []
+    for _ in range(2):
+        done("fit", csv, *CLASSES, "--k", "1-2", "--out", "model.json")
+        document = json.loads((folder / "model.json").read_text())
+        document["notes"].pop("seconds")
+        document["object"]["fitted"]["history_"]["columns"].pop("seconds")
+        written.append(document)
+    assert written[0] == written[1]
+
+
+def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
+    model, text = fitted(*REGRESSION, "--k", 5, "--positive")
+    assert (model.coef_ >= 0).all()
+    assert f"{len(model.support_)} of 5 features" in text
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--target", "y"], "has 1 column without numbers: ill ("),
+        (["--target", "tumor"], "has no column 'tumor' for the target; there are: a, b"),
+        ([*REGRESSION, "--k", "50"], "--k 50 is not possible: there are 5 features to choose from, and "),
+        ([*REGRESSION, "--k", "0"], "--k 0 is not possible"),
+        ([*REGRESSION, "--k", "5", "--always-include", "a"], "--k 5 is not possible: there are 4 features"),
+        (
+            [*REGRESSION, "--k", "few"],
+            "--k must be auto, a number such as 10, a range 1-20 or a list 2,5,10; got 'few'",
+        ),
+        ([*REGRESSION, "--k", "5-2"], "--k must be auto"),
+        ([*REGRESSION, "--k", "-3"], "--k must be auto"),
+        ([*REGRESSION, "--loss", "poisson"], "--loss must be auto, squared or logistic, got 'poisson'"),
+        ([*CLASSES, "--loss", "squared"], "the target 'ill' holds texts (no, yes)"),
+        ([*REGRESSION, "--loss", "logistic"], "the target 'y' has 60 classes ("),
+        ([*CLASSES, "--positive-class", "maybe"], "the target 'ill' has no class 'maybe'; there are: no, yes"),
+        ([*REGRESSION, "--rule", "worst"], "--rule must be best or one-se, got 'worst'"),
+        ([*REGRESSION, "--cv", "61"], "there are 60 rows, too few for 61 folds"),
+        ([*CLASSES, "--cv", "50"], "too few for 50 folds; use fewer with --cv"),
+        ([*REGRESSION, "--always-include", "f"], "has no column 'f'; "),
+        ([*REGRESSION, "--out", "model.pkl"], "the name of model.pkl must end in .json"),
+        ([*REGRESSION, "--report", "report.pdf"], "the name of report.pdf must end in .html"),
+        ([*REGRESSION, "--out", "no/model.json"], "there is no folder no to write model.json in"),
+        ([*REGRESSION, "--weight", "a"], "sample_weight must be non-negative"),
+        ([*REGRESSION, "--scoring", "accuarcy"], "no scorer 'accuarcy'; did you mean 'accuracy'"),
+    ],
+)
+def test_wrong_settings_are_one_line(refused, csv, args, said):
+    assert said in refused("fit", csv, *args)
+
+
+def test_one_class_is_refused(refused, broken):
+    path = broken("a,y", "1,yes", "2,yes")
+    assert refused("fit", path, "--target", "y") == (
+        "the target 'y' has one value only, 'yes'; there is nothing to explain"
+    )
+
+
+def test_many_classes_are_refused(refused, broken):
+    line = refused("fit", broken("a,y", "1,ape", "2,cat", "3,dog"), "--target", "y")
+    assert line.startswith(
+        "the target 'y' has 3 classes (ape, cat, dog); this version tells two apart: add --positive-class"
+    )
+
+
+def test_holes_are_refused(refused, broken):
+    line = refused("fit", broken("a,b,y", "1,2,3", "2,,4", "3,4,5"), "--target", "y")
+    assert line.endswith("has 1 missing value in 1 column, the first in column 'b', row 2; fill in or remove first")
+
+
+def test_a_file_that_cannot_be_written_is_refused(refused, csv, folder):
+    (folder / "model.json").mkdir()
+    assert refused("fit", csv, *REGRESSION, "--k", 2, "--out", "model.json") == "model.json is a folder"
+
+
+def test_a_disk_that_is_full_is_one_line(monkeypatch, refused, csv):
+    def full(file):
+        raise OSError(errno.ENOSPC, "No space left on device", "model.json")
+
+    monkeypatch.setattr(os, "fsync", full)
+    args = [*REGRESSION, "--k", 2, "--quiet", "--out", "model.json"]
+    assert refused("fit", csv, *args) == "model.json: No space left on device"
+
+
+# --- real data ---
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "said"),
+    [
+        ("golub_leukemia.npz", ("--k", 4), ["4 of 7,129 features explain y: 1 against 0", "X95735_at"]),
+        (
+            "colon_alon.npz",
+            ("--k", "1-4", "--cv", 3),
+            [" of 2,000 features explain y: 1 against 0", "How many features?"],
+        ),
+        ("riboflavin.npz", ("--k", 6), ["6 of 4,088 features explain y\n", "_at ", "Exchanges: "]),
+        (
+            "news20.npz",
+            ("--positive-class", "rec.autos", "--k", 4),
+            ["4 of 130,107 features explain y_train: rec.autos against other", " car ", " cars "],
+        ),
+    ],
+)
+def test_real_data_fit_by_one_line(done, mirror, name, args, said):
+    text = done("fit", mirror / name, *args, "--out", "model.json")
+    for part in said:
+        assert part in text
+    assert "Converged" in text
+    predictions = done("predict", "model.json", mirror / name, *(["--x-key", "test"] if name == "news20.npz" else []))
+    assert len(predictions.splitlines()) > 60

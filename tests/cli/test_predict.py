@@ -1,0 +1,131 @@
+"""``hardthresh predict``."""
+
+import csv as csv_module
+import io
+import warnings
+
+import numpy as np
+import polars
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+import hardthresh as ht
+
+
+def rows(text: str) -> list[list[str]]:
+    return list(csv_module.reader(io.StringIO(text)))
+
+
+@pytest.fixture
+def classifier(done, csv):
+    """A saved model of two named columns."""
+    done("fit", csv, "--target", "ill", "--drop", "y", "--k", "2", "--out", "model.json")
+    return ht.load("model.json")
+
+
+@pytest.fixture
+def regression(done, csv):
+    done("fit", csv, "--target", "y", "--drop", "ill", "--k", "2", "--out", "model.json")
+    return ht.load("model.json")
+
+
+def expected(model, table):
+    X = table.select(model.feature_names_in_.tolist()).to_numpy()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return model.predict(X), model.predict_proba(X)[:, 1] if hasattr(model, "predict_proba") else None
+
+
+def test_classes_come_with_probabilities(done, classifier, csv, table):
+    head, *body = rows(done("predict", "model.json", csv))
+    classes, probabilities = expected(classifier, table)
+    assert head == ["prediction", "probability of yes"]
+    assert [row[0] for row in body] == classes.tolist()
+    np.testing.assert_allclose([float(row[1]) for row in body], probabilities, rtol=1e-12)
+
+
+def test_numbers_come_alone(done, regression, csv, table):
+    head, *body = rows(done("predict", "model.json", csv))
+    assert head == ["prediction"]
+    np.testing.assert_allclose([float(row[0]) for row in body], expected(regression, table)[0], rtol=1e-12)
+
+
+def test_columns_are_matched_by_name_and_only_the_chosen_are_needed(done, regression, csv, table, folder):
+    whole = done("predict", "model.json", csv)
+    other = table.select("height, cm", text=polars.lit("x"), holes=polars.lit(None), b="b")
+    other.write_parquet(folder / "other.parquet")
+    assert done("predict", "model.json", "other.parquet") == whole
+
+
+def test_a_missing_column_is_named(refused, regression, table, folder):
+    table.rename({"b": "B"}).write_csv(folder / "other.csv")
+    line = refused("predict", "model.json", "other.csv")
+    assert line == "other.csv lacks 1 column that the model needs: b; did you mean 'B'?"
+
+
+def test_a_hole_in_a_chosen_column_is_refused(refused, regression, table, folder):
+    table.with_columns(b=polars.Series([None, *table["b"][1:]])).write_csv(folder / "other.csv")
+    line = refused("predict", "model.json", "other.csv")
+    assert line == "other.csv has 1 missing value in 1 column, the first in column 'b', row 1; fill in or remove first"
+
+
+def test_to_a_file(run, regression, csv, folder):
+    result = run("predict", "model.json", csv, "--out", "new.csv")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "60 predictions written to new.csv\n"
+    assert (folder / "new.csv").read_text() == run("predict", "model.json", csv).stdout
+
+
+def test_an_offset_is_added(done, table, folder, csv):
+    table.with_columns(exposure=polars.lit(100.0)).write_csv(csv)
+    done("fit", csv, "--target", "y", "--drop", "ill", "--k", "2", "--offset", "exposure", "--out", "model.json")
+    with_offset = [float(row[0]) for row in rows(done("predict", "model.json", csv, "--offset", "exposure"))[1:]]
+    without = [float(row[0]) for row in rows(done("predict", "model.json", csv))[1:]]
+    np.testing.assert_allclose(np.subtract(with_offset, without), 100.0)
+
+
+@pytest.fixture
+def unnamed(done, folder, table):
+    """A saved model of columns without names, and the file it comes from."""
+    X = table.select("a", "b", "height, cm", "d", "e").to_numpy()
+    np.savez(folder / "train.npz", X=X, y=table["y"].to_numpy())
+    done("fit", "train.npz", "--k", "2", "--out", "model.json")
+    return X
+
+
+def test_columns_without_names_are_matched_by_position(done, unnamed, folder):
+    np.save(folder / "new.npy", unnamed[:7])
+    assert rows(done("predict", "model.json", "new.npy")) == rows(done("predict", "model.json", "train.npz"))[:8]
+
+
+def test_another_number_of_columns_is_refused(refused, unnamed, folder):
+    np.save(folder / "new.npy", unnamed[:, :4])
+    line = refused("predict", "model.json", "new.npy")
+    assert line.startswith("new.npy has 4 feature columns; the model was fitted on 5 and matches them by position")
+
+
+def test_a_named_model_reads_an_unnamed_file_by_position_and_says_so(run, regression, folder, table):
+    np.save(folder / "new.npy", table.select(regression.feature_names_in_.tolist()).to_numpy())
+    result = run("predict", "model.json", "new.npy")
+    assert result.stderr == "note: new.npy has no column names; its columns are matched by position\n"
+    np.testing.assert_allclose([float(row[0]) for row in rows(result.stdout)[1:]], expected(regression, table)[0])
+
+
+def test_a_libsvm_file_may_end_early(done, folder):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((80, 12), density=0.4, rng=rng, format="csr")
+    y = X.toarray()[:, 2] * 3 - X.toarray()[:, 4]
+    dump_svmlight_file(X, y, str(folder / "train.svm"), zero_based=False)
+    done("fit", "train.svm", "--k", "2", "--out", "model.json")
+    dump_svmlight_file(X[:, :6], y, str(folder / "short.svm"), zero_based=False)
+    assert done("predict", "model.json", "short.svm") == done("predict", "model.json", "train.svm")
+
+
+def test_a_file_that_is_no_model_is_refused(refused, csv, folder):
+    ht.save([1, 2], folder / "list.json")
+    assert refused("predict", "list.json", csv) == "list.json holds no fitted model, but [1, 2]"
+
+
+def test_outputs_are_checked_first(refused, csv):
+    assert refused("predict", "model.json", csv, "--out", "new.txt") == "the name of new.txt must end in .csv"

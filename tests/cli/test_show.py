@@ -1,0 +1,32 @@
+"""``hardthresh show``."""
+
+import hardthresh as ht
+from hardthresh.solvers import IHT
+from hardthresh.storage import save
+
+
+def test_show_prints_what_fit_printed(done, csv):
+    args = ["fit", csv, "--target", "ill", "--drop", "y", "--k", "1-3", "--cv", "3", "--out", "model.json"]
+    printed = done(*args)
+    assert printed == done("show", "model.json") + "Model: model.json\n"
+
+
+def test_a_model_saved_in_python_is_shown_too(done, table, folder):
+    X = table.select("a", "b", "d").to_numpy()
+    save(ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, table["y"].to_numpy()), folder / "model.json")
+    text = done("show", "model.json")
+    assert "1 of 3 features" in text
+    assert "None: this model does not carry its training data" in text
+
+
+def test_other_objects_are_shown_as_they_are(done, folder):
+    save(IHT(), folder / "solver.json")
+    assert done("show", "solver.json").startswith("IHT(step=Backtracking(")
+
+
+def test_a_missing_model_says_so(refused):
+    assert refused("show", "model.json") == "model.json: cannot be read, No such file or directory"
+
+
+def test_another_file_says_so(refused, csv):
+    assert refused("show", csv).startswith(f"{csv}: damaged")
