@@ -27,6 +27,10 @@ def test_every_command_has_help(done, command):
     assert "Usage: hardthresh" in done(command, "--help") or command == "list"
 
 
+def test_without_a_command_there_is_help(done):
+    assert done() == done("--help")
+
+
 def test_version(done):
     assert done("--version") == f"hardthresh {hardthresh.__version__}\n"
 

@@ -29,7 +29,7 @@ class Commands(TyperGroup):
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
         """Run a command and leave."""
-        given = sys.argv[1:] if args is None else list(args)
+        given = list(sys.argv[1:] if args is None else args)
         extra |= {"standalone_mode": False, "obj": shlex.join(["hardthresh", *given])}
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
@@ -37,7 +37,7 @@ class Commands(TyperGroup):
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
             try:
-                code = super().main(given, *rest, **extra)
+                code = super().main(given or ["--help"], *rest, **extra)
             except _PARSER_ERROR as error:
                 _leave(error.format_message())
             except HardThreshError as error:
@@ -72,7 +72,6 @@ app = typer.Typer(
     name="hardthresh",
     cls=Commands,
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
