@@ -59,6 +59,9 @@ def _kth_largest(magnitude: Array, k: int) -> Array:
     """Return the k-th largest value, 1 <= k <= n; NaN counts as larger than everything, so it is always noticed."""
     xp = namespace(magnitude)
     if is_numpy_array(magnitude):
+        if 2 * np.count_nonzero(magnitude) < magnitude.size:  # selection is slow among many equal entries
+            positive = magnitude[~(magnitude <= 0)]
+            magnitude = positive if positive.size >= k else magnitude
         largest = np.partition(magnitude, magnitude.size - k)[magnitude.size - k :]
         _refuse_nan(np.isnan(np.max(largest)))
         return largest[0]
