@@ -88,7 +88,10 @@ class ModelCertificate:
         pair = f"{self.removed_name or swap.removed} for {self.added_name or swap.added}"
         change = abs(swap.decrease) / abs(self.value) if self.value else 0.0
         if not swap.optimal:
-            return f"Exchanges: {pair} would lower the objective by {change:.2%}; a better model exists."
+            return (
+                f"Exchanges: {pair} would lower the objective by {change:.2%}, so a better model exists; "
+                "solver=HardThresholdingPursuit(exchanges=20) looks harder for it."
+            )
         how = "proved: no exchange" if self.exact else f"no exchange among the {swap.tried} most promising"
         return (
             f"Exchanges: {how} of one chosen feature for another is better (closest: {pair}, {change:.2g} times worse)."

@@ -20,10 +20,9 @@ from .subspace import Refined, refine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PursuitState(State):
-    """A `State` that knows whether its point minimises f on its support, and the last step worth trying again."""
+    """A `State` that knows whether its point minimises f on its support."""
 
     minimal: bool = False
-    trial_step: float = 1.0
 
 
 @register("solver", "pursuit", lambda: [HardThresholdingPursuit(), HardThresholdingPursuit(exchanges=4)])
@@ -34,14 +33,12 @@ class HardThresholdingPursuit(Solver):
     One iteration:
 
     1. step: the exact one-dimensional step along the gradient restricted to the support, shrunk until the projected
-    point
-       satisfies the quadratic majorisation;
+       point satisfies the quadratic majorisation;
     2. if the support changes and f falls: `cg_iterations` Newton-CG steps on the new support;
     3. otherwise: minimise f on the support to the end;
-    4. at such a minimiser: escape, by the supports that larger and larger steps lead to, then by exchanging one of
-    the coordinates
-       that are missed least for the one that gains most; the first whose refined value is lower is taken, and when
-       none is, the solver has settled.
+    4. at such a minimiser: escape, by the supports that larger and larger steps lead to, then by exchanging one of the
+       coordinates that are missed least for the one that gains most; the first whose refined value is lower is taken,
+       and when none is, the solver has settled.
 
     Parameters
     ----------
@@ -100,7 +97,8 @@ class HardThresholdingPursuit(Solver):
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> PursuitState:
         assert isinstance(state, PursuitState)
         at, support = state.at, state.support
-        step = exact_step(objective, constraint, at, support, -at.gradient) or state.trial_step
+        last = state.step if state.step > 0.0 else 1.0
+        step = exact_step(objective, constraint, at, support, -at.gradient) or last
         descent = majorised_step(objective, constraint, at, -at.gradient, step)
         if descent is not None and not constraint.same(descent.projection.support, support):
             moved = refine(
@@ -133,8 +131,8 @@ class HardThresholdingPursuit(Solver):
             ranked = rank_exchanges(
                 objective, constraint, state.at, state.support, removals=self.exchanges, count=self.exchanges
             )
-            effort = {"cg_iterations": 0, "rounds": 3}
-            for _, tried in try_exchanges(objective, constraint, state.at, state.support, ranked, **effort):
+            swaps = try_exchanges(objective, constraint, state.at, state.support, ranked, cg_iterations=0, rounds=3)
+            for _, tried in swaps:
                 yield tried, step
 
     def _longer_steps(
@@ -178,6 +176,5 @@ class HardThresholdingPursuit(Solver):
             support=found.projection.support,
             iteration=state.iteration + 1,
             step=step,
-            trial_step=step,
             minimal=found.minimal,
         )

@@ -49,8 +49,9 @@ class Descent:
 def majorised_step(
     objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, step: float, shrink: float = 0.5
 ) -> Descent | None:
-    r"""Return the first step, shrinking from `step`, with :math:`f(w^+) \le f(w) + (g, w^+ - w) + \|w^+ -
-    w\|^2/(2\gamma)`.
+    r"""Return the first step, shrinking from `step`, that satisfies the quadratic majorisation.
+
+    .. math:: f(w^+) \le f(w) + (g, w^+ - w) + \frac{\|w^+ - w\|^2}{2\gamma}
 
     That is a sufficient decrease: the right-hand side is never above f(w) for a projection. None when 60 shrinkings
     were not enough or nothing moves. Cost: s/d of a data pass per try.
