@@ -27,7 +27,7 @@ format: .venv/test.stamp ## rewrite the sources in the house style
 	$(BIN)/ruff format
 
 docs: .venv/docs.stamp ## build the documentation; warnings are errors
-	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html
 
 bench: .venv/bench.stamp ## compare with other packages; ARGS are passed on
 	$(BIN)/python benchmarks/run.py $(ARGS)
