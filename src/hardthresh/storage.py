@@ -68,7 +68,7 @@ from importlib.metadata import version
 from io import BytesIO
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 from zipfile import BadZipFile
 
 import numpy as np
@@ -170,8 +170,8 @@ def save(obj: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | N
     old = _arrays_of(target)
     new: Path | None = None
     if writer.beside:
-        buffer = BytesIO()
-        np.savez(buffer, allow_pickle=False, **writer.beside)
+        buffer, beside = BytesIO(), cast("dict[str, Any]", writer.beside)
+        np.savez(buffer, **beside)
         content = buffer.getvalue()
         digest = sha256(content).hexdigest()
         new = target.with_name(f"{target.stem}-{digest[:12]}.npz")
