@@ -136,7 +136,7 @@ def refine(
     rounds : int
         Limit of Newton steps.
     tol : float
-        Done when the decrease that the quadratic model promises falls to this, in units of f.
+        Done when the decrease that the quadratic model promises falls to this, in units of f, or to rounding.
 
     Notes
     -----
@@ -154,8 +154,10 @@ def refine(
         if norm(slope) == 0.0:
             return replace(found, minimal=True)
         direction = _newton(space, at, slope, face, cg_iterations)
-        promised = -0.5 * float(namespace(slope).sum(slope * direction))
-        better = _search(space, constraint, at, slope, direction) if promised > tol else None
+        xp = namespace(slope)
+        promised = -0.5 * float(xp.sum(slope * direction))
+        visible = max(tol, float(xp.finfo(slope.dtype).eps) * abs(at.value))  # below rounding no search can succeed
+        better = _search(space, constraint, at, slope, direction) if promised > visible else None
         if better is None:
             return replace(found, minimal=True)
         found = better
