@@ -48,7 +48,8 @@ def _rich_line(title: str, total: int | None) -> Iterator[Report]:
         rich.MofNCompleteColumn(),
         rich.TimeElapsedColumn(),
     ]
-    with rich.Progress(*columns, rich.TextColumn("{task.fields[text]}"), console=console.Console(stderr=True)) as bar:
+    columns.append(rich.TextColumn("{task.fields[text]}"))
+    with rich.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total, text="")
         yield lambda text: bar.update(task, advance=1, text=text)
 
@@ -60,7 +61,7 @@ def _tqdm_line(title: str, total: int | None) -> Iterator[Report]:
             "progress needs rich or tqdm; install one of them (rich comes with hardthresh[cli]) or use progress=False"
         )
     tqdm: Any = import_module("tqdm")
-    with tqdm.tqdm(desc=title, total=total) as bar:
+    with tqdm.tqdm(desc=title, total=total, leave=False) as bar:
 
         def report(text: str) -> None:
             bar.set_postfix_str(text, refresh=False)

@@ -131,13 +131,15 @@ class ChoosesBudget(SparseLinearModel):
         problem = self._problem(table, self.n_nonzero_coefs_)
         self._tell_constant_columns(problem)
         self.coefs_path_ = np.empty((len(candidates), self.n_features_in_), dtype=table.X.dtype)
-        for row, k in enumerate(candidates):
-            sized = problem.with_budget(int(k))
-            result = self._solve(sized, None)
-            self.coefs_path_[row] = problem.coefficients(result.w)[0]
-            task.done("candidate", lambda: self._coefficients(problem, result.w))  # noqa: B023 - called at once
-            if k == self.n_nonzero_coefs_:
-                chosen = sized, result
+        with progress_line(bool(self.verbose), "all rows", len(candidates)) as report:
+            for row, k in enumerate(candidates):
+                sized = problem.with_budget(int(k))
+                result = self._solve(sized, None)
+                self.coefs_path_[row] = problem.coefficients(result.w)[0]
+                task.done("candidate", lambda: self._coefficients(problem, result.w))  # noqa: B023 - called at once
+                report(f"k = {k}")
+                if k == self.n_nonzero_coefs_:
+                    chosen = sized, result
         self._keep(*chosen)
         task.end()
         return self

@@ -101,7 +101,12 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                     f"warm_start: the last fit had {coef.size} features, X has {self.n_features_in_}"
                 )
             w0 = problem.point(coef, np.asarray(self.intercept_, dtype=table.X.dtype).reshape(()))
-        result = self._solve(problem, w0, callback=task.on_state(lambda state: self._coefficients(problem, state.w)))
+        result = self._solve(
+            problem,
+            w0,
+            progress=bool(self.verbose),
+            callback=task.on_state(lambda state: self._coefficients(problem, state.w)),
+        )
         self._keep(problem, result)
         task.end()
         return self
@@ -269,7 +274,6 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             w0,
             tol=self.tol,
             max_iter=self.max_iter,
-            progress=bool(self.verbose),
             seed=self._seed(),
             **options,
         )
