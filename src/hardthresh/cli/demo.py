@@ -37,5 +37,7 @@ def demo(
         "cross-validation.\n"
     )
     choice = {"cv": folds_of(task, 10, seed=0)}
-    model, notes = learn(table, task, {"n_nonzero_coefs": range(1, 21), "alpha": 0.2}, choice, command=ctx.obj, quiet=False)
+    model, notes = learn(
+        table, task, {"n_nonzero_coefs": range(1, 21), "alpha": 0.2}, choice, command=ctx.obj, quiet=False
+    )
     finish(model, notes, out=out, report=report, quiet=False)

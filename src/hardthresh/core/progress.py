@@ -40,7 +40,7 @@ def _installed(module: str) -> bool:
 
 @contextmanager
 def _rich_line(title: str, total: int | None) -> Iterator[Report]:
-    console: Any = import_module("rich.console")
+    console: Any = import_module("rich.console").Console(stderr=True)
     rich: Any = import_module("rich.progress")
     columns = [
         rich.TextColumn("{task.description}"),
@@ -49,7 +49,7 @@ def _rich_line(title: str, total: int | None) -> Iterator[Report]:
         rich.TimeElapsedColumn(),
     ]
     columns.append(rich.TextColumn("{task.fields[text]}"))
-    with rich.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
+    with rich.Progress(*columns, console=console, transient=console.is_terminal) as bar:
         task = bar.add_task(title, total=total, text="")
         yield lambda text: bar.update(task, advance=1, text=text)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Objective
-from hardthresh.core.result import Result
+from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
 from hardthresh.solvers import minimize
 
@@ -35,7 +35,8 @@ def path(
         Default: chosen as by `minimize`.
     warm_start : bool
         Whether each fit starts from the last one's answer. That saves passes, but the answer for a budget then
-        depends on the budgets before it; without it, it is the answer for that budget alone.
+        depends on the budgets before it, and after a perfect fit all larger budgets get that fit; without it, it is
+        the answer for that budget alone.
     **options
         For `minimize`.
 
@@ -48,8 +49,10 @@ def path(
     >>> [result.support.tolist() for result in path(f, Sparsity, [1, 2])]
     [[0], [0, 2]]
     """
-    w0 = None
+    last: Result | None = None
     for budget in budgets:
-        result = minimize(objective, constraint(budget), solver, w0, **options)
-        w0 = result.w if warm_start else None
+        if last is None or last.status is not Status.LOWER_BOUND:
+            w0 = None if last is None else last.w
+            result = minimize(objective, constraint(budget), solver, w0, **options)
+        last = result if warm_start else None
         yield result
