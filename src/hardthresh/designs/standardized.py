@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array_api_compat import device
 
-from hardthresh.arrays import gather, namespace
+from hardthresh.arrays import all_finite, gather, namespace
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
 from .base import Design
@@ -98,6 +99,10 @@ def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool)
     """
     mean, deviation = design.moments(weights)
     xp = namespace(mean)
+    if not (all_finite(mean) and all_finite(deviation)):
+        raise InvalidInputError(
+            "X has entries so large that the scale of a column overflows; rescale its columns first"
+        )
     if not intercept:
         deviation = xp.sqrt(mean * mean + deviation * deviation)
         mean = xp.zeros_like(mean)

@@ -110,7 +110,8 @@ class ChoosesBudget(SparseLinearModel):
             raise InvalidInputError(
                 "scorers cannot see an offset; use scoring=None, which scores by the loss, or no offset"
             )
-        splits = self._splits(table, kept)
+        splits = self._splits(table, kept, given.X.shape[0])
+        self._check_folds(table, splits)
         task = FitTask(self, table.X, table.y, table.sample_weight, len(candidates))
         with progress_line(bool(self.verbose), "folds", len(splits)) as report:
             folds = []
@@ -162,21 +163,36 @@ class ChoosesBudget(SparseLinearModel):
             )
         return np.array(candidates)
 
-    def _splits(self, table: Table, kept: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the folds as row indices of the table, which holds the `kept` rows of what was given."""
+    def _splits(self, table: Table, kept: np.ndarray, n_given: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the folds as row indices of the table, which holds the `kept` ones of the rows that were given."""
         splitter = check_cv(self.cv, table.y, classifier=is_classifier(self))
         if hasattr(self.cv, "split") or self.cv is None or isinstance(self.cv, Integral):
             return list(splitter.split(table.X, table.y))
-        place = np.full(int(kept[-1]) + 1, -1)
+        place = np.full(n_given, -1)
         place[kept] = np.arange(kept.size)
 
         def among_kept(rows: Any) -> np.ndarray:
             rows = np.asarray(rows)
-            rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-            places = place[rows[rows < place.size]]
+            places = place[rows if rows.size else rows.astype(np.intp)]
             return np.asarray(places[places >= 0])
 
-        return [(among_kept(train), among_kept(test)) for train, test in splitter.split()]
+        try:
+            return [(among_kept(train), among_kept(test)) for train, test in splitter.split()]
+        except IndexError as error:
+            raise InvalidInputError(f"cv must name rows of X, which has {n_given}: {error}") from error
+
+    def _check_folds(self, table: Table, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
+        """Refuse folds that nothing can be learned from."""
+        if not splits:
+            raise InvalidInputError("cv gives no folds; give a number of folds >= 2, a splitter or a list of folds")
+        for fold, (train, test) in enumerate(splits):
+            for part, rows in (("train on", train), ("hold out", test)):
+                if rows.size == 0:
+                    raise InvalidInputError(f"fold {fold} of cv has no rows to {part}")
+            if is_classifier(self) and np.unique(table.y[train]).size < 2:
+                raise InvalidInputError(
+                    f"fold {fold} of cv trains on rows of one class only; use fewer or stratified folds"
+                )
 
     def _fold(self, train: Table, test: Table, candidates: np.ndarray) -> Fold:
         """Return the held-out scores of a path fitted on the training rows alone."""
@@ -221,10 +237,11 @@ class ChoosesBudget(SparseLinearModel):
         self.candidates_ = candidates
         self.scores_ = np.stack([fold.scores for fold in folds], axis=1)
         self.mean_scores_ = self.scores_.mean(axis=1)
-        spread = self.scores_.std(axis=1, ddof=1) if len(folds) > 1 else np.zeros(len(candidates))
-        self.standard_errors_ = spread / np.sqrt(len(folds))
-        if not np.all(np.isfinite(self.mean_scores_)):
+        if not np.all(np.isfinite(self.scores_)):
             raise InvalidInputError("a held-out score is NaN or infinite; check the scoring and the folds")
+        size = float(np.max(np.abs(self.scores_))) or 1.0  # no overflow in the square of a large score
+        spread = size * (self.scores_ / size).std(axis=1, ddof=1) if len(folds) > 1 else np.zeros(len(candidates))
+        self.standard_errors_ = spread / np.sqrt(len(folds))
         best = int(np.argmax(self.mean_scores_))
         close = self.mean_scores_ >= self.mean_scores_[best] - self.standard_errors_[best]
         self.one_standard_error_ = int(candidates[np.argmax(close)])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Integral, Real
-from operator import index
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -201,8 +201,8 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """Return the always-included columns as increasing indices."""
         if self.always_include is None:
             return ()
-        if isinstance(self.always_include, str):
-            raise InvalidInputError(f"always_include must be a list of columns, got the string {self.always_include!r}")
+        if isinstance(self.always_include, str) or not isinstance(self.always_include, Iterable):
+            raise InvalidInputError(f"always_include must be a list of columns, got {self.always_include!r}")
         names = list(getattr(self, "feature_names_in_", ()))
         found = set()
         for column in self.always_include:
@@ -212,10 +212,9 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                     raise InvalidInputError(f"always_include names the unknown column {column!r}; {known}")
                 found.add(names.index(column))
                 continue
-            try:
-                j = index(column)
-            except TypeError as error:
-                raise InvalidInputError(f"always_include takes names and indices, got {column!r}") from error
+            if not _is_integer(column):
+                raise InvalidInputError(f"always_include takes names and indices, got {column!r}")
+            j = int(column)
             if not 0 <= j < self.n_features_in_:
                 raise InvalidInputError(f"always_include names column {j}; X has {self.n_features_in_} columns, from 0")
             found.add(j)
@@ -311,7 +310,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=("csc", "csr"), dtype=(np.float64, np.float32), reset=False)
         offset = self._per_row(offset, X, "offset")
-        u = X[:, self.support_] @ np.reshape(self.coef_, -1)[self.support_] + np.reshape(self.intercept_, ())
+        u = X[:, self.support_] @ np.reshape(self.coef_, -1)[self.support_] + float(np.reshape(self.intercept_, ()))
         return u if offset is None else u + offset
 
     def _get_support_mask(self) -> np.ndarray:
