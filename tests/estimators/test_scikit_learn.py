@@ -1,6 +1,5 @@
 """Every registered estimator passes every check of scikit-learn; none is expected to fail."""
 
-import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hardthresh.estimators

@@ -1,0 +1,342 @@
+"""Promise 5: bad input raises an error that says what, which value, and what to do; nothing becomes NaN."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from hardthresh.core.errors import InvalidInputError
+
+
+def changed(X, place, value):
+    X = X.copy()
+    X[place] = value
+    return X
+
+
+BAD_DATA = {
+    "NaN in X": (lambda X, y: (changed(X, (3, 2), np.nan), y), "X contains NaN"),
+    "infinity in X": (lambda X, y: (changed(X, (3, 2), np.inf), y), "X contains infinity"),
+    "minus infinity in X": (lambda X, y: (changed(X, (3, 2), -np.inf), y), "X contains infinity"),
+    "NaN in sparse X": (lambda X, y: (sp.csr_array(changed(X, (3, 2), np.nan)), y), "X contains NaN"),
+    "no rows": (lambda X, y: (X[:0], y[:0]), r"0 sample\(s\) \(shape=\(0, 12\)\)"),
+    "no columns": (lambda X, y: (X[:, :0], y), r"0 feature\(s\) \(shape=\(60, 0\)\)"),
+    "X with one dimension": (lambda X, y: (X[:, 0], y), "Expected 2D array, got 1D array instead"),
+    "X with three dimensions": (lambda X, y: (X[:, :, None], y), "dim 3"),
+    "X with text": (
+        lambda X, y: (changed(X.astype(object), (0, 0), "high"), y),
+        "could not convert string to float: 'high'",
+    ),
+    "X of texts": (
+        lambda X, y: (X.astype(str).astype("<U8") + "?", y),
+        "dtype='numeric' is not compatible|could not convert",
+    ),
+    "complex X": (lambda X, y: (X + 1j, y), "Complex data not supported"),
+    "y too short": (lambda X, y: (X, y[:-1]), r"inconsistent numbers of samples: \[60, 59\]"),
+    "y too long": (lambda X, y: (X[:-1], y), r"inconsistent numbers of samples: \[59, 60\]"),
+    "y with two columns": (
+        lambda X, y: (X, np.stack([y, y], axis=1)),
+        r"y should be a 1d array, got an array of shape \(60, 2\)",
+    ),
+    "no y": (lambda X, y: (X, None), "requires y to be passed"),
+    "huge numbers": (
+        lambda X, y: (1e160 * X, y),
+        "X has entries so large that the scale of a column overflows; rescale its columns first",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_DATA)
+def test_bad_data_are_refused(case, kind):
+    spoil, message = BAD_DATA[kind]
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match=message):
+        case.make().fit(*spoil(*case.data()))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_bad_target_is_refused(case, value):
+    X, y = case.data()
+    y = changed((y == "well").astype(float) if case.classifies else y, 5, value)
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        case.make().fit(X, y)
+
+
+def test_text_is_no_target_of_a_regression(case):
+    X, y = case.data()
+    if case.classifies:
+        pytest.skip("labels may be text")
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        case.make().fit(X, [f"{value:.1f} mm" for value in y])
+
+
+def test_numbers_are_no_labels(classifier):
+    X, _ = classifier.data()
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        classifier.make().fit(X, X[:, 0])
+
+
+def test_one_class_is_refused(classifier):
+    X, y = classifier.data()
+    with pytest.raises(
+        InvalidInputError, match="y has one class only, \\['ill'\\]; examples of two classes are needed"
+    ):
+        classifier.make().fit(X, np.full_like(y, "ill"))
+
+
+def test_three_classes_are_refused(classifier):
+    X, y = classifier.data()
+    with pytest.raises(InvalidInputError, match="3 classes; fit one class against the rest"):
+        classifier.make().fit(X, np.where(np.arange(y.size) % 5, y, "dead"))
+
+
+BAD_ROWS = {
+    "too short": (lambda n: np.ones(n - 1), r"has shape \(59,\); \(60,\) is needed, one number per row of X"),
+    "a matrix": (lambda n: np.ones((n, 1)), r"has shape \(60, 1\); \(60,\) is needed"),
+    "NaN": (lambda n: changed(np.ones(n), 7, np.nan), "contains NaN or infinity"),
+    "infinity": (lambda n: changed(np.ones(n), 7, np.inf), "contains NaN or infinity"),
+    "text": (lambda n: ["a"] * n, "must be numeric, got dtype <U1"),
+    "objects": (lambda n: np.array([None] * n), "must be numeric, got dtype object"),
+    "complex": (lambda n: np.full(n, 1j), "must be numeric, got dtype complex128"),
+}
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "offset"])
+@pytest.mark.parametrize("kind", BAD_ROWS)
+def test_bad_weights_and_offsets_are_refused(case, name, kind):
+    X, y = case.data()
+    bad, message = BAD_ROWS[kind]
+    with pytest.raises(InvalidInputError, match=f"{name} {message}"):
+        case.make().fit(X, y, **{name: bad(y.size)})
+    if name == "offset":
+        model = case.make().fit(X, y)
+        with pytest.raises(InvalidInputError, match=f"{name} {message}"):
+            model.predict(X, offset=bad(y.size))
+
+
+@pytest.mark.parametrize(
+    ("weight", "found"),
+    [
+        (lambda n: changed(np.ones(n), 3, -0.5), "a negative weight"),
+        (np.zeros, "only zeros"),
+        (lambda n: -np.ones(n), "a negative weight"),
+    ],
+)
+def test_weights_must_be_weights(case, weight, found):
+    X, y = case.data()
+    with pytest.raises(
+        InvalidInputError, match=f"sample_weight must be non-negative with a positive entry, found {found}"
+    ):
+        case.make().fit(X, y, sample_weight=weight(y.size))
+
+
+BUDGETS = {
+    -1: "between 0 and the number of features 12, got -1",
+    13: "between 0 and the number of features 12, got 13",
+    2.5: "n_nonzero_coefs must be .*, got 2.5",
+    2.0: "n_nonzero_coefs must be .*, got 2.0",
+    True: "n_nonzero_coefs must be .*, got True",
+    "many": "n_nonzero_coefs must be .*, got 'many'",
+}
+
+
+@pytest.mark.parametrize("k", BUDGETS)
+def test_bad_numbers_of_features_are_refused(case, k):
+    X, y = case.data()
+    with pytest.raises(InvalidInputError, match=BUDGETS[k]):
+        case.make(n_nonzero_coefs=k).fit(X, y)
+    if case.chooses and not isinstance(k, str):
+        with pytest.raises(InvalidInputError, match=BUDGETS[k]):
+            case.make(n_nonzero_coefs=[1, k]).fit(X, y)
+
+
+BAD_SETTINGS = [
+    ("alpha", -0.1, "alpha must be None or a finite number >= 0, got -0.1"),
+    ("alpha", np.nan, "alpha must be None or a finite number >= 0, got nan"),
+    ("alpha", np.inf, "alpha must be None or a finite number >= 0, got inf"),
+    ("alpha", "auto", "alpha must be None or a finite number >= 0, got 'auto'"),
+    ("tol", 0.0, "tol must be > 0, got 0.0"),
+    ("tol", -1e-3, "tol must be > 0, got -0.001"),
+    ("tol", np.nan, "tol must be > 0, got nan"),
+    ("tol", None, "tol must be > 0, got None"),
+    ("max_iter", 0, "max_iter must be an integer >= 1, got 0"),
+    ("max_iter", 10.0, "max_iter must be an integer >= 1, got 10.0"),
+    ("max_iter", None, "max_iter must be an integer >= 1, got None"),
+    ("solver", "magic", "unknown solver 'magic'; known: .*pursuit"),
+    ("solver", None, 'solver must be "auto", a name or a Solver, got None'),
+    ("always_include", [12], "always_include names column 12; X has 12 columns, from 0"),
+    ("always_include", [-1], "always_include names column -1; X has 12 columns, from 0"),
+    ("always_include", ["age"], "always_include names the unknown column 'age'; X has no column names; use indices"),
+    ("always_include", "age", "always_include must be a list of columns, got 'age'"),
+    ("always_include", 3, "always_include must be a list of columns, got 3"),
+    ("always_include", [1.5], "always_include takes names and indices, got 1.5"),
+    ("always_include", [True], "always_include takes names and indices, got True"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), BAD_SETTINGS, ids=lambda value: str(value)[:20])
+def test_bad_settings_are_refused(case, name, value, message):
+    X, y = case.data()
+    with pytest.raises(InvalidInputError, match=message):
+        case.make(**{name: value}).fit(X, y)
+
+
+def test_an_unknown_name_is_answered_with_known_ones(case):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    X, y = case.data()
+    frame = pandas.DataFrame(X, columns=[f"gene{j}" for j in range(X.shape[1])])
+    with pytest.raises(InvalidInputError, match="unknown column 'gene12'; known are gene0, gene1, "):
+        case.make(always_include=["gene12"]).fit(frame, y)
+
+
+def test_a_name_that_two_columns_have_is_refused(case):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    X, y = case.data(d=3)
+    frame = pandas.DataFrame(X, columns=["age", "sex", "age"])
+    with pytest.raises(ValueError, match="age"):
+        case.make(k=1, always_include=["age"]).fit(frame, y)
+
+
+CHOOSER_SETTINGS = [
+    ({"n_nonzero_coefs": []}, "n_nonzero_coefs is empty; give the numbers of features to compare"),
+    ({"n_nonzero_coefs": iter(())}, "n_nonzero_coefs is empty; give the numbers of features to compare"),
+    ({"rule": "worst"}, 'rule must be "best" or "one_standard_error", got \'worst\''),
+    ({"cv": 1}, "n_splits=1"),
+    ({"cv": 61}, "n_splits=61"),
+    ({"cv": []}, "cv gives no folds"),
+    ({"cv": "five"}, "Expected `cv` as an integer"),
+    ({"cv": [([0, 1, 2, 3], [])]}, "fold 0 of cv has no rows to hold out"),
+    ({"cv": [([], [0, 1, 2, 3])]}, "fold 0 of cv has no rows to train on"),
+    ({"cv": [([0, 1, 2, 3], [77])]}, "cv must name rows of X, which has 60: index 77"),
+    ({"scoring": "beauty"}, "beauty"),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), CHOOSER_SETTINGS, ids=lambda value: str(value)[:30])
+def test_bad_choices_are_refused(chooser, settings, message):
+    X, y = chooser.data()
+    with pytest.raises(ValueError, match=message):
+        chooser.make(**settings).fit(X, y)
+
+
+def test_a_score_that_is_no_number_is_refused(chooser):
+    X, y = chooser.data()
+    with pytest.raises(InvalidInputError, match="a held-out score is NaN or infinite; check the scoring and the folds"):
+        chooser.make(scoring=lambda model, X, y: float("nan")).fit(X, y)
+
+
+def test_a_scorer_cannot_see_an_offset(chooser):
+    X, y = chooser.data()
+    with pytest.raises(InvalidInputError, match="scorers cannot see an offset; use scoring=None"):
+        chooser.make(scoring="neg_mean_squared_error").fit(X, y, offset=np.ones(y.size))
+
+
+def test_a_fold_without_one_of_the_classes_is_named(classifier):
+    if not classifier.chooses:
+        pytest.skip("there are no folds")
+    X, y = classifier.data()
+    model = classifier.make(cv=[(np.arange(40), np.arange(40, 60)), (np.flatnonzero(y == "ill"), np.arange(10))])
+    message = "fold 1 of cv trains on rows of one class only; use fewer or stratified folds"
+    with pytest.raises(InvalidInputError, match=message):
+        model.fit(X, y)
+
+
+def test_a_failed_fit_leaves_the_settings_as_they_were(case):
+    X, y = case.data()
+    model = case.make(alpha=-1.0)
+    before = repr(model.get_params())
+    with pytest.raises(InvalidInputError):
+        model.fit(X, y)
+    assert repr(model.get_params()) == before
+
+
+# columns that cannot be chosen
+
+
+def fitted_with_warning(case, X, y, message, **settings):
+    with pytest.warns(UserWarning, match=message) as caught:
+        model = case.make(**settings).fit(X, y)
+    assert len(caught) == 1, [str(warning.message) for warning in caught]
+    return model
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 1e9, 0.1])
+def test_constant_columns_are_told_and_never_chosen(case, value):
+    X, y = case.data()
+    X[:, 1] = value  # one that the target depends on, were it not constant
+    model = fitted_with_warning(
+        case, X, y, r"1 constant columns \(feature 1\) carry no information and cannot be chosen", k=12
+    )
+    assert 1 not in model.support_
+    assert np.reshape(model.coef_, -1)[1] == 0.0
+    assert model.scale_[1] == 0.0
+    assert np.all(np.isfinite(model.coef_))
+    without = case.make(k=11).fit(np.delete(X, 1, axis=1), y)
+    assert_allclose(np.delete(np.reshape(model.coef_, -1), 1), np.reshape(without.coef_, -1), rtol=1e-6, atol=1e-9)
+
+
+def test_a_column_that_is_constant_where_there_is_weight_cannot_be_chosen(case):
+    X, y = case.data()
+    X[: y.size // 2, 1] = 4.0
+    weight = (np.arange(y.size) < y.size // 2).astype(float)
+    with pytest.warns(UserWarning, match="feature 1"):
+        model = case.make(k=5).fit(X, y, sample_weight=weight)
+    assert 1 not in model.support_
+
+
+def test_a_constant_column_cannot_be_included(case):
+    X, y = case.data()
+    X[:, 2] = 7.0
+    with pytest.raises(
+        InvalidInputError, match="the constant column 2, which cannot be told from the intercept; leave it out"
+    ):
+        case.make(always_include=[2]).fit(X, y)
+
+
+def test_without_an_intercept_a_constant_column_is_one_like_any_other(plain):
+    X, y = plain.data()
+    X[:, 2] = 7.0
+    y = y if plain.classifies else y + 70.0
+    model = plain.make(k=12, fit_intercept=False).fit(X, y)
+    assert 2 in model.support_
+
+
+def test_all_columns_constant(case):
+    X, y = case.data(d=4)
+    X = np.ones_like(X) * np.arange(4.0)
+    with pytest.warns(UserWarning, match=r"4 constant columns \(feature 0, feature 1, feature 2, feature 3\)"):
+        model = case.make(k=2).fit(X, y)
+    assert model.support_.size == 0
+    assert_array_equal(model.coef_, np.zeros_like(model.coef_))
+    assert len(set(model.predict(X).tolist())) == 1
+
+
+def test_a_constant_column_of_sparse_data_is_noticed(case):
+    X, y = case.data()
+    X[:, 1], X[:, 5] = 3.0, 0.0
+    model = fitted_with_warning(case, sp.csr_array(X), y, r"2 constant columns \(feature 1, feature 5\)")
+    assert not {1, 5} & set(model.support_.tolist())
+
+
+def test_nothing_else_is_warned_of(case):
+    X, y = case.data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        case.make().fit(X, y).predict(X)
+
+
+def test_predicting_before_fitting_is_refused(case):
+    X, _ = case.data()
+    for method in ("predict", "transform", "certificate", "get_support"):
+        with pytest.raises(Exception, match="not fitted yet"):
+            getattr(case.make(), method)(*([X] if method in ("predict", "transform") else []))
+
+
+def test_predicting_other_columns_is_refused(case):
+    X, y = case.data()
+    model = case.make().fit(X, y)
+    with pytest.raises(ValueError, match=r"X has 11 features, but .* is expecting 12 features"):
+        model.predict(X[:, :11])
+    with pytest.raises(ValueError, match="X contains NaN"):
+        model.predict(changed(X, (0, 0), np.nan))
