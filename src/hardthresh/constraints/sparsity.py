@@ -115,12 +115,8 @@ class Sparsity(Constraint):
             allowed = mask_of(self._free(z), z.shape[0])
             passed_over = allowed & (z == z)  # a NaN stays in sight and is refused
             gain = xp.where(passed_over, -xp.ones_like(gain), gain)
-        few = int(xp.count_nonzero(gain)) <= self.k
-        if few and not bool(xp.any(gain != gain)):  # nothing to leave out, and no selection to pay for; NaN is refused
-            kept = gain != 0
-        else:
-            kept = mask_of(top_k(gain, min(self.k, z.shape[0] - len(self.free))), z.shape[0])
-        point = xp.where(kept | allowed, inside, xp.zeros_like(z))
+        chosen = top_k(gain, min(self.k, z.shape[0] - len(self.free)))
+        point = xp.where(mask_of(chosen, z.shape[0]) | allowed, inside, xp.zeros_like(z))
         return Projection(point, where_true(allowed | (point != 0)))
 
     def restrict(self, v: Array, support: Support) -> Array:
