@@ -5,6 +5,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hardthresh
@@ -33,5 +34,7 @@ def test_every_public_name_exists_and_says_what_it_is(room):
 
 
 def test_the_readme_runs():
+    """With the reader's own data called X and y."""
+    X = np.random.default_rng(0).standard_normal((80, 100))
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    exec(compile("\n".join(blocks), "README.md", "exec"), {})
+    exec(compile("\n".join(blocks), "README.md", "exec"), {"X": X, "y": (X[:, 0] > 0).astype(float)})
