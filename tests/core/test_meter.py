@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from hardthresh.constraints import Sparsity
-from hardthresh.core import Meter, iterate, minimize
+from hardthresh.core import CapabilityError, Meter, Passes, iterate, minimize
 from hardthresh.designs import as_design, standardize
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit
@@ -123,3 +123,22 @@ def test_two_runs_side_by_side_do_not_share_a_meter():
     runs = [iterate(objective, Sparsity(4), IHT(step=Fixed(0.1))) for _ in range(2)]
     states = [[next(run) for run in runs] for _ in range(4)]
     assert [one.passes for one, _ in states] == [other.passes for _, other in states]
+
+
+def test_an_objective_that_does_not_count_is_not_said_to_be_free(uncounted):
+    result = minimize(uncounted, Sparsity(2), IHT(), max_iter=3)
+    assert np.isnan(result.passes)
+    with pytest.raises(CapabilityError, match="metered"):
+        minimize(uncounted, Sparsity(2), IHT(), stop=Passes(5.0))
+
+
+@pytest.fixture
+def uncounted():
+    """A linear model without the ability to count."""
+    model = LinearModel(np.eye(4), np.arange(4.0))
+
+    class Uncounted:
+        shape, lower_bound = model.shape, model.lower_bound
+        zeros, predict, value, evaluate = model.zeros, model.predict, model.value, model.evaluate
+
+    return Uncounted()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from math import isfinite
+from math import isfinite, nan
 from time import perf_counter
 from typing import Any
 
@@ -57,8 +57,9 @@ def iterate(
     constraint.check(tuple(objective.shape))
     if state is not None and w0 is not None:
         raise InvalidInputError("give either w0, to start a run, or state, to go on with one; got both")
-    meter = Meter(0.0 if state is None else state.passes)
-    metered: Any = objective.metered(meter) if provides(objective, "metered") else objective  # type: ignore[attr-defined]
+    counted = provides(objective, "metered")
+    meter = Meter((0.0 if state is None else state.passes) if counted else nan)
+    metered: Any = objective.metered(meter) if counted else objective  # type: ignore[attr-defined]
     if state is None:
         state = solver.start(metered, constraint, w0, seed)
         scale = leading_norm(constraint, state.at.gradient)

@@ -99,7 +99,7 @@ class Result:
     seconds : float
         Wall time.
     passes : float
-        Data passes, the honest unit of cost.
+        Data passes, the honest unit of cost; nan for an objective that does not count them.
     """
 
     w: Array

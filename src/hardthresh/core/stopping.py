@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan
 from typing import TYPE_CHECKING
 
-from .errors import InvalidInputError
+from .errors import CapabilityError, InvalidInputError
 from .result import Status
 from .stationarity import feasibility_residual
 
@@ -122,6 +122,10 @@ class Passes(StopRule):
         _positive(self, "limit", self.limit)
 
     def check(self, progress: Progress) -> Stop | None:
+        if isnan(progress.state.passes):
+            raise CapabilityError(
+                f"Passes needs an objective that counts them; {type(progress.objective).__name__} has no metered()"
+            )
         if progress.state.passes < self.limit:
             return None
         return Stop(Status.BUDGET, f"spent {progress.state.passes:.4g} of {self.limit:.4g} data passes")

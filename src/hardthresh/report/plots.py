@@ -270,7 +270,8 @@ def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
     """
     history = progress(result_or_estimator)
     value = np.asarray(history["value"], dtype=np.float64)
-    passes = np.asarray(history["passes"] if "passes" in history else np.arange(len(value)), dtype=np.float64)
+    counted = "passes" in history and bool(np.all(np.isfinite(history["passes"])))
+    passes = np.asarray(history["passes"] if counted else np.arange(len(value)), dtype=np.float64)
     ax = _axes(ax, height=3.4)
     _quiet(ax)
     ax.plot(passes, value, color=DARK, linewidth=1.6, zorder=2)
@@ -279,7 +280,7 @@ def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
         dot.set_gid(f"iteration {t}: {number(y)} after {number(x)} passes")
     if value.min() > 0 and value.max() > 100 * value.min():
         ax.set_yscale("log")
-    ax.set_xlabel("data passes" if "passes" in history else "iteration")
+    ax.set_xlabel("data passes" if counted else "iteration")
     ax.set_ylabel("objective (mean loss)")
     return ax
 
