@@ -237,7 +237,7 @@ def test_an_objective_with_nothing_beyond_the_contract_will_do():
     assert np.isnan(certificate.smoothness)
     assert certificate.basic_feasibility < 1e-6
     states = list(islice(ht.iterate(Quadratic(), Sparsity(2)), 3))
-    assert states[0].passes == 0.0
+    assert np.isnan(states[0].passes)  # nobody counts
 
 
 def test_the_default_solver_needs_no_number(objective):
