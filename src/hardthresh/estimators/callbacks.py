@@ -7,6 +7,8 @@ from typing import Any
 
 from hardthresh.core.solver import State
 
+from .problem import Table
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn < 1.9 has no callbacks
@@ -29,37 +31,40 @@ class FitTask:
     ----------
     estimator : estimator
         With or without callbacks.
-    X, y, sample_weight :
-        The training data, for callbacks that score.
+    given : Table
+        The training data with targets as they were given, for callbacks that score.
     max_subtasks : int
         The largest number of iterations or candidates.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, max_subtasks: int) -> None:
-        self._data: dict[str, Any] = {"estimator": estimator, "X": X, "y": y}
-        if sample_weight is not None:
-            self._data["metadata"] = {"sample_weight": sample_weight}
+    def __init__(self, estimator: Any, given: Table, max_subtasks: int) -> None:
+        self._data: dict[str, Any] = {"estimator": estimator, "X": given.X, "y": given.y}
+        if given.sample_weight is not None:
+            self._data["metadata"] = {"sample_weight": given.sample_weight}
         wanted = hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
         self._context = estimator._init_callback_context(max_subtasks=max_subtasks) if wanted else None
         if self._context is not None:
             self._context.call_on_fit_task_begin(**self._data)
 
-    def done(self, name: str, attributes: Callable[[], dict[str, Any]]) -> None:
-        """Report one finished subtask; `attributes` gives what makes a copy of the estimator ready to predict."""
+    def done(self, name: str, attributes: Callable[[], dict[str, Any]]) -> bool:
+        """Report one finished subtask, and return whether a callback asks to stop.
+
+        `attributes` gives what makes a copy of the estimator ready to predict, to callbacks that want one.
+        """
         if self._context is None:
-            return
+            return False
         task = self._context.subcontext(task_name=name)
         task.call_on_fit_task_begin(**self._data)
-        task.call_on_fit_task_end(**self._data, reconstruction_attributes=attributes())
+        return bool(task.call_on_fit_task_end(**self._data, reconstruction_attributes=attributes))
 
     def on_state(self, attributes: Callable[[State], dict[str, Any]]) -> Callable[[State], None] | None:
-        """Return a callback for `minimize` that reports each iteration; None when nobody listens."""
+        """Return a callback for `minimize` that reports each iteration and may stop it; None when nobody listens."""
         if self._context is None:
             return None
 
         def report(state: State) -> None:
-            if state.iteration > 0:
-                self.done("iteration", lambda: attributes(state))
+            if state.iteration > 0 and self.done("iteration", lambda: attributes(state)):
+                raise StopIteration
 
         return report
 

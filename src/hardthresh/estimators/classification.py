@@ -10,9 +10,10 @@ from scipy.special import expit, log_expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from hardthresh.arrays import namespace
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
-from hardthresh.core.result import Result, Status
+from hardthresh.core.result import Result
 
 from .cross_validation import ChoosesBudget
 from .documentation import documented
@@ -96,7 +97,9 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
     def _keep(self, problem: Problem, result: Result) -> None:
         super()._keep(problem, result)
-        if result.status is Status.LOWER_BOUND:
+        objective = problem.objective
+        margins = (2 * objective.y - 1) * objective.design.predict(result.w)
+        if self.alpha == 0 and bool(namespace(margins).all(margins > 0)):
             warnings.warn(
                 "the chosen features separate the classes perfectly, so no finite coefficients are best and these only "
                 "stopped growing at the limit of precision; set alpha > 0",

@@ -100,9 +100,9 @@ class ChoosesBudget(SparseLinearModel):
         ValueError
             As there, and for candidates or folds that cannot be used.
         """
-        given = self._validate_fit(X, y, sample_weight, offset)
-        kept = given.weighted_rows()
-        table = self._encode(given.take(kept) if kept.size < given.X.shape[0] else given)
+        everything = self._validate_fit(X, y, sample_weight, offset)
+        given = everything.weighted()
+        table = self._encode(given)
         candidates = self._candidates()
         if self.rule not in ("best", "one_standard_error"):
             raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {self.rule!r}')
@@ -110,14 +110,15 @@ class ChoosesBudget(SparseLinearModel):
             raise InvalidInputError(
                 "scorers cannot see an offset; use scoring=None, which scores by the loss, or no offset"
             )
-        splits = self._splits(table, kept, given.X.shape[0])
+        seed = self._seed()
+        splits = self._splits(table, everything.weighted_rows(), everything.X.shape[0])
         self._check_folds(table, splits)
-        task = FitTask(self, table.X, table.y, table.sample_weight, len(candidates))
+        task = FitTask(self, given, len(candidates))
         with progress_line(bool(self.verbose), "folds", len(splits)) as report:
             folds = []
             parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
             for fold in parallel(
-                delayed(self._fold)(table.take(train), table.take(test), candidates) for train, test in splits
+                delayed(self._fold)(table.take(train), table.take(test), candidates, seed) for train, test in splits
             ):
                 folds.append(fold)
                 report("")
@@ -135,7 +136,7 @@ class ChoosesBudget(SparseLinearModel):
         with progress_line(bool(self.verbose), "all rows", len(candidates)) as report:
             for row, k in enumerate(candidates):
                 sized = problem.with_budget(int(k))
-                result = self._solve(sized, None)
+                result = self._solve(sized, None, seed)
                 self.coefs_path_[row] = problem.coefficients(result.w)[0]
                 task.done("candidate", lambda: self._coefficients(problem, result.w))  # noqa: B023 - called at once
                 report(f"k = {k}")
@@ -194,7 +195,7 @@ class ChoosesBudget(SparseLinearModel):
                     f"fold {fold} of cv trains on rows of one class only; use fewer or stratified folds"
                 )
 
-    def _fold(self, train: Table, test: Table, candidates: np.ndarray) -> Fold:
+    def _fold(self, train: Table, test: Table, candidates: np.ndarray, seed: int) -> Fold:
         """Return the held-out scores of a path fitted on the training rows alone."""
         problem = self._problem(train, int(candidates[-1]))
         scores = np.empty(len(candidates))
@@ -208,7 +209,7 @@ class ChoosesBudget(SparseLinearModel):
             warm_start=True,
             tol=self.tol,
             max_iter=self.max_iter,
-            seed=self._seed(),
+            seed=seed,
         )
         for row, result in enumerate(results):
             scores[row] = self._score(problem, result.w, test)

@@ -88,11 +88,11 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         ValueError
             For NaN, infinity, wrong lengths, or settings out of range; the message says which and what to do.
         """
-        table = self._validate_fit(X, y, sample_weight, offset)
-        table = self._encode(table.take(table.weighted_rows()) if sample_weight is not None else table)
+        given = self._validate_fit(X, y, sample_weight, offset).weighted()
+        table = self._encode(given)
         problem = self._problem(table, self._budget(self.n_nonzero_coefs))
         self._tell_constant_columns(problem)
-        task = FitTask(self, table.X, table.y, table.sample_weight, self.max_iter)
+        task = FitTask(self, given, self.max_iter)
         w0 = None
         if self.warm_start and hasattr(self, "coef_"):
             coef = np.asarray(self.coef_, dtype=table.X.dtype).reshape(-1)
@@ -104,6 +104,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         result = self._solve(
             problem,
             w0,
+            self._seed(),
             progress=bool(self.verbose),
             callback=task.on_state(lambda state: self._coefficients(problem, state.w)),
         )
@@ -265,7 +266,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     def _seed(self) -> int:
         return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _solve(self, problem: Problem, w0: Any, **options: Any) -> Result:
+    def _solve(self, problem: Problem, w0: Any, seed: int, **options: Any) -> Result:
         return minimize(
             problem.objective,
             problem.constraint,
@@ -273,7 +274,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             w0,
             tol=self.tol,
             max_iter=self.max_iter,
-            seed=self._seed(),
+            seed=seed,
             **options,
         )
 

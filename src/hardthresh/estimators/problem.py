@@ -35,6 +35,11 @@ class Table:
             return np.arange(self.X.shape[0])
         return np.flatnonzero(self.sample_weight)
 
+    def weighted(self) -> Table:
+        """Return the table of the rows of positive weight."""
+        kept = self.weighted_rows()
+        return self.take(kept) if kept.shape[0] < self.X.shape[0] else self
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
