@@ -36,7 +36,7 @@ class Case:
         return self.cls(**{**budget, **settings})
 
     def data(self, n: int = 60, d: int = 12, seed: int = 0, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
-        """Correlated columns of unequal scales, and a target that depends on columns 1, 4 and 7 (if there are so many)."""
+        """Correlated columns of unequal scales; the target depends on columns 1, 4 and 7 (if there are so many)."""
         rng = np.random.default_rng((seed, n, d))
         X = rng.standard_normal((n, d)) + 0.5 * rng.standard_normal((n, 1))
         X = X * np.linspace(0.5, 3.0, d) + np.linspace(-2.0, 2.0, d)

@@ -1,0 +1,307 @@
+"""Choosing the number of features: what the scores are, and what they may not know."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss, make_scorer, mean_squared_error
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedKFold
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.solvers import HardThresholdingPursuit
+
+
+def twin(chooser):
+    """The estimator with a given number of features that a chooser refits."""
+    return chooser.cls.__mro__[2]
+
+
+def folds_of(n, count=3, seed=0):
+    return list(KFold(count, shuffle=True, random_state=seed).split(np.zeros(n)))
+
+
+def loss_of(chooser, model, X, y, weight=None, offset=None):
+    if chooser.classifies:
+        return log_loss(y, model.predict_proba(X, offset=offset), sample_weight=weight, labels=model.classes_)
+    return mean_squared_error(y, model.predict(X, offset=offset), sample_weight=weight)
+
+
+@pytest.mark.parametrize("extras", [False, True])
+def test_the_scores_can_be_made_by_hand(chooser, extras):
+    """A strong signal, so that a path from number to number finds what each number finds alone."""
+    X, y = chooser.data(n=90, noise=0.1)
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(0.5, 2.0, 90) if extras else None
+    offset = 0.1 * rng.standard_normal(90) if extras else None
+    folds = folds_of(90)
+    model = chooser.make(cv=folds).fit(X, y, sample_weight=weight, offset=offset)
+    for fold, (train, test) in enumerate(folds):
+        for row, k in enumerate(model.candidates_):
+            parts = [[None if a is None else a[rows] for a in (weight, offset)] for rows in (train, test)]
+            alone = twin(chooser)(n_nonzero_coefs=int(k)).fit(X[train], y[train], *parts[0])
+            score = -loss_of(chooser, alone, X[test], y[test], *parts[1])
+            assert_allclose(model.scores_[row, fold], score, rtol=1e-5)
+    assert_allclose(model.mean_scores_, model.scores_.mean(axis=1))
+    assert_allclose(model.standard_errors_, model.scores_.std(axis=1, ddof=1) / np.sqrt(3))
+    assert model.n_nonzero_coefs_ == model.candidates_[np.argmax(model.mean_scores_)]
+
+
+def scorings(chooser):
+    if chooser.classifies:
+        return [
+            "accuracy",
+            "roc_auc",
+            "neg_log_loss",
+            make_scorer(log_loss, greater_is_better=False, response_method="predict_proba"),
+        ]
+    return [
+        "r2",
+        "neg_mean_absolute_error",
+        "neg_mean_squared_error",
+        make_scorer(mean_squared_error, greater_is_better=False),
+    ]
+
+
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scorers_see_a_model_and_held_out_rows(chooser, which, weighted):
+    X, y = chooser.data(n=90, noise=0.1)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 90) if weighted else None
+    scoring = scorings(chooser)[which]
+    folds = folds_of(90)
+    model = chooser.make(cv=folds, scoring=scoring).fit(X, y, sample_weight=weight)
+    scorer = sklearn.metrics.check_scoring(model, scoring=scoring)
+    for fold, (train, test) in enumerate(folds):
+        keywords = [{} if weight is None else {"sample_weight": weight[rows]} for rows in (train, test)]
+        alone = twin(chooser)(n_nonzero_coefs=2).fit(X[train], y[train], **keywords[0])
+        assert_allclose(model.scores_[1, fold], scorer(alone, X[test], y[test], **keywords[1]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("scoring", ["neg_mean_squared_error", "neg_log_loss"])
+def test_the_default_score_is_the_scorer_that_is_named(chooser, scoring):
+    X, y = chooser.data()
+    default = chooser.make().fit(X, y)
+    if default.scorer_name_ != scoring:
+        pytest.skip("the scorer of another estimator")
+    named = chooser.make(scoring=scoring).fit(X, y)
+    assert named.scorer_name_ == scoring
+    assert_allclose(named.scores_, default.scores_, rtol=1e-6)
+
+
+def test_a_callable_is_a_scoring(chooser):
+    X, y = chooser.data()
+    seen = []
+
+    def score(model, X, y):
+        seen.append((X.shape, np.count_nonzero(model.coef_)))
+        return -float(np.count_nonzero(model.coef_))
+
+    model = chooser.make(scoring=score).fit(X, y)
+    assert model.n_nonzero_coefs_ == 1
+    assert seen == [((20, 12), k) for _ in range(3) for k in (1, 2, 3)]
+
+
+def test_held_out_rows_are_never_looked_at(chooser):
+    """Ruin the held-out rows of one fold: what is learned on its training rows stays the same, to the last bit."""
+    X, y = chooser.data()
+    folds = folds_of(y.size)
+    _, test = folds[1]
+    ruined = X.copy()
+    ruined[test] = 1e6 * np.random.default_rng(9).standard_normal(ruined[test].shape)
+
+    def paths(X):
+        """The coefficients of each fold, in the order of folds and numbers."""
+        learned = []
+
+        def score(model, X, y):
+            learned.append(np.append(model.coef_, model.intercept_))
+            return 0.0
+
+        chooser.make(cv=folds, scoring=score).fit(X, y)
+        return np.reshape(learned, (3, 3, -1))
+
+    before, after = paths(X), paths(ruined)
+    assert_array_equal(after[1], before[1])
+    assert not np.allclose(after[0], before[0])
+    assert not np.allclose(after[2], before[2])
+
+
+def test_folds_do_not_start_from_each_other(chooser):
+    """The score of a fold is the same whatever folds come before it."""
+    X, y = chooser.data(noise=2.0)
+    folds = folds_of(y.size)
+    together = chooser.make(k=8, cv=folds).fit(X, y)
+    reverse = chooser.make(k=8, cv=folds[::-1]).fit(X, y)
+    assert_array_equal(together.scores_, reverse.scores_[:, ::-1])
+    for fold in range(3):
+        assert_array_equal(chooser.make(k=8, cv=[folds[fold]]).fit(X, y).scores_[:, 0], together.scores_[:, fold])
+
+
+def test_one_fold_has_no_standard_error(chooser):
+    X, y = chooser.data()
+    model = chooser.make(cv=folds_of(y.size)[:1]).fit(X, y)
+    assert_array_equal(model.standard_errors_, np.zeros(3))
+    assert model.one_standard_error_ == model.n_nonzero_coefs_
+
+
+def test_the_rule_of_one_standard_error(chooser):
+    X, y = chooser.data(noise=2.0, seed=5)
+    best = chooser.make(k=8).fit(X, y)
+    modest = chooser.make(k=8, rule="one_standard_error").fit(X, y)
+    assert_array_equal(best.scores_, modest.scores_)
+    top = np.argmax(best.mean_scores_)
+    close = best.mean_scores_ >= best.mean_scores_[top] - best.standard_errors_[top]
+    smallest = int(best.candidates_[close][0])
+    assert best.n_nonzero_coefs_ == best.candidates_[top]
+    assert best.one_standard_error_ == modest.one_standard_error_ == modest.n_nonzero_coefs_ == smallest
+    assert modest.n_nonzero_coefs_ < best.n_nonzero_coefs_, "the data of this test tell the rules apart"
+    assert np.count_nonzero(modest.coef_) == modest.n_nonzero_coefs_
+
+
+def test_ties_go_to_the_smaller_number(chooser):
+    X, y = chooser.data()
+    assert chooser.make(scoring=lambda *_: 1.0).fit(X, y).n_nonzero_coefs_ == 1
+
+
+def test_every_way_to_give_folds(chooser):
+    X, y = chooser.data()
+    splitter = StratifiedKFold(4) if chooser.classifies else KFold(4)
+    expected = chooser.make(cv=list(splitter.split(X, y))).fit(X, y)
+    for cv in (4, splitter, splitter.split(X, y), (fold for fold in splitter.split(X, y)), np.int64(4)):
+        assert_array_equal(chooser.make(cv=cv).fit(X, y).scores_, expected.scores_)
+    assert chooser.make(cv=None).fit(X, y).scores_.shape == (3, 5)
+
+
+def test_leaving_out_one_row_at_a_time(chooser):
+    X, y = chooser.data(n=20)
+    model = chooser.make(cv=LeaveOneOut()).fit(X, y)
+    assert model.scores_.shape == (3, 20)
+    assert np.all(np.isfinite(model.scores_))
+
+
+def test_a_splitter_that_needs_groups_says_so(chooser):
+    X, y = chooser.data()
+    with pytest.raises(ValueError, match="'groups' parameter should not be None"):
+        chooser.make(cv=GroupKFold(3)).fit(X, y)
+    groups = np.arange(y.size) % 3
+    given = chooser.make(cv=GroupKFold(3).split(X, y, groups)).fit(X, y)
+    assert given.scores_.shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "given", [[3, 1, 2], [1, 2, 3, 2, 1], (3, 2, 1), {1, 2, 3}, np.array([2, 3, 1]), 3, np.int32(3), range(1, 4)]
+)
+def test_every_way_to_give_numbers(chooser, given):
+    X, y = chooser.data()
+    model = chooser.make(n_nonzero_coefs=given).fit(X, y)
+    assert_array_equal(model.candidates_, [1, 2, 3])
+    assert_array_equal(model.scores_, chooser.make(n_nonzero_coefs=[1, 2, 3]).fit(X, y).scores_)
+
+
+def test_a_generator_of_numbers_is_read_once(chooser):
+    X, y = chooser.data()
+    assert_array_equal(chooser.make(n_nonzero_coefs=(k for k in (2, 1))).fit(X, y).candidates_, [1, 2])
+
+
+def test_the_shapes_of_what_is_told(chooser):
+    X, y = chooser.data()
+    model = chooser.make(k=4).fit(X, y)
+    assert model.scores_.shape == (4, 3)
+    assert model.mean_scores_.shape == model.standard_errors_.shape == (4,)
+    assert model.coefs_path_.shape == (4, 12)
+    row = model.candidates_.tolist().index(model.n_nonzero_coefs_)
+    assert_array_equal(model.coefs_path_[row], np.reshape(model.coef_, -1))
+
+
+def test_the_share_of_folds_that_choose_a_feature(chooser):
+    X, y = chooser.data(noise=1.0)
+    folds = folds_of(y.size)
+    model = chooser.make(cv=folds).fit(X, y)
+    counted = np.zeros(12)
+    for train, _ in folds:
+        counted[twin(chooser)(n_nonzero_coefs=model.n_nonzero_coefs_).fit(X[train], y[train]).support_] += 1
+    assert_allclose(model.selection_frequency_, counted / 3)
+    assert_allclose(model.selection_frequency_.sum(), model.n_nonzero_coefs_)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_number_of_jobs_changes_nothing(chooser, sparse):
+    X, y = chooser.data()
+    X = sp.csr_array(X) if sparse else X
+    one, two = (chooser.make(n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    assert_array_equal(one.scores_, two.scores_)
+    assert_array_equal(one.coef_, two.coef_)
+
+
+def test_sparse_rows_are_taken_in_any_format(chooser):
+    X, y = chooser.data()
+    X[np.abs(X) < 1] = 0
+    dense = chooser.make().fit(X, y)
+    for form in (sp.csr_array, sp.csc_array, sp.coo_matrix):
+        assert_allclose(chooser.make().fit(form(X), y).scores_, dense.scores_, rtol=1e-6)
+
+
+def test_unfinished_fits_within_folds_are_counted(chooser):
+    X, y = chooser.data(noise=2.0)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = chooser.make(k=4, max_iter=1).fit(X, y)
+    messages = [str(warning.message) for warning in caught]
+    assert messages[0] == "12 of 12 fits inside the folds did not converge; raise max_iter"
+    assert "limit of iterations was reached" in messages[-1]
+    assert not model.converged_
+
+
+def test_the_number_of_features_is_counted_besides_included_ones(chooser):
+    X, y = chooser.data()
+    model = chooser.make(k=2, always_include=[0, 11]).fit(X, y)
+    assert {0, 11} <= set(model.support_.tolist())
+    assert model.support_.size == 2 + model.n_nonzero_coefs_
+    assert np.all(model.selection_frequency_[[0, 11]] == 1.0)
+
+
+def test_weights_are_routed(chooser):
+    X, y = chooser.data()
+    weight = np.random.default_rng(0).uniform(0.0, 2.0, y.size)
+    direct = chooser.make().fit(X, y, sample_weight=weight)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = sklearn.pipeline.make_pipeline(
+            sklearn.preprocessing.FunctionTransformer(), chooser.make().set_fit_request(sample_weight=True)
+        )
+        routed = pipeline.fit(X, y, sample_weight=weight)[-1]
+    assert_array_equal(routed.coef_, direct.coef_)
+    assert_array_equal(routed.scores_, direct.scores_)
+
+
+def test_a_choice_that_cannot_be_made_leaves_no_fitted_model(chooser):
+    X, y = chooser.data()
+    model = chooser.make(rule="worst")
+    with pytest.raises(InvalidInputError):
+        model.fit(X, y)
+    assert not hasattr(model, "coef_")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing(HardThresholdingPursuit):
+    """A solver that notes the seeds it is given."""
+
+    seeds: ClassVar[list[int]] = []
+
+    def start(self, objective, constraint, w0, seed):
+        self.seeds.append(seed)
+        return HardThresholdingPursuit.start(self, objective, constraint, w0, seed)
+
+
+def test_one_seed_for_all_fits_of_a_choice(chooser):
+    """Otherwise a number alone could differ from the same number in a path, and one job from two."""
+    X, y = chooser.data()
+    Drawing.seeds.clear()
+    chooser.make(solver=Drawing(), random_state=np.random.RandomState(0)).fit(X, y)
+    assert len(Drawing.seeds) == 12
+    assert len(set(Drawing.seeds)) == 1
+    chooser.make(solver=Drawing(), random_state=np.random.RandomState(1)).fit(X, y)
+    assert len(set(Drawing.seeds)) == 2
