@@ -35,7 +35,7 @@ bench: .venv/bench.stamp ## compare with other packages; ARGS are passed on
 clean: ## remove everything that make has built
 	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache
 
-.venv/demo.stamp: EXTRAS = cli,data,plot,report
+.venv/demo.stamp: EXTRAS = cli,report
 .venv/test.stamp: EXTRAS = test
 .venv/docs.stamp: EXTRAS = docs
 .venv/bench.stamp: EXTRAS = bench
