@@ -43,9 +43,9 @@ def rank_exchanges(
     objective, constraint, at, support :
         f with the `ABILITIES`, the set, f at the point, and its support.
     removals : int or None
-        Consider only this many coordinates to leave, those that are missed least; the refit of the others is then
-        left out of
-        the denominator, which becomes :math:`2 H_{jj}`: a lower bound of the fall. None considers all, exactly.
+        Consider only this many coordinates to leave, those that are missed least; the refit of the others is then left
+        out of the denominator, which becomes :math:`2 H_{jj}`: a lower bound of the fall. None, or a number not smaller
+        than that of the coordinates, considers all, exactly.
     count : int
         How many exchanges to return at most.
 
@@ -73,7 +73,8 @@ def rank_exchanges(
     considered = sorted((j for j in cost if spread[j] > 0.0), key=lambda j: (cost[j], j))[:removals]
     diagonal = objective.curvature_diagonal(at)
     joinable = (diagonal > 0) & ~mask_of(indices, d)
-    if removals is None:
+    exact = removals is None or removals >= len(cost)
+    if exact:
         rows = range(indices.shape[0])
         images = [objective.curvature(at, scatter(inverse[row, :], indices, d)) for row in rows]
         B = xp.stack(images, axis=1)
@@ -81,7 +82,7 @@ def rank_exchanges(
     found = []
     for i in considered:
         row = where[i]
-        if removals is None:
+        if exact:
             image = images[row]
             bend = left + image * image / spread[i]
         else:
