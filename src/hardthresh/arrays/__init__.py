@@ -2,7 +2,7 @@
 
 from .indexing import gather, gather_columns, mask_of, scatter, union, where_true
 from .linalg import conjugate_gradients, inverse_semidefinite, solve_semidefinite
-from .namespace import all_finite, as_floating, namespace, to_numpy
+from .namespace import all_finite, as_floating, move, namespace, to_numpy
 from .topk import top_k
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "gather_columns",
     "inverse_semidefinite",
     "mask_of",
+    "move",
     "namespace",
     "scatter",
     "solve_semidefinite",

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_array_api_obj,
+    is_array_api_strict_namespace,
+    is_numpy_array,
+)
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
@@ -77,10 +83,17 @@ def all_finite(x: Array) -> bool:
     return bool(xp.all(xp.isfinite(x)))
 
 
+def move(x: np.ndarray, like: Array) -> Array:
+    """Return a NumPy array in the library and on the device of another array, with its own dtype."""
+    return x if is_numpy_array(like) else namespace(like).asarray(x, device=device(like))
+
+
 def to_numpy(x: Array) -> np.ndarray:
     """Return an array as NumPy, from whatever device."""
     if isinstance(x, np.ndarray):
         return x
+    if is_array_api_strict_namespace(namespace(x)):  # whose devices are only names
+        return np.asarray(x.to_device(namespace(x).Device("CPU_DEVICE")))
     if hasattr(x, "detach"):
         x = x.detach().cpu()
     elif hasattr(x, "get"):

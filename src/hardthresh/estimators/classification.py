@@ -6,14 +6,14 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, log_expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from hardthresh.arrays import namespace
+from hardthresh.arrays import move, namespace, to_numpy, where_true
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.result import Result
+from hardthresh.losses.logistic import Logistic, sigmoid
 
 from .cross_validation import ChoosesBudget
 from .documentation import documented
@@ -71,7 +71,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     _numeric_target: ClassVar[bool] = False
     _default_alpha: ClassVar[float] = 1e-2
 
-    def _encode_target(self, y: Any, dtype: Any) -> Any:
+    def _encode_target(self, y: np.ndarray) -> np.ndarray:
         check_classification_targets(y)
         self.classes_, encoded = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
@@ -83,17 +83,22 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
                 f"Only binary classification is supported. The type of the target is multiclass: y has "
                 f"{self.classes_.size} classes; fit one class against the rest"
             )
-        return encoded.astype(dtype)
+        return encoded
 
     def _decode_target(self, y: Any) -> Any:
-        return self.classes_[y.astype(np.intp)]
+        labels = self.classes_[to_numpy(y).astype(np.intp)]
+        return move(labels, y) if labels.dtype.kind in "fiub" else labels
 
     def _labels(self) -> dict[str, Any]:
         return {"classes_": self.classes_}
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
         coef, intercept = problem.coefficients(w)
-        return {"coef_": coef[None, :], "intercept_": np.reshape(intercept, (1,)), "support_": np.flatnonzero(coef)}
+        intercept = namespace(coef).reshape(intercept, (1,))
+        return {"coef_": coef[None, :], "intercept_": intercept, "support_": where_true(coef != 0)}
+
+    def _intercept(self) -> float:
+        return float(self.intercept_[0])
 
     def _keep(self, problem: Problem, result: Result) -> None:
         super()._keep(problem, result)
@@ -108,22 +113,23 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
     def decision_function(self, X: Any, offset: Any = None) -> Any:
         """Return the log-odds of the second class, shape (n_samples,). Only the chosen columns are read."""
-        return self._linear_predictor(X, offset)
+        return self._linear_predictor(X, offset, "decision_function")
 
     def predict_proba(self, X: Any, offset: Any = None) -> Any:
         """Return the probabilities of the two classes, shape (n_samples, 2)."""
-        u = self.decision_function(X, offset)
-        return np.column_stack([expit(-u), expit(u)])
+        u = self._linear_predictor(X, offset, "predict_proba")
+        return namespace(u).stack([sigmoid(-u), sigmoid(u)], axis=1)
 
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """Return the logarithms of the probabilities, exact also where these underflow."""
-        u = self.decision_function(X, offset)
-        return np.column_stack([log_expit(-u), log_expit(u)])
+        u = self._linear_predictor(X, offset, "predict_log_proba")
+        xp, loss = namespace(u), Logistic()
+        return xp.stack([-loss.value(xp.zeros_like(u), u), -loss.value(xp.ones_like(u), u)], axis=1)
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return the more probable class of each row, shape (n_samples,)."""
-        u = self.decision_function(X, offset)
-        return self.classes_[(u > 0).astype(np.intp)]
+        u = self._linear_predictor(X, offset, "predict")
+        return self._decode_target(namespace(u).astype(u > 0, u.dtype))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

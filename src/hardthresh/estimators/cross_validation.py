@@ -15,6 +15,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
+from hardthresh.arrays import namespace, to_numpy
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
@@ -22,7 +23,7 @@ from hardthresh.selection import path
 
 from .callbacks import FitTask, with_callbacks
 from .linear import SparseLinearModel
-from .problem import Problem, Table
+from .problem import Problem, Table, linear_predictor
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,8 @@ class ChoosesBudget(SparseLinearModel):
                 "scorers cannot see an offset; use scoring=None, which scores by the loss, or no offset"
             )
         seed = self._seed()
-        splits = self._splits(table, everything.weighted_rows(), everything.X.shape[0])
-        self._check_folds(table, splits)
+        splits = self._splits(given, everything.weighted_rows(), everything.X.shape[0])
+        self._check_folds(given, splits)
         task = FitTask(self, given, len(candidates))
         with progress_line(bool(self.verbose), "folds", len(splits)) as report:
             folds = []
@@ -122,26 +123,28 @@ class ChoosesBudget(SparseLinearModel):
             ):
                 folds.append(fold)
                 report("")
-        self._choose(candidates, folds)
+        self._choose(candidates, folds, table)
         unconverged = sum(fold.unconverged for fold in folds)
         if unconverged:
             warnings.warn(
-                f"{unconverged} of {self.scores_.size} fits inside the folds did not converge; raise max_iter",
+                f"{unconverged} of {len(folds) * len(candidates)} fits inside the folds did not converge; "
+                "raise max_iter",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         problem = self._problem(table, self.n_nonzero_coefs_)
         self._tell_constant_columns(problem)
-        self.coefs_path_ = np.empty((len(candidates), self.n_features_in_), dtype=table.X.dtype)
+        coefs = []
         with progress_line(bool(self.verbose), "all rows", len(candidates)) as report:
-            for row, k in enumerate(candidates):
+            for k in candidates:
                 sized = problem.with_budget(int(k))
                 result = self._solve(sized, None, seed)
-                self.coefs_path_[row] = problem.coefficients(result.w)[0]
+                coefs.append(problem.coefficients(result.w)[0])
                 task.done("candidate", lambda: self._coefficients(problem, result.w))  # noqa: B023 - called at once
                 report(f"k = {k}")
                 if k == self.n_nonzero_coefs_:
                     chosen = sized, result
+        self.coefs_path_ = namespace(*coefs).stack(coefs)
         self._keep(*chosen)
         task.end()
         return self
@@ -213,7 +216,7 @@ class ChoosesBudget(SparseLinearModel):
         )
         for row, result in enumerate(results):
             scores[row] = self._score(problem, result.w, test)
-            chosen[row, problem.features(result.support)] = True
+            chosen[row, to_numpy(problem.features(result.support))] = True
             unconverged += not result.converged
         return Fold(scores, chosen, unconverged)
 
@@ -221,11 +224,12 @@ class ChoosesBudget(SparseLinearModel):
         """Return the score of one point on held-out rows: by the scorer, or minus the mean loss."""
         attributes = self._coefficients(problem, w)
         if self.scoring is None:
-            coef, support = np.reshape(attributes["coef_"], -1), attributes["support_"]
-            u = test.X[:, support] @ coef[support] + np.reshape(attributes["intercept_"], ())
+            coef, intercept = problem.coefficients(w)
+            u = linear_predictor(test.X, attributes["support_"], coef, float(intercept))
             u = u if test.offset is None else u + test.offset
-            losses = self._loss_scale * problem.objective.loss.value(test.y, u)
-            return -float(np.average(losses, weights=test.sample_weight))
+            losses = to_numpy(self._loss_scale * problem.objective.loss.value(test.y, u))
+            weights = None if test.sample_weight is None else to_numpy(test.sample_weight)
+            return -float(np.average(losses, weights=weights))
         fitted = type(self)(**self.get_params(deep=False))
         for name, value in {**attributes, **self._labels(), "n_features_in_": self.n_features_in_}.items():
             setattr(fitted, name, value)
@@ -233,20 +237,20 @@ class ChoosesBudget(SparseLinearModel):
         scorer = check_scoring(fitted, scoring=self.scoring)
         return float(scorer(fitted, test.X, self._decode_target(test.y), **weighted))
 
-    def _choose(self, candidates: np.ndarray, folds: list[Fold]) -> None:
+    def _choose(self, candidates: np.ndarray, folds: list[Fold], table: Table) -> None:
         """Set what the folds say, and the chosen number."""
-        self.candidates_ = candidates
-        self.scores_ = np.stack([fold.scores for fold in folds], axis=1)
-        self.mean_scores_ = self.scores_.mean(axis=1)
-        if not np.all(np.isfinite(self.scores_)):
+        scores = np.stack([fold.scores for fold in folds], axis=1)
+        if not np.all(np.isfinite(scores)):
             raise InvalidInputError("a held-out score is NaN or infinite; check the scoring and the folds")
-        size = float(np.max(np.abs(self.scores_))) or 1.0  # no overflow in the square of a large score
-        spread = size * (self.scores_ / size).std(axis=1, ddof=1) if len(folds) > 1 else np.zeros(len(candidates))
-        self.standard_errors_ = spread / np.sqrt(len(folds))
-        best = int(np.argmax(self.mean_scores_))
-        close = self.mean_scores_ >= self.mean_scores_[best] - self.standard_errors_[best]
+        size = float(np.max(np.abs(scores))) or 1.0  # no overflow in the square of a large score
+        spread = size * (scores / size).std(axis=1, ddof=1) if len(folds) > 1 else np.zeros(len(candidates))
+        mean, error = scores.mean(axis=1), spread / np.sqrt(len(folds))
+        best = int(np.argmax(mean))
+        close = mean >= mean[best] - error[best]
         self.one_standard_error_ = int(candidates[np.argmax(close)])
         self.n_nonzero_coefs_ = int(candidates[best]) if self.rule == "best" else self.one_standard_error_
         row = int(np.flatnonzero(candidates == self.n_nonzero_coefs_)[0])
-        self.selection_frequency_ = np.mean([fold.chosen[row] for fold in folds], axis=0)
+        self.candidates_, self.scores_ = table.bring(candidates), table.bring(scores)
+        self.mean_scores_, self.standard_errors_ = table.bring(mean), table.bring(error)
+        self.selection_frequency_ = table.bring(np.mean([fold.chosen[row] for fold in folds], axis=0))
         self.scorer_name_ = self._default_scorer if self.scoring is None else str(self.scoring)

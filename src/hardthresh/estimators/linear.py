@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from array_api_compat import device, is_array_api_obj, is_numpy_array
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.registry import lookup
@@ -23,7 +25,14 @@ from hardthresh.core.solver import Solver
 from hardthresh.solvers import HardThresholdingPursuit, minimize
 
 from .callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from .problem import Problem, Table, build_problem
+from .problem import Problem, Table, build_problem, linear_predictor
+
+try:
+    from sklearn.utils._array_api import check_same_namespace
+except ImportError:  # scikit-learn < 1.8 lets the arrays themselves refuse to mix
+
+    def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
+        """Check nothing."""
 
 
 class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
@@ -95,12 +104,12 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         task = FitTask(self, given, self.max_iter)
         w0 = None
         if self.warm_start and hasattr(self, "coef_"):
-            coef = np.asarray(self.coef_, dtype=table.X.dtype).reshape(-1)
+            coef = to_numpy(self.coef_).reshape(-1)
             if coef.shape != (self.n_features_in_,):
                 raise InvalidInputError(
                     f"warm_start: the last fit had {coef.size} features, X has {self.n_features_in_}"
                 )
-            w0 = problem.point(coef, np.asarray(self.intercept_, dtype=table.X.dtype).reshape(()))
+            w0 = problem.point(move(coef.astype(_numpy_dtype(table.X)), problem.mean), self._intercept())
         result = self._solve(
             problem,
             w0,
@@ -147,25 +156,26 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     def _validate_fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Table:
         """Return the data as validated arrays, with targets as they were given."""
         self._check_settings()
+        xp, _ = get_namespace(X)
         X, y = validate_data(
-            self, X, y, accept_sparse=("csc", "csr"), dtype=(np.float64, np.float32), y_numeric=self._numeric_target
+            self, X, y, accept_sparse=("csc", "csr"), dtype=(xp.float64, xp.float32), y_numeric=self._numeric_target
         )
-        y = column_or_1d(y, warn=True)
+        y = to_numpy(column_or_1d(y, warn=True))
         sample_weight = self._per_row(sample_weight, X, "sample_weight")
         if sample_weight is not None and (np.any(sample_weight < 0) or not np.any(sample_weight > 0)):
             found = "only zeros" if not np.any(sample_weight) else "a negative weight"
             raise InvalidInputError(f"sample_weight must be non-negative with a positive entry, found {found}")
         return Table(X, y, sample_weight, self._per_row(offset, X, "offset"))
 
-    def _encode(self, table: Table) -> Table:
-        """Return the table with targets as the loss wants them."""
-        return replace(table, y=self._encode_target(table.y, table.X.dtype))
+    def _encode(self, given: Table) -> Table:
+        """Return the table with targets as the loss wants them, all of it where X is."""
+        return given.together(self._encode_target(given.y).astype(_numpy_dtype(given.X), copy=False))
 
     _numeric_target: ClassVar[bool] = True
 
-    def _encode_target(self, y: Any, dtype: Any) -> Any:
+    def _encode_target(self, y: np.ndarray) -> np.ndarray:
         """Return the targets as the loss wants them."""
-        return y.astype(dtype, copy=False)
+        return y
 
     def _decode_target(self, y: Any) -> Any:
         """Return encoded targets as they were given."""
@@ -184,11 +194,11 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         if not (_is_integer(self.max_iter) and self.max_iter >= 1):
             raise InvalidInputError(f"max_iter must be an integer >= 1, got {self.max_iter!r}")
 
-    def _per_row(self, x: Any, X: Any, name: str) -> Any:
-        """Return one number per row, in the dtype of X; a single number stands for all rows."""
+    def _per_row(self, x: Any, X: Any, name: str) -> np.ndarray | None:
+        """Return one number per row, in the precision of X; a single number stands for all rows."""
         if x is None:
             return None
-        x = np.asarray(x)
+        x = np.asarray(to_numpy(x) if is_array_api_obj(x) else x)
         if x.dtype.kind not in "fiub":
             raise InvalidInputError(f"{name} must be numeric, got dtype {x.dtype}")
         x = np.full(X.shape[0], x) if x.ndim == 0 else x
@@ -196,7 +206,8 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             raise InvalidInputError(f"{name} has shape {x.shape}; ({X.shape[0]},) is needed, one number per row of X")
         if not np.all(np.isfinite(x)):
             raise InvalidInputError(f"{name} contains NaN or infinity")
-        return x.astype(X.dtype)
+        rows: np.ndarray = x.astype(_numpy_dtype(X))
+        return rows
 
     def _always(self) -> tuple[int, ...]:
         """Return the always-included columns as increasing indices."""
@@ -257,7 +268,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         if isinstance(self.solver, Solver):
             return self.solver
         if self.solver == "auto":
-            return HardThresholdingPursuit(exchanges=4, tol=self.tol)
+            return HardThresholdingPursuit(exchanges=10, tol=self.tol)
         if not isinstance(self.solver, str):
             raise InvalidInputError(f'solver must be "auto", a name or a Solver, got {self.solver!r}')
         solver: Solver = lookup("solver", self.solver)()
@@ -281,16 +292,17 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
         """Return the attributes that `predict` needs, for a point."""
         coef, intercept = problem.coefficients(w)
-        return {"coef_": coef, "intercept_": float(intercept), "support_": np.flatnonzero(coef)}
+        return {"coef_": coef, "intercept_": float(intercept), "support_": where_true(coef != 0)}
+
+    def _intercept(self) -> float:
+        return float(self.intercept_)
 
     def _keep(self, problem: Problem, result: Result) -> None:
         """Set the fitted attributes, and say so if the fit did not converge."""
         for name, value in self._coefficients(problem, result.w).items():
             setattr(self, name, value)
         self.support_ = problem.features(result.support)
-        self.scale_ = np.where(
-            problem.inverse_scale > 0, 1 / np.where(problem.inverse_scale > 0, problem.inverse_scale, 1), 0
-        )
+        self.scale_ = problem.scale()
         self.n_nonzero_coefs_ = problem.constraint.k
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
@@ -306,19 +318,49 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return f"feature {j}" if names is None else str(names[j])
 
-    def _linear_predictor(self, X: Any, offset: Any) -> Any:
+    def _linear_predictor(self, X: Any, offset: Any, method: str) -> Any:
         """Return X coef + intercept + offset, reading only the chosen columns."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=("csc", "csr"), dtype=(np.float64, np.float32), reset=False)
+        check_same_namespace(X, self, attribute="coef_", method=method)
+        xp, _ = get_namespace(X)
+        X = validate_data(self, X, accept_sparse=("csc", "csr"), dtype=(xp.float64, xp.float32), reset=False)
+        coef = namespace(self.coef_).reshape(self.coef_, (-1,))
         offset = self._per_row(offset, X, "offset")
-        u = X[:, self.support_] @ np.reshape(self.coef_, -1)[self.support_] + float(np.reshape(self.intercept_, ()))
-        return u if offset is None else u + offset
+        u = linear_predictor(X, self.support_, coef, self._intercept())
+        return u if offset is None else u + move(offset, u)
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self.support_] = True
+        mask[to_numpy(self.support_)] = True
         return mask
+
+    def _transform(self, X: Any) -> Any:
+        check_same_namespace(X, self, attribute="coef_", method="transform")
+        return gather_columns(X, self.support_) if _is_foreign(X) else super()._transform(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return rows of all features, with zeros for the features that were not chosen.
+
+        Parameters
+        ----------
+        X : array, shape (n_samples, n_selected)
+            Rows of the chosen features.
+
+        Returns
+        -------
+        array, shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        if not (get_namespace(X)[1] and _is_foreign(X)):
+            return super().inverse_transform(X)
+        xp, chosen = namespace(X), int(self.support_.shape[0])
+        if X.ndim != 2 or X.shape[1] != chosen:
+            raise InvalidInputError(f"X has shape {tuple(X.shape)}; (n_samples, {chosen}) is needed")
+        place = np.full(self.n_features_in_, chosen)
+        place[to_numpy(self.support_)] = np.arange(chosen)
+        padded = xp.concat([X, xp.zeros((X.shape[0], 1), dtype=X.dtype, device=device(X))], axis=1)
+        return gather_columns(padded, move(place, X))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -327,6 +369,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = True
         return tags
 
 
@@ -336,3 +379,13 @@ def _is_real(x: Any) -> bool:
 
 def _is_integer(x: Any) -> bool:
     return isinstance(x, Integral) and not isinstance(x, bool)
+
+
+def _is_foreign(X: Any) -> bool:
+    """Return whether X is an array of another library than NumPy."""
+    return bool(is_array_api_obj(X)) and not is_numpy_array(X)
+
+
+def _numpy_dtype(X: Any) -> type[np.float32] | type[np.float64]:
+    """Return NumPy's dtype of the precision of X."""
+    return np.float32 if "float32" in str(X.dtype) else np.float64

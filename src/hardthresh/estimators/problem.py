@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from hardthresh.arrays import namespace, to_numpy
+from hardthresh.arrays import gather, gather_columns, move, namespace, to_numpy
 from hardthresh.constraints import Sparsity
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
@@ -17,7 +18,11 @@ from hardthresh.objectives import LinearModel
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Validated training data: X by rows, and one number per row of everything else, None where not given."""
+    """Validated training data: X by rows, and one entry per row of everything else, None where not given.
+
+    As given, only X is where the user's data live: targets may be labels, so what has one entry per row is NumPy's
+    until `together` brings it to X.
+    """
 
     X: Any
     y: Any
@@ -27,7 +32,15 @@ class Table:
     def take(self, rows: Any) -> Table:
         """Return the table of some rows."""
         X = self.X.tocsr() if hasattr(self.X, "tocsr") else self.X
-        return Table(X[rows], *(None if a is None else a[rows] for a in (self.y, self.sample_weight, self.offset)))
+        return Table(*(_take(a, rows) for a in (X, self.y, self.sample_weight, self.offset)))
+
+    def together(self, y: np.ndarray) -> Table:
+        """Return the table with encoded targets, and everything in the library and on the device of X."""
+        return Table(self.X, *(None if a is None else self.bring(a) for a in (y, self.sample_weight, self.offset)))
+
+    def bring(self, x: np.ndarray) -> Array:
+        """Return a NumPy array in the library and on the device of X."""
+        return x if issparse(self.X) else move(x, self.X)
 
     def weighted_rows(self) -> Any:
         """Return the indices of the rows of positive weight: the others are as good as absent."""
@@ -81,10 +94,16 @@ class Problem:
             return w
         return xp.concat([w, xp.reshape(intercept + xp.sum(coef * self.mean), (1,))])
 
-    def features(self, support: Array) -> np.ndarray:
+    def features(self, support: Array) -> Array:
         """Return the features of a support: without the intercept."""
-        indices = to_numpy(support)
-        return np.asarray(indices[indices < self.mean.shape[0]])
+        return support[support < self.mean.shape[0]]
+
+    def scale(self) -> Array:
+        """Return the standard deviation of each column as used in the fit, 0 for a constant one."""
+        xp = namespace(self.inverse_scale)
+        varies = self.inverse_scale > 0
+        scale = 1 / xp.where(varies, self.inverse_scale, xp.ones_like(self.inverse_scale))
+        return xp.where(varies, scale, xp.zeros_like(scale))
 
     def constant(self) -> np.ndarray:
         """Return the indices of the constant columns, which cannot be chosen."""
@@ -134,3 +153,19 @@ def build_problem(
             lower[d] = -np.inf
     objective = LinearModel(standardized, table.y, loss, sample_weight=sample_weight, offset=table.offset, l2=ridge)
     return Problem(objective, Sparsity(k, free=free, lower=lower), standardized.mean, inverse_scale, fit_intercept)
+
+
+def linear_predictor(X: Any, support: Array, coef: Array, intercept: float) -> Array:
+    """Return X coef + intercept, reading only the columns of the support."""
+    chosen = X[:, support] if issparse(X) else gather_columns(X, support)
+    coef = gather(coef, support)
+    xp = namespace(coef)
+    common = xp.result_type(chosen.dtype, coef.dtype)
+    chosen = chosen if issparse(chosen) else xp.astype(chosen, common, copy=False)
+    return chosen @ xp.astype(coef, common, copy=False) + intercept
+
+
+def _take(a: Any, rows: np.ndarray) -> Any:
+    if a is None or isinstance(a, np.ndarray) or issparse(a):
+        return None if a is None else a[rows]
+    return namespace(a).take(a, move(rows, a), axis=0)

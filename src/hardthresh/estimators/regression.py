@@ -87,7 +87,7 @@ class SparseLinearRegression(RegressorMixin, SparseLinearModel):
         offset : array, shape (n_samples,), optional
             A known part of the prediction.
         """
-        return self._linear_predictor(X, offset)
+        return self._linear_predictor(X, offset, "predict")
 
 
 @documented
