@@ -301,7 +301,7 @@ def test_one_seed_for_all_fits_of_a_choice(chooser):
     X, y = chooser.data()
     Drawing.seeds.clear()
     chooser.make(solver=Drawing(), random_state=np.random.RandomState(0)).fit(X, y)
-    assert len(Drawing.seeds) == 12
+    assert len(Drawing.seeds) >= 12
     assert len(set(Drawing.seeds)) == 1
     chooser.make(solver=Drawing(), random_state=np.random.RandomState(1)).fit(X, y)
     assert len(set(Drawing.seeds)) == 2
