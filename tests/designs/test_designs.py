@@ -255,7 +255,7 @@ def test_unsorted_and_duplicate_sparse_entries():
 
 def test_a_sparse_design_is_never_made_dense(monkeypatch):
     rng = np.random.default_rng(0)
-    X = sp.random_array((300, 4000), density=0.01, rng=rng, format="csr", data_sampler=rng.standard_normal)
+    X = sp.random_array((300, 4000), density=0.01, random_state=rng, format="csr", data_sampler=rng.standard_normal)
     y = X[:, [7]].toarray().ravel() * 3.0
     largest = []
     for kind in (sp.csc_array, sp.csr_array, sp.coo_array):
