@@ -1,19 +1,21 @@
-"""What the conformance suites run on: every registered example, and small problems to run it with.
+"""What the conformance suites run on: every registered example, the toys, and small problems to run them with.
 
 A new loss, constraint, step rule or solver needs no new test: it is found in the registry.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
+from toys import TOYS
 
 from hardthresh.arrays import to_numpy
-from hardthresh.core import registered
+from hardthresh.core import provides, registered
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.objectives import LinearModel
 
@@ -29,14 +31,59 @@ SHAPES = ((12,), (4, 3), (4, 4), (6, 6))
 """The shapes that examples of constraints may be meant for."""
 
 
-def examples(kind: str) -> list[Any]:
-    """Every registered example of a kind, as parameters with a name."""
+def examples(kind: str, where: Callable[[Any], bool] = lambda example: True) -> list[Any]:
+    """Every registered example of a kind, and every toy, to which a law applies, as parameters with a name."""
     import_module(f"hardthresh.{ROOMS[kind]}")  # registers what the room holds
+    known = {name: list(entry.examples()) for name, entry in registered(kind).items()}
     return [
-        pytest.param(example, id=f"{entry.name}{number}")
-        for entry in registered(kind).values()
-        for number, example in enumerate(entry.examples())
+        pytest.param(example, id=f"{name}{number}")
+        for name, found in (known | TOYS.get(kind, {})).items()
+        for number, example in enumerate(found)
+        if where(example)
     ]
+
+
+def fits(constraint: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a constraint is meant for points of a shape."""
+    try:
+        constraint.check(shape)
+    except InvalidInputError:
+        return False
+    return True
+
+
+def problems(runners: list[Any]) -> list[Any]:
+    """Each solver or step rule with every objective that can do what it needs and every constraint that fits."""
+    return [
+        pytest.param(*(p.values[0] for p in chosen), id="-".join(str(p.id) for p in chosen))
+        for chosen in _combinations(runners)
+    ]
+
+
+def _combinations(runners: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    for runner in runners:
+        for objective in examples("objective"):
+            for constraint in examples("constraint"):
+                able = all(provides(objective.values[0], ability) for ability in runner.values[0].requires)
+                if able and fits(constraint.values[0], objective.values[0].shape):
+                    yield runner, objective, constraint
+
+
+def ramp(objective: Any, end: float) -> np.ndarray:
+    """A point of the objective's shape whose entries rise from -end to end."""
+    zeros = objective.zeros()
+    return np.linspace(-end, end, zeros.size).reshape(zeros.shape).astype(zeros.dtype)
+
+
+def selects(constraint: Any) -> bool:
+    """Whether a constraint keeps coordinates as they are, so that nothing is rounded; else it computes new numbers."""
+    return constraint.indices(constraint.project(np.ones(shape_for(constraint))).support) is not None
+
+
+def assert_same_point(constraint: Any, one: np.ndarray, other: np.ndarray) -> None:
+    """Equal to the last bit where the constraint selects coordinates, else up to rounding."""
+    tolerance = 0.0 if selects(constraint) else 1e4 * float(np.finfo(other.dtype).eps)
+    np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * float(np.max(np.abs(other), initial=0.0)))
 
 
 def convert(x: Any, library: str) -> Any:
@@ -55,11 +102,8 @@ def back(x: Any) -> np.ndarray:
 def shape_for(constraint: Any) -> tuple[int, ...]:
     """The first of `SHAPES` that an example of a constraint is meant for."""
     for shape in SHAPES:
-        try:
-            constraint.check(shape)
-        except InvalidInputError:
-            continue
-        return shape
+        if fits(constraint, shape):
+            return shape
     raise AssertionError(f"{constraint} fits none of the shapes {SHAPES}")
 
 

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from hardthresh.core import InvalidInputError
 
-pytestmark = pytest.mark.parametrize("loss", examples("loss"))
+every = pytest.mark.parametrize("loss", examples("loss"))
+convex = pytest.mark.parametrize("loss", examples("loss", where=lambda loss: loss.convex))
+"""The flag itself is checked by a test of its own."""
 
 CANDIDATES = np.array([-3.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 7.0])
 PREDICTIONS = np.array([-6.3, -2.1, -0.9, -0.17, 0.13, 0.71, 1.9, 5.7])
@@ -26,11 +28,13 @@ def grid(loss, predictions=PREDICTIONS, dtype=np.float64):
     return y.ravel().astype(dtype), u.ravel().astype(dtype)
 
 
+@every
 def test_some_targets_are_in_the_domain(loss):
     assert targets(loss).size >= 2
     assert loss.domain.strip()
 
 
+@every
 def test_gradient_is_the_derivative_of_the_value(loss):
     y, u = grid(loss)
     h = 1e-5
@@ -38,6 +42,7 @@ def test_gradient_is_the_derivative_of_the_value(loss):
     np.testing.assert_allclose(loss.gradient(y, u), slope, rtol=1e-6, atol=1e-9)
 
 
+@every
 def test_curvature_is_the_derivative_of_the_gradient(loss):
     y, u = grid(loss)
     h = 1e-5
@@ -45,10 +50,12 @@ def test_curvature_is_the_derivative_of_the_gradient(loss):
     np.testing.assert_allclose(loss.curvature(y, u), slope, rtol=1e-6, atol=1e-9)
 
 
+@every
 def test_targets_in_the_domain_are_accepted(loss):
     loss.check_targets(targets(loss))
 
 
+@every
 def test_a_target_outside_the_domain_is_named(loss):
     outside = [y for y in (*CANDIDATES, np.nan, np.inf, -np.inf) if not loss.in_domain(np.array([y]))[0]]
     assert {repr(float(y)) for y in outside} >= {"nan", "inf", "-inf"}
@@ -62,6 +69,7 @@ def test_a_target_outside_the_domain_is_named(loss):
         assert f"y[1] is {float(bad)}" in message
 
 
+@every
 def test_extreme_predictions_stay_finite(loss):
     y, u = grid(loss, EXTREMES)  # an overflow warning is an error in this suite
     for result in (loss.value(y, u), loss.gradient(y, u), loss.curvature(y, u)):
@@ -72,22 +80,23 @@ def test_extreme_predictions_stay_finite(loss):
         assert result.dtype == np.float32
 
 
+@convex
 @given(a=st.floats(-30, 30), b=st.floats(-30, 30))
 @settings(max_examples=60)
 def test_a_convex_loss_lies_below_its_chords(loss, a, b):
-    if not loss.convex:
-        return  # the flag is checked by the next test
     y = targets(loss)
     u, v = np.full_like(y, a), np.full_like(y, b)
     chord = 0.5 * (loss.value(y, u) + loss.value(y, v))
     assert (loss.value(y, 0.5 * (u + v)) <= chord + 1e-12 * (1 + np.abs(chord))).all()
 
 
+@every
 def test_the_convexity_flag_is_true(loss):
     y, u = grid(loss, np.linspace(-30, 30, 301))
     assert (loss.curvature(y, u) >= 0).all() == loss.convex
 
 
+@every
 @given(u=st.floats(-1e4, 1e4))
 @settings(max_examples=60)
 def test_the_bounds_hold(loss, u):
@@ -97,12 +106,14 @@ def test_the_bounds_hold(loss, u):
     assert (loss.curvature(y, u) <= loss.curvature_bound * (1 + 1e-12)).all()
 
 
+@every
 def test_a_perfect_fit_attains_the_bound_where_the_loss_says_so(loss):
     u = np.concatenate([CANDIDATES, np.linspace(-12, 12, 97)])
     best = min(float((loss.value(np.full_like(u, y), u) - loss.lower_bound).min()) for y in targets(loss))
     assert (best == 0.0) == loss.attains_bound
 
 
+@every
 def test_float32_stays_float32(loss):
     y, u = grid(loss, dtype=np.float32)
     for result in (loss.value(y, u), loss.gradient(y, u), loss.curvature(y, u)):
@@ -111,6 +122,7 @@ def test_float32_stays_float32(loss):
     np.testing.assert_allclose(loss.value(y, u), loss.value(*grid(loss)), rtol=1e-5, atol=1e-6)
 
 
+@every
 def test_every_example_counts_for_itself(loss):
     y, u = grid(loss)
     for function in (loss.value, loss.gradient, loss.curvature):
@@ -118,6 +130,7 @@ def test_every_example_counts_for_itself(loss):
         np.testing.assert_allclose(function(y, u), alone, rtol=1e-14, atol=1e-300)
 
 
+@every
 def test_inputs_are_unchanged(loss):
     y, u = grid(loss)
     before = y.copy(), u.copy()
@@ -127,6 +140,7 @@ def test_inputs_are_unchanged(loss):
     np.testing.assert_array_equal((y, u), before)
 
 
+@every
 @pytest.mark.parametrize("library", OTHER_LIBRARIES)
 def test_other_array_libraries_agree(loss, library):
     for predictions in (PREDICTIONS, EXTREMES):

@@ -2,12 +2,13 @@
 
 import pickle
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import isfinite
 from typing import Any
 
 import numpy as np
 import pytest
-from cases import LOSSES, OTHER_LIBRARIES, back, convert, examples, planted
+from cases import LOSSES, OTHER_LIBRARIES, assert_same_point, back, convert, examples, planted, problems
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import CapabilityError, Evaluation, InvalidInputError, iterate, minimize, require
@@ -30,6 +31,11 @@ every = pytest.mark.parametrize("step", examples("step"))
 both_losses = pytest.mark.parametrize("loss", LOSSES)
 
 IN_UNITS_OF_THE_STEP = {"Fixed": "its number is the step, so it cannot follow the scale of the objective"}
+scale_free = pytest.mark.parametrize(
+    "step", examples("step", where=lambda step: type(step).__name__ not in IN_UNITS_OF_THE_STEP)
+)
+demanding = pytest.mark.parametrize("step", examples("step", where=lambda step: bool(step.requires)))
+every_problem = pytest.mark.parametrize(("step", "objective", "constraint"), problems(examples("step")))
 
 
 @dataclass
@@ -101,6 +107,19 @@ def test_steps_are_finite_and_projections_feasible(step, loss, constraint):
             np.testing.assert_array_equal(move.evaluation.point, move.projection.point)
 
 
+@every_problem
+def test_points_and_supports_may_be_of_any_kind(step, objective, constraint):
+    for state in islice(iterate(objective, constraint, IHT(step=step)), 12):
+        again = constraint.project(state.w)
+        assert_same_point(constraint, again.point, state.w)
+        assert constraint.same(again.support, state.support)
+        assert state.w.shape == objective.shape
+        np.testing.assert_allclose(state.value, objective.value(state.w), rtol=1e-12)
+        if state.iteration:
+            assert isfinite(state.step)
+            assert state.step >= 0
+
+
 @every
 @both_losses
 def test_the_first_move_gets_somewhere(step, loss):
@@ -158,12 +177,10 @@ def test_nothing_moves_at_a_solution(step, loss, k):
         memory = move.memory
 
 
-@every
+@scale_free
 @both_losses
 @pytest.mark.parametrize("factor", [2.0**-12, 2.0**12])
 def test_steps_shrink_as_the_objective_grows(step, loss, factor):
-    if type(step).__name__ in IN_UNITS_OF_THE_STEP:
-        return
     objective, constraint = planted(loss).model(), Sparsity(4)
     for one, other in zip(
         moves(step, Scaled(objective, 1.0), constraint, 8),
@@ -239,13 +256,11 @@ def test_float32_stays_float32(step, loss):
         assert isfinite(move.step)
 
 
-@every
+@demanding
 def test_missing_abilities_are_named_before_the_run(step):
     class Plain:
         shape, lower_bound = (3,), -np.inf
 
-    if not step.requires:
-        return
     with pytest.raises(CapabilityError) as error:
         require(Plain(), step.requires, by=type(step).__name__)
     assert all(ability in str(error.value) for ability in (*step.requires, type(step).__name__, "Plain"))

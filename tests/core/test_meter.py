@@ -109,6 +109,14 @@ def test_a_run_counts_its_own_passes():
     assert again.passes == run.passes
 
 
+def test_a_start_of_ones_own_pays_for_the_scales_of_the_run_too():
+    objective = LinearModel(*data())
+    cold = next(iterate(objective, Sparsity(4), IHT()))
+    warm = next(iterate(objective, Sparsity(4), IHT(), sparse_point(4)))
+    assert cold.passes == pytest.approx(1.0)
+    assert warm.passes == pytest.approx(1.0 + 1.0 + 4 / D)
+
+
 def test_the_default_solver_spends_little():
     X, y = data()
     run = minimize(LinearModel(X, y), Sparsity(4), HardThresholdingPursuit())

@@ -8,7 +8,16 @@ import pytest
 
 import hardthresh as ht
 from hardthresh.constraints import Sparsity
-from hardthresh.core import CapabilityError, InvalidInputError, MaxIter, RelativeDecrease, Status, iterate, minimize
+from hardthresh.core import (
+    CapabilityError,
+    Evaluation,
+    InvalidInputError,
+    MaxIter,
+    RelativeDecrease,
+    Status,
+    iterate,
+    minimize,
+)
 from hardthresh.core import progress as progress_module
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, choose_solver
@@ -165,6 +174,53 @@ def test_divergence_ends_with_a_finite_answer(objective, step):
     assert not np.isfinite(run.history["value"][-1])
 
 
+class Spoilt(LinearModel):
+    """Its gradient, and its value if asked for, is NaN or infinite from one of the evaluations on."""
+
+    def __init__(self, X, y, first, gradient, value=None):
+        super().__init__(X, y)
+        self.calls, self.first = [0], first
+        self.spoilt_gradient, self.spoilt_value = gradient, value
+
+    def evaluate(self, w, prediction=None):
+        self.calls[0] += 1
+        at = super().evaluate(w, prediction)
+        if self.calls[0] < self.first:
+            return at
+        gradient = at.gradient.copy()
+        gradient[7] = self.spoilt_gradient
+        return Evaluation(w, at.value if self.spoilt_value is None else self.spoilt_value, gradient, at.prediction)
+
+    def _with(self, design, **changes):
+        model = type(self).__new__(type(self))
+        vars(model).update(vars(self), design=design, **changes)  # the counter is shared
+        return model
+
+    def columns(self, indices):
+        return self._with(self.design.columns(indices), first=np.inf)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize(
+    "solver",
+    [IHT(), IHT(step=Fixed(0.01)), IHT(step=BarzilaiBorwein()), HardThresholdingPursuit()],
+    ids=["iht", "fixed", "secant", "pursuit"],
+)
+@pytest.mark.parametrize("first", [2, 3])
+@pytest.mark.parametrize(
+    ("gradient", "value"), [(np.nan, None), (np.inf, None), (np.nan, np.nan), (-np.inf, np.inf)], ids=str
+)
+def test_a_gradient_that_is_no_number_ends_the_run_with_a_finite_answer(solver, first, gradient, value):
+    X, y = problem()
+    run = minimize(Spoilt(X, y, first, gradient, value), Sparsity(2), solver, max_iter=50)
+    assert run.status is Status.DIVERGED
+    assert not run.converged
+    assert np.isfinite(run.w).all()
+    assert np.isfinite(run.value)
+    assert run.value == pytest.approx(LinearModel(X, y).value(run.w), rel=1e-12)
+    assert run.value <= LinearModel(X, y).value(np.zeros(30))
+
+
 def test_progress_goes_to_standard_error_only(objective, capsys):
     minimize(objective, Sparsity(2), IHT(), max_iter=4, progress=True)
     captured = capsys.readouterr()
@@ -224,13 +280,11 @@ class Quadratic:
         return 0.5 * float(np.sum((w - [1.0, 2.0, 3.0, 4.0]) ** 2))
 
     def evaluate(self, w, prediction=None):
-        from hardthresh.core import Evaluation
-
         return Evaluation(w, self.value(w), w - [1.0, 2.0, 3.0, 4.0])
 
 
 def test_an_objective_with_nothing_beyond_the_contract_will_do():
-    assert choose_solver(Quadratic(), Sparsity(2)) == IHT()
+    assert choose_solver(Quadratic()) == IHT()
     run = ht.minimize(Quadratic(), Sparsity(2))
     np.testing.assert_allclose(run.w, [0.0, 0.0, 3.0, 4.0], rtol=1e-6)
     certificate = run.certificate()
@@ -241,7 +295,9 @@ def test_an_objective_with_nothing_beyond_the_contract_will_do():
 
 
 def test_the_default_solver_needs_no_number(objective):
-    assert choose_solver(objective, Sparsity(2)) == HardThresholdingPursuit()
+    assert choose_solver(objective) == HardThresholdingPursuit()
+    assert choose_solver(objective, tol=1e-3, exchanges=4) == HardThresholdingPursuit(tol=1e-3, exchanges=4)
+    assert choose_solver(objective, tol=0.0) == HardThresholdingPursuit()
     run = ht.minimize(objective, Sparsity(2))
     assert run.converged
     np.testing.assert_array_equal(run.support, [3, 20])
@@ -253,6 +309,49 @@ def test_the_default_solver_needs_no_number(objective):
 def test_a_start_of_another_shape_is_refused(objective, w0):
     with pytest.raises(InvalidInputError, match=r"w0 has shape .* needs \(30,\)"):
         minimize(objective, Sparsity(2), IHT(), w0)
+
+
+@pytest.mark.parametrize(
+    "w0",
+    [list(range(30)), np.arange(30), np.arange(30, dtype=np.uint8), np.arange(30.0), np.arange(30, dtype=np.float32)],
+    ids=["list", "integers", "bytes", "double", "single"],
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("solver", [IHT(), HardThresholdingPursuit()], ids=["iht", "pursuit"])
+def test_a_start_is_brought_to_the_dtype_of_the_problem(solver, dtype, w0):
+    X, y = problem()
+    objective = LinearModel(X.astype(dtype), y.astype(dtype))
+    expected = Sparsity(2).project(np.arange(30, dtype=dtype)).point
+    for state in islice(iterate(objective, Sparsity(2), solver, w0), 4):
+        assert state.w.dtype == state.at.gradient.dtype == dtype
+        if state.iteration == 0:
+            np.testing.assert_array_equal(state.w, expected)
+
+
+@pytest.mark.parametrize(
+    "w0", [np.full(30, 1j), np.full(30, "a"), ["a"] * 30, np.full(30, None)], ids=["complex", "text", "list", "objects"]
+)
+def test_a_start_that_is_not_real_is_refused(objective, w0):
+    with pytest.raises(InvalidInputError, match="w0"):
+        minimize(objective, Sparsity(2), IHT(), w0)
+
+
+def test_a_state_of_another_solver_is_refused(objective):
+    states = [
+        minimize(objective, Sparsity(2), solver, max_iter=2).state for solver in (IHT(), HardThresholdingPursuit())
+    ]
+    for solver, state in zip((HardThresholdingPursuit(), IHT()), states, strict=True):
+        with pytest.raises(InvalidInputError, match=f"{type(solver).__name__}.*{type(state).__name__}"):
+            minimize(objective, Sparsity(2), solver, state=state)
+        with pytest.raises(InvalidInputError, match=type(solver).__name__):
+            next(iterate(objective, Sparsity(2), solver, state=state))
+
+
+def test_a_state_of_another_shape_is_refused(objective):
+    X, y = problem(d=29)
+    state = minimize(LinearModel(X, y), Sparsity(2), IHT(), max_iter=2).state
+    with pytest.raises(InvalidInputError, match=r"\(29,\).*\(30,\)"):
+        minimize(objective, Sparsity(2), IHT(), state=state)
 
 
 def test_a_start_with_nan_is_refused(objective):
@@ -326,7 +425,20 @@ def test_the_trace_says_what_stopping_rules_need(objective):
         stable = stable + 1 if same else 0
         assert state.trace.stable_for == stable
         assert state.trace.previous_value == before.value
-        assert state.trace.start_value == states[0].value
-        assert state.trace.start_gradient == pytest.approx(np.linalg.norm(scale))
+        assert state.trace.null_value == states[0].value
+        assert state.trace.null_gradient == pytest.approx(np.linalg.norm(scale))
     assert states[1].trace.stable_for == 0  # zero's support is empty
     assert stable > 5
+
+
+@pytest.mark.parametrize("solver", [IHT(), HardThresholdingPursuit()], ids=["iht", "pursuit"])
+@pytest.mark.parametrize("constraint", [Sparsity(2), Sparsity(2, free=(0,))], ids=["plain", "free"])
+def test_the_scales_of_a_run_do_not_depend_on_where_it_starts(objective, solver, constraint):
+    """They are those of the solver's own start, also where that is not zero."""
+    own = next(iterate(objective, constraint, solver))
+    assert own.trace.null_value == own.value
+    assert own.trace.null_gradient == pytest.approx(np.linalg.norm(constraint.leading(own.at.gradient)))
+    for w0 in (np.full(30, 10.0), own.w):
+        warm = next(iterate(objective, constraint, solver, w0))
+        assert (warm.trace.null_value, warm.trace.null_gradient) == (own.trace.null_value, own.trace.null_gradient)
+        assert np.isnan(warm.trace.previous_value)

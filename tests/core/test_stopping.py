@@ -23,9 +23,10 @@ from hardthresh.core import (
     Trace,
     minimize,
 )
-from hardthresh.core.stopping import Progress
+from hardthresh.core.stopping import Run
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit
+from hardthresh.steps import Fixed
 
 
 @dataclass
@@ -33,13 +34,13 @@ class Bounded:
     lower_bound: float = 0.0
 
 
-def progress(value=1.0, gradient=(0.5, 0.0, 0.1), seconds=0.0, bound=0.0, **changes: Any) -> Progress:
+def a_run(value=1.0, gradient=(0.5, 0.0, 0.1), seconds=0.0, bound=0.0, **changes: Any) -> Run:
     point = np.array([2.0, 1.0, 0.0])
     at = Evaluation(point, value, np.array(gradient))
-    known = {"passes": 4.0, "stable_for": 3, "start_value": 9.0, "previous_value": 1.5, "start_gradient": 10.0}
+    known = {"passes": 4.0, "stable_for": 3, "null_value": 9.0, "previous_value": 1.5, "null_gradient": 10.0}
     trace = Trace(**{name: changes.pop(name, default) for name, default in known.items()})
     state = State(at=at, support=np.array([0, 1]), iteration=changes.pop("iteration", 7), trace=trace)
-    return Progress(Bounded(bound), Sparsity(2), replace(state, **changes), seconds)
+    return Run(Bounded(bound), Sparsity(2), replace(state, **changes), seconds)
 
 
 @pytest.mark.parametrize(
@@ -76,31 +77,39 @@ def progress(value=1.0, gradient=(0.5, 0.0, 0.1), seconds=0.0, bound=0.0, **chan
     ],
 )
 def test_every_rule_fires_and_says_why(rule, fires, holds, status, word):
-    stop = rule.check(progress(**fires))
+    stop = rule.check(a_run(**fires))
     assert stop.status is status
     assert word in stop.message
-    assert rule.check(progress(**holds)) is None
+    assert rule.check(a_run(**holds)) is None
 
 
 def test_an_unknown_lower_bound_never_fires():
-    assert LowerBound(1e-3).check(progress(bound=-np.inf)) is None
+    assert LowerBound(1e-3).check(a_run(bound=-np.inf)) is None
 
 
 def test_either_fires_with_the_first_that_does():
-    now = progress()
+    now = a_run()
     assert (MaxIter(9) | SupportStable(2)).check(now).status is Status.SUPPORT_STABLE
     assert (MaxIter(7) | SupportStable(2)).check(now).status is Status.MAX_ITER
     assert (MaxIter(9) | SupportStable(4)).check(now) is None
 
 
 def test_both_fire_together_and_both_say_why():
-    now = progress()
+    now = a_run()
     stop = (SupportStable(2) & MaxIter(7)).check(now)
     assert stop.status is Status.SUPPORT_STABLE
     assert "did not change" in stop.message
     assert "7 iterations" in stop.message
     assert (SupportStable(4) & MaxIter(7)).check(now) is None
     assert (SupportStable(2) & MaxIter(9)).check(now) is None
+
+
+def test_both_together_converge_whichever_comes_first():
+    """A budget that runs out together with a reason to be content does not make the answer worse."""
+    now = a_run()
+    for one, other in [(Passes(4.0), SupportStable(3)), (MaxIter(7), Stationarity(0.06)), (MaxIter(7), Passes(4.0))]:
+        first, second = (one & other).check(now), (other & one).check(now)
+        assert first.status.converged == second.status.converged == other.check(now).status.converged
 
 
 def test_rules_read_as_they_are_written():
@@ -157,6 +166,38 @@ def test_every_rule_ends_a_run(objective, rule, status):
     assert run.status is status
     assert run.message.endswith(status.sentence)
     assert run.converged == status.converged
+
+
+def test_the_order_of_two_rules_does_not_decide_whether_a_run_converged(objective):
+    budget, content = Passes(5.0), SupportStable()
+    one, other = (minimize(objective, Sparsity(2), IHT(), stop=rule) for rule in (budget & content, content & budget))
+    assert one.converged
+    assert (one.status, one.n_iter) == (other.status, other.n_iter) == (Status.SUPPORT_STABLE, one.n_iter)
+
+
+@pytest.mark.parametrize("stop", [Passes(1e9), RelativeDecrease(1e-300) & SupportStable(10**6), MaxIter(400)], ids=repr)
+def test_a_settled_solver_stops_whatever_the_user_waits_for(objective, stop):
+    run = minimize(objective, Sparsity(2), HardThresholdingPursuit(), stop=stop, max_iter=500)
+    assert run.status is Status.SETTLED
+    assert run.state.settled
+    assert run.n_iter < 50
+
+
+def test_a_step_that_is_far_too_small_is_no_convergence(objective):
+    run = minimize(objective, Sparsity(2), IHT(step=Fixed(1e-10)), max_iter=300)
+    assert run.status is Status.MAX_ITER
+    assert not run.converged
+
+
+def test_warm_and_cold_runs_stop_at_the_same_scale(objective):
+    """A start next to the answer does not make the last digits matter more."""
+    cold = minimize(objective, Sparsity(2), IHT(), max_iter=500)
+    warm = minimize(objective, Sparsity(2), IHT(), cold.w, max_iter=500)
+    for name in ("null_value", "null_gradient"):
+        assert getattr(warm.state.trace, name) == getattr(cold.state.trace, name)
+    assert warm.converged
+    assert warm.n_iter <= 5
+    assert warm.value <= cold.value
 
 
 def test_settled_ends_a_run_of_the_default_solver(objective):

@@ -19,6 +19,13 @@ EXAMPLES = [
 every = pytest.mark.parametrize("objective", EXAMPLES)
 
 
+def that_provides(ability):
+    """The examples that have an optional ability; there must be some."""
+    able = [parameter for parameter in EXAMPLES if provides(parameter.values[0], ability)]
+    assert able, f"no example has the ability {ability}, so nothing would be tested"
+    return pytest.mark.parametrize("objective", able)
+
+
 def point(objective, seed=0):
     return np.random.default_rng(seed).standard_normal(objective.shape)
 
@@ -49,22 +56,33 @@ def test_gradient_is_the_derivative_of_the_value(objective):
         np.testing.assert_allclose(at.gradient[j], slope, rtol=1e-6, atol=1e-9)
 
 
-@every
+@that_provides("curvature")
 def test_curvature_is_the_derivative_of_the_gradient(objective):
-    if not provides(objective, "curvature"):
-        return
     w, v = point(objective), point(objective, 1)
     h = 1e-5
     slope = (objective.evaluate(w + h * v).gradient - objective.evaluate(w - h * v).gradient) / (2 * h)
-    at = objective.evaluate(w)
-    image = objective.curvature(at, v)
-    np.testing.assert_allclose(image, slope, rtol=1e-6, atol=1e-8)
-    if provides(objective, "curvature_along"):
-        np.testing.assert_allclose(objective.curvature_along(at, v), np.sum(v * image), rtol=1e-12)
-    if provides(objective, "hessian"):
-        H = objective.hessian(at)
-        np.testing.assert_allclose(H @ v, image, rtol=1e-10, atol=1e-12)
-        np.testing.assert_allclose(H, H.T, rtol=1e-12)
+    np.testing.assert_allclose(objective.curvature(objective.evaluate(w), v), slope, rtol=1e-6, atol=1e-8)
+
+
+@that_provides("curvature_along")
+def test_curvature_along_a_direction_is_its_share_of_the_product(objective):
+    at, v = objective.evaluate(point(objective)), point(objective, 1)
+    np.testing.assert_allclose(objective.curvature_along(at, v), np.sum(v * objective.curvature(at, v)), rtol=1e-12)
+
+
+@that_provides("curvature_diagonal")
+def test_the_diagonal_of_the_curvature(objective):
+    at, unit = objective.evaluate(point(objective)), np.eye(*objective.shape)
+    expected = [objective.curvature(at, e)[j] for j, e in enumerate(unit)]
+    np.testing.assert_allclose(objective.curvature_diagonal(at), expected, rtol=1e-12)
+
+
+@that_provides("hessian")
+def test_the_hessian_is_the_curvature_as_a_matrix(objective):
+    at, v = objective.evaluate(point(objective)), point(objective, 1)
+    H = objective.hessian(at)
+    np.testing.assert_allclose(H @ v, objective.curvature(at, v), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(H, H.T, rtol=1e-12)
 
 
 @every
@@ -76,10 +94,8 @@ def test_a_prediction_saves_computing_it_again(objective):
     np.testing.assert_array_equal(one.gradient, other.gradient)
 
 
-@every
+@that_provides("columns")
 def test_columns_are_the_objective_of_some_coordinates(objective):
-    if not provides(objective, "columns"):
-        return
     some = np.array([1, 4, 7])
     part = objective.columns(some)
     v = np.array([0.5, -1.0, 2.0])
@@ -91,17 +107,22 @@ def test_columns_are_the_objective_of_some_coordinates(objective):
     assert part.shape == (3,)
 
 
-@every
+@that_provides("rows")
 def test_rows_are_a_mini_batch(objective):
-    if not provides(objective, "rows"):
-        return
+    """Each stands for all rows, so that their mean, by their sizes, is the objective: an unbiased estimate."""
     w = point(objective)
-    halves = [objective.rows(np.arange(a, b)) for a, b in ((0, 12), (12, 30))]
-    mass = [float(np.sum(objective.weights[a:b])) for a, b in ((0, 12), (12, 30))]
-    value = sum(m * half.value(w) for m, half in zip(mass, halves, strict=True))
+    parts = [objective.rows(np.arange(a, b)) for a, b in ((0, 12), (12, 30))]
+    share = [12 / 30, 18 / 30]
+    value = sum(m * part.value(w) for m, part in zip(share, parts, strict=True))
     np.testing.assert_allclose(value, objective.value(w), rtol=1e-12)
-    gradient = sum(m * half.evaluate(w).gradient for m, half in zip(mass, halves, strict=True))
+    gradient = sum(m * part.evaluate(w).gradient for m, part in zip(share, parts, strict=True))
     np.testing.assert_allclose(gradient, objective.evaluate(w).gradient, rtol=1e-10, atol=1e-12)
+
+
+@that_provides("rows")
+def test_no_rows_are_refused(objective):
+    with pytest.raises(InvalidInputError, match="at least one row"):
+        objective.rows(np.array([], dtype=np.int64))
 
 
 @every
@@ -159,7 +180,7 @@ def test_weights_are_repetitions(counts, loss):
     np.testing.assert_allclose(one.gradient, other.gradient, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("factor", [1e-300, 1e-3, 1e300])
+@pytest.mark.parametrize("factor", [1e-300, 1e-3, 1e300, 1.7e308])
 def test_the_scale_of_the_weights_does_not_matter(factor):
     X, y = data()
     weights = np.random.default_rng(1).random(30)
