@@ -11,9 +11,11 @@ from math import inf, nan
 
 import numpy as np
 import pytest
+from array_api_compat import device, is_array_api_obj
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import hardthresh as ht
+from hardthresh.arrays import to_numpy
 from hardthresh.constraints import Sparsity
 from hardthresh.core import Evaluation, History, MaxIter, RelativeDecrease, State, Status, SupportStable
 from hardthresh.core.registry import registered
@@ -34,6 +36,9 @@ def assert_same(a, b):
     elif isinstance(a, np.ndarray):
         assert a.shape == b.shape
         assert_same(a.ravel().tolist(), b.ravel().tolist())
+    elif is_array_api_obj(a) and not isinstance(a, np.generic):
+        assert (a.dtype, device(a)) == (b.dtype, device(b))
+        assert_same(to_numpy(a), to_numpy(b))
     elif isinstance(a, (list, tuple)):
         assert len(a) == len(b)
         for one, other in zip(a, b, strict=True):
@@ -65,11 +70,12 @@ def roundtrip(path):
     return go
 
 
-def problem(loss="squared", d=200):
+def problem(loss="squared", d=200, xp=np):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, d))
     y = X[:, :4] @ [3.0, -2.0, 1.0, 2.0] + 0.1 * rng.standard_normal(50)
-    return LinearModel(X, y if loss == "squared" else (y > 0).astype(float), loss=loss)
+    y = y if loss == "squared" else (y > 0).astype(float)
+    return LinearModel(xp.asarray(X), xp.asarray(y), loss=loss)
 
 
 def edit(path, change):
@@ -154,11 +160,46 @@ def test_splitters_come_back(roundtrip, splitter):
     assert (type(again), vars(again)) == (type(splitter), vars(splitter))
 
 
-def test_arrays_of_other_libraries_come_back_as_numpy(roundtrip, path):
-    torch = pytest.importorskip("torch")
-    tensor = torch.arange(100, dtype=torch.float32)
-    assert_same(np.arange(100, dtype=np.float32), roundtrip(tensor))
-    assert json.loads(path.read_text())["object"]["library"] == "torch"
+@pytest.fixture(params=["array_api_strict", "torch"])
+def xp(request):
+    """Another array library than NumPy, as its arrays' ``library`` in a file."""
+    return pytest.importorskip(request.param, reason=f"{request.param} is not installed")
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 4), (30, 40)])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
+def test_arrays_of_other_libraries_come_back_in_them(roundtrip, path, xp, shape, dtype):
+    array = xp.asarray(np.arange(np.prod(shape, dtype=int)).reshape(shape) % 7, dtype=getattr(xp, dtype))
+    assert_same(array, roundtrip(array))
+    assert json.loads(path.read_text())["object"]["library"] == xp.__name__
+
+
+@pytest.mark.parametrize("size", [3, 100])
+def test_without_their_library_arrays_come_back_as_numpy_and_it_is_said_once(path, xp, size, monkeypatch):
+    ht.save([xp.arange(size), xp.arange(size)], path)
+    message = rf"model\.json: arrays of {xp.__name__} come back as NumPy arrays; it cannot be imported here"
+    with monkeypatch.context() as missing:
+        missing.setitem(sys.modules, xp.__name__, None)
+        missing.delitem(sys.modules, f"array_api_compat.{xp.__name__}", raising=False)
+        with pytest.warns(UserWarning, match=message) as warned:
+            again = ht.load(path)
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+    assert_same([np.arange(size), np.arange(size)], again)
+
+
+def test_no_other_library_is_imported_because_a_file_names_it(path, monkeypatch):
+    ht.save(np.arange(3), path)
+    edit(path, lambda document: document["object"].update(library="antigravity"))
+    with pytest.warns(UserWarning, match="arrays of antigravity come back as NumPy arrays; only those of torch and"):
+        assert_same(np.arange(3), ht.load(path))
+    assert "antigravity" not in sys.modules
+
+
+def test_an_array_that_numpy_does_not_have_is_refused_by_name(path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    with pytest.raises(StorageError, match=r"list\[0\] cannot be stored: NumPy has no such array"):
+        ht.save([torch.zeros(3, dtype=torch.bfloat16)], path)
 
 
 SOLVERS = [solver for entry in registered("solver").values() for solver in entry.examples()] + [
@@ -175,6 +216,26 @@ def test_a_resumed_run_makes_the_same_numbers(roundtrip, solver, loss):
     assert_same(whole[4], again)
     for expected, state in zip(whole[4:], ht.iterate(f, sparsity, solver, state=again), strict=False):
         assert_same(expected, state)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_run_of_another_library_resumes_to_the_same_numbers(roundtrip, solver, loss, xp):
+    f, sparsity = problem(loss, xp=xp), Sparsity(5, free=(7,))
+    whole = list(islice(ht.iterate(f, sparsity, solver, seed=3), 7))
+    again = roundtrip(whole[3])
+    for expected, state in zip(whole[3:], ht.iterate(f, sparsity, solver, state=again), strict=False):
+        assert_same(expected, state)
+
+
+def test_minimize_takes_up_a_run_of_another_library(roundtrip, xp):
+    f, sparsity = problem("logistic", xp=xp), Sparsity(5)
+    settings = {"solver": IHT(), "tol": 0.0}
+    straight = ht.minimize(f, sparsity, max_iter=12, **settings)
+    half = roundtrip(ht.minimize(f, sparsity, max_iter=5, **settings))
+    resumed = ht.minimize(f, sparsity, max_iter=12, state=half.state, **settings)
+    assert_same(straight.state, resumed.state)
+    assert_same(straight.w, resumed.w)
 
 
 def test_a_result_comes_back_without_the_data(roundtrip):
@@ -248,6 +309,59 @@ def test_the_training_data_are_not_in_the_file(fitted, tmp_path):
 def test_a_settings_object_of_an_estimator_and_an_unfitted_estimator_come_back(roundtrip):
     model = ht.SparseLinearRegression(solver=IHT(step=Fixed(0.1)), always_include=np.array([1, 2]))
     assert repr(roundtrip(model)) == repr(model)
+
+
+def inline(dtype, shape, data, **more):
+    return {"$": "array", "dtype": dtype, "shape": shape, "order": "C", "data": data, **more}
+
+
+FORMAT_1 = [
+    (-inf, {"$": "float", "value": "-inf"}),
+    ((1, "a"), {"$": "tuple", "items": [1, "a"]}),
+    (range(1, 9, 2), {"$": "range", "items": [1, 9, 2]}),
+    ({"a": None}, {"a": None}),
+    ({1: True}, {"$": "dict", "items": [[1, True]]}),
+    (np.array([[1.5], [2.0]]), inline("<f8", [2, 1], [1.5, 2.0])),
+    (np.array(["a", None], dtype=object), {"$": "texts", "shape": [2], "items": ["a", None]}),
+    (np.float32(0.5), {"$": "scalar", "array": inline("<f4", [], [0.5])}),
+    (Status.BUDGET, {"$": "enum", "class": "hardthresh.core.result.Status", "name": "BUDGET"}),
+    (Fixed(0.5), {"$": "object", "class": "hardthresh.steps.fixed.Fixed", "fields": {"step": 0.5}}),
+    (History({"value": [1.0]}), {"$": "history", "columns": {"value": inline("<f8", [1], [1.0])}}),
+]
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="the numbers below are written as on a little-endian machine")
+@pytest.mark.parametrize(("value", "node"), FORMAT_1, ids=lambda x: type(x).__name__)
+def test_format_1_stays_as_it_is(path, value, node):
+    """A file that an older hardthresh wrote is read, and an older hardthresh reads what is written now."""
+    ht.save(value, path)
+    assert json.loads(path.read_text())["object"] == node
+    document = {"format": "hardthresh", "format_version": 1, "arrays": None, "notes": {}, "object": node}
+    path.write_text(json.dumps(document))
+    assert_same(value, ht.load(path))
+
+
+def test_a_model_of_format_1_is_read(path):
+    node = {
+        "$": "estimator",
+        "class": "hardthresh.estimators.regression.SparseLinearRegressionCV",
+        "parameters": {
+            "n_nonzero_coefs": [1, 2],
+            "cv": {"$": "splitter", "class": "KFold", "settings": {"n_splits": 3, "shuffle": False}},
+        },
+        "fitted": {
+            "coef_": inline("<f8", [2], [0.0, 2.0]),
+            "support_": inline("<i8", [1], [1]),
+            "intercept_": 0.5,
+            "n_features_in_": 2,
+            "later_": 1,
+        },
+    }
+    ht.save([1], path)
+    edit(path, lambda document: document.update(object=node, later={}))
+    model = ht.load(path)
+    assert model.cv.n_splits == 3
+    assert model.predict(np.array([[1.0, 3.0]])).tolist() == [6.5]
 
 
 def test_notes_are_kept_apart(path):

@@ -1,0 +1,39 @@
+"""What can go wrong with a file, said in one kind of error that names the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from zipfile import BadZipFile
+
+from hardthresh.core.errors import HardThreshError
+
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    BadZipFile,
+    HardThreshError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What cut or invented content makes the decoding and the constructors of known classes raise."""
+
+
+class StorageError(HardThreshError, ValueError):
+    """An object cannot be stored, or a file cannot be read as one."""
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say of whatever goes wrong while a file is read which file it was."""
+    try:
+        yield
+    except StorageError as error:
+        raise StorageError(f"{path}: {error}") from error
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read, {error.strerror}") from error
+    except DAMAGE as error:
+        raise StorageError(f"{path}: damaged, {type(error).__name__}: {error}") from error
