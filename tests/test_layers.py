@@ -44,6 +44,7 @@ HELPERS = {
     "losses/base.py": "the contract that all losses keep",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
+    "solvers/start.py": "where solvers start",
     "solvers/subspace.py": "what solvers do on one support",
 }
 

@@ -335,7 +335,7 @@ def test_sparse_polyak_needs_fewer_iterations_than_the_fixed_step(kind, factor):
 def test_the_default_solver_on_the_golden_problem(kind, bound):
     problem = simulated(200, 10, 5, kind, alpha=5.0)
     objective = LinearModel(problem.X, problem.y, loss=LOSS[kind])
-    solver = choose_solver(objective, Sparsity(10))
+    solver = choose_solver(objective)
     assert solver == HardThresholdingPursuit()
     result = minimize(objective, Sparsity(10), solver, max_iter=20)  # one gradient for each iteration
     assert result.value <= 1.03 * bound

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from array_api_compat import is_numpy_array, is_torch_array
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.typing import Array
 
 from .indexing import where_true
@@ -24,7 +24,7 @@ def top_k(magnitude: Array, k: int) -> Array:
 
     Raises
     ------
-    InvalidInputError
+    NotFiniteError
         If an entry that matters is NaN.
 
     Notes
@@ -73,4 +73,4 @@ def _kth_largest(magnitude: Array, k: int) -> Array:
 
 def _refuse_nan(found: Array) -> None:
     if bool(found):
-        raise InvalidInputError("the point to threshold contains NaN; check the data, or take a smaller step")
+        raise NotFiniteError("the point to threshold contains NaN; check the data, or take a smaller step")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hardthresh.constraints import Sparsity
+from hardthresh.core.solver import Trace
 from hardthresh.core.stationarity import Certificate, certify
 from hardthresh.core.typing import Array
 
@@ -99,7 +100,12 @@ class ModelCertificate:
 
 
 def certify_model(
-    objective: Any, constraint: Sparsity, w: Array, support: Array, name: Callable[[int], str] = str
+    objective: Any,
+    constraint: Sparsity,
+    w: Array,
+    support: Array,
+    name: Callable[[int], str] = str,
+    trace: Trace | None = None,
 ) -> ModelCertificate:
     """Return the certificate of a fitted linear model.
 
@@ -113,15 +119,17 @@ def certify_model(
         The answer.
     name : callable
         What to call a coordinate.
+    trace : Trace, optional
+        Of the run that found the answer, for the scales of its null model.
 
     Notes
     -----
     Cost: about s + 25 data passes for a support of s coordinates.
     """
     at = objective.evaluate(w)
-    swap = swap_certificate(objective, constraint, at)
+    swap = swap_certificate(objective, constraint, at, null_value=0.0 if trace is None else trace.null_value)
     return ModelCertificate(
-        stationarity=certify(objective, constraint, at, support),
+        stationarity=certify(objective, constraint, at, support, trace),
         swap=swap,
         exact=type(objective.loss).__name__ == "Squared" and constraint.lower is None and constraint.upper is None,
         value=at.value,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from hardthresh.arrays import namespace
 from hardthresh.constraints import Sparsity
 from hardthresh.core.objective import Evaluation, require
 from hardthresh.solvers.exchange import ABILITIES, rank_exchanges, try_exchanges
@@ -35,7 +36,7 @@ class SwapCertificate:
 
 
 def swap_certificate(
-    objective: Any, constraint: Sparsity, at: Evaluation, *, tries: int = 10, tol: float = 1e-8
+    objective: Any, constraint: Sparsity, at: Evaluation, *, tries: int = 10, tol: float = 1e-8, null_value: float = 0.0
 ) -> SwapCertificate:
     r"""Look at every exchange of one chosen coordinate for one other, with a refit of all coefficients.
 
@@ -54,6 +55,8 @@ def swap_certificate(
         How many exchanges are refitted, >= 1.
     tol : float
         The relative decrease of f that counts.
+    null_value : float
+        f at the null model: what is lost in its rounding does not count either.
 
     Returns
     -------
@@ -78,4 +81,7 @@ def swap_certificate(
     refitted = try_exchanges(objective, constraint, at, support, ranked, cg_iterations=0, rounds=25)
     tried = [(at.value - fit.value, exchange) for exchange, fit in refitted]
     decrease, best = max(tried, key=lambda pair: pair[0])
-    return SwapCertificate(not decrease > tol * abs(at.value), best.removed, best.added, decrease, len(tried))
+    rounding = float(namespace(at.point).finfo(at.point.dtype).eps) * abs(null_value)
+    return SwapCertificate(
+        not decrease > tol * abs(at.value) + rounding, best.removed, best.added, decrease, len(tried)
+    )

@@ -28,7 +28,7 @@ def _examples() -> Iterable[Sparsity]:
 
 
 @register("constraint", "sparsity", _examples)
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Sparsity(Constraint):
     r"""Vectors with at most k non-zeros.
 
@@ -88,10 +88,23 @@ class Sparsity(Constraint):
         if free and free[0] < 0:
             raise InvalidInputError(f"free coordinates must be >= 0, got {free[0]}")
         for name, bound, sign in (("lower", self.lower, -1.0), ("upper", self.upper, 1.0)):
-            if bound is not None and not bool(np.all(sign * to_numpy(np.asarray(bound)) >= 0)):
+            if bound is not None and not bool(np.all(sign * _bound_to_numpy(bound) >= 0)):
                 raise InvalidInputError(f"{name} must be {'<=' if sign < 0 else '>='} 0 everywhere, got {bound!r}")
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "free", free)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sparsity):
+            return NotImplemented
+        mine, others = (self.lower, self.upper), (other.lower, other.upper)
+        same_bounds = all(
+            (a is None) == (b is None) and (a is None or np.array_equal(_bound_to_numpy(a), _bound_to_numpy(b)))
+            for a, b in zip(mine, others, strict=True)
+        )
+        return (self.k, self.free) == (other.k, other.free) and same_bounds
+
+    def __hash__(self) -> int:
+        return hash((self.k, self.free, self.lower is None, self.upper is None))
 
     def check(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 1:
@@ -147,6 +160,10 @@ class Sparsity(Constraint):
             counted = counted & (support != j)
         return support[counted]
 
+    def exchange(self, support: Support, removed: int, added: int) -> Support:
+        newcomer = namespace(support).zeros_like(support[:1]) + added
+        return union(support[support != removed], newcomer)
+
     def leading(self, v: Array) -> Array:
         return replace(self, lower=None, upper=None).project(v).point
 
@@ -191,3 +208,7 @@ class Sparsity(Constraint):
         if self.upper is not None:
             z = xp.minimum(z, self._bound(self.upper, z))
         return z
+
+
+def _bound_to_numpy(bound: Any) -> np.ndarray:
+    return to_numpy(bound) if hasattr(bound, "shape") and not np.isscalar(bound) else np.asarray(bound)

@@ -1,13 +1,13 @@
 """The contracts and the one loop."""
 
 from .constraint import Constraint, Projection
-from .errors import CapabilityError, HardThreshError, InvalidInputError, MissingDependencyError
+from .errors import CapabilityError, HardThreshError, InvalidInputError, MissingDependencyError, NotFiniteError
 from .meter import Meter
 from .minimize import iterate, minimize
 from .objective import Evaluation, Objective, provides, require
 from .registry import Entry, lookup, register, registered
 from .result import History, Result, Status
-from .solver import Solver, State, Trace, starting_point
+from .solver import Solver, State, Trace
 from .stationarity import Certificate, certify, feasibility_residual, smallest_lipschitz
 from .step import Move, StepRule
 from .stopping import (
@@ -37,6 +37,7 @@ __all__ = [
     "Meter",
     "MissingDependencyError",
     "Move",
+    "NotFiniteError",
     "Objective",
     "Passes",
     "Projection",
@@ -63,5 +64,4 @@ __all__ = [
     "registered",
     "require",
     "smallest_lipschitz",
-    "starting_point",
 ]

@@ -61,6 +61,10 @@ class Constraint(ABC):
         """Return the coordinates of the support that any other may replace, or None if there is no such thing."""
         return None
 
+    def exchange(self, support: Support, removed: int, added: int) -> Support:
+        """Return the support after one of its `exchangeable` coordinates made room for another."""
+        raise TypeError(f"{type(self).__name__} does not exchange single coordinates")
+
     def leading(self, v: Array) -> Array:
         """Return the part of a direction with the largest norm on any one support (HT_s, PM_s), whatever the bounds."""
         return self.project(v).point

@@ -11,6 +11,10 @@ class InvalidInputError(HardThreshError, ValueError):
     """An argument or the data cannot be used as given."""
 
 
+class NotFiniteError(InvalidInputError):
+    """A point became infinite or NaN."""
+
+
 class CapabilityError(HardThreshError, TypeError):
     """A solver or step rule needs something that the objective or the constraint does not provide."""
 

@@ -8,15 +8,17 @@ from math import isfinite, nan
 from time import perf_counter
 from typing import Any
 
+from array_api_compat import array_namespace
+
 from .constraint import Constraint
-from .errors import InvalidInputError
+from .errors import InvalidInputError, NotFiniteError
 from .meter import Meter
 from .objective import Objective, provides, require
 from .progress import progress_line
 from .result import History, Result, Status
 from .solver import Solver, State, Trace
 from .stationarity import leading_norm
-from .stopping import LowerBound, MaxIter, Progress, Settled, Stop, StopRule
+from .stopping import LowerBound, MaxIter, Run, Settled, Stop, StopRule
 from .typing import Array
 
 
@@ -38,7 +40,7 @@ def iterate(
     w0 : array of the objective's shape, optional
         Start at its projection; default zero.
     seed : int
-        Seed of everything random.
+        Seed of everything random; a state brings its own.
     state : State, optional
         Go on from a state of an earlier run of the same solver instead of starting: yields it first.
 
@@ -47,23 +49,28 @@ def iterate(
     CapabilityError
         If the objective lacks what the solver needs.
     InvalidInputError
-        If the constraint does not fit the objective's shape, or both `w0` and `state` are given.
+        If the constraint does not fit the objective's shape, `w0` or `state` does not, the state is another
+        solver's, or both are given.
 
     Notes
     -----
+    Scales are measured where the solver starts without `w0`, so a warm start costs one or two data passes more.
     States are immutable: a list of them is a correct record of the run.
     """
     require(objective, solver.requires, by=type(solver).__name__)
     constraint.check(tuple(objective.shape))
     if state is not None and w0 is not None:
         raise InvalidInputError("give either w0, to start a run, or state, to go on with one; got both")
+    if state is not None:
+        _check_state(objective, solver, state)
     counted = provides(objective, "metered")
     meter = Meter((0.0 if state is None else state.passes) if counted else nan)
     metered: Any = objective.metered(meter) if counted else objective  # type: ignore[attr-defined]
     if state is None:
-        state = solver.start(metered, constraint, w0, seed)
-        scale = leading_norm(constraint, state.at.gradient)
-        state = replace(state, trace=Trace(meter.passes, start_value=state.value, start_gradient=scale))
+        null = solver.start(metered, constraint, None, seed)
+        state = null if w0 is None else solver.start(metered, constraint, w0, seed)
+        scale = leading_norm(constraint, null.at.gradient)
+        state = replace(state, trace=Trace(meter.passes, null_value=null.value, null_gradient=scale))
     while True:
         yield state
         before = state
@@ -99,7 +106,8 @@ def minimize(
     objective, constraint, solver, w0, seed, state :
         As in `iterate`.
     stop : StopRule, optional
-        When to stop, besides `max_iter`. Default: when the solver has settled, or by the solver's own rule with `tol`.
+        When to stop, besides `max_iter` and a solver that has settled. Default: a perfect fit, or the solver's own rule
+        with `tol`.
     max_iter : int
         Limit of iterations, counted from iteration 0 also when a run is resumed.
     tol : float
@@ -112,7 +120,8 @@ def minimize(
     Returns
     -------
     Result
-        With the last iterate; with the best one if the run was interrupted from the keyboard or diverged.
+        With the last iterate; with the best one if the run was interrupted from the keyboard or diverged. The
+        history of a resumed run begins at the state that it resumed from, and seconds count from there.
 
     Raises
     ------
@@ -121,9 +130,11 @@ def minimize(
     """
     if not tol >= 0:
         raise InvalidInputError(f"tol must be >= 0, got {tol!r}")
-    if stop is None:
-        stop = Settled() | LowerBound(1e-15) | solver.stopping(tol) if tol > 0 else Settled()
-    rule = stop | MaxIter(max_iter)
+    rule: StopRule = Settled() | MaxIter(max_iter)
+    if stop is not None:
+        rule = stop | rule
+    elif tol > 0:
+        rule = Settled() | LowerBound(1e-15) | solver.stopping(tol) | MaxIter(max_iter)
     began = perf_counter()
     history = History()
     states = iterate(objective, constraint, solver, w0, seed=seed, state=state)
@@ -133,20 +144,22 @@ def minimize(
         try:
             while True:
                 seconds = perf_counter() - began
-                history.record({"value": last.value, "passes": last.passes, "seconds": seconds})
-                if not isfinite(last.value):
+                history.record({**last.record(), "passes": last.passes, "seconds": seconds})
+                if not _is_finite(last):
                     ended = Stop(Status.DIVERGED, f"the objective was {last.value} at iteration {last.iteration}")
                     break
-                best = last if last.value < best.value or not isfinite(best.value) else best
+                best = last if last.value < best.value or not _is_finite(best) else best
                 if callback is not None and _asks_to_stop(callback, last):
                     ended = Stop(Status.CALLBACK, f"the callback raised StopIteration at iteration {last.iteration}")
                     break
-                ended = rule.check(Progress(objective, constraint, last, seconds))
+                ended = rule.check(Run(objective, constraint, last, seconds))
                 if ended is not None:
                     break
                 last = next(states)
                 history.record(last.transition())
                 report(f"f = {last.value:.6g}")
+        except NotFiniteError as error:
+            ended = Stop(Status.DIVERGED, f"{error}, after iteration {last.iteration}")
         except KeyboardInterrupt:
             ended = Stop(Status.INTERRUPTED, f"interrupted at iteration {last.iteration}")
     answer = best if ended.status in (Status.INTERRUPTED, Status.DIVERGED) else last
@@ -164,6 +177,24 @@ def minimize(
         objective=objective,
         constraint=constraint,
     )
+
+
+def _check_state(objective: Objective, solver: Solver, state: State) -> None:
+    """Refuse to go on with a state that the solver or the objective cannot have made."""
+    if not isinstance(state, solver.state_type):
+        raise InvalidInputError(
+            f"{type(solver).__name__} goes on with a {solver.state_type.__name__}, got a {type(state).__name__}: "
+            "resume with the solver that made the state"
+        )
+    if tuple(state.w.shape) != tuple(objective.shape):
+        raise InvalidInputError(f"the state has shape {tuple(state.w.shape)}, the objective {tuple(objective.shape)}")
+
+
+def _is_finite(state: State) -> bool:
+    """Return whether the objective and its gradient are finite numbers."""
+    gradient = state.at.gradient
+    xp = array_namespace(gradient)
+    return isfinite(state.value) and bool(xp.all(xp.isfinite(gradient)))
 
 
 def _asks_to_stop(callback: Callable[[State], None], state: State) -> bool:

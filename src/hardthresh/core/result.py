@@ -123,7 +123,7 @@ class Result:
     def certificate(self) -> Certificate:
         """Return what first-order conditions say about the answer.
 
-        Cost: two data passes, and about 20 more for the estimate of the smoothness where there is curvature.
+        Cost: one data pass, and about 20 more for the estimate of the smoothness where there is curvature.
 
         Raises
         ------
@@ -134,7 +134,8 @@ class Result:
             raise HardThreshError(
                 "this result was loaded from a file, which does not carry the data; run minimize again"
             )
-        return certify(self.objective, self.constraint, self.objective.evaluate(self.w), self.support)
+        at = self.objective.evaluate(self.w)
+        return certify(self.objective, self.constraint, at, self.support, self.state.trace)
 
     def __repr__(self) -> str:
         return (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from math import nan
+from math import nan, sqrt
+from typing import ClassVar
 
-from .constraint import Constraint, Projection
-from .errors import InvalidInputError
+from .constraint import Constraint
 from .objective import Evaluation, Objective
-from .stopping import RelativeDecrease, StopRule, SupportStable
+from .stopping import RelativeDecrease, Stationarity, StopRule, SupportStable
 from .typing import Array, Support
 
 
@@ -24,17 +24,18 @@ class Trace:
         Data passes so far.
     stable_for : int
         For how many iterations the support has not changed.
-    start_value, previous_value : float
-        The objective at the start and at the previous state.
-    start_gradient : float
-        The norm of the leading part of the gradient at the start.
+    null_value, null_gradient : float
+        The objective, and the norm of the leading part of its gradient, where the solver starts without w0: the
+        scales that "small" is measured on, the same for cold and warm starts.
+    previous_value : float
+        The objective at the previous state.
     """
 
     passes: float = 0.0
     stable_for: int = 0
-    start_value: float = nan
+    null_value: float = nan
+    null_gradient: float = nan
     previous_value: float = nan
-    start_gradient: float = nan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,10 @@ class State:
         """Data passes since the start."""
         return self.trace.passes
 
+    def record(self) -> dict[str, float]:
+        """Return what the history records about this state: f, or what a stochastic solver knows of it."""
+        return {"value": self.value}
+
     def transition(self) -> dict[str, float]:
         """Return what the history records about the way from the previous state to this one."""
         return {"step": self.step}
@@ -90,6 +95,9 @@ class State:
 class Solver(ABC):
     """An algorithm as a frozen dataclass of settings; it holds no run-time state and mutates nothing."""
 
+    state_type: ClassVar[type[State]] = State
+    """The class of its states."""
+
     @property
     def requires(self) -> tuple[str, ...]:
         """The optional abilities of the objective that the solver needs (see `Objective`)."""
@@ -97,7 +105,7 @@ class Solver(ABC):
 
     @abstractmethod
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> State:
-        """Return the state before the first iteration, at the projection of `w0` (default: zero)."""
+        """Return the state before the first iteration, at the projection of `w0` (default: the null model)."""
 
     @abstractmethod
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> State:
@@ -105,19 +113,4 @@ class Solver(ABC):
 
     def stopping(self, tol: float) -> StopRule:
         """Return when a run of this solver is good enough, for a relative tolerance > 0."""
-        return RelativeDecrease(tol) & SupportStable(3)
-
-
-def starting_point(objective: Objective, constraint: Constraint, w0: Array | None) -> tuple[Evaluation, Projection]:
-    """Project and evaluate the point a run starts from.
-
-    Raises
-    ------
-    InvalidInputError
-        If `w0` has another shape than the objective's points.
-    """
-    w = objective.zeros() if w0 is None else w0
-    if tuple(w.shape) != tuple(objective.shape):
-        raise InvalidInputError(f"w0 has shape {tuple(w.shape)}, the objective needs {tuple(objective.shape)}")
-    projection = constraint.project(w)
-    return objective.evaluate(projection.point), projection
+        return RelativeDecrease(tol) & SupportStable(3) & Stationarity(sqrt(tol))

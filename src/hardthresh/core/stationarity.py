@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, nan, sqrt
+from typing import TYPE_CHECKING
 
 from array_api_compat import array_namespace
 
@@ -17,11 +18,18 @@ from .constraint import Constraint
 from .objective import Evaluation, Objective, provides
 from .typing import Array, Support
 
+if TYPE_CHECKING:
+    from .solver import Trace
+
 
 def norm(v: Array) -> float:
     """Return the Euclidean (Frobenius) norm of an array."""
     xp = array_namespace(v)
     return float(xp.sqrt(xp.sum(v * v)))
+
+
+def _eps(v: Array) -> float:
+    return float(array_namespace(v).finfo(v.dtype).eps)
 
 
 def leading_norm(constraint: Constraint, v: Array) -> float:
@@ -40,28 +48,29 @@ def feasibility_residual(constraint: Constraint, at: Evaluation, support: Suppor
     length = norm(at.gradient)
     if length == 0.0:
         return 0.0
-    t = 1e-6 * norm(at.point) / length or 1.0
+    t = sqrt(_eps(at.point)) * norm(at.point) / length or 1.0
     return norm(constraint.project(at.point - t * at.gradient).point - at.point) / t
 
 
 def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support) -> float:
     """Return the smallest L for which a basic feasible point is L-stationary; inf if there is none.
 
-    The gradient on the support, zero at a basic feasible point, is left out, so the answer depends only on the
-    comparison between what is in and what is out. Found by bisection on P(w - g/L) = w. Cost: no data pass, about
-    70 projections.
+    The gradient on the support where no bound holds, zero at a basic feasible point, is left out, so the answer depends
+    only on the comparison between what is in and what is out. Found by bisection on P(w - g/L) = w. Cost: no data pass,
+    about 70 projections.
     """
-    outside = at.gradient - constraint.restrict(at.gradient, support)
-    if norm(outside) == 0.0:
+    outside = at.gradient - constraint.restrict(at.gradient, constraint.face(at.point, at.gradient, support))
+    length, size = norm(outside), norm(at.point)
+    if length == 0.0:
         return 0.0
 
     def stationary(lipschitz: float) -> bool:
-        moved = constraint.project(at.point - outside / lipschitz)
-        return norm(moved.point - at.point) <= 1e-9 * norm(at.point)
+        moved = norm(constraint.project(at.point - outside / lipschitz).point - at.point)
+        return moved <= max(1e-9 * length / lipschitz, 64 * _eps(at.point) * size)
 
+    high = length / (size or length)
     if not constraint.is_full(support):
-        return inf if not stationary(1.0) else 0.0
-    high = norm(outside) / (norm(at.point) or 1.0)
+        return 0.0 if stationary(high) else inf
     for _ in range(60):
         if stationary(high):
             break
@@ -122,7 +131,7 @@ class Certificate:
     smoothness : float
         An estimate, from below, of the restricted smoothness of f near the point; nan if f gives no curvature.
     gradient_scale : float
-        The leading part of the gradient at zero, with which to compare `basic_feasibility`.
+        The leading part of the gradient at the null model, with which to compare `basic_feasibility`.
     """
 
     basic_feasibility: float
@@ -131,7 +140,7 @@ class Certificate:
     gradient_scale: float
 
     def is_stationary(self, L: float | None = None, tol: float = 1e-5) -> bool:
-        """Return whether the point is L-stationary, with its residual up to `tol` times the gradient at zero.
+        """Return whether the point is L-stationary, with its residual up to `tol` times the null model's gradient.
 
         Parameters
         ----------
@@ -145,11 +154,20 @@ class Certificate:
         return self.basic_feasibility <= tol * self.gradient_scale and self.smallest_L <= bound
 
 
-def certify(objective: Objective, constraint: Constraint, at: Evaluation, support: Support) -> Certificate:
-    """Return what first-order conditions say about a point; see `Certificate`."""
+def certify(
+    objective: Objective, constraint: Constraint, at: Evaluation, support: Support, trace: Trace | None = None
+) -> Certificate:
+    """Return what first-order conditions say about a point; see `Certificate`.
+
+    The scale of the gradient is that of the run whose trace is given, else that at zero (one data pass).
+    """
+    if trace is None:
+        scale = leading_norm(constraint, objective.evaluate(objective.zeros()).gradient)
+    else:
+        scale = trace.null_gradient
     return Certificate(
         basic_feasibility=feasibility_residual(constraint, at, support),
         smallest_L=smallest_lipschitz(constraint, at, support),
         smoothness=restricted_smoothness(objective, constraint, at) if provides(objective, "curvature") else nan,
-        gradient_scale=leading_norm(constraint, objective.evaluate(objective.zeros()).gradient),
+        gradient_scale=scale,
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class Run:
     """A run so far, as stopping rules see it."""
 
     objective: Objective
@@ -48,7 +48,7 @@ class StopRule(ABC):
     """A condition on the progress of a run."""
 
     @abstractmethod
-    def check(self, progress: Progress) -> Stop | None:
+    def check(self, run: Run) -> Stop | None:
         """Return why to stop now, or None to go on."""
 
     def __or__(self, other: StopRule) -> StopRule:
@@ -65,8 +65,8 @@ class _Either(StopRule):
     first: StopRule
     second: StopRule
 
-    def check(self, progress: Progress) -> Stop | None:
-        return self.first.check(progress) or self.second.check(progress)
+    def check(self, run: Run) -> Stop | None:
+        return self.first.check(run) or self.second.check(run)
 
     def __repr__(self) -> str:
         return f"{self.first!r} | {self.second!r}"
@@ -79,12 +79,13 @@ class _Both(StopRule):
     first: StopRule
     second: StopRule
 
-    def check(self, progress: Progress) -> Stop | None:
-        one = self.first.check(progress)
-        other = self.second.check(progress) if one else None
+    def check(self, run: Run) -> Stop | None:
+        one = self.first.check(run)
+        other = self.second.check(run) if one else None
         if one is None or other is None:
             return None
-        return Stop(one.status, f"{one.message}, and {other.message}")
+        status = one.status if one.status.converged else other.status
+        return Stop(status, f"{one.message}, and {other.message}")
 
     def __repr__(self) -> str:
         sides = (f"({side!r})" if isinstance(side, _Either) else f"{side!r}" for side in (self.first, self.second))
@@ -106,8 +107,8 @@ class MaxIter(StopRule):
         if self.limit < 0:
             raise InvalidInputError(f"MaxIter: limit must be >= 0, got {self.limit!r}")
 
-    def check(self, progress: Progress) -> Stop | None:
-        if progress.state.iteration < self.limit:
+    def check(self, run: Run) -> Stop | None:
+        if run.state.iteration < self.limit:
             return None
         return Stop(Status.MAX_ITER, f"reached {self.limit} iterations")
 
@@ -121,14 +122,14 @@ class Passes(StopRule):
     def __post_init__(self) -> None:
         _positive(self, "limit", self.limit)
 
-    def check(self, progress: Progress) -> Stop | None:
-        if isnan(progress.state.passes):
+    def check(self, run: Run) -> Stop | None:
+        if isnan(run.state.passes):
             raise CapabilityError(
-                f"Passes needs an objective that counts them; {type(progress.objective).__name__} has no metered()"
+                f"Passes needs an objective that counts them; {type(run.objective).__name__} has no metered()"
             )
-        if progress.state.passes < self.limit:
+        if run.state.passes < self.limit:
             return None
-        return Stop(Status.BUDGET, f"spent {progress.state.passes:.4g} of {self.limit:.4g} data passes")
+        return Stop(Status.BUDGET, f"spent {run.state.passes:.4g} of {self.limit:.4g} data passes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +141,18 @@ class Seconds(StopRule):
     def __post_init__(self) -> None:
         _positive(self, "limit", self.limit)
 
-    def check(self, progress: Progress) -> Stop | None:
-        if progress.seconds < self.limit:
+    def check(self, run: Run) -> Stop | None:
+        if run.seconds < self.limit:
             return None
-        return Stop(Status.BUDGET, f"ran {progress.seconds:.3g} of {self.limit:.3g} seconds")
+        return Stop(Status.BUDGET, f"ran {run.seconds:.3g} of {self.limit:.3g} seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class RelativeDecrease(StopRule):
-    """Stop when one iteration changes f by less than ``tol`` times its distance to the start value.
+    """Stop when one iteration changes f by less than ``tol`` times its distance to the null value.
 
-    The scale is max(|f|, |f_start - f|), so multiplying the objective by a constant changes nothing.
+    The scale is max(|f|, |f_null - f|), f_null at the solver's own start, so multiplying the objective by a constant
+    changes nothing.
     """
 
     tol: float
@@ -158,10 +160,10 @@ class RelativeDecrease(StopRule):
     def __post_init__(self) -> None:
         _positive(self, "tol", self.tol)
 
-    def check(self, progress: Progress) -> Stop | None:
-        trace, now = progress.state.trace, progress.state.value
+    def check(self, run: Run) -> Stop | None:
+        trace, now = run.state.trace, run.state.value
         change = abs(trace.previous_value - now)
-        if not change <= self.tol * max(abs(now), abs(trace.start_value - now)):
+        if not change <= self.tol * max(abs(now), abs(trace.null_value - now)):
             return None
         return Stop(Status.SMALL_DECREASE, f"the last iteration changed the objective by {change:.3g}")
 
@@ -175,20 +177,18 @@ class SupportStable(StopRule):
     def __post_init__(self) -> None:
         _positive(self, "iterations", self.iterations)
 
-    def check(self, progress: Progress) -> Stop | None:
-        if progress.state.trace.stable_for < self.iterations:
+    def check(self, run: Run) -> Stop | None:
+        if run.state.trace.stable_for < self.iterations:
             return None
-        return Stop(
-            Status.SUPPORT_STABLE, f"the support did not change for {progress.state.trace.stable_for} iterations"
-        )
+        return Stop(Status.SUPPORT_STABLE, f"the support did not change for {run.state.trace.stable_for} iterations")
 
 
 @dataclass(frozen=True, slots=True)
 class Stationarity(StopRule):
     """Stop at a basic feasible point: the gradient that the constraint lets us follow is small.
 
-    Compared with the leading part of the first state's gradient, so that the scale of the objective plays no part.
-    Cost: no data pass.
+    Compared with the leading part of the gradient at the solver's own start, so that the scale of the objective
+    plays no part. Cost: no data pass.
     """
 
     tol: float = 1e-6
@@ -196,35 +196,35 @@ class Stationarity(StopRule):
     def __post_init__(self) -> None:
         _positive(self, "tol", self.tol)
 
-    def check(self, progress: Progress) -> Stop | None:
-        state = progress.state
-        residual = feasibility_residual(progress.constraint, state.at, state.support)
-        if residual > self.tol * state.trace.start_gradient:
+    def check(self, run: Run) -> Stop | None:
+        state = run.state
+        residual = feasibility_residual(run.constraint, state.at, state.support)
+        if residual > self.tol * state.trace.null_gradient:
             return None
         return Stop(Status.STATIONARY, f"the residual of basic feasibility fell to {residual:.3g}")
 
 
 @dataclass(frozen=True, slots=True)
 class LowerBound(StopRule):
-    """Stop when f is within ``tol`` of its lower bound, relative to the start: a perfect fit. Never without a bound."""
+    """Stop at a perfect fit: f within ``tol`` of its lower bound, relative to the null model; never without a bound."""
 
     tol: float = 1e-12
 
     def __post_init__(self) -> None:
         _positive(self, "tol", self.tol)
 
-    def check(self, progress: Progress) -> Stop | None:
-        bound = progress.objective.lower_bound
-        if bound == -inf or progress.state.value - bound > self.tol * (progress.state.trace.start_value - bound):
+    def check(self, run: Run) -> Stop | None:
+        bound = run.objective.lower_bound
+        if bound == -inf or run.state.value - bound > self.tol * (run.state.trace.null_value - bound):
             return None
-        return Stop(Status.LOWER_BOUND, f"the objective {progress.state.value:.3g} is at its lower bound {bound:.3g}")
+        return Stop(Status.LOWER_BOUND, f"the objective {run.state.value:.3g} is at its lower bound {bound:.3g}")
 
 
 @dataclass(frozen=True, slots=True)
 class Settled(StopRule):
     """Stop when the solver itself says that it sees nothing left to improve."""
 
-    def check(self, progress: Progress) -> Stop | None:
-        if not progress.state.settled:
+    def check(self, run: Run) -> Stop | None:
+        if not run.state.settled:
             return None
-        return Stop(Status.SETTLED, progress.state.settled)
+        return Stop(Status.SETTLED, run.state.settled)

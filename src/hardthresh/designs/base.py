@@ -33,8 +33,8 @@ class Design(ABC):
         """Return X^T r, shape (d,): one data pass."""
 
     @abstractmethod
-    def pullback_squares(self, r: Array) -> Array:
-        """Return the sum over rows of r_i x_ij^2, shape (d,): the diagonal of X^T diag(r) X."""
+    def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
+        """Return the sum over rows of r_i (x_ij - c_j)^2, shape (d,); the center c is zero if not given."""
 
     @abstractmethod
     def columns(self, indices: Array) -> Design:
@@ -84,9 +84,9 @@ class Metered(Design):
         self._meter.add(self._share)
         return self._design.pullback(r)
 
-    def pullback_squares(self, r: Array) -> Array:
+    def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
         self._meter.add(self._share)
-        return self._design.pullback_squares(r)
+        return self._design.pullback_squares(r, center)
 
     def columns(self, indices: Array) -> Design:
         share = self._share * indices.shape[0] / max(self.shape[1], 1)

@@ -59,11 +59,12 @@ class DenseDesign(Design):
     def pullback(self, r: Array) -> Array:
         return self._X.T @ r
 
-    def pullback_squares(self, r: Array) -> Array:
+    def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
+        center = self.zeros(self.shape[1]) if center is None else center
         if self._by_columns():
-            blocks = [self._X[:, columns] for columns in self._blocks(axis=1)]
-            return namespace(r).concat([(X * X).T @ r for X in blocks])
-        return sum(((X := self._X[rows, :]) * X).T @ r[rows] for rows in self._blocks(axis=0))
+            gaps = (self._X[:, columns] - center[columns] for columns in self._blocks(axis=1))
+            return namespace(r).concat([(gap * gap).T @ r for gap in gaps])
+        return sum(((gap := self._X[rows, :] - center) * gap).T @ r[rows] for rows in self._blocks(axis=0))
 
     def columns(self, indices: Array) -> Design:
         return self._of(gather_columns(self._X, indices))

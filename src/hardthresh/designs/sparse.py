@@ -40,11 +40,13 @@ class SparseDesign(Design):
         if not all_finite(X.data):
             raise InvalidInputError("X contains NaN or infinity; remove or impute these entries first")
         self._X = X
+        self._by_rows: Any = None
 
     @classmethod
     def _of(cls, X: Any) -> SparseDesign:
         design = cls.__new__(cls)
         design._X = X
+        design._by_rows = None
         return design
 
     @property
@@ -63,14 +65,16 @@ class SparseDesign(Design):
     def pullback(self, r: Array) -> Array:
         return self._X.T @ r
 
-    def pullback_squares(self, r: Array) -> Array:
-        return sp.csc_array((self._X.data**2, self._X.indices, self._X.indptr), shape=self.shape).T @ r
+    def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
+        return _square_sums(self._X, r, self.zeros(self.shape[1]) if center is None else center)
 
     def columns(self, indices: Array) -> Design:
         return self._of(self._X[:, indices])
 
     def rows(self, indices: Array | slice) -> Design:
-        return self._of(self._X.tocsr()[indices].tocsc())
+        if self._by_rows is None:  # kept: mini-batches come one after another
+            self._by_rows = self._X.tocsr()
+        return self._of(self._by_rows[indices].tocsc())
 
     def dense(self) -> Array:
         return self._X.toarray()
@@ -78,9 +82,15 @@ class SparseDesign(Design):
     def moments(self, weights: Array) -> tuple[Array, Array]:
         X, weights = self._X.astype(np.float64), weights.astype(np.float64)
         mean = X.T @ weights
-        column = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
-        gaps = sp.csc_array(((X.data - mean[column]) ** 2, X.indices, X.indptr), shape=X.shape)
-        filled = sp.csc_array((np.ones_like(X.data), X.indices, X.indptr), shape=X.shape)
-        empty = np.maximum(1.0 - filled.T @ weights, 0.0)
-        empty[empty < 64 * np.finfo(np.float64).eps] = 0.0
-        return finish_moments(mean, gaps.T @ weights + empty * mean * mean, self._X.dtype)
+        return finish_moments(mean, _square_sums(X, weights, mean), self._X.dtype)
+
+
+def _square_sums(X: Any, r: Array, center: Array) -> Array:
+    """Return the sum over rows of r_i (x_ij - c_j)^2: the stored entries one by one, the zeros of a column together."""
+    column = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+    gaps = sp.csc_array(((X.data - center[column]) ** 2, X.indices, X.indptr), shape=X.shape)
+    stored = sp.csc_array((np.ones_like(X.data), X.indices, X.indptr), shape=X.shape)
+    total = np.sum(r)
+    zeros = total - stored.T @ r
+    zeros[np.abs(zeros) < 64 * np.finfo(zeros.dtype).eps * np.abs(total)] = 0.0
+    return gaps.T @ r + zeros * center * center

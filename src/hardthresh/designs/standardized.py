@@ -55,12 +55,15 @@ class Standardized(Design):
         inner = (self._design.pullback(r) - self.mean * total) * self.inverse_scale
         return xp.concat([inner, xp.reshape(total, (1,))]) if self._intercept else inner
 
-    def pullback_squares(self, r: Array) -> Array:
+    def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
         xp = namespace(r)
-        total = xp.sum(r)
-        square, cross = self._design.pullback_squares(r), self._design.pullback(r)
-        inner = (square - 2 * self.mean * cross + self.mean * self.mean * total) * self.inverse_scale**2
-        return xp.concat([inner, xp.reshape(total, (1,))]) if self._intercept else inner
+        d = self._design.shape[1]
+        center = self.zeros(self.shape[1]) if center is None else center
+        used = self.inverse_scale > 0
+        shift = center[:d] / xp.where(used, self.inverse_scale, xp.ones_like(self.inverse_scale))
+        inner = self._design.pullback_squares(r, self.mean + shift) * self.inverse_scale**2
+        inner = xp.where(used, inner, center[:d] ** 2 * xp.sum(r))
+        return xp.concat([inner, (1 - center[d:]) ** 2 * xp.sum(r)]) if self._intercept else inner
 
     def columns(self, indices: Array) -> Design:
         d = self._design.shape[1]

@@ -37,6 +37,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     ----------
     {budget}
     {parameters}
+    {warm}
 
     Attributes
     ----------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -18,6 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from hardthresh.arrays import namespace, to_numpy
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.progress import progress_line
+from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.selection import path
 
@@ -56,7 +58,6 @@ class ChoosesBudget(SparseLinearModel):
         solver: str | Solver = "auto",
         tol: float = 1e-8,
         max_iter: int = 1000,
-        warm_start: bool = False,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -70,7 +71,6 @@ class ChoosesBudget(SparseLinearModel):
             solver=solver,
             tol=tol,
             max_iter=max_iter,
-            warm_start=warm_start,
             random_state=random_state,
             verbose=verbose,
         )
@@ -115,39 +115,49 @@ class ChoosesBudget(SparseLinearModel):
         splits = self._splits(given, everything.weighted_rows(), everything.X.shape[0])
         self._check_folds(given, splits)
         task = FitTask(self, given, len(candidates))
+        folds = self._cross_validate(table, splits, candidates, seed)
+        self._choose(candidates, folds, table)
+        results = self._fit_candidates(self._problem(table, self.n_nonzero_coefs_), seed, task)
+        self._tell_unconverged(sum(fold.unconverged for fold in folds), self.scores_.size, "inside the folds")
+        self._tell_unconverged(sum(not r.converged for _, r in results.values()), len(results), "of the path")
+        self._tell_constant_columns(results[self.n_nonzero_coefs_][0])
+        self._keep(*results[self.n_nonzero_coefs_])
+        task.end()
+        return self
+
+    def _cross_validate(
+        self, table: Table, splits: list[tuple[np.ndarray, np.ndarray]], candidates: np.ndarray, seed: int
+    ) -> list[Fold]:
+        """Return every fold's path; nothing passes from fold to fold."""
+        folds = []
         with progress_line(bool(self.verbose), "folds", len(splits)) as report:
-            folds = []
             parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
             for fold in parallel(
                 delayed(self._fold)(table.take(train), table.take(test), candidates, seed) for train, test in splits
             ):
                 folds.append(fold)
                 report("")
-        self._choose(candidates, folds, table)
-        unconverged = sum(fold.unconverged for fold in folds)
-        if unconverged:
-            warnings.warn(
-                f"{unconverged} of {len(folds) * len(candidates)} fits inside the folds did not converge; "
-                "raise max_iter",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        problem = self._problem(table, self.n_nonzero_coefs_)
-        self._tell_constant_columns(problem)
-        coefs = []
-        with progress_line(bool(self.verbose), "all rows", len(candidates)) as report:
-            for k in candidates:
-                sized = problem.with_budget(int(k))
+        return folds
+
+    def _fit_candidates(self, problem: Problem, seed: int, task: FitTask) -> dict[int, tuple[Problem, Result]]:
+        """Fit each candidate on all rows, alone, and set the path of coefficients."""
+        fitted = {}
+        with progress_line(bool(self.verbose), "all rows", len(self.candidates_)) as report:
+            for k in self.candidates_.tolist():
+                sized = problem.with_budget(k)
                 result = self._solve(sized, None, seed)
-                coefs.append(problem.coefficients(result.w)[0])
-                task.done("candidate", lambda: self._coefficients(problem, result.w))  # noqa: B023 - called at once
+                task.done("candidate", partial(self._coefficients, problem, result.w))
                 report(f"k = {k}")
-                if k == self.n_nonzero_coefs_:
-                    chosen = sized, result
+                fitted[k] = sized, result
+        coefs = [problem.coefficients(result.w)[0] for _, result in fitted.values()]
         self.coefs_path_ = namespace(*coefs).stack(coefs)
-        self._keep(*chosen)
-        task.end()
-        return self
+        return fitted
+
+    def _tell_unconverged(self, count: int, total: int, where: str) -> None:
+        if count:
+            warnings.warn(
+                f"{count} of {total} fits {where} did not converge; raise max_iter", ConvergenceWarning, stacklevel=4
+            )
 
     def _candidates(self) -> np.ndarray:
         """Return the numbers of features to compare, increasing."""
@@ -208,7 +218,7 @@ class ChoosesBudget(SparseLinearModel):
             problem.objective,
             lambda k: problem.with_budget(k).constraint,
             candidates.tolist(),
-            self._solver(),
+            self._solver(problem.objective),
             warm_start=True,
             tol=self.tol,
             max_iter=self.max_iter,

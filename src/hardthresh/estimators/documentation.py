@@ -27,12 +27,13 @@ _SHARED = {
         Relative tolerance > 0.
     max_iter : int
         Limit of iterations, >= 1.
-    warm_start : bool
-        Whether to start from the last fit's coefficients.
     random_state : int, RandomState or None
         Seed of solvers that draw random numbers; the default solver draws none.
     verbose : bool
         Whether to show a progress line.""",
+    "warm": """
+    warm_start : bool
+        Whether to start from the last fit's coefficients.""",
     "budget": """
     n_nonzero_coefs : int, optional
         How many features the model may use, 0 <= k <= n_features, besides those of `always_include`; default 10 % of

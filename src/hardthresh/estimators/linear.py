@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -20,9 +21,10 @@ from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_t
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.registry import lookup
-from hardthresh.core.result import Result
+from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
-from hardthresh.solvers import HardThresholdingPursuit, minimize
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import choose_solver, minimize
 
 from .callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from .problem import Problem, Table, build_problem, linear_predictor
@@ -132,8 +134,8 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         Raises
         ------
         HardThreshError
-            If the model was loaded or unpickled without ever having been certified: it does not carry the training
-            data.
+            If the model was loaded or unpickled without ever having been certified, because it does not carry the
+            training data, or if these were changed in place since the fit.
 
         Notes
         -----
@@ -148,8 +150,11 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                     "this model does not carry its training data; call certificate() before saving it, or fit it again"
                 )
             problem, result = self._training
+            now = problem.objective.value(result.w)
+            if abs(now - result.value) > 1e-4 * abs(result.value):
+                raise HardThreshError("the training data were changed in place since the fit; fit the model again")
             self._certificate = certify_model(
-                problem.objective, problem.constraint, result.w, result.support, self._feature_name
+                problem.objective, problem.constraint, result.w, result.support, self._feature_name, result.state.trace
             )
         return self._certificate
 
@@ -264,30 +269,34 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                 f"{constant.size} constant columns ({shown}) carry no information and cannot be chosen", stacklevel=3
             )
 
-    def _solver(self) -> Solver:
+    def _solver(self, objective: LinearModel) -> Solver:
         if isinstance(self.solver, Solver):
             return self.solver
         if self.solver == "auto":
-            return HardThresholdingPursuit(exchanges=10, tol=self.tol)
+            return choose_solver(objective, tol=self.tol, exchanges=10)
         if not isinstance(self.solver, str):
             raise InvalidInputError(f'solver must be "auto", a name or a Solver, got {self.solver!r}')
-        solver: Solver = lookup("solver", self.solver)()
-        return solver
+        solver = lookup("solver", self.solver)
+        named: Solver = solver(tol=self.tol) if "tol" in signature(solver).parameters else solver()
+        return named
 
     def _seed(self) -> int:
         return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _solve(self, problem: Problem, w0: Any, seed: int, **options: Any) -> Result:
-        return minimize(
+        result = minimize(
             problem.objective,
             problem.constraint,
-            self._solver(),
+            self._solver(problem.objective),
             w0,
             tol=self.tol,
             max_iter=self.max_iter,
             seed=seed,
             **options,
         )
+        if result.status is Status.INTERRUPTED:  # the best iterate is not the model that was asked for
+            raise KeyboardInterrupt
+        return result
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
         """Return the attributes that `predict` needs, for a point."""

@@ -27,6 +27,7 @@ class SparseLinearRegression(RegressorMixin, SparseLinearModel):
     ----------
     {budget}
     {parameters}
+    {warm}
 
     Attributes
     ----------

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hardthresh.arrays import namespace
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
@@ -31,6 +32,15 @@ class Squared(Loss):
 
     def in_domain(self, y: Array) -> Array:
         return namespace(y).isfinite(y)
+
+    def check_targets(self, y: Array) -> None:
+        Loss.check_targets(self, y)
+        xp = namespace(y)
+        largest, limits = float(xp.max(xp.abs(y))), xp.finfo(y.dtype)
+        if largest > 0.0 and not float(limits.smallest_normal) ** 0.5 < largest < float(limits.max) ** 0.5 / y.shape[0]:
+            raise InvalidInputError(
+                f"the squares of the targets leave the range of {y.dtype} (the largest is {largest:.3g}); rescale y"
+            )
 
     def value(self, y: Array, u: Array) -> Array:
         return 0.5 * (u - y) * (u - y)

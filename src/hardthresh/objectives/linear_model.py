@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any
 
 from array_api_compat import device
@@ -112,7 +111,7 @@ class LinearModel:
     @property
     def lower_bound(self) -> float:
         """The loss's own lower bound, which the mean inherits; -inf if there is none."""
-        return self.loss.lower_bound if self.loss.lower_bound > -inf else -inf
+        return self.loss.lower_bound
 
     def zeros(self) -> Array:
         """Return w = 0."""
@@ -170,13 +169,21 @@ class LinearModel:
         return self._with(self.design.columns(indices), l2=l2)
 
     def rows(self, indices: Array) -> LinearModel:
-        """Return the model of some examples: the mean is over these."""
-        xp = namespace(self.y)
-        weights = gather(self.weights, indices)
+        """Return the model of some examples: drawn at random, an unbiased estimate of this one.
+
+        The mean is taken over all n rows as if the m given ones stood for them: weights are multiplied by n / m.
+
+        Raises
+        ------
+        InvalidInputError
+            If no rows are given.
+        """
+        if indices.shape[0] == 0:
+            raise InvalidInputError("a mini-batch needs at least one row, got none")
         return self._with(
             self.design.rows(indices),
             y=gather(self.y, indices),
-            weights=weights / xp.sum(weights),
+            weights=gather(self.weights, indices) * (self.design.shape[0] / indices.shape[0]),
             offset=None if self.offset is None else gather(self.offset, indices),
         )
 
@@ -203,6 +210,7 @@ def _weights(sample_weight: Any, like: Array, n: int) -> Array:
         raise InvalidInputError(
             "sample_weight must be non-negative with a positive entry; negative or all-zero weights given"
         )
+    weights = weights / xp.max(weights)  # their sum may overflow
     return weights / xp.sum(weights)
 
 

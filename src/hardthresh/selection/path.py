@@ -54,5 +54,7 @@ def path(
         if last is None or last.status is not Status.LOWER_BOUND:
             w0 = None if last is None else last.w
             result = minimize(objective, constraint(budget), solver, w0, **options)
+        if result.status is Status.INTERRUPTED:  # the best iterate of one budget is no answer to the others
+            raise KeyboardInterrupt
         last = result if warm_start else None
         yield result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from hardthresh.core import iterate as core_iterate
 from hardthresh.core import minimize as core_minimize
@@ -17,9 +18,23 @@ from .iht import IHT
 from .pursuit import HardThresholdingPursuit
 
 
-def choose_solver(objective: Objective, constraint: Constraint) -> Solver:
-    """Return the default solver for a problem: pursuit where there is curvature, else IHT with backtracking."""
-    return HardThresholdingPursuit() if provides(objective, "curvature") else IHT()
+def choose_solver(objective: Objective, *, tol: float = 1e-8, exchanges: int = 0) -> Solver:
+    """Return the default solver for an objective: pursuit where there is curvature, else IHT with backtracking.
+
+    Parameters
+    ----------
+    objective : Objective
+        f.
+    tol : float
+        Relative tolerance; 0 stands for the solver's own default.
+    exchanges : int
+        How hard pursuit looks for a better support once nothing else improves; see `HardThresholdingPursuit`. The
+        estimators ask for 10; the default of `minimize` is the plain method, with the fewest data passes.
+    """
+    if not provides(objective, "curvature"):
+        return IHT()
+    pursuit = HardThresholdingPursuit(exchanges=exchanges)
+    return replace(pursuit, tol=tol) if tol > 0 else pursuit
 
 
 def iterate(
@@ -53,9 +68,7 @@ def iterate(
     >>> state.w
     array([3., 0., 0.])
     """
-    return core_iterate(
-        objective, constraint, solver or choose_solver(objective, constraint), w0, seed=seed, state=state
-    )
+    return core_iterate(objective, constraint, solver or choose_solver(objective), w0, seed=seed, state=state)
 
 
 def minimize(
@@ -101,7 +114,7 @@ def minimize(
     return core_minimize(
         objective,
         constraint,
-        solver or choose_solver(objective, constraint),
+        solver or choose_solver(objective, tol=tol),
         w0,
         stop=stop,
         max_iter=max_iter,

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hardthresh.arrays import gather, inverse_semidefinite, mask_of, namespace, scatter, top_k, union
+from hardthresh.arrays import gather, inverse_semidefinite, mask_of, namespace, scatter, top_k
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import Evaluation, Objective, provides
-from hardthresh.core.typing import Support
+from hardthresh.core.typing import Array, Support
 
 from .subspace import Refined, refine
 
@@ -74,26 +74,26 @@ def rank_exchanges(
     diagonal = objective.curvature_diagonal(at)
     joinable = (diagonal > 0) & ~mask_of(indices, d)
     exact = removals is None or removals >= len(cost)
+    rows = range(indices.shape[0]) if exact else [where[i] for i in considered]
+    image = {row: objective.curvature(at, scatter(inverse[row, :], indices, d)) for row in rows}
     if exact:
-        rows = range(indices.shape[0])
-        images = [objective.curvature(at, scatter(inverse[row, :], indices, d)) for row in rows]
-        B = xp.stack(images, axis=1)
-        left = xp.clip(diagonal - xp.sum((B @ block) * B, axis=1), min=0.0)
+        left = _unexplained(diagonal, xp.stack(list(image.values()), axis=1), block)
     found = []
     for i in considered:
-        row = where[i]
-        if exact:
-            image = images[row]
-            bend = left + image * image / spread[i]
-        else:
-            image = objective.curvature(at, scatter(inverse[row, :], indices, d))
-            bend = diagonal
+        moved = image[where[i]]
+        bend = left + moved * moved / spread[i] if exact else diagonal
         usable = joinable & (bend > 1e-10 * diagonal)
-        slope = at.gradient - (float(at.point[i]) / spread[i]) * image
+        slope = at.gradient - (float(at.point[i]) / spread[i]) * moved
         gain = xp.where(usable, slope * slope / (2 * xp.where(usable, bend, xp.ones_like(bend))), xp.zeros_like(bend))
         for j in top_k(gain, min(count, int(xp.count_nonzero(usable)))):
             found.append(Exchange(i, int(j), float(gain[j]) - cost[i]))
     return sorted(found, key=lambda exchange: (-exchange.decrease, exchange.removed, exchange.added))[:count]
+
+
+def _unexplained(diagonal: Array, images: Array, block: Array) -> Array:
+    """Return what is left of each coordinate's curvature when the support is refitted, >= 0."""
+    xp = namespace(images)
+    return xp.clip(diagonal - xp.sum((images @ block) * images, axis=1), min=0.0)
 
 
 def try_exchanges(
@@ -107,12 +107,7 @@ def try_exchanges(
     rounds: int,
 ) -> Iterator[tuple[Exchange, Refined]]:
     """Yield each exchange with the refined point on the support it leads to; see `refine` for the effort."""
-    xp = namespace(at.point)
     for exchange in exchanges:
-        added = xp.zeros_like(support[:1]) + exchange.added
-        swapped = union(support[support != exchange.removed], added)
-        start = xp.where(mask_of(swapped, at.point.shape[0]), at.point, xp.zeros_like(at.point))
-        yield (
-            exchange,
-            refine(objective, constraint, Projection(start, swapped), cg_iterations=cg_iterations, rounds=rounds),
-        )
+        swapped = constraint.exchange(support, exchange.removed, exchange.added)
+        start = Projection(constraint.restrict(at.point, swapped), swapped)
+        yield exchange, refine(objective, constraint, start, cg_iterations=cg_iterations, rounds=rounds)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Objective
 from hardthresh.core.registry import register
-from hardthresh.core.solver import Solver, State, starting_point
+from hardthresh.core.solver import Solver, State
 from hardthresh.core.step import StepRule
 from hardthresh.core.typing import Array
 from hardthresh.steps import Backtracking, BarzilaiBorwein, SparsePolyak
+
+from .start import starting_point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,8 @@ class IHT(Solver):
     """
 
     step: StepRule = field(default_factory=Backtracking)
+
+    state_type: ClassVar[type[State]] = IHTState
 
     @property
     def requires(self) -> tuple[str, ...]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Objective
 from hardthresh.core.registry import register
-from hardthresh.core.solver import Solver, State, starting_point
+from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import exact_step, majorised_step
 
 from .exchange import rank_exchanges, try_exchanges
+from .start import starting_point
 from .subspace import Refined, refine
 
 
@@ -78,6 +80,8 @@ class HardThresholdingPursuit(Solver):
     escapes: int = 6
     exchanges: int = 0
     tol: float = 1e-8
+
+    state_type: ClassVar[type[State]] = PursuitState
 
     def __post_init__(self) -> None:
         if not (self.cg_iterations >= 1 and self.escapes >= 0 and self.exchanges >= 0 and self.tol > 0):
@@ -162,7 +166,7 @@ class HardThresholdingPursuit(Solver):
 
     def _negligible(self, state: PursuitState) -> float:
         """Return the decrease of f that does not count as progress."""
-        return self.tol * max(abs(state.value), abs(state.trace.start_value - state.value))
+        return self.tol * max(abs(state.value), abs(state.trace.null_value - state.value))
 
     def _improves(self, state: PursuitState, found: Refined) -> bool:
         return found.value < state.value - self._negligible(state)

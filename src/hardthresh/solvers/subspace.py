@@ -30,6 +30,10 @@ class Subspace(ABC):
     def keep(self, v: Array, face: Support) -> Array:
         """Return `v` with the coordinates outside a smaller support set to zero."""
 
+    @abstractmethod
+    def support(self, reached: Projection) -> Support:
+        """Return the support to move on from a point that was reached."""
+
     @property
     @abstractmethod
     def objective(self) -> Any:
@@ -39,8 +43,8 @@ class Subspace(ABC):
 class _Columns(Subspace):
     """A support of coordinates, and an objective that can leave the other columns out: a small problem of its own."""
 
-    def __init__(self, objective: Any, indices: Array) -> None:
-        self._indices = indices
+    def __init__(self, objective: Any, constraint: Constraint, support: Support, indices: Array) -> None:
+        self._constraint, self._support, self._indices = constraint, support, indices
         self._size = objective.shape[0]
         self._objective = objective.columns(indices)
 
@@ -51,9 +55,13 @@ class _Columns(Subspace):
         return scatter(v, self._indices, self._size)
 
     def keep(self, v: Array, face: Support) -> Array:
-        if face.shape[0] == v.shape[0]:
+        kept = self._constraint.indices(face)
+        if kept is None or kept.shape[0] == v.shape[0]:
             return v
-        return namespace(v).where(self.lower(mask_of(face, self._size)), v, 0 * v)
+        return namespace(v).where(self.lower(mask_of(kept, self._size)), v, 0 * v)
+
+    def support(self, reached: Projection) -> Support:
+        return self._support  # a coordinate that has become zero may come back
 
     @property
     def objective(self) -> Any:
@@ -61,19 +69,22 @@ class _Columns(Subspace):
 
 
 class _Restricted(Subspace):
-    """Any support of any constraint: full-size points, restricted again and again."""
+    """Any support of any constraint: full-size points, and directions restricted to the tangent space of each."""
 
-    def __init__(self, objective: Objective, constraint: Constraint, support: Support) -> None:
-        self._objective, self._constraint, self._support = objective, constraint, support
+    def __init__(self, objective: Objective, constraint: Constraint) -> None:
+        self._objective, self._constraint = objective, constraint
 
     def lower(self, w: Array) -> Array:
-        return self._constraint.restrict(w, self._support)
+        return w
 
     def lift(self, v: Array) -> Array:
         return v
 
     def keep(self, v: Array, face: Support) -> Array:
         return self._constraint.restrict(v, face)
+
+    def support(self, reached: Projection) -> Support:
+        return reached.support
 
     @property
     def objective(self) -> Any:
@@ -84,8 +95,8 @@ def subspace(objective: Objective, constraint: Constraint, support: Support) -> 
     """Return the subspace of a support, in the cheapest form that the objective and the constraint allow."""
     indices = constraint.indices(support)
     if indices is not None and provides(objective, "columns"):
-        return _Columns(objective, indices)
-    return _Restricted(objective, constraint, support)
+        return _Columns(objective, constraint, support, indices)
+    return _Restricted(objective, constraint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +160,18 @@ def refine(
     found = Refined(projection, space.objective.value(point, prediction), prediction, minimal=False)
     for _ in range(rounds):
         at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
-        face = constraint.face(space.lift(at.point), space.lift(at.gradient), projection.support)
+        face = constraint.face(space.lift(at.point), space.lift(at.gradient), space.support(found.projection))
         slope = space.keep(at.gradient, face)
         if norm(slope) == 0.0:
             return replace(found, minimal=True)
         direction = _newton(space, at, slope, face, cg_iterations)
         xp = namespace(slope)
         promised = -0.5 * float(xp.sum(slope * direction))
-        visible = max(tol, float(xp.finfo(slope.dtype).eps) * abs(at.value))  # below rounding no search can succeed
-        better = _search(space, constraint, at, slope, direction) if promised > visible else None
-        if better is None:
+        last = promised <= max(tol, float(xp.finfo(slope.dtype).eps) * abs(at.value))
+        better = _search(space, constraint, at, slope, direction, tries=1 if last else 30)
+        found = found if better is None else better
+        if last or better is None:
             return replace(found, minimal=True)
-        found = better
     return found
 
 
@@ -179,11 +190,13 @@ def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_ite
     return -conjugate_gradients(apply, slope, iterations, tol)
 
 
-def _search(space: Subspace, constraint: Constraint, at: Evaluation, slope: Array, direction: Array) -> Refined | None:
+def _search(
+    space: Subspace, constraint: Constraint, at: Evaluation, slope: Array, direction: Array, tries: int
+) -> Refined | None:
     """Return the first of the projected points at + t direction, t = 1, 1/2, ..., with a sufficient decrease."""
     xp = namespace(direction)
     t = 1.0
-    for _ in range(30):
+    for _ in range(tries):
         projection = constraint.project(space.lift(at.point + t * direction))
         point = space.lower(projection.point)
         prediction = space.objective.predict(point)

@@ -66,7 +66,8 @@ def majorised_step(
             return None
         prediction = objective.predict(projection.point)
         value = objective.value(projection.point, prediction)
-        if value <= at.value + float(xp.sum(at.gradient * moved)) + squared / (2.0 * step) + rounding:
+        model = at.value + float(xp.sum(at.gradient * moved)) + squared / (2.0 * step)
+        if value <= min(at.value, model + rounding):
             return Descent(projection, step, value, prediction)
         step *= shrink
     return None

@@ -1,0 +1,39 @@
+"""Where a run starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hardthresh.arrays import as_floating
+from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.objective import Evaluation, Objective, provides
+from hardthresh.core.stationarity import norm
+
+from .subspace import refine
+
+
+def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tuple[Evaluation, Projection]:
+    """Return the projection of `w0`, evaluated; without it the null model.
+
+    The null model is zero, but for free coordinates (an intercept), which are fitted: a start whose value does not
+    depend on where the targets have their origin. Cost: one data pass, and another one if there is something to fit.
+
+    Raises
+    ------
+    InvalidInputError
+        If `w0` is not numeric, or has another shape than the objective's points.
+    """
+    zeros = objective.zeros()
+    if w0 is not None:
+        w = as_floating(w0, zeros, "w0")
+        if tuple(w.shape) != tuple(objective.shape):
+            raise InvalidInputError(f"w0 has shape {tuple(w.shape)}, the objective needs {tuple(objective.shape)}")
+        projection = constraint.project(w)
+        return objective.evaluate(projection.point), projection
+    projection = constraint.project(zeros)
+    at = objective.evaluate(projection.point)
+    if provides(objective, "curvature") and norm(constraint.restrict(at.gradient, projection.support)) > 0.0:
+        fit = refine(objective, constraint, projection, at.prediction, cg_iterations=0, rounds=25)
+        projection, at = fit.projection, objective.evaluate(fit.projection.point, fit.prediction)
+    return at, projection
