@@ -213,3 +213,13 @@ def test_relative_rules_do_not_see_the_scale(objective, factor):
         one, other = (minimize(f, Sparsity(2), IHT(), stop=rule, max_iter=300) for f in (objective, scaled))
         assert (one.n_iter, one.status) == (other.n_iter, other.status)
         assert one.n_iter < 300
+
+
+def test_separated_classes_have_no_minimiser_and_it_is_said():
+    X = np.array([[1.0, 0.0], [2.0, 1.0], [-1.0, 0.5], [-2.0, 0.0]])
+    result = minimize(LinearModel(X, [1.0, 1.0, 0.0, 0.0], loss="logistic"), Sparsity(1), HardThresholdingPursuit())
+    assert result.status is Status.NO_MINIMISER
+    assert not result.converged
+    assert "ridge" in result.message
+    ridged = minimize(LinearModel(X, [1.0, 1.0, 0.0, 0.0], loss="logistic", l2=0.1), Sparsity(1), IHT())
+    assert ridged.converged

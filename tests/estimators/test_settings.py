@@ -111,7 +111,7 @@ def test_perfect_separation_warns_and_stays_finite(classifier, k):
     X, _ = classifier.data()
     y = X[:, 4] > np.median(X[:, 4])
     settings = {"n_nonzero_coefs": [k]} if classifier.chooses else {}
-    with pytest.warns(UserWarning, match="separate the classes perfectly.* set alpha > 0"):
+    with pytest.warns(ConvergenceWarning, match="classes are separated perfectly.*alpha"):
         model = classifier.make(k=k, alpha=0.0, **settings).fit(X, y)
     assert 4 in model.support_
     assert np.all(np.isfinite(model.coef_))

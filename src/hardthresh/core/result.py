@@ -27,6 +27,11 @@ class Status(Enum):
     SMALL_DECREASE = ("the objective no longer changes", True)
     SUPPORT_STABLE = ("the support no longer changes", True)
     LOWER_BOUND = ("the objective has reached its lower bound: a perfect fit", True)
+    NO_MINIMISER = (
+        "the objective tends to a lower bound that no finite point attains, as when classes are separated perfectly; "
+        "add a ridge (alpha or l2 > 0)",
+        False,
+    )
     MAX_ITER = ("the limit of iterations was reached before convergence; raise max_iter", False)
     BUDGET = ("the limit of passes or seconds was reached before convergence; raise it", False)
     CALLBACK = ("the callback stopped the run", False)

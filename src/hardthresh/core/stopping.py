@@ -206,7 +206,11 @@ class Stationarity(StopRule):
 
 @dataclass(frozen=True, slots=True)
 class LowerBound(StopRule):
-    """Stop at a perfect fit: f within ``tol`` of its lower bound, relative to the null model; never without a bound."""
+    """Stop at a perfect fit: f within ``tol`` of its lower bound, relative to the null model; never without a bound.
+
+    Where the objective says that no finite point attains the bound (``attains_bound``), a millionth is near enough, and
+    the run counts as not converged.
+    """
 
     tol: float = 1e-12
 
@@ -215,9 +219,12 @@ class LowerBound(StopRule):
 
     def check(self, run: Run) -> Stop | None:
         bound = run.objective.lower_bound
-        if bound == -inf or run.state.value - bound > self.tol * (run.state.trace.null_value - bound):
+        attained = getattr(run.objective, "attains_bound", True)
+        tol = self.tol if attained else max(self.tol, 1e-6)
+        if bound == -inf or run.state.value - bound > tol * (run.state.trace.null_value - bound):
             return None
-        return Stop(Status.LOWER_BOUND, f"the objective {run.state.value:.3g} is at its lower bound {bound:.3g}")
+        status = Status.LOWER_BOUND if attained else Status.NO_MINIMISER
+        return Stop(status, f"the objective {run.state.value:.3g} is at its lower bound {bound:.3g}")
 
 
 @dataclass(frozen=True, slots=True)

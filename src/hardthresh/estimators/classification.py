@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from hardthresh.arrays import move, namespace, to_numpy, where_true
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
-from hardthresh.core.result import Result
 from hardthresh.losses.logistic import Logistic, sigmoid
 
 from .cross_validation import ChoosesBudget
@@ -100,17 +98,6 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
     def _intercept(self) -> float:
         return float(self.intercept_[0])
-
-    def _keep(self, problem: Problem, result: Result) -> None:
-        super()._keep(problem, result)
-        objective = problem.objective
-        margins = (2 * objective.y - 1) * objective.design.predict(result.w)
-        if self.alpha == 0 and bool(namespace(margins).all(margins > 0)):
-            warnings.warn(
-                "the chosen features separate the classes perfectly, so no finite coefficients are best and these only "
-                "stopped growing at the limit of precision; set alpha > 0",
-                stacklevel=4,
-            )
 
     def decision_function(self, X: Any, offset: Any = None) -> Any:
         """Return the log-odds of the second class, shape (n_samples,). Only the chosen columns are read."""

@@ -30,11 +30,11 @@ from .problem import Problem, Table, linear_predictor
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """One fold's path: held-out scores, which features each budget chose, and how many fits did not converge."""
+    """One fold's path: held-out scores, which features each budget chose, and why fits did not converge."""
 
     scores: np.ndarray
     chosen: np.ndarray
-    unconverged: int
+    unconverged: list[str]
 
 
 class ChoosesBudget(SparseLinearModel):
@@ -118,8 +118,9 @@ class ChoosesBudget(SparseLinearModel):
         folds = self._cross_validate(table, splits, candidates, seed)
         self._choose(candidates, folds, table)
         results = self._fit_candidates(self._problem(table, self.n_nonzero_coefs_), seed, task)
-        self._tell_unconverged(sum(fold.unconverged for fold in folds), self.scores_.size, "inside the folds")
-        self._tell_unconverged(sum(not r.converged for _, r in results.values()), len(results), "of the path")
+        _tell_unconverged([why for fold in folds for why in fold.unconverged], self.scores_.size, "inside the folds")
+        whys = [result.status.sentence for _, result in results.values() if not result.converged]
+        _tell_unconverged(whys, len(results), "of the path")
         self._tell_constant_columns(results[self.n_nonzero_coefs_][0])
         self._keep(*results[self.n_nonzero_coefs_])
         task.end()
@@ -152,12 +153,6 @@ class ChoosesBudget(SparseLinearModel):
         coefs = [problem.coefficients(result.w)[0] for _, result in fitted.values()]
         self.coefs_path_ = namespace(*coefs).stack(coefs)
         return fitted
-
-    def _tell_unconverged(self, count: int, total: int, where: str) -> None:
-        if count:
-            warnings.warn(
-                f"{count} of {total} fits {where} did not converge; raise max_iter", ConvergenceWarning, stacklevel=4
-            )
 
     def _candidates(self) -> np.ndarray:
         """Return the numbers of features to compare, increasing."""
@@ -213,7 +208,7 @@ class ChoosesBudget(SparseLinearModel):
         problem = self._problem(train, int(candidates[-1]))
         scores = np.empty(len(candidates))
         chosen = np.zeros((len(candidates), self.n_features_in_), dtype=bool)
-        unconverged = 0
+        unconverged = []
         results = path(
             problem.objective,
             lambda k: problem.with_budget(k).constraint,
@@ -227,7 +222,8 @@ class ChoosesBudget(SparseLinearModel):
         for row, result in enumerate(results):
             scores[row] = self._score(problem, result.w, test)
             chosen[row, to_numpy(problem.features(result.support))] = True
-            unconverged += not result.converged
+            if not result.converged:
+                unconverged.append(result.status.sentence)
         return Fold(scores, chosen, unconverged)
 
     def _score(self, problem: Problem, w: Any, test: Table) -> float:
@@ -264,3 +260,11 @@ class ChoosesBudget(SparseLinearModel):
         self.mean_scores_, self.standard_errors_ = table.bring(mean), table.bring(error)
         self.selection_frequency_ = table.bring(np.mean([fold.chosen[row] for fold in folds], axis=0))
         self.scorer_name_ = self._default_scorer if self.scoring is None else str(self.scoring)
+
+
+def _tell_unconverged(whys: list[str], total: int, where: str) -> None:
+    """Warn of fits that did not converge, with the reason of the first."""
+    if whys:
+        warnings.warn(
+            f"{len(whys)} of {total} fits {where} did not converge: {whys[0]}", ConvergenceWarning, stacklevel=4
+        )

@@ -113,6 +113,11 @@ class LinearModel:
         """The loss's own lower bound, which the mean inherits; -inf if there is none."""
         return self.loss.lower_bound
 
+    @property
+    def attains_bound(self) -> bool:
+        """Whether a perfect fit has finite coefficients; False for separated classes without a ridge."""
+        return self.loss.attains_bound or bool(namespace(self.l2).any(self.l2 > 0))
+
     def zeros(self) -> Array:
         """Return w = 0."""
         return self.design.zeros(self.design.shape[1])

@@ -51,7 +51,7 @@ def path(
     """
     last: Result | None = None
     for budget in budgets:
-        if last is None or last.status is not Status.LOWER_BOUND:
+        if last is None or last.status not in (Status.LOWER_BOUND, Status.NO_MINIMISER):
             w0 = None if last is None else last.w
             result = minimize(objective, constraint(budget), solver, w0, **options)
         if result.status is Status.INTERRUPTED:  # the best iterate of one budget is no answer to the others
