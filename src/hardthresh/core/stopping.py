@@ -151,8 +151,8 @@ class Seconds(StopRule):
 class RelativeDecrease(StopRule):
     """Stop when one iteration changes f by less than ``tol`` times its distance to the null value.
 
-    The scale is max(|f|, |f_null - f|), f_null at the solver's own start, so multiplying the objective by a constant
-    changes nothing.
+    The scale is ``max(|f|, |f_null - f|)``, f_null at the solver's own start, so multiplying the objective by a
+    constant changes nothing.
     """
 
     tol: float

@@ -354,7 +354,7 @@ def make_sparse_text(
     """Make a sparse problem that looks like text: few frequent columns, a long tail of rare ones.
 
     ``int(n * d * density)`` entries are thrown at uniform rows and at column j with probability proportional to
-    :math:`j^{-0.7}` (Zipf's law), each with the value |N(0, 1)| + 0.1; entries that meet are added. The planted
+    :math:`j^{-0.7}` (Zipf's law), each with the value ``|N(0, 1)|`` + 0.1; entries that meet are added. The planted
     columns are drawn among those with at least `min_count` entries, with coefficients uniform on [1, 2] and random
     signs. Regression: y = X beta + e with var(X beta) / var(e) = snr. Classification: logistic model, with beta
     rescaled so that X beta has standard deviation snr.
