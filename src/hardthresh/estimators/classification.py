@@ -126,7 +126,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
 
 @documented
-@register("estimator", "logistic_regression_cv")
+@register("estimator", "logistic_regression_cv", lambda: [SparseLogisticRegressionCV(cv=3)])
 class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
     """Logistic regression of two classes with the number of features chosen by cross-validation.
 

@@ -117,8 +117,10 @@ class ChoosesBudget(SparseLinearModel):
         task = FitTask(self, given, len(candidates))
         folds = self._cross_validate(table, splits, candidates, seed)
         self._choose(candidates, folds, table)
-        results = self._fit_candidates(self._problem(table, self.n_nonzero_coefs_), seed, task)
-        _tell_unconverged([why for fold in folds for why in fold.unconverged], self.scores_.size, "inside the folds")
+        results = self._fit_candidates(self._problem(table, self.n_nonzero_coefs_), candidates, seed, task)
+        _tell_unconverged(
+            [why for fold in folds for why in fold.unconverged], len(folds) * candidates.size, "inside the folds"
+        )
         whys = [result.status.sentence for _, result in results.values() if not result.converged]
         _tell_unconverged(whys, len(results), "of the path")
         self._tell_constant_columns(results[self.n_nonzero_coefs_][0])
@@ -140,11 +142,13 @@ class ChoosesBudget(SparseLinearModel):
                 report("")
         return folds
 
-    def _fit_candidates(self, problem: Problem, seed: int, task: FitTask) -> dict[int, tuple[Problem, Result]]:
+    def _fit_candidates(
+        self, problem: Problem, candidates: np.ndarray, seed: int, task: FitTask
+    ) -> dict[int, tuple[Problem, Result]]:
         """Fit each candidate on all rows, alone, and set the path of coefficients."""
         fitted = {}
-        with progress_line(bool(self.verbose), "all rows", len(self.candidates_)) as report:
-            for k in self.candidates_.tolist():
+        with progress_line(bool(self.verbose), "all rows", candidates.size) as report:
+            for k in candidates.tolist():
                 sized = problem.with_budget(k)
                 result = self._solve(sized, None, seed)
                 task.done("candidate", partial(self._coefficients, problem, result.w))

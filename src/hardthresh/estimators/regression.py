@@ -92,7 +92,7 @@ class SparseLinearRegression(RegressorMixin, SparseLinearModel):
 
 
 @documented
-@register("estimator", "linear_regression_cv")
+@register("estimator", "linear_regression_cv", lambda: [SparseLinearRegressionCV(cv=3)])
 class SparseLinearRegressionCV(ChoosesBudget, SparseLinearRegression):
     """Least squares with the number of features chosen by cross-validation.
 
