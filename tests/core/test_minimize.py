@@ -442,3 +442,19 @@ def test_the_scales_of_a_run_do_not_depend_on_where_it_starts(objective, solver,
         warm = next(iterate(objective, constraint, solver, w0))
         assert (warm.trace.null_value, warm.trace.null_gradient) == (own.trace.null_value, own.trace.null_gradient)
         assert np.isnan(warm.trace.previous_value)
+
+
+def test_a_state_is_not_carried_to_another_problem(objective):
+    state = ht.minimize(objective, Sparsity(4), IHT(), max_iter=2).state
+    with pytest.raises(InvalidInputError, match="outside the constraint"):
+        ht.minimize(objective, Sparsity(2), IHT(), state=state)
+    other = LinearModel(objective.design, -objective.y)
+    with pytest.raises(InvalidInputError, match="another objective"):
+        ht.minimize(other, Sparsity(4), IHT(), state=state)
+
+
+def test_what_is_no_rule_or_no_objective_is_named(objective):
+    with pytest.raises(InvalidInputError, match="StopRule such as"):
+        ht.minimize(objective, Sparsity(2), stop=100)
+    with pytest.raises(CapabilityError, match="shape and zeros and predict"):
+        ht.minimize(lambda w: 0.0, Sparsity(2), IHT())

@@ -17,7 +17,7 @@ from .objective import Objective, provides, require
 from .progress import progress_line
 from .result import History, Result, Status
 from .solver import Solver, State, Trace
-from .stationarity import leading_norm
+from .stationarity import leading_norm, norm
 from .stopping import LowerBound, MaxIter, Run, Settled, Stop, StopRule
 from .typing import Array
 
@@ -57,12 +57,13 @@ def iterate(
     Scales are measured where the solver starts without `w0`, so a warm start costs one or two data passes more.
     States are immutable: a list of them is a correct record of the run.
     """
+    require(objective, ("shape", "zeros", "predict", "value", "evaluate"), by="an objective's contract")
     require(objective, solver.requires, by=type(solver).__name__)
     constraint.check(tuple(objective.shape))
     if state is not None and w0 is not None:
         raise InvalidInputError("give either w0, to start a run, or state, to go on with one; got both")
     if state is not None:
-        _check_state(objective, solver, state)
+        _check_state(objective, constraint, solver, state)
     counted = provides(objective, "metered")
     meter = Meter((0.0 if state is None else state.passes) if counted else nan)
     metered: Any = objective.metered(meter) if counted else objective  # type: ignore[attr-defined]
@@ -113,7 +114,8 @@ def minimize(
     tol : float
         Relative tolerance, >= 0, of the solver's own rule; 0 switches that rule off. Not used when `stop` is given.
     callback : callable, optional
-        ``callback(state)`` after every state, the start included; raise StopIteration in it to stop the run.
+        ``callback(state)`` after every state, the start included. What it returns is ignored: raise StopIteration in it
+        to stop the run.
     progress : bool
         Show a progress line (needs rich or tqdm).
 
@@ -130,6 +132,8 @@ def minimize(
     """
     if not tol >= 0:
         raise InvalidInputError(f"tol must be >= 0, got {tol!r}")
+    if stop is not None and not isinstance(stop, StopRule):
+        raise InvalidInputError(f"stop must be a StopRule such as Passes(100) | Seconds(60), got {stop!r}")
     rule: StopRule = Settled() | MaxIter(max_iter)
     if stop is not None:
         rule = stop | rule
@@ -179,8 +183,8 @@ def minimize(
     )
 
 
-def _check_state(objective: Objective, solver: Solver, state: State) -> None:
-    """Refuse to go on with a state that the solver or the objective cannot have made."""
+def _check_state(objective: Objective, constraint: Constraint, solver: Solver, state: State) -> None:
+    """Refuse to go on with a state of another solver, objective or constraint."""
     if not isinstance(state, solver.state_type):
         raise InvalidInputError(
             f"{type(solver).__name__} goes on with a {solver.state_type.__name__}, got a {type(state).__name__}: "
@@ -188,6 +192,17 @@ def _check_state(objective: Objective, solver: Solver, state: State) -> None:
         )
     if tuple(state.w.shape) != tuple(objective.shape):
         raise InvalidInputError(f"the state has shape {tuple(state.w.shape)}, the objective {tuple(objective.shape)}")
+    if norm(constraint.project(state.w).point - state.w) > 1e-6 * norm(state.w):
+        raise InvalidInputError(
+            "the state's point is outside the constraint; to start from its projection give w0=state.w"
+        )
+    if "value" in state.record():
+        now = objective.value(state.w)
+        if abs(now - state.value) > 1e-6 * max(abs(now), abs(state.value)):
+            raise InvalidInputError(
+                f"the state says f = {state.value:.6g} where this objective has {now:.6g}: it was made with another "
+                "objective; to start from its point give w0=state.w"
+            )
 
 
 def _is_finite(state: State) -> bool:

@@ -73,8 +73,10 @@ class Objective(Protocol):
 
 def provides(objective: Any, ability: str) -> bool:
     """Return whether an objective has an optional ability (see `Objective`)."""
+    if ability == "shape":
+        return hasattr(objective, "shape")
     if ability == "lower_bound":
-        return bool(objective.lower_bound > -inf)
+        return bool(getattr(objective, "lower_bound", -inf) > -inf)
     return callable(getattr(objective, ability, None))
 
 

@@ -34,6 +34,7 @@ class Status(Enum):
     )
     MAX_ITER = ("the limit of iterations was reached before convergence; raise max_iter", False)
     BUDGET = ("the limit of passes or seconds was reached before convergence; raise it", False)
+    RULE = ("a rule of the caller ended the run", False)
     CALLBACK = ("the callback stopped the run", False)
     INTERRUPTED = ("interrupted from the keyboard; this is the best iterate, and .state resumes the run", False)
     DIVERGED = ("the objective became infinite or NaN; this is the best iterate: take a smaller step or rescale", False)

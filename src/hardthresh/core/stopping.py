@@ -45,7 +45,7 @@ class Stop:
 
 
 class StopRule(ABC):
-    """A condition on the progress of a run."""
+    """A condition on the progress of a run; a rule of your own answers with ``Status.RULE``."""
 
     @abstractmethod
     def check(self, run: Run) -> Stop | None:
