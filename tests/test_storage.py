@@ -516,14 +516,104 @@ def test_a_very_deep_file_says_so(path):
         ht.load(path)
 
 
-def test_an_estimator_takes_no_other_attributes_from_a_file(path):
-    ht.save(ht.SparseLinearRegression(), path)
-
+def test_an_estimator_takes_no_other_attributes_from_a_file(path, regression):
     def change(document):
-        document["object"]["fitted"] = {"predict": 1, "__class__": 2, "_private_": 3, "coef_": 4}
+        document["object"]["fitted"] |= {"predict": 1, "__class__": 2, "_private_": 3, "other_": 4}
 
+    ht.save(regression, path)
     edit(path, change)
-    assert {*vars(ht.load(path))} - {*vars(ht.SparseLinearRegression())} == {"coef_"}
+    assert {*vars(ht.load(path))} - {*vars(regression)} == {"other_"}
+
+
+@pytest.fixture(scope="module")
+def regression():
+    """A model of two of four features, 0 and 2, which have names."""
+    pandas = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    frame = pandas.DataFrame(X, columns=[*"abcd"])
+    return ht.SparseLinearRegression(n_nonzero_coefs=2).fit(frame, X @ [2.0, 0.0, -1.0, 0.0])
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    """A model of one of four features, 2."""
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    return ht.SparseLogisticRegression(n_nonzero_coefs=1).fit(X, X[:, 2] > 0)
+
+
+def without(name):
+    return lambda node: node["fitted"].pop(name)
+
+
+def put(name, value):
+    return lambda node: node["fitted"].update({name: value})
+
+
+def renamed(node):
+    node["fitted"]["coeff_"] = node["fitted"].pop("coef_")
+
+
+UNSOUND = {
+    "out of range": (put("support_", inline("<i8", [2], [0, 77])), "support_ names feature 77; there are 4"),
+    "negative": (put("support_", inline("<i8", [2], [-1, 0])), "support_ names feature -1"),
+    "twice": (put("support_", inline("<i8", [2], [3, 3])), "support_ is not strictly increasing"),
+    "not sorted": (put("support_", inline("<i8", [2], [2, 0])), "support_ is not strictly increasing"),
+    "other": (put("support_", inline("<i8", [2], [0, 3])), "not zero for feature 2, which is not in support_"),
+    "not integers": (put("support_", inline("<f8", [2], [0.0, 2.0])), "a list of integers is needed"),
+    "no array": (put("support_", [0, 2]), r"support_ must be an array, got \[0, 2\]"),
+    "number": (put("coef_", 4), "coef_ must be an array, got 4"),
+    "shortened": (put("coef_", inline("<f8", [3], [2.0, 0.0, -1.0])), r"coef_ has shape \(3,\) .* each of 4 features"),
+    "too many": (put("coef_", inline("<f8", [2, 4], [1.0] * 8)), r"coef_ has shape \(2, 4\)"),
+    "renamed": (renamed, "coef_ missing"),
+    "no coef_": (without("coef_"), "coef_ missing"),
+    "no intercept_": (without("intercept_"), "intercept_ missing"),
+    "no support_": (without("support_"), "support_ missing"),
+    "no n_features_in_": (without("n_features_in_"), "n_features_in_ missing"),
+    "intercept": (put("intercept_", "high"), "intercept_ must be one number, got 'high'"),
+    "count": (put("n_features_in_", "4"), "n_features_in_ must be a positive integer, got '4'"),
+    "names": (put("feature_names_in_", {"$": "texts", "items": ["a"], "shape": [1]}), "4 names are needed"),
+    "alpha": (lambda node: node["parameters"].update(alpha="rm"), "alpha must be .*, got 'rm'"),
+    "max_iter": (lambda node: node["parameters"].update(max_iter=0), "max_iter must be an integer >= 1, got 0"),
+}
+
+
+@pytest.mark.parametrize(("change", "wrong"), UNSOUND.values(), ids=UNSOUND)
+def test_an_unsound_model_says_so(path, regression, change, wrong):
+    ht.save(regression, path)
+    edit(path, lambda document: change(document["object"]))
+    with pytest.raises(StorageError, match=rf"model\.json: not a sound SparseLinearRegression: .*{wrong}"):
+        ht.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (put("coef_", inline("<f8", [1, 3], [0.0, 0.0, 1.0])), r"coef_ has shape \(1, 3\)"),
+        (put("intercept_", 0.5), "intercept_ must be one number, got 0.5"),
+        (put("classes_", inline("<i8", [3], [0, 1, 2])), "two labels are needed"),
+        (without("classes_"), "classes_ missing"),
+    ],
+)
+def test_an_unsound_classifier_says_so(path, classifier, change, wrong):
+    ht.save(classifier, path)
+    edit(path, lambda document: change(document["object"]))
+    with pytest.raises(StorageError, match=rf"model\.json: not a sound SparseLogisticRegression: .*{wrong}"):
+        ht.load(path)
+
+
+def test_features_on_request_may_have_zero_coefficients(roundtrip, regression):
+    model = pickle.loads(pickle.dumps(regression))
+    model.support_ = np.array([0, 1, 2])
+    assert roundtrip(model).support_.tolist() == [0, 1, 2]
+
+
+def test_what_a_failed_fit_leaves_is_not_saved(path):
+    model = ht.SparseLinearRegression(n_nonzero_coefs=9)
+    with pytest.raises(ht.core.HardThreshError):
+        model.fit(np.eye(3), np.ones(3))
+    with pytest.raises(StorageError, match="not a sound SparseLinearRegression: coef_ and intercept_ and support_"):
+        ht.save(model, path)
+    assert not path.exists()
 
 
 @pytest.fixture

@@ -87,7 +87,8 @@ def save(obj: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | N
     Raises
     ------
     StorageError
-        If a part of the object cannot be stored; the message names the part.
+        If a part of the object cannot be stored; the message names the part. Also if an estimator is not sound: its
+        settings are out of range, or its fitted attributes do not fit together, as after a fit that failed.
     OSError
         If the file cannot be written.
 
@@ -121,7 +122,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     StorageError
         If there is no such file, it is damaged or no hardthresh file, its arrays are missing or changed, it comes from
-        a newer format, or it holds a class that is not known here.
+        a newer format, or it holds a class that is not known here, or an estimator that is not sound: its settings
+        are out of range, or its fitted attributes do not fit together.
 
     Warns
     -----

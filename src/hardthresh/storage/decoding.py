@@ -11,6 +11,7 @@ import numpy as np
 from hardthresh.core.result import History
 
 from .arrays import ArrayReader, Node
+from .checking import check_estimator
 from .classes import estimators, find, is_fitted_attribute, plain_classes, splitters
 from .errors import StorageError
 
@@ -82,6 +83,7 @@ class Decoder:
         model = find(estimators(load=True), node["class"])(**self._parts(node["parameters"]))
         fitted = {name: part for name, part in node["fitted"].items() if is_fitted_attribute(name)}
         vars(model).update(self._parts(fitted))
+        check_estimator(model)
         return model
 
     def _parts(self, parts: Mapping[str, Node]) -> dict[str, Any]:

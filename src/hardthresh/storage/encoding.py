@@ -16,6 +16,7 @@ from hardthresh.arrays import to_numpy
 from hardthresh.core.result import History, Result
 
 from .arrays import ArrayWriter, Node, library_of
+from .checking import check_estimator
 from .classes import class_name, estimators, is_fitted_attribute, plain_classes, splitters
 from .errors import StorageError
 
@@ -86,6 +87,7 @@ class Encoder:
         return {"$": "object", "class": name, "fields": self._parts(parts, where)}
 
     def _estimator(self, value: Any, where: str) -> Node:
+        check_estimator(value)  # what is saved can be loaded
         return {
             "$": "estimator",
             "class": class_name(type(value)),
