@@ -143,7 +143,23 @@ def test_a_better_exchange_is_not_hidden(build, report):
     page = report(model)
     assert "a single exchange would improve it" in page.text
     assert "a better choice exists" in page.text
+    assert "speaks for the choice" not in page.text
+
+
+def test_no_better_exchange_is_no_proof(regression, report):
+    assert regression.certificate().swap_optimal
+    page = report(regression)
+    assert "speaks for the choice where the features tell different things" in page.text
+    assert "exchanging two or more at once may still improve it" in page.text
     assert "strong evidence" not in page.text
+
+
+@pytest.mark.parametrize(("k", "kind"), [(1, "scroll"), (40, "scroll"), (41, "scroll long")])
+def test_up_to_forty_rows_a_picture_of_the_page_has_the_whole_table(build, tmp_path, k, kind):
+    text = write_report(build(k, 100), tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f'<div class="{kind}" tabindex' in text
+    [css] = re.findall(r"^\.scroll {(.*)}", text, re.MULTILINE)
+    assert "height" not in css
 
 
 def test_without_cross_validation_the_report_says_why_parts_are_absent(regression, report):
