@@ -70,6 +70,12 @@ def test_a_hole_in_a_chosen_column_is_refused(refused, regression, table, folder
     assert line == "other.csv has 1 missing value in 1 column, the first in column 'b', row 1; fill in or remove first"
 
 
+def test_texts_in_a_chosen_column_are_refused(refused, regression, table, folder):
+    table.with_columns(b=polars.lit("x")).write_csv(folder / "other.csv")
+    line = refused("predict", "model.json", "other.csv")
+    assert line == "other.csv has 1 column without numbers: b (row 1: 'x'); the model needs them as numbers"
+
+
 def test_to_a_file(run, regression, csv, folder):
     result = run("predict", "model.json", csv, "--out", "new.csv")
     assert (result.exit_code, result.stdout) == (0, "")

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from hardthresh.cli.data import Request
+from hardthresh.cli.options import names_of
 from hardthresh.cli.reading import read
 from hardthresh.core import InvalidInputError
 
@@ -195,8 +196,51 @@ def test_unknown_columns_get_suggestions(refusal, csv):
 
 def test_texts_are_named_with_a_value(refusal, broken):
     sentence = refusal(broken("a,city,when,e,y", "1,Rome,2020-01-01,,2", "2,,2020-01-02,,3"), target="y")
-    assert "has 3 columns without numbers: city ('Rome'), when ('2020-01-01'), e (empty); " in sentence
+    assert "has 3 columns without numbers: city (row 1: 'Rome'), when (row 1: '2020-01-01'), e (empty); " in sentence
     assert sentence.endswith("leave out with --drop city,when,e or encode as numbers")
+
+
+@pytest.mark.parametrize("text", ["1,234", "1.2.3", "old"])
+def test_the_first_value_that_is_no_number_is_shown(refusal, broken, text):
+    path = broken("age;b;y", "30;1;1", "31;?;2", "?;3;1", f"{text};4;2")
+    assert f"has 1 column without numbers: age (row 4: {text!r}); " in refusal(path, target="y")
+
+
+@pytest.mark.parametrize("mark", ["?", "-", " ", "", "NA", "NaN", "null", "n/a"])
+def test_marks_of_missing_values_are_holes(refusal, broken, mark):
+    path = broken("a,b,y", "1,2,1", f"2,{mark},1", "3,4,2")
+    assert "has 1 missing value in 1 column, the first in column 'b', row 2" in refusal(path, target="y")
+
+
+@pytest.mark.parametrize("values", [("1", "?", "2"), ("yes", "?", "no"), ("1.5", "-", "2.5"), ("yes", " ", "no")])
+def test_marks_of_missing_values_in_the_target(refusal, broken, values):
+    path = broken("a,y", *(f"1,{value}" for value in values))
+    assert refusal(path, target="y").endswith("is missing or infinite in 1 row, the first is row 2; remove these rows")
+
+
+def test_plus_and_minus_are_classes(broken):
+    assert read(broken("a,y", "1,+", "2,-"), Request(target="y")).target.tolist() == ["+", "-"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le"])
+@pytest.mark.parametrize("text", ["naïve,y\n1,2\n", "a,y\né,2\n"])
+def test_files_that_are_not_utf8(refusal, folder, text, encoding):
+    path = folder / "x.csv"
+    path.write_bytes(text.encode(encoding))
+    said = " is not UTF-8 text (it may be Latin-1 or UTF-16); save it as UTF-8"
+    assert refusal(path, target="y") == f"{path}{said}"
+
+
+def test_quotes_in_names(refusal, broken):
+    path = broken('"a,b","say ""hi""",c,y', "x,1,1,1", "z,2,2,2")
+    assert refusal(path, target="y").endswith("""leave out with --drop '"a,b"' or encode as numbers""")
+    assert read(path, Request(target="y", drop=names_of('"a,b",c'))).names == ('say "hi"',)
+
+
+def test_the_same_name_twice_is_told(broken):
+    data = read(broken("a,a,b,y", "1,2,3,4", "2,3,4,5"), Request(target="y"))
+    assert data.names == ("a", "a_duplicated_0", "b")
+    assert data.remarks == ("some columns have the same name: 'a' is read as 'a_duplicated_0'",)
 
 
 def test_holes_are_counted_and_located(refusal, broken):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
+import re
+import shlex
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,6 +18,8 @@ from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 
 from .data import Data, Request, check_role, listed, plural, refuse_lacking, refuse_missing, suggestion
 
+COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh")  # how files of gzip, zstd and bzip2 begin
+NO_MARKS = ["", "?", "-", "NaN", "na", "n/a", "NONE", "none", "#N/A"]  # cells of columns of numbers without a value
 NO_VALUE = ["NA", "N/A", "nan", "NULL", "null", "None"]  # besides nothing at all, and NaN
 
 
@@ -22,6 +30,8 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
     if frame.width > 1 and frame.columns[0] == "":
         frame = frame.drop("")
         remarks = ("the first column has no name and was taken for row names",)
+    if renamed := _renamed(frame.columns) if kind != "parquet" else []:
+        remarks = (*remarks, f"some columns have the same name: {listed(renamed)}")
     if frame.height == 0:
         raise InvalidInputError(f"{path} has no rows")
     if request.learn and request.target is None:
@@ -38,8 +48,7 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
         if lacking:
             refuse_lacking(str(path), lacking, features)
         features = list(request.only)
-    rows, frame = frame.height, frame.select(features)
-    _refuse_texts(frame, path)
+    rows, frame = frame.height, _numbers(frame.select(features), path, predicting=request.only is not None)
     X = frame.to_numpy() if features else np.empty((rows, 0))
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     return Data(str(path), X, tuple(features), remarks=remarks).with_roles(roles, request.target)
@@ -54,23 +63,52 @@ def _frame(path: Path, kind: str) -> Any:
     try:
         if kind == "parquet":
             return polars.read_parquet(path)
-        return polars.read_csv(path, separator=_separator(path, kind), infer_schema_length=None, null_values=NO_VALUE)
+        separator = _separator(path, kind)
+        frame = polars.read_csv(path, separator=separator, infer_schema_length=None, null_values=NO_VALUE)
+        return frame.rename(lambda name: name.replace('""', '"'))  # polars leaves them doubled
     except polars.exceptions.PolarsError as error:
+        if "utf-8" in str(error):
+            _refuse_encoding(path)
         reason = " ".join(str(error).split("\n\n")[0].split())
         raise InvalidInputError(f"{path} cannot be read as {kind.upper()}: {reason}") from error
 
 
+def _refuse_encoding(path: Path) -> NoReturn:
+    raise InvalidInputError(f"{path} is not UTF-8 text (it may be Latin-1 or UTF-16); save it as UTF-8")
+
+
+def _renamed(columns: Sequence[str]) -> list[str]:
+    """Return what polars made of names that occur twice."""
+    known = set(columns)
+    pairs = [(name, re.fullmatch(r"(.*)_duplicated_\d+", name, re.DOTALL)) for name in columns]
+    return [f"{match[1]!r} is read as {name!r}" for name, match in pairs if match and match[1] in known]
+
+
 def _separator(path: Path, kind: str) -> str:
     """Return what stands between columns: in a CSV file the comma, semicolon or tab that its first line has most of."""
-    if kind == "tsv" or path.suffix.lower() != ".csv":
-        return "\t" if kind == "tsv" else ","
     with path.open("rb") as file:
         line = file.readline(1 << 20)
+    if not line.startswith(COMPRESSED):
+        try:
+            codecs.getincrementaldecoder("utf-8")().decode(line)
+        except UnicodeDecodeError:
+            _refuse_encoding(path)
+        if b"\0" in line:
+            _refuse_encoding(path)
+    if kind == "tsv" or path.suffix.lower() != ".csv":
+        return "\t" if kind == "tsv" else ","
     return max(",;\t", key=lambda mark: line.count(mark.encode()))
 
 
 def _role(frame: Any, path: Path, role: str, name: str) -> np.ndarray:
     column = frame[name]
+    if str(column.dtype) == "String":
+        cleaned = _without_marks(column)
+        parsed = _parsed(cleaned)
+        if parsed.null_count() == cleaned.null_count():
+            column = parsed  # numbers, but for cells without a value
+        elif role == "target" and not (column == "+").any():  # "-" may be a class beside "+"
+            column = cleaned
     if column.null_count():
         refuse_missing(column.is_null().to_numpy(), str(path), role, name)
     values = column.to_numpy() if _is_numeric(column.dtype) else np.asarray(column.cast(str).to_list(), dtype=str)
@@ -81,13 +119,49 @@ def _is_numeric(dtype: Any) -> bool:
     return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
 
 
-def _refuse_texts(frame: Any, path: Path) -> None:
-    """Refuse columns that are no numbers, naming them with one of their values."""
-    found = {name: frame[name].drop_nulls() for name, dtype in frame.schema.items() if not _is_numeric(dtype)}
-    if found:
-        shown = [f"{name} ({str(values[0])!r})" if len(values) else f"{name} (empty)" for name, values in found.items()]
-        drop = ",".join(found) if len(found) <= 3 else "..."
-        raise InvalidInputError(
-            f"{path} has {plural(len(found), 'column')} without numbers: {listed(shown)}; leave out with --drop "
-            f"{drop} or encode as numbers"
+def _without_marks(column: Any) -> Any:
+    """Return a column of texts, with nothing in cells that only mark a missing value."""
+    return column.set(column.str.strip_chars().is_in(NO_MARKS), None)
+
+
+def _parsed(column: Any) -> Any:
+    """Return a column of texts as numbers, with nothing where a text is no number."""
+    polars: Any = import_module("polars")
+    return column.str.strip_chars().cast(polars.Float64, strict=False)
+
+
+def _numbers(frame: Any, path: Path, *, predicting: bool) -> Any:
+    """Return the table as numbers; columns that hold texts are refused, with the first of their values that is one."""
+    shown = {}
+    for name, dtype in frame.schema.items():
+        if _is_numeric(dtype):
+            continue
+        texts = _without_marks(frame[name]) if str(dtype) == "String" else frame[name]
+        if texts.null_count() == len(texts):
+            shown[name] = f"{name} (empty)"
+            continue
+        wrong = texts.is_not_null()
+        if str(dtype) == "String":
+            numbers = _parsed(texts)
+            wrong &= numbers.is_null()
+        if wrong.any():
+            row = int(wrong.arg_max())
+            shown[name] = f"{name} (row {row + 1}: {str(texts[row])!r})"
+        else:
+            frame = frame.with_columns(numbers.alias(name))
+    if shown:
+        drop = _as_option(shown) if len(shown) <= 3 else "..."
+        advice = (
+            "the model needs them as numbers" if predicting else f"leave out with --drop {drop} or encode as numbers"
         )
+        raise InvalidInputError(
+            f"{path} has {plural(len(shown), 'column')} without numbers: {listed(shown.values())}; {advice}"
+        )
+    return frame
+
+
+def _as_option(names: Iterable[str]) -> str:
+    """Return names as they are typed on a command line: one row of a CSV file, in quotes for the shell if need be."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return shlex.quote(line.getvalue())
