@@ -193,7 +193,14 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
         ([*REGRESSION, "--k", "-3"], "--k must be auto"),
         ([*REGRESSION, "--loss", "poisson"], "--loss must be auto, squared or logistic, got 'poisson'"),
         ([*CLASSES, "--loss", "squared"], "the target 'ill' holds texts (no, yes)"),
-        ([*REGRESSION, "--loss", "logistic"], "the target 'y' has 60 classes ("),
+        (
+            [*REGRESSION, "--loss", "logistic"],
+            "the target 'y' holds amounts (60 different numbers); use --loss squared",
+        ),
+        ([*REGRESSION, "--k", "6-9"], "--k 9 is not possible: there are 5 features"),
+        ([*REGRESSION, "--scoring", "accuracy"], "the scorer 'accuracy' does not fit a regression: "),
+        ([*CLASSES, "--scoring", "neg_mean_gamma_deviance"], "does not fit these classes: "),
+        ([*REGRESSION, "--scoring", "accuarcy", "--k", "2"], "no scorer 'accuarcy'; did you mean 'accuracy'"),
         ([*CLASSES, "--positive-class", "maybe"], "the target 'ill' has no class 'maybe'; there are: no, yes"),
         ([*REGRESSION, "--rule", "worst"], "--rule must be best or one-se, got 'worst'"),
         ([*REGRESSION, "--cv", "61"], "there are 60 rows, too few for 61 folds"),
@@ -208,6 +215,53 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
 )
 def test_wrong_settings_are_one_line(refused, csv, args, said):
     assert said in refused("fit", csv, *args)
+
+
+def test_two_numbers_that_are_not_whole_are_amounts(run, done, broken):
+    path = broken("a,b,y", *(f"{i},{i * i % 7},{0.5 + (i * i % 7 > 2)}" for i in range(30)))
+    result = run("fit", path, "--target", "y", "--k", 1)
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "note: the numbers 0.5 and 1.5 in 'y' are taken for amounts; for classes add --loss logistic\n"
+    )
+    done("fit", path, "--target", "y", "--k", 1, "--loss", "logistic", "--out", "model.json")
+    assert ht.load("model.json").classes_.tolist() == ["0.5", "1.5"]
+
+
+def test_two_rows(done, broken):
+    assert "1 of 1 features" in done("fit", broken("a,y", "1,0.5", "2,2.5"), "--target", "y", "--k", 1)
+
+
+def test_one_bad_cell_in_a_target_of_numbers(refused, broken):
+    path = broken("a,y", *(f"{i},{'oops' if i == 5 else i / 2}" for i in range(60)))
+    line = refused("fit", path, "--target", "y")
+    assert line == "the target 'y' holds numbers, but row 6: 'oops' is no number; mend or remove first"
+
+
+def test_a_range_ends_at_the_number_of_features(run, csv):
+    result = run("fit", csv, *REGRESSION, "--k", "1-20", "--out", "model.json")
+    assert result.exit_code == 0
+    assert result.stderr == "note: --k 1-20 ends at 5, the number of features to choose from\n"
+    assert ht.load("model.json").candidates_.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_options_without_effect_are_told(run, csv):
+    result = run("fit", csv, *REGRESSION, "--k", 2, "--scoring", "r2", "--cv", 5, "--rule", "one-se")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        f"note: --{option} has no effect with one k" for option in ("scoring", "rule", "cv")
+    ]
+
+
+@pytest.mark.filterwarnings("always")
+def test_constant_columns_are_named(run, csv, table):
+    table.with_columns(flat=polars.lit(1.0)).write_csv(csv)
+    result = run("fit", csv, *REGRESSION, "--k", 2)
+    assert result.stderr == "warning: 1 constant columns ('flat') carry no information and cannot be chosen\n"
+
+
+def test_the_heading_of_the_chart_is_whole(done, csv):
+    assert "held-out log loss ± standard error (lower is better)\n" in done("fit", csv, *CLASSES)
 
 
 def test_one_class_is_refused(refused, broken):

@@ -23,6 +23,8 @@ from .show import show
 # what the parser of the command line raises: a BadParameter is a usage error is an error of the parser
 _PARSER_ERROR: Any = typer.BadParameter.__mro__[2]
 
+INTERRUPTED = 130  # the exit code after Ctrl-C
+
 
 class Commands(TyperGroup):
     """The commands; an error of the user is one line on standard error and exit code 2, a bug is a traceback."""
@@ -47,13 +49,15 @@ class Commands(TyperGroup):
                     raise
                 _leave(f"{error.filename2 or error.filename}: {error.strerror}")
             except (KeyboardInterrupt, typer.Abort):
-                _leave("interrupted", 130)
+                code = INTERRUPTED
+        if code == INTERRUPTED:  # typer makes an exit code of an interrupt
+            print("interrupted; nothing was saved", file=sys.stderr)
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _leave(message: str, code: int = 2) -> NoReturn:
+def _leave(message: str) -> NoReturn:
     print(f"error: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(code)
+    sys.exit(2)
 
 
 def _say_warning(message: Warning | str, *where: object, **more: object) -> None:

@@ -186,6 +186,21 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
+def is_number(text: str) -> bool:
+    """Return whether a text is a number.
+
+    Examples
+    --------
+    >>> is_number("1e-3"), is_number("1,5")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def plural(count: int, noun: str) -> str:
     """Return a number with its noun.
 

@@ -114,7 +114,7 @@ def curve(cv: CrossValidation, width: int) -> Iterator[Text]:
         Of the lines, in characters.
     """
     better = "lower" if cv.lower_is_better else "higher"
-    title = f"{cv.measure} of held-out rows with its standard error; {better} is better"
+    title = f"held-out {cv.measure} ± standard error ({better} is better)"
     yield Text(f"  {'k':>4}  {title}", style="dim")
     low, high = float((cv.mean - cv.error).min()), float((cv.mean + cv.error).max())
     cells = max(width - 44, 16)

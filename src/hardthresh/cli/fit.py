@@ -9,7 +9,7 @@ import typer
 
 from hardthresh.core.errors import InvalidInputError
 
-from .options import budget_of, check_output, names_of
+from .options import budget_of, check_output, names_of, remarks_on_budget
 
 
 def fit(
@@ -59,6 +59,10 @@ def fit(
         typer.echo(f"note: {remark}", err=True)
     always = [table.position(name) for name in names_of(always_include)]
     budget = budget_of(k, table.X.shape[0], table.X.shape[1] - len(always))
+    scoring = check_scoring(scoring)
+    if not quiet:
+        for remark in remarks_on_budget(k, budget, [name for name in ("scoring", "rule", "cv") if _given(ctx, name)]):
+            typer.echo(f"note: {remark}", err=True)
     settings = {
         "n_nonzero_coefs": budget,
         "alpha": alpha,
@@ -72,6 +76,12 @@ def fit(
     choice = None
     if not isinstance(budget, int):
         rules = {"best": "best", "one-se": "one_standard_error"}
-        choice = {"cv": folds_of(task, cv, seed), "rule": rules[rule], "scoring": check_scoring(scoring)}
+        choice = {"cv": folds_of(task, cv, seed), "rule": rules[rule], "scoring": scoring}
     model, notes = learn(table, task, settings, choice, command=ctx.obj, quiet=quiet)
     finish(model, notes, out=out, report=report, quiet=quiet)
+
+
+def _given(ctx: typer.Context, option: str) -> bool:
+    """Return whether an option is on the command line."""
+    source = ctx.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"

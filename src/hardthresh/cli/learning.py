@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from traceback import extract_tb
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import HardThreshError, InvalidInputError
 
-from .data import Data, listed, plural, suggestion
+from .data import Data, is_number, listed, plural, suggestion
+
+FEW = 20  # whole numbers that may be classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +50,7 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
     table : Data
         With a target.
     loss : str
-        "squared", "logistic", or "auto": logistic for two distinct values.
+        "squared", "logistic", or "auto": logistic for two distinct values that are texts, truths or whole numbers.
     positive_class : str or None
         Learn this class against all others.
 
@@ -64,22 +71,49 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
         raise InvalidInputError(f"the target {name!r} has one value only, {labels[0]!r}; there is nothing to explain")
     if positive_class is not None:
         return _one_against_rest(y, name, labels, positive_class)
-    if loss == "squared" or (loss == "auto" and len(values) > 2 and y.dtype.kind != "U"):
+    if y.dtype.kind == "U" and len(values) > 2:
+        _refuse_stray_text(y, name)
+    if loss == "squared" or (loss == "auto" and (y.dtype.kind == "f" or (len(values) > 2 and y.dtype.kind != "U"))):
         if y.dtype.kind == "U":
             raise InvalidInputError(
                 f"the target {name!r} holds texts ({listed(labels, 3)}); use --loss logistic for classes"
             )
-        few = loss == "auto" and y.dtype.kind in "iu" and len(values) <= 20
-        remark = (
-            f"the {len(values)} whole numbers in {name!r} are taken for amounts; for classes add --positive-class VALUE"
+        return Task(y.astype(np.float64), {}, _remarks(y, name, labels) if loss == "auto" else ())
+    if len(values) > (2 if y.dtype.kind == "f" else FEW) and y.dtype.kind != "U":
+        raise InvalidInputError(
+            f"the target {name!r} holds amounts ({len(values):,} different numbers); use --loss squared"
         )
-        return Task(y.astype(np.float64), {}, (remark,) if few else ())
     if len(values) > 2:
         raise InvalidInputError(
             f"the target {name!r} has {plural(len(values), 'class')} ({listed(labels, 4)}); this version tells two "
             "apart: add --positive-class VALUE for one against the rest"
         )
+    if y.dtype.kind == "f":
+        y = np.asarray([str(value) for value in y.tolist()])  # a class has a label; only whole numbers are ones
     return Task(y, _counts(y))
+
+
+def _remarks(y: np.ndarray, name: str, labels: list[str]) -> tuple[str, ...]:
+    """Return what to say of numbers that are taken for amounts, though they could be classes."""
+    if y.dtype.kind == "f" and len(labels) == 2:
+        return (
+            f"the numbers {' and '.join(labels)} in {name!r} are taken for amounts; for classes add --loss logistic",
+        )
+    if y.dtype.kind in "iu" and len(labels) <= FEW:
+        numbers = f"the {len(labels)} whole numbers in {name!r}"
+        return (f"{numbers} are taken for amounts; for classes add --positive-class VALUE",)
+    return ()
+
+
+def _refuse_stray_text(y: np.ndarray, name: str) -> None:
+    """Refuse a target of numbers with some cells that are none, rather than take it for so many classes."""
+    strays = [row for row, value in enumerate(y.tolist()) if not is_number(value)]
+    if 0 < 2 * len(strays) < len(y):
+        more = f" (nor are {plural(len(strays) - 1, 'other cell')})" if len(strays) > 1 else ""
+        raise InvalidInputError(
+            f"the target {name!r} holds numbers, but row {strays[0] + 1}: {str(y[strays[0]])!r} is no number{more}; "
+            "mend or remove first"
+        )
 
 
 def _one_against_rest(y: np.ndarray, name: str, labels: list[str], positive: str) -> Task:
@@ -162,7 +196,8 @@ def learn(
     kind = ("SparseLogisticRegression" if task.counts else "SparseLinearRegression") + ("" if choice is None else "CV")
     model = getattr(estimators, kind)(**settings, **(choice or {}), verbose=sys.stderr.isatty() and not quiet)
     began = perf_counter()
-    model.fit(table.X, task.y, sample_weight=table.weight, offset=table.offset)
+    with _column_names(table.names), _scorer_errors((choice or {}).get("scoring"), task):
+        model.fit(table.X, task.y, sample_weight=table.weight, offset=table.offset)
     seconds = perf_counter() - began
     model.set_params(verbose=False)
     if table.names is not None:  # what scikit-learn does for data frames; a sparse matrix has no names to give
@@ -173,6 +208,38 @@ def learn(
     data = {"source": Path(table.source).name, "target": table.target_name, "n": n, "d": d, "dtype": str(table.X.dtype)}
     data |= {"missing": missing} | ({"classes": task.counts} if task.counts else {})
     return model, {"command": command, "data": data, "seconds": seconds}
+
+
+@contextmanager
+def _column_names(names: Sequence[str] | None) -> Iterator[None]:
+    """Call columns by their names in warnings; the estimator gets a bare matrix and knows positions only."""
+    show = warnings.showwarning
+
+    def name(match: re.Match[str]) -> str:
+        j = int(match[1])
+        return repr(names[j]) if names is not None and j < len(names) else match[0]
+
+    def show_with_names(message: Warning | str, *rest: Any, **more: Any) -> None:
+        show(re.sub(r"\bfeature (\d+)", name, str(message)), *rest, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show_with_names
+        yield
+
+
+@contextmanager
+def _scorer_errors(scoring: str | None, task: Task) -> Iterator[None]:
+    """Say in one line that a scorer cannot score this kind of model: whatever scikit-learn's scorers raise."""
+    try:
+        yield
+    except HardThreshError:
+        raise
+    except Exception as error:
+        files = [Path(frame.filename).parts[-3:] for frame in extract_tb(error.__traceback__)]
+        if scoring is None or ("sklearn", "metrics", "_scorer.py") not in files:
+            raise
+        kind = "these classes" if task.counts else "a regression"
+        raise InvalidInputError(f"the scorer {scoring!r} does not fit {kind}: {error}") from error
 
 
 def finish(model: Any, notes: dict[str, Any], *, out: Path | None, report: Path | None, quiet: bool) -> None:

@@ -29,7 +29,7 @@ def budget_of(text: str, n: int, d: int) -> int | list[int]:
     text : str
         "auto", a number, a range "1-20", or numbers "2,5,10".
     n, d : int
-        The numbers of rows and of features to choose from.
+        The numbers of rows and of features to choose from. A range ends there at the latest.
 
     Raises
     ------
@@ -40,6 +40,8 @@ def budget_of(text: str, n: int, d: int) -> int | list[int]:
     --------
     >>> budget_of("10", 50, 100), budget_of("2-4", 50, 100), budget_of("auto", 50, 3)
     (10, [2, 3, 4], [1, 2, 3])
+    >>> budget_of("2-20", 50, 4)
+    [2, 3, 4]
     """
     try:
         if text == "auto":
@@ -48,7 +50,7 @@ def budget_of(text: str, n: int, d: int) -> int | list[int]:
             numbers = [int(text)]
         elif "-" in text:
             first, last = map(int, text.split("-"))
-            numbers = list(range(first, last + 1))
+            numbers = list(range(first, (min(last, d) if first <= d else last) + 1))
         else:
             numbers = [int(part) for part in text.split(",")]
     except ValueError:
@@ -61,6 +63,21 @@ def budget_of(text: str, n: int, d: int) -> int | list[int]:
             f"--k {wrong} is not possible: there are {d:,} features to choose from, and 1 is the least"
         )
     return numbers[0] if text.isdecimal() else numbers
+
+
+def remarks_on_budget(text: str, budget: int | list[int], choice: list[str]) -> list[str]:
+    """Return what to say of ``--k``: that a range was cut, and which options of the choice of k have no effect.
+
+    Examples
+    --------
+    >>> remarks_on_budget("2-20", [2, 3, 4], []), remarks_on_budget("3", 3, ["cv"])
+    (['--k 2-20 ends at 4, the number of features to choose from'], ['--cv has no effect with one k'])
+    """
+    if isinstance(budget, int):
+        return [f"--{option} has no effect with one k" for option in choice]
+    if "-" in text and int(text.split("-")[1]) > budget[-1]:
+        return [f"--k {text} ends at {budget[-1]:,}, the number of features to choose from"]
+    return []
 
 
 def check_output(path: Path | None, ending: str) -> None:
