@@ -91,6 +91,12 @@ def test_an_offset_is_added(done, table, folder, csv):
     np.testing.assert_allclose(np.subtract(with_offset, without), 100.0)
 
 
+def test_leaving_the_offset_out_is_said(done, run, table, csv):
+    table.with_columns(exposure=polars.lit(100.0)).write_csv(csv)
+    done("fit", csv, "--target", "y", "--drop", "ill", "--k", "2", "--offset", "exposure", "--out", "model.json")
+    assert "fitted with an offset" in run("predict", "model.json", csv).stderr
+
+
 @pytest.fixture
 def unnamed(done, folder, table):
     """A saved model of columns without names, and the file it comes from."""

@@ -266,7 +266,7 @@ def test_constant_columns_are_told_and_never_chosen(case, value):
     X, y = case.data()
     X[:, 1] = value  # one that the target depends on, were it not constant
     model = fitted_with_warning(
-        case, X, y, r"1 constant columns \(feature 1\) carry no information and cannot be chosen", k=12
+        case, X, y, r"1 constant column \(feature 1\) carry no information and cannot be chosen", k=12
     )
     assert 1 not in model.support_
     assert np.reshape(model.coef_, -1)[1] == 0.0

@@ -182,7 +182,7 @@ def test_series_are_targets_and_weights(case, library):
     there = case.make().fit(X, package.Series(y), sample_weight=package.Series(weight), offset=package.Series(offset))
     here = case.make().fit(X, y, sample_weight=weight, offset=offset)
     assert_array_equal(there.coef_, here.coef_)
-    assert_array_equal(there.predict(X), here.predict(X))
+    assert_array_equal(there.predict(X, offset=offset), here.predict(X, offset=offset))
 
 
 def test_an_index_that_is_not_in_order_does_not_mix_rows(case):

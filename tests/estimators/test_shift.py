@@ -33,3 +33,11 @@ def test_nor_does_it_change_the_chosen_number():
     )
     assert shifted.n_nonzero_coefs_ == model.n_nonzero_coefs_
     np.testing.assert_allclose(shifted.scores_, model.scores_, rtol=1e-6)
+
+
+def test_leaving_out_the_offset_of_the_fit_is_said():
+    X, y = correlated(1)
+    model = SparseLinearRegression(n_nonzero_coefs=3).fit(X, y, offset=np.ones(150))
+    with pytest.warns(UserWarning, match="fitted with an offset"):
+        model.predict(X)
+    model.predict(X, offset=np.ones(150))

@@ -78,13 +78,17 @@ def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
 
 
 def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
-    """Return the rows of the table of predictions, its head first."""
-    with warnings.catch_warnings():
+    """Return the rows of the table of predictions, its head first; warnings go to standard error, a line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were matched above
         predictions = model.predict(X, offset).tolist()
-        if not hasattr(model, "classes_"):
-            return [["prediction"], *([value] for value in predictions)]
-        probabilities = model.predict_proba(X, offset)[:, 1].tolist()
+        classes = hasattr(model, "classes_")
+        probabilities = model.predict_proba(X, offset)[:, 1].tolist() if classes else None
+    for warning in {str(warning.message).replace("predict_proba", "predict"): None for warning in caught}:
+        typer.echo(f"warning: {warning}", err=True)
+    if probabilities is None:
+        return [["prediction"], *([value] for value in predictions)]
     head = ["prediction", f"probability of {model.classes_[1]}"]
     return [head, *zip(predictions, probabilities, strict=True)]
 

@@ -265,9 +265,8 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         constant = problem.constant()
         if constant.size:
             shown = ", ".join(self._feature_name(j) for j in constant[:5]) + (", ..." if constant.size > 5 else "")
-            warnings.warn(
-                f"{constant.size} constant columns ({shown}) carry no information and cannot be chosen", stacklevel=3
-            )
+            columns = "1 constant column" if constant.size == 1 else f"{constant.size} constant columns"
+            warnings.warn(f"{columns} ({shown}) carry no information and cannot be chosen", stacklevel=3)
 
     def _solver(self, objective: LinearModel) -> Solver:
         if isinstance(self.solver, Solver):
@@ -315,6 +314,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         self.n_nonzero_coefs_ = problem.constraint.k
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
+        self.offset_used_ = problem.objective.offset is not None
         self.stop_reason_ = result.message
         self.objective_ = result.value
         self.history_ = result.history
@@ -336,6 +336,10 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         coef = namespace(self.coef_).reshape(self.coef_, (-1,))
         offset = self._per_row(offset, X, "offset")
         u = linear_predictor(X, self.support_, coef, self._intercept())
+        if offset is None and getattr(self, "offset_used_", False):
+            warnings.warn(
+                f"{type(self).__name__} was fitted with an offset; {method} without one leaves it out", stacklevel=3
+            )
         return u if offset is None else u + move(offset, u)
 
     def _get_support_mask(self) -> np.ndarray:

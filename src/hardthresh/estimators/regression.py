@@ -44,6 +44,8 @@ class SparseLinearRegression(RegressorMixin, SparseLinearModel):
         per standard deviation.
     n_iter_, converged_, stop_reason_, objective_, history_ :
         Iterations; whether and why the solver stopped; the minimised objective; what happened along the way.
+    offset_used_ : bool
+        Whether the fit had an offset; predictions then need one too.
     n_features_in_, feature_names_in_ :
         The columns seen in `fit`.
 
