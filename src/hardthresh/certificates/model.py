@@ -74,7 +74,7 @@ class ModelCertificate:
         relative = first.basic_feasibility / first.gradient_scale if first.gradient_scale > 0 else 0.0
         lines = [
             f"Fitted to the end on the chosen features: {'yes' if relative <= 1e-5 else 'no'} "
-            f"(gradient left: {relative:.1e} of that at zero).",
+            f"(gradient left: {relative:.1e} of the null model's).",
             f"First-order test: {'passed' if self.is_stationary() else 'not passed'} "
             f"(smallest L {first.smallest_L:.3g}, smoothness at least {first.smoothness:.3g}).",
             self._swap_sentence(),

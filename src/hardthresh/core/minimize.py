@@ -146,22 +146,16 @@ def minimize(
     ended: Stop | None = None
     with progress_line(progress, type(solver).__name__, max_iter) as report:
         try:
-            while True:
-                seconds = perf_counter() - began
-                history.record({**last.record(), "passes": last.passes, "seconds": seconds})
-                if not _is_finite(last):
-                    ended = Stop(Status.DIVERGED, f"the objective was {last.value} at iteration {last.iteration}")
-                    break
-                best = last if last.value < best.value or not _is_finite(best) else best
-                if callback is not None and _asks_to_stop(callback, last):
-                    ended = Stop(Status.CALLBACK, f"the callback raised StopIteration at iteration {last.iteration}")
-                    break
-                ended = rule.check(Run(objective, constraint, last, seconds))
-                if ended is not None:
-                    break
-                last = next(states)
-                history.record(last.transition())
-                report(f"f = {last.value:.6g}")
+            while ended is None:
+                run = Run(objective, constraint, last, perf_counter() - began)
+                history.record({**last.record(), "passes": last.passes, "seconds": run.seconds})
+                if _is_finite(last) and not last.value >= best.value:
+                    best = last
+                ended = _verdict(rule, callback, run)
+                if ended is None:
+                    last = next(states)
+                    history.record(last.transition())
+                    report(f"f = {last.value:.6g}")
         except NotFiniteError as error:
             ended = Stop(Status.DIVERGED, f"{error}, after iteration {last.iteration}")
         except KeyboardInterrupt:
@@ -212,9 +206,17 @@ def _is_finite(state: State) -> bool:
     return isfinite(state.value) and bool(xp.all(xp.isfinite(gradient)))
 
 
-def _asks_to_stop(callback: Callable[[State], None], state: State) -> bool:
+def _verdict(rule: StopRule, callback: Callable[[State], None] | None, run: Run) -> Stop | None:
+    """Return why a run ends here: it diverged, the callback says so, or the rule; None to go on."""
+    state = run.state
+    if not _is_finite(state):
+        where = "objective" if not isfinite(state.value) else "gradient"
+        return Stop(
+            Status.DIVERGED, f"the {where} is not finite at iteration {state.iteration}, where f = {state.value}"
+        )
     try:
-        callback(state)
+        if callback is not None:
+            callback(state)
     except StopIteration:
-        return True
-    return False
+        return Stop(Status.CALLBACK, f"the callback raised StopIteration at iteration {state.iteration}")
+    return rule.check(run)
