@@ -1,6 +1,5 @@
 """Commands run in this process, and small files to run them on."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -86,12 +85,3 @@ def broken(folder):
         return path
 
     return write
-
-
-@pytest.fixture(scope="session")
-def mirror():
-    """The folder of the larger real data sets: where HARDTHRESH_DATA says, or beside the repository."""
-    folder = Path(os.environ.get("HARDTHRESH_DATA", REPOSITORY.parent / "shared" / "data"))
-    if not folder.is_dir():
-        pytest.skip("HARDTHRESH_DATA names no folder of data sets")
-    return folder

@@ -317,10 +317,12 @@ def test_a_disk_that_is_full_is_one_line(monkeypatch, refused, csv):
         ),
     ],
 )
-def test_real_data_fit_by_one_line(done, mirror, name, args, said):
-    text = done("fit", mirror / name, *args, "--out", "model.json")
+def test_real_data_fit_by_one_line(done, data_folder, name, args, said):
+    text = done("fit", data_folder / name, *args, "--out", "model.json")
     for part in said:
         assert part in text
     assert "Converged" in text
-    predictions = done("predict", "model.json", mirror / name, *(["--x-key", "test"] if name == "news20.npz" else []))
+    predictions = done(
+        "predict", "model.json", data_folder / name, *(["--x-key", "test"] if name == "news20.npz" else [])
+    )
     assert len(predictions.splitlines()) > 60

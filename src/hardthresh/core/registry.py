@@ -1,6 +1,6 @@
 """What exists: every loss, constraint, step rule, solver, objective and estimator, by name.
 
-Registration is what makes the conformance tests, the documentation and the command line pick a new thing up.
+Registration is what makes the conformance tests, the documentation and ``hardthresh list`` pick a new thing up.
 """
 
 from __future__ import annotations
