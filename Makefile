@@ -4,10 +4,10 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test lint format docs bench bench-smoke bench-peers clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 demo: .venv/demo.stamp ## choose a few genes of 2,000, print the model, write the report
 	$(BIN)/hardthresh demo
@@ -31,6 +31,18 @@ docs: .venv/docs.stamp ## build the documentation; warnings are errors
 
 bench: .venv/bench.stamp ## compare with other packages; ARGS are passed on
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+bench-smoke: .venv/bench.stamp ## check that the benchmarks run, and that passes and objectives did not get worse
+	$(BIN)/python benchmarks/run.py --smoke $(ARGS)
+
+PEERS := $(patsubst benchmarks/requirements/%.txt,.bench-envs/%/stamp,$(wildcard benchmarks/requirements/*.txt))
+bench-peers: $(PEERS) ## install the packages that need an environment of their own, for make bench
+
+.bench-envs/%/stamp: benchmarks/requirements/%.txt
+	$(PYTHON) -m venv $(@D)
+	echo '*' >.bench-envs/.gitignore
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 clean: ## remove everything that make has built
 	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache

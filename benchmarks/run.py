@@ -1,8 +1,4 @@
-"""`make bench`: start-up, first fit against second, and a table of hardthresh next to other packages.
-
-One thread everywhere, CPU time beside wall time. `--smoke` checks in seconds that it runs and that the figures which
-do not depend on the machine did not get worse. See README.md beside this file.
-"""
+"""`make bench`: hardthresh next to other packages, one thread everywhere. See README.md beside this file."""
 
 import os
 import sys
@@ -12,6 +8,7 @@ THREAD_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
     "BLIS_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
@@ -22,11 +19,15 @@ def limit_threads() -> None:
     if all(os.environ.get(name) == "1" for name in THREAD_VARIABLES):
         return
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 if __name__ == "__main__":
     limit_threads()
-    from command import main  # NumPy is loaded from here on
+    if sys.argv[1:] == ["--serve"]:
+        from runner.serve import serve as main
+    else:
+        from runner.command import main  # NumPy is loaded from here on
 
     sys.exit(main())

@@ -1,0 +1,172 @@
+"""The command line: what is measured, in which order, and where it is written."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from hardthresh.datasets import DatasetError
+
+from . import contest, page, smoke, startup, summaries, tables
+from .tasks import OURS, Task, tasks, tiny
+from .workers import Crew, Entrant
+
+DEFAULT = ("startup", "fixed", "logistic", "path", "cv", "sparse", "real")
+BUSY = "import numpy as np; X, r = np.ones((2000, 4000)), np.ones(2000)\nwhile True: X.T @ r"
+
+
+def main() -> int:
+    """Run what the command line asks for and return the exit status."""
+    options = _parser().parse_args()
+    if options.page:
+        print(f"wrote {page.write()}")
+        return 0
+    began = time.perf_counter()
+    with _contention(options.contended), contextlib.closing(Crew()) as crew:
+        report: dict[str, Any] = {"machine": _machine(crew, options.contended)}
+        print(tables.sentence(report["machine"]), flush=True)
+        rows = report["rows"] = []
+        status = 0
+        if options.smoke:
+            _run("smoke", tiny(), list(crew.entrants.values()), options, rows)
+            status = _judge(rows, update=options.update)
+        known = tasks(options.seeds)
+        for name in () if options.smoke else options.task:
+            if name == "startup":
+                report["startup"] = _startup()
+                continue
+            _run(name, known[name], _entrants(known[name], crew, options), options, rows)
+            mine = [row for row in rows if row["task"] == name]
+            for table in summaries.of(name, known[name].title, mine) if mine else ():
+                print(table.text(), flush=True)
+        for stem, reason in crew.missing.items():
+            print(f"not here: {stem}: {reason}")
+    if options.json:
+        report["seconds"] = time.perf_counter() - began
+        options.json.write_text(json.dumps(_rounded(report), indent=1) + "\n", encoding="utf-8")
+    print(f"\n{'failed' if status else 'done'} in {time.perf_counter() - began:.0f} s")
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    def names(text: str) -> tuple[str, ...]:
+        return tuple(part.strip() for part in text.split(","))
+
+    parser = argparse.ArgumentParser(prog="make bench ARGS=...", description=__doc__)
+    add = parser.add_argument
+    known = ", ".join(["startup", *tasks()])
+    add("--task", type=names, default=DEFAULT, metavar="A,B", help=f"of {known}; default {','.join(DEFAULT)}")
+    add("--only", default="", metavar="TEXT", help="only the instances with TEXT in their name")
+    add("--seeds", type=lambda text: tuple(map(int, text.split(","))), default=(0,), metavar="0,1", help="default 0")
+    add("--peers", type=names, default=(), metavar="A,B", help="instead of the default ones; `all` for all, `none`")
+    add("--ours", type=names, default=(), metavar="A,B", help="of ours, instead of the default ones")
+    add("--seconds", type=float, metavar="S", help="spent on every solver and instance")
+    add("--limit", type=float, metavar="S", help="after which a single run is ended")
+    add("--contended", type=int, nargs="?", const=1, default=0, metavar="N", help="N busy processes beside it (1)")
+    add("--json", type=Path, metavar="FILE", help="write every row to FILE")
+    add("--smoke", action="store_true", help="tiny instances, and the gate on passes and objective")
+    add("--update", action="store_true", help="with --smoke: write expected.json instead of checking it")
+    add("--page", action="store_true", help="write the tables of README.md from results/*.json, and measure nothing")
+    return parser
+
+
+def _entrants(task: Task, crew: Crew, options: argparse.Namespace) -> list[Entrant]:
+    """Return who takes part, in every variant of the data."""
+    ours = options.ours or tuple(name for name in task.entrants if name in OURS)
+    peers = options.peers or tuple(name for name in task.entrants if name not in OURS)
+    everybody = [name for name in crew.entrants if name not in OURS]
+    chosen = (*ours, *(everybody if peers == ("all",) else () if peers == ("none",) else peers))
+    there = [crew.entrants[name] for name in chosen if name in crew.entrants]
+    return [replace(entrant, variant=variant) for variant in task.variants for entrant in there]
+
+
+def _run(name: str, task: Task, entrants: list[Entrant], options: argparse.Namespace, rows: list[Any]) -> None:
+    """Measure a task, print every instance when it is done, and add its rows to the others."""
+    seconds = task.seconds if options.seconds is None else options.seconds
+    limit = task.limit if options.limit is None else options.limit
+    print(f"\n=== {task.title}: {seconds:g} s per solver and instance, at most {limit:g} s per run", flush=True)
+    for instance in task.instances:
+        title = instance.title + (f" seed{seed}" if (seed := instance.parameters.get("seed", 0)) else "")
+        if options.only not in title:
+            continue
+        try:
+            found = contest.hold(instance.dataset(), instance.question, entrants, seconds=seconds, limit=limit)
+        except DatasetError:
+            print(f"\n{title}: not measured: set HARDTHRESH_DATA to the folder of the data sets")
+            continue
+        rows += [{"task": name, "instance": title, **row} for row in found]
+        print(summaries.instance(title, found).text(), flush=True)
+
+
+def _judge(rows: list[dict[str, Any]], *, update: bool) -> int:
+    print()
+    if update:
+        smoke.write(rows)
+        print(f"wrote {smoke.EXPECTED.name}")
+        return 0
+    worse = smoke.complaints(rows)
+    print("\n".join(f"WORSE: {line}" for line in worse) or "Passes and objectives are not worse than in expected.json.")
+    return 1 if worse else 0
+
+
+def _startup() -> dict[str, Any]:
+    found = {"imports": startup.imports(repeats=7), "first_fits": startup.first_fits(startup.SIZES, repeats=5)}
+    print(tables.imports(found["imports"]).text(), flush=True)
+    print(tables.first_fits(found["first_fits"]).text(), flush=True)
+    return found
+
+
+@contextlib.contextmanager
+def _contention(count: int) -> Iterator[None]:
+    busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def _machine(crew: Crew, contended: int) -> dict[str, Any]:
+    """Return what figures depend on, without naming the machine."""
+    versions = {package: version(package) for package in ("numpy", "scipy")}
+    versions |= {entrant.label.split()[0]: entrant.version for entrant in crew.entrants.values()}
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan"),
+        "threads": 1,
+        "contended": contended,
+        "versions": versions,
+    }
+
+
+def _processor() -> str:
+    """Return the kind of processor where the system tells it."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return platform.machine()
+
+
+def _rounded(value: Any) -> Any:
+    """Return the same with numbers of six digits, times of microseconds; objectives need more and keep them."""
+    if isinstance(value, dict):
+        return {key: item if key == "value" else _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value

@@ -1,0 +1,140 @@
+"""What can be measured: which instances, which question, and who takes part unless others are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark_utils.bases import grid
+
+from .files import load
+
+OURS = ("hardthresh", "hardthresh fast", "hardthresh thorough", "hardthresh pursuit", "hardthresh estimator")
+PATHS = ((1000, 5000, 20, 0, 10), (1000, 5000, 20, 0.5, 1), (2000, 20000, 30, 0.5, 10))
+UNITS = ({}, {"y": 1e-3}, {"y": 1e3}, {"x": 1e-3}, {"x": 1e3})
+SUFFIX = {"fixed": "", "path": " EBIC", "cv": " CV"}
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A question about the data of a dataset file with these parameters."""
+
+    question: str
+    stem: str
+    parameters: dict[str, Any]
+
+    def dataset(self) -> Any:
+        """Return the dataset, which draws or reads its data when asked."""
+        return load("dataset", self.stem).get_instance(**self.parameters)
+
+    @property
+    def title(self) -> str:
+        """The name in tables."""
+        return self.dataset().title + SUFFIX[self.question]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Some instances, who takes part by default, and the variants of the data that everybody gets.
+
+    `seconds` is spent on every solver and instance, `limit` on a single run.
+    """
+
+    title: str
+    instances: tuple[Instance, ...]
+    entrants: tuple[str, ...]
+    variants: tuple[dict[str, Any], ...] = ({},)
+    seconds: float = 1.5
+    limit: float = 60.0
+
+
+def tasks(seeds: tuple[int, ...] = (0,)) -> dict[str, Task]:
+    """Return all tasks by their names."""
+    squared, logistic = _all("fixed", "least_squares", seeds), _all("fixed", "logistic", seeds)
+    text = tuple(i for i in _all("fixed", "sparse_text", seeds) if i.parameters["n"] > 2000 or _is_squared(i))
+    return {
+        "fixed": Task("Least squares, fixed k", squared, (*OURS, "abess", "scikit-learn OMP")),
+        "logistic": Task("Logistic, fixed k", logistic, (*OURS, "abess")),
+        "path": Task("k = 1 to 50 and EBIC", _paths("path", seeds), (*OURS, "abess")),
+        "cv": Task(
+            "k = 1 to 50 and 5-fold cross-validation",
+            _paths("cv", seeds),
+            ("hardthresh estimator", "abess", "scikit-learn OMP", "scikit-learn Lasso"),
+        ),
+        "sparse": Task(
+            "Sparse X, fixed k",
+            (*text, _real("fixed", "news20", "logistic", 50)),
+            (*OURS[:3], "abess", "celer", "skglm MCP", "scikit-learn L1"),
+            limit=20.0,
+        ),
+        "real": Task("Real data", _real_instances(), (*OURS, "abess", "scikit-learn OMP", "scikit-learn Lasso")),
+        "recall": Task(
+            "Recall: AR(1) rho 0.9, n 500, d 3000, k 20, SNR 9",
+            _recall(seeds if len(seeds) > 1 else tuple(range(5))),
+            (*OURS, "abess", "scikit-learn OMP"),
+            seconds=0.5,
+        ),
+        "equivariance": Task(
+            "The same columns when y or X is multiplied by a thousand or a thousandth",
+            (*squared, *logistic),
+            ("hardthresh", "abess"),
+            variants=UNITS,
+            seconds=0.0,
+        ),
+        "precision": Task(
+            "float32 against float64",
+            squared,
+            ("hardthresh",),
+            variants=({}, {"dtype": "float32"}),
+        ),
+    }
+
+
+def tiny() -> Task:
+    """Return small instances of everything, well-conditioned enough for the same path on every machine."""
+    regression = {"n": 200, "d": 400, "k": 5, "rho": 0.5, "snr": 10}
+    correlated = {"n": 300, "d": 600, "k": 8, "rho": 0.9, "snr": 10}
+    classes = {"n": 300, "d": 400, "k": 4, "rho": 0.3, "scale": 3.0}
+    text = {"n": 2000, "d": 300, "density": 0.05, "k": 5, "loss": "squared", "signal": 10.0}
+    instances = (
+        Instance("fixed", "least_squares", regression),
+        Instance("fixed", "least_squares", correlated),
+        Instance("fixed", "logistic", classes),
+        Instance("fixed", "sparse_text", text),
+        Instance("path", "least_squares", regression),
+        Instance("cv", "least_squares", regression),
+    )
+    return Task("Smoke", instances, (), seconds=0.0)
+
+
+def _all(question: str, stem: str, seeds: tuple[int, ...]) -> tuple[Instance, ...]:
+    parameters = {**load("dataset", stem).parameters, "seed": list(seeds)}
+    return tuple(Instance(question, stem, combination) for combination in grid(parameters))
+
+
+def _paths(question: str, seeds: tuple[int, ...]) -> tuple[Instance, ...]:
+    sizes = {"n, d, k, rho, snr": list(PATHS), "seed": list(seeds)}
+    return tuple(Instance(question, "least_squares", combination) for combination in grid(sizes))
+
+
+def _recall(seeds: tuple[int, ...]) -> tuple[Instance, ...]:
+    settings = {"n": 500, "d": 3000, "k": 20, "rho": 0.9, "snr": 9}
+    return tuple(Instance("fixed", "least_squares", {**settings, "seed": seed}) for seed in seeds)
+
+
+def _real(question: str, name: str, loss: str, k: int) -> Instance:
+    return Instance(question, "real", {"set": name, "loss": loss, "k": k})
+
+
+def _real_instances() -> tuple[Instance, ...]:
+    sets = [c for c in grid(load("dataset", "real").parameters) if c["set"] != "news20"]
+    regressions = [c for c in sets if c["loss"] == "squared"]
+    return tuple(
+        Instance(question, "real", combination)
+        for question, combinations in (("fixed", sets), ("path", regressions), ("cv", regressions))
+        for combination in combinations
+    )
+
+
+def _is_squared(instance: Instance) -> bool:
+    return instance.parameters["loss"] == "squared"
