@@ -17,6 +17,7 @@ class Objective(BaseObjective):
     min_benchopt_version = "1.6"
     requirements = ["numpy", "scipy"]  # noqa: RUF012
     sampling_strategy = "run_once"
+    test_dataset_name = "least_squares"
     parameters = {"question": ["fixed", "path", "cv"]}  # noqa: RUF012
 
     def set_data(self, truth: Any = None, **data: Any) -> None:

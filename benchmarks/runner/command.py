@@ -106,7 +106,7 @@ def _run(name: str, task: Task, entrants: list[Entrant], options: argparse.Names
         except DatasetError:
             print(f"\n{title}: not measured: set HARDTHRESH_DATA to the folder of the data sets")
             continue
-        rows += [{"task": name, "instance": title, **row} for row in found]
+        rows += [{"task": name, "question": instance.question, "instance": title, **row} for row in found]
         print(summaries.instance(title, found).text(), flush=True)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from statistics import mean, median
 from typing import Any
 
 from .tables import Table, figure, milliseconds
 
 Row = dict[str, Any]
-OURS = "hardthresh"
+OURS = ("hardthresh", "hardthresh estimator")
 REFERENCES = ("abess", "scikit-learn OMP", "hardthresh thorough")
 SAME = 1 + 1e-6
 
@@ -19,13 +20,18 @@ def of(task: str, title: str, rows: list[Row]) -> list[Table]:
         return [_equivariance(title, rows)]
     if task == "precision":
         return [_precision(title, rows)]
-    tables = [_by_instance(title, rows)]
-    return tables if len(_instances(rows)) == 1 else [*tables, _by_solver(title, rows)]
+    tables = []
+    for question in _distinct(row["question"] for row in rows):
+        group = [row for row in rows if row["question"] == question]
+        tables.append(_by_instance(title, group))
+        if len(_instances(group)) > 1:
+            tables.append(_by_solver(title, group))
+    return tables
 
 
 def instance(title: str, rows: list[Row]) -> Table:
     """Return everything about one instance."""
-    ours = next((row for row in rows if row["solver"] == OURS and "cpu" in row), None)
+    ours = next((row for name in OURS for row in rows if row["solver"] == name and "cpu" in row), None)
     header = ("", "CPU ms", "wall ms", "passes", "counted", "objective", "F1", "size", "runs", "x ours")
     body = []
     for row in rows:
@@ -59,9 +65,11 @@ def _by_instance(title: str, rows: list[Row]) -> Table:
         found = {row["solver"]: row for row in rows if row["instance"] == name}
         best = min((row["value"] for row in found.values() if "value" in row), default=0.0)
         cells = [_cell(found.get(solver), best) for solver in names]
-        body.append((name, milliseconds(next(iter(found.values()))["pass"]), *cells))
-    note = "CPU ms / objective (`=`: the best of the line) / F1 where the truth is known."
-    return Table(title, ("instance", "pass", *names), body, note)
+        ratio = _ratio(found.get("abess"), next((found[own] for own in OURS if own in found), None))
+        body.append((name, milliseconds(next(iter(found.values()))["pass"]), *cells, figure(ratio, ".1f")))
+    what = "objective (`=`: the best of the line)" if rows[0]["question"] == "fixed" else "number of columns"
+    note = f"CPU ms / {what} / F1 where the truth is known."
+    return Table(title, ("instance", "pass", *names, "abess / ours"), body, note)
 
 
 def _cell(row: Row | None, best: float) -> str:
@@ -70,61 +78,67 @@ def _cell(row: Row | None, best: float) -> str:
     if "failed" in row:
         return row["failed"] if row["failed"].startswith("not finished") else "fails"
     value = "=" if row["value"] <= best * SAME else f"{row['value']:.5f}"
+    if row["question"] != "fixed":
+        value = str(row["size"])
     return " / ".join([milliseconds(row["cpu"]), value, *([f"{row['f1']:.2f}"] if "f1" in row else [])])
 
 
 def _by_solver(title: str, rows: list[Row]) -> Table:
-    """Return one line per solver: its time against ours, and how often its objective is as good as the references."""
+    """Return one line per solver: its time against the others, and how often its objective is as good as theirs."""
     by_solver = {name: {row["instance"]: row for row in rows if row["solver"] == name} for name in _solvers(rows)}
-    references = [name for name in REFERENCES if name in by_solver]
-    total = len(_instances(rows))
+    ours = next((name for name in OURS if name in by_solver), "")
+    references = {name: by_solver[name] for name in REFERENCES if name in by_solver}
+    abess = {name: found for name, found in references.items() if name == "abess"}
+    fixed = rows[0]["question"] == "fixed"
     body = []
-    for name, found in by_solver.items():
-        finished = {i: row for i, row in found.items() if "cpu" in row}
-        if not finished:
-            body.append((name, f"0 of {total}", *[""] * 6))
-            continue
-        good = sum(row["value"] <= _best(by_solver, references, i) * SAME for i, row in finished.items())
-        shares = [
-            mean(row[key] for row in finished.values()) if _all_have(finished, key) else None
-            for key in ("f1", "recall")
-        ]
+    for name, every in by_solver.items():
+        found = {where: row for where, row in every.items() if "cpu" in row}
         body.append(
             (
                 name,
-                f"{len(finished)} of {total}",
-                _ratios(finished, by_solver.get("abess", {}), inverse=True),
-                _ratios(finished, by_solver.get(OURS, {}), inverse=False),
-                f"{good} of {len(finished)}",
-                *(figure(share, ".3f") for share in shares),
-                figure(
-                    median(row["passes"] for row in finished.values()) if _all_have(finished, "passes") else None, ".1f"
-                ),
+                f"{len(found)} of {len(_instances(rows))}",
+                _spread(_ratio(by_solver.get("abess", {}).get(where), row) for where, row in found.items()),
+                _spread(_ratio(row, by_solver.get(ours, {}).get(where)) for where, row in found.items()),
+                _as_good(found, abess) if fixed else "",
+                _as_good(found, references) if fixed else "",
+                figure(_over(mean, found, "f1"), ".3f"),
+                figure(_over(mean, found, "recall"), ".3f"),
+                figure(_over(median, found, "passes"), ".1f"),
             )
         )
-    header = (
-        "",
-        "finished",
-        "abess / it: median (min-max)",
-        f"it / {OURS}: median (min-max)",
-        "objective best",
-        "F1",
-        "recall",
-        "passes",
-    )
-    note = f"Ratios of CPU time. Objective best: not above {', '.join(references)} by more than a millionth."
+    ratios = ("abess / it: median (min-max)", f"it / {ours}: median (min-max)" if ours else "")
+    header = ("", "finished", *ratios, "as abess", "as the best", "F1", "recall", "passes")
+    note = "Ratios of CPU time."
+    if fixed:
+        note += f" As good as: not above it by more than a millionth; the best of {', '.join(references)}."
     return Table(f"{title}: over the instances", header, body, note)
 
 
-def _best(by_solver: dict[str, dict[str, Row]], references: list[str], instance: str) -> float:
-    values = (by_solver[name].get(instance, {}).get("value") for name in references)
-    return min((value for value in values if value is not None), default=float("inf"))
+def _as_good(found: dict[str, Row], references: dict[str, dict[str, Row]]) -> str:
+    """Return on how many instances no reference has a lower objective, of those where a reference has one."""
+    verdicts = []
+    for where, row in found.items():
+        values = [rows[where]["value"] for rows in references.values() if "value" in rows.get(where, {})]
+        verdicts += [row["value"] <= SAME * min(values)] if values else []
+    return f"{sum(verdicts)} of {len(verdicts)}" if verdicts else ""
 
 
-def _ratios(finished: dict[str, Row], others: dict[str, Row], *, inverse: bool) -> str:
-    pairs = [(row["cpu"], others[i]["cpu"]) for i, row in finished.items() if "cpu" in others.get(i, {})]
-    ratios = [other / own if inverse else own / other for own, other in pairs]
-    return f"{median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})" if ratios else ""
+def _ratio(above: Row | None, below: Row | None) -> float | None:
+    """Return the ratio of two CPU times where both are known."""
+    if above is None or below is None or "cpu" not in above or "cpu" not in below:
+        return None
+    return above["cpu"] / below["cpu"]
+
+
+def _spread(ratios: Iterable[float | None]) -> str:
+    known = [ratio for ratio in ratios if ratio is not None]
+    return f"{median(known):.2f} ({min(known):.2f}-{max(known):.2f})" if known else ""
+
+
+def _over(average: Callable[[Iterable[float]], float], found: dict[str, Row], key: str) -> float | None:
+    """Return the average of a figure that all rows have."""
+    values = [row[key] for row in found.values() if key in row]
+    return average(values) if values and len(values) == len(found) else None
 
 
 def _equivariance(title: str, rows: list[Row]) -> Table:
@@ -157,10 +171,6 @@ def _precision(title: str, rows: list[Row]) -> Table:
     return Table(
         title, ("instance", "float64, CPU ms", "float32, CPU ms", "ratio", "columns, or objective"), body, note
     )
-
-
-def _all_have(rows: dict[str, Row], key: str) -> bool:
-    return all(key in row for row in rows.values())
 
 
 def _instances(rows: list[Row]) -> list[str]:

@@ -55,19 +55,25 @@ def tasks(seeds: tuple[int, ...] = (0,)) -> dict[str, Task]:
     return {
         "fixed": Task("Least squares, fixed k", squared, (*OURS, "abess", "scikit-learn OMP")),
         "logistic": Task("Logistic, fixed k", logistic, (*OURS, "abess")),
-        "path": Task("k = 1 to 50 and EBIC", _paths("path", seeds), (*OURS, "abess")),
+        "path": Task("k chosen among 1 to 50 by EBIC", _paths("path", seeds), (*OURS, "abess")),
         "cv": Task(
-            "k = 1 to 50 and 5-fold cross-validation",
+            "k chosen among 1 to 50 by 5-fold cross-validation",
             _paths("cv", seeds),
             ("hardthresh estimator", "abess", "scikit-learn OMP", "scikit-learn Lasso"),
+            limit=25.0,
         ),
         "sparse": Task(
             "Sparse X, fixed k",
             (*text, _real("fixed", "news20", "logistic", 50)),
             (*OURS[:3], "abess", "celer", "skglm MCP", "scikit-learn L1"),
+            limit=10.0,
+        ),
+        "real": Task(
+            "Real data",
+            _real_instances(),
+            (*OURS, "abess", "scikit-learn OMP", "scikit-learn Lasso"),
             limit=20.0,
         ),
-        "real": Task("Real data", _real_instances(), (*OURS, "abess", "scikit-learn OMP", "scikit-learn Lasso")),
         "recall": Task(
             "Recall: AR(1) rho 0.9, n 500, d 3000, k 20, SNR 9",
             _recall(seeds if len(seeds) > 1 else tuple(range(5))),

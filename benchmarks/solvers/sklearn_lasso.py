@@ -16,6 +16,7 @@ class Solver(Competitor):
     name = "scikit-learn Lasso"
     distribution = "scikit-learn"
     requirements = ["pip::scikit-learn"]  # noqa: RUF012
+    test_config = {"objective": {"question": "cv"}}  # noqa: RUF012
     answers = everything("cv", losses=("squared",))
 
     def solve(self, problem: Problem) -> Any:

@@ -16,6 +16,7 @@ class Solver(Competitor):
     name = "scikit-learn L1"
     distribution = "scikit-learn"
     requirements = ["pip::scikit-learn"]  # noqa: RUF012
+    test_config = {"dataset": {"name": "logistic"}}  # noqa: RUF012
     answers = everything("fixed", losses=("logistic",))
     takes_sparse = True
 
