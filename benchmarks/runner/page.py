@@ -24,7 +24,10 @@ def write() -> str:
 
 def _section(path: Path) -> str:
     report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    parts = [f"### {path.stem.replace('_', ' ').capitalize()}", tables.sentence(report["machine"]) + "."]
+    parts = [
+        f"### {path.stem.split('_', 1)[1].replace('_', ' ').capitalize()}",
+        tables.sentence(report["machine"]) + ".",
+    ]
     if "startup" in report:
         parts += [tables.imports(report["startup"]["imports"]).markdown()]
         parts += [tables.first_fits(report["startup"]["first_fits"]).markdown()]

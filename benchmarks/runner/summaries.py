@@ -26,6 +26,7 @@ def of(task: str, title: str, rows: list[Row]) -> list[Table]:
         tables.append(_by_instance(title, group))
         if len(_instances(group)) > 1:
             tables.append(_by_solver(title, group))
+        tables += _lost(title, group)
     return tables
 
 
@@ -104,14 +105,33 @@ def _by_solver(title: str, rows: list[Row]) -> Table:
                 figure(_over(mean, found, "f1"), ".3f"),
                 figure(_over(mean, found, "recall"), ".3f"),
                 figure(_over(median, found, "passes"), ".1f"),
+                f"{median(row['wall'] / row['cpu'] for row in found.values()):.2f}" if found else "",
             )
         )
     ratios = ("abess / it: median (min-max)", f"it / {ours}: median (min-max)" if ours else "")
-    header = ("", "finished", *ratios, "as abess", "as the best", "F1", "recall", "passes")
+    header = ("", "finished", *ratios, "as abess", "as the best", "F1", "recall", "passes", "wall / CPU")
     note = "Ratios of CPU time."
     if fixed:
         note += f" As good as: not above it by more than a millionth; the best of {', '.join(references)}."
     return Table(f"{title}: over the instances", header, body, note)
+
+
+def _lost(title: str, rows: list[Row]) -> list[Table]:
+    """Return where a peer is faster than ours, or finds a lower objective; no table where none is."""
+    body = []
+    for name in _instances(rows):
+        here = [row for row in rows if row["instance"] == name and "cpu" in row]
+        ours = next((row for own in OURS for row in here if row["solver"] == own), None)
+        peers = [row for row in here if not row["solver"].startswith("hardthresh")] if ours else []
+        faster = [f"{p['solver']} {ours['cpu'] / p['cpu']:.2f}x" for p in peers if p["cpu"] < ours["cpu"]]
+        lower = [
+            f"{p['solver']} by {100 * (1 - p['value'] / ours['value']):.2g} %"
+            for p in peers
+            if p["question"] == "fixed" and p["value"] * SAME < ours["value"]
+        ]
+        if faster or lower:
+            body.append((name, ", ".join(faster), ", ".join(lower)))
+    return [Table(f"{title}: where a peer wins", ("instance", "faster", "lower objective"), body)] if body else []
 
 
 def _as_good(found: dict[str, Row], references: dict[str, dict[str, Row]]) -> str:

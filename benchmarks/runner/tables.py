@@ -47,7 +47,7 @@ def figure(value: float | None, form: str) -> str:
 def sentence(machine: dict[str, Any]) -> str:
     """Return where figures come from."""
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
-    busy = f", {machine['contended']} busy processes beside it" if machine.get("contended") else ""
+    busy = f", busy processes beside it: {machine['contended']}" if machine.get("contended") else ""
     return (
         f"{machine['date']}, {machine['processor']}, {machine['cores']} cores, {machine['threads']} thread, "
         f"load {machine['load']:.1f} at the start{busy}; Python {machine['python']}, {versions}"
