@@ -29,7 +29,10 @@ BUSY = "import numpy as np; X, r = np.ones((2000, 4000)), np.ones(2000)\nwhile T
 
 def main() -> int:
     """Run what the command line asks for and return the exit status."""
-    options = _parser().parse_args()
+    parser = _parser()
+    options = parser.parse_args()
+    if unknown := set(options.task) - {"startup", *tasks()}:
+        parser.error(f"no such task: {', '.join(sorted(unknown))}")
     if options.page:
         print(f"wrote {page.write()}")
         return 0
@@ -40,12 +43,13 @@ def main() -> int:
         rows = report["rows"] = []
         status = 0
         if options.smoke:
+            report["startup"] = _startup(startup.SIZES[:1], repeats=1)
             _run("smoke", tiny(), list(crew.entrants.values()), options, rows)
             status = _judge(rows, update=options.update)
         known = tasks(options.seeds)
         for name in () if options.smoke else options.task:
             if name == "startup":
-                report["startup"] = _startup()
+                report["startup"] = _startup(startup.SIZES, repeats=5)
                 continue
             _run(name, known[name], _entrants(known[name], crew, options), options, rows)
             mine = [row for row in rows if row["task"] == name]
@@ -55,6 +59,7 @@ def main() -> int:
             print(f"not here: {stem}: {reason}")
     if options.json:
         report["seconds"] = time.perf_counter() - began
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(_rounded(report), indent=1) + "\n", encoding="utf-8")
     print(f"\n{'failed' if status else 'done'} in {time.perf_counter() - began:.0f} s")
     return status
@@ -121,8 +126,8 @@ def _judge(rows: list[dict[str, Any]], *, update: bool) -> int:
     return 1 if worse else 0
 
 
-def _startup() -> dict[str, Any]:
-    found = {"imports": startup.imports(repeats=7), "first_fits": startup.first_fits(startup.SIZES, repeats=5)}
+def _startup(sizes: tuple[tuple[int, int, int], ...], repeats: int) -> dict[str, Any]:
+    found = {"imports": startup.imports(repeats), "first_fits": startup.first_fits(sizes, repeats)}
     print(tables.imports(found["imports"]).text(), flush=True)
     print(tables.first_fits(found["first_fits"]).text(), flush=True)
     return found
