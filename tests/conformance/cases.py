@@ -16,7 +16,7 @@ from toys import TOYS
 
 from hardthresh.arrays import to_numpy
 from hardthresh.core import provides, registered
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.objectives import LinearModel
 
 ROOMS = {
@@ -64,9 +64,19 @@ def _combinations(runners: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
     for runner in runners:
         for objective in examples("objective"):
             for constraint in examples("constraint"):
-                able = all(provides(objective.values[0], ability) for ability in runner.values[0].requires)
-                if able and fits(constraint.values[0], objective.values[0].shape):
+                if can_run(runner.values[0], objective.values[0], constraint.values[0]):
                     yield runner, objective, constraint
+
+
+def can_run(runner: Any, objective: Any, constraint: Any) -> bool:
+    """Whether a solver or step rule takes an objective and a constraint, by what it says itself."""
+    if not (fits(constraint, objective.shape) and all(provides(objective, ability) for ability in runner.requires)):
+        return False
+    try:
+        getattr(runner, "check", lambda *_: None)(objective, constraint)
+    except CapabilityError:
+        return False
+    return True
 
 
 def ramp(objective: Any, end: float) -> np.ndarray:

@@ -20,7 +20,7 @@ from hardthresh.core import (
 )
 from hardthresh.core import progress as progress_module
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import IHT, HardThresholdingPursuit, choose_solver
+from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, choose_solver
 from hardthresh.steps import BarzilaiBorwein, ExactLineSearch, Fixed, SparsePolyak
 
 
@@ -284,7 +284,7 @@ class Quadratic:
 
 
 def test_an_objective_with_nothing_beyond_the_contract_will_do():
-    assert choose_solver(Quadratic()) == IHT()
+    assert choose_solver(Quadratic(), Sparsity(1)) == IHT()
     run = ht.minimize(Quadratic(), Sparsity(2))
     np.testing.assert_allclose(run.w, [0.0, 0.0, 3.0, 4.0], rtol=1e-6)
     certificate = run.certificate()
@@ -295,9 +295,10 @@ def test_an_objective_with_nothing_beyond_the_contract_will_do():
 
 
 def test_the_default_solver_needs_no_number(objective):
-    assert choose_solver(objective) == HardThresholdingPursuit()
-    assert choose_solver(objective, tol=1e-3, exchanges=4) == HardThresholdingPursuit(tol=1e-3, exchanges=4)
-    assert choose_solver(objective, tol=0.0) == HardThresholdingPursuit()
+    assert choose_solver(objective, Sparsity(2)) == WorkingSet()
+    assert choose_solver(objective, Sparsity(2), tol=1e-3) == WorkingSet(tol=1e-3)
+    assert choose_solver(objective, Sparsity(2), tol=0.0) == WorkingSet()
+    assert choose_solver(objective, Sparsity(2, upper=1.0)) == HardThresholdingPursuit(exchanges=10)
     run = ht.minimize(objective, Sparsity(2))
     assert run.converged
     np.testing.assert_array_equal(run.support, [3, 20])

@@ -198,7 +198,7 @@ def test_the_hessian_in_blocks_of_rows(kind, monkeypatch):
     objective = LinearModel(design, (y > 0).astype(float), loss="logistic", l2=0.1)
     at = objective.evaluate(0.1 + objective.zeros())
     whole = objective.hessian(at)
-    monkeypatch.setattr("hardthresh.objectives.linear_model._BLOCK", 4 * design.shape[1])
+    monkeypatch.setattr("hardthresh.designs.dense._GRAM_BLOCK", 4 * design.shape[1])
     np.testing.assert_allclose(objective.hessian(at), whole, rtol=1e-12)
 
 

@@ -15,7 +15,7 @@ from hardthresh.constraints import Sparsity
 from hardthresh.core import Status, minimize
 from hardthresh.datasets import make_ar1_problem
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import IHT, HardThresholdingPursuit, choose_solver
+from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet
 from hardthresh.steps import (
     AdaptiveSparsePolyak,
     Backtracking,
@@ -331,12 +331,11 @@ def test_sparse_polyak_needs_fewer_iterations_than_the_fixed_step(kind, factor):
 # --- 9: the default solver -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("solver", [HardThresholdingPursuit(), WorkingSet()])
 @pytest.mark.parametrize(("kind", "bound"), [("linear", 0.1199814593), ("logistic", 0.37123319)])
-def test_the_default_solver_on_the_golden_problem(kind, bound):
+def test_the_default_solvers_on_the_golden_problem(kind, bound, solver):
     problem = simulated(200, 10, 5, kind, alpha=5.0)
     objective = LinearModel(problem.X, problem.y, loss=LOSS[kind])
-    solver = choose_solver(objective)
-    assert solver == HardThresholdingPursuit()
     result = minimize(objective, Sparsity(10), solver, max_iter=20)  # one gradient for each iteration
     assert result.value <= 1.03 * bound
     assert (np.diff(result.history["value"]) <= 0).all()

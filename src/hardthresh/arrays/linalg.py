@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+from array_api_compat import is_numpy_array
+from scipy.linalg import get_lapack_funcs
+
 from hardthresh.core.typing import Array
 
 from .namespace import namespace
+
+_SAFE = 1e3  # times rounding: smaller pivots are left to the eigenvalues
 
 
 def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: int, tol: float = 0.0) -> Array:
@@ -59,11 +65,26 @@ def inverse_semidefinite(A: Array) -> Array:
         return A
     diagonal = xp.linalg.diagonal(A)
     scale = xp.where(diagonal > 0, 1 / xp.sqrt(xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))), 0 * diagonal)
-    values, vectors = xp.linalg.eigh(A * scale[:, None] * scale[None, :])
+    unit = A * scale[:, None] * scale[None, :]
+    if is_numpy_array(A):
+        inverse = _inverse_definite(unit)
+        if inverse is not None:
+            return inverse * scale[:, None] * scale[None, :]
+    values, vectors = xp.linalg.eigh(unit)
     cut = A.shape[0] * float(xp.finfo(A.dtype).eps) * float(xp.max(values))
     kept = values > cut
     inverse = xp.where(kept, 1 / xp.where(kept, values, xp.ones_like(values)), xp.zeros_like(values))
     return ((vectors * inverse[None, :]) @ vectors.T) * scale[:, None] * scale[None, :]
+
+
+def _inverse_definite(A: np.ndarray) -> np.ndarray | None:
+    """Return the inverse of a symmetric matrix of unit diagonal, or None if it is not safely positive definite."""
+    potrf, potri = get_lapack_funcs(("potrf", "potri"), (A,))
+    factor, failed = potrf(A, lower=True)
+    if failed or np.min(factor.diagonal()) ** 2 < _SAFE * A.shape[0] * np.finfo(A.dtype).eps:
+        return None
+    lower, failed = potri(factor, lower=True)
+    return None if failed else np.tril(lower) + np.tril(lower, -1).T
 
 
 def solve_semidefinite(A: Array, b: Array) -> Array:

@@ -16,8 +16,6 @@ from array_api_compat import (
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
-_NUMPY = array_namespace(np.empty(0))
-
 
 def namespace(*arrays: Array) -> Any:
     """Return the one array library of some arrays (None is skipped).
@@ -31,7 +29,7 @@ def namespace(*arrays: Array) -> Any:
         if type(array) is not np.ndarray and array is not None:
             break
     else:
-        return _NUMPY
+        return np
     given = [array for array in arrays if array is not None]
     try:
         return array_namespace(*given)

@@ -59,8 +59,12 @@ def _kth_largest(magnitude: Array, k: int) -> Array:
     """Return the k-th largest value, 1 <= k <= n; NaN counts as larger than everything, so it is always noticed."""
     xp = namespace(magnitude)
     if is_numpy_array(magnitude):
-        if 2 * np.count_nonzero(magnitude) < magnitude.size:  # selection is slow among many equal entries
+        nonzero = np.count_nonzero(magnitude)
+        if 2 * nonzero < magnitude.size:  # selection is slow among many equal entries
             positive = magnitude[~(magnitude <= 0)]
+            if positive.size < k <= positive.size + magnitude.size - nonzero:
+                _refuse_nan(np.isnan(np.sum(positive)))
+                return magnitude.dtype.type(0)
             magnitude = positive if positive.size >= k else magnitude
         largest = np.partition(magnitude, magnitude.size - k)[magnitude.size - k :]
         _refuse_nan(np.isnan(np.max(largest)))

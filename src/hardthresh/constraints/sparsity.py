@@ -13,7 +13,7 @@ import numpy as np
 from array_api_compat import device
 
 from hardthresh.arrays import gather, mask_of, namespace, to_numpy, top_k, union, where_true
-from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.constraint import Constraint, Projection, Selection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, Support
@@ -163,6 +163,17 @@ class Sparsity(Constraint):
     def exchange(self, support: Support, removed: int, added: int) -> Support:
         newcomer = namespace(support).zeros_like(support[:1]) + added
         return union(support[support != removed], newcomer)
+
+    def selection(self, size: int) -> Selection | None:
+        if self.lower is None and self.upper is None:
+            return Selection(self.k, self.free)
+        low = np.broadcast_to(-np.inf if self.lower is None else _bound_to_numpy(self.lower), (size,))
+        high = np.broadcast_to(np.inf if self.upper is None else _bound_to_numpy(self.upper), (size,))
+        signs = (low == 0).astype(int) - (high == 0).astype(int)
+        one_sided = ((low == 0) | np.isneginf(low)) & ((high == 0) | np.isposinf(high)) & ~((low == 0) & (high == 0))
+        if not one_sided.all() or signs[list(self.free)].any():
+            return None
+        return Selection(self.k, self.free, signs)
 
     def leading(self, v: Array) -> Array:
         return replace(self, lower=None, upper=None).project(v).point

@@ -16,6 +16,25 @@ class Projection:
     support: Support
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a constraint is that allows any `budget` single coordinates.
+
+    Attributes
+    ----------
+    budget : int
+        How many coordinates may be non-zero.
+    free : tuple of int
+        Coordinates that are always allowed and not counted.
+    signs : array or None
+        For each coordinate +1 or -1 where only that sign is allowed, 0 where both are; None if there is no bound.
+    """
+
+    budget: int
+    free: tuple[int, ...] = ()
+    signs: Array | None = None
+
+
 class Constraint(ABC):
     """A closed set C with a projection that also returns the support of the point.
 
@@ -64,6 +83,10 @@ class Constraint(ABC):
     def exchange(self, support: Support, removed: int, added: int) -> Support:
         """Return the support after one of its `exchangeable` coordinates made room for another."""
         raise TypeError(f"{type(self).__name__} does not exchange single coordinates")
+
+    def selection(self, size: int) -> Selection | None:
+        """Return which single coordinates of a vector may be chosen, or None if the set is not of that kind."""
+        return None
 
     def leading(self, v: Array) -> Array:
         """Return the part of a direction with the largest norm on any one support (HT_s, PM_s), whatever the bounds."""

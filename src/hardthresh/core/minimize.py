@@ -58,8 +58,8 @@ def iterate(
     States are immutable: a list of them is a correct record of the run.
     """
     require(objective, ("shape", "zeros", "predict", "value", "evaluate"), by="an objective's contract")
-    require(objective, solver.requires, by=type(solver).__name__)
     constraint.check(tuple(objective.shape))
+    solver.check(objective, constraint)
     if state is not None and w0 is not None:
         raise InvalidInputError("give either w0, to start a run, or state, to go on with one; got both")
     if state is not None:

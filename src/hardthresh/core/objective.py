@@ -45,6 +45,9 @@ class Objective(Protocol):
     * ``curvature_diagonal(at)``: the diagonal of the Hessian.
     * ``columns(indices)``: the objective restricted to some coordinates, an objective of its own.
     * ``hessian(at)``: the Hessian as a matrix; asked only of small objectives.
+    * ``cross_hessian(at, other)``: the block of the Hessian between two small objectives' coordinates.
+    * ``quadratic``: whether the Hessian is the same everywhere; False unless it says otherwise.
+    * ``evaluate_many(points)``: several evaluations, cheaper together.
     * ``attains_bound``: whether some finite point reaches the lower bound; True unless it says otherwise.
     * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).
     * ``metered(meter)``: the same objective, adding the data passes it makes to a `Meter`.

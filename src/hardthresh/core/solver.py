@@ -8,7 +8,7 @@ from math import nan, sqrt
 from typing import ClassVar
 
 from .constraint import Constraint
-from .objective import Evaluation, Objective
+from .objective import Evaluation, Objective, require
 from .stopping import RelativeDecrease, Stationarity, StopRule, SupportStable
 from .typing import Array, Support
 
@@ -102,6 +102,10 @@ class Solver(ABC):
     def requires(self) -> tuple[str, ...]:
         """The optional abilities of the objective that the solver needs (see `Objective`)."""
         return ()
+
+    def check(self, objective: Objective, constraint: Constraint) -> None:
+        """Raise `CapabilityError`, before a run starts, for an objective or a constraint it cannot work on."""
+        require(objective, self.requires, by=type(self).__name__)
 
     @abstractmethod
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> State:

@@ -15,6 +15,9 @@ class Design(ABC):
     Designs are immutable; what they return lives in one array library, dtype and device.
     """
 
+    stores_zeros: bool = True
+    """False where only non-zeros are held, so that centring a column would fill it."""
+
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
@@ -30,7 +33,11 @@ class Design(ABC):
 
     @abstractmethod
     def pullback(self, r: Array) -> Array:
-        """Return X^T r, shape (d,): one data pass."""
+        """Return X^T r, shape (d,): one data pass; for r of shape (n, q) the (d, q) products, counted as q passes."""
+
+    @abstractmethod
+    def gram(self, weights: Array, other: Design | None = None) -> Array:
+        """Return X^T diag(weights) Z, for weights >= 0 and Z another design of the same rows and kind (default: X)."""
 
     @abstractmethod
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
@@ -67,6 +74,7 @@ class Metered(Design):
         self._design = design
         self._meter = meter
         self._share = share
+        self.stores_zeros = design.stores_zeros
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,8 +89,15 @@ class Metered(Design):
         return self._design.predict(w)
 
     def pullback(self, r: Array) -> Array:
-        self._meter.add(self._share)
+        self._meter.add(self._share * (1 if r.ndim == 1 else r.shape[1]))
         return self._design.pullback(r)
+
+    def gram(self, weights: Array, other: Design | None = None) -> Array:
+        self._meter.add(self._share)
+        if isinstance(other, Metered):
+            self._meter.add(other._share)
+            other = other._design
+        return self._design.gram(weights, other)
 
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
         self._meter.add(self._share)

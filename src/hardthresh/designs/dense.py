@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from array_api_compat import device, is_numpy_array
 
 from hardthresh.arrays import all_finite, as_floating, gather, gather_columns, namespace, where_true
@@ -11,6 +12,7 @@ from hardthresh.core.typing import Array
 from .base import Design
 
 _BLOCK = 1 << 17  # entries worked on at a time: 1 MB of float64 stays in the cache
+_GRAM_BLOCK = 1 << 22  # entries of a scaled copy
 
 
 class DenseDesign(Design):
@@ -36,7 +38,8 @@ class DenseDesign(Design):
         self._X = X
 
     @classmethod
-    def _of(cls, X: Array) -> DenseDesign:
+    def of(cls, X: Array) -> DenseDesign:
+        """Return the design of a finite matrix, unchecked."""
         design = cls.__new__(cls)
         design._X = X
         return design
@@ -59,20 +62,35 @@ class DenseDesign(Design):
     def pullback(self, r: Array) -> Array:
         return self._X.T @ r
 
+    def gram(self, weights: Array, other: Design | None = None) -> Array:
+        xp = namespace(weights)
+        Z = self._X if other is None else other.dense()
+        if weights.shape[0] and bool(xp.all(weights == weights[0])):  # no scaled copy is needed
+            return weights[0] * (self._X.T @ Z)
+        root = xp.sqrt(weights)
+        size = max(1, _GRAM_BLOCK // max(self.shape[1], 1))
+        total: Array = 0
+        for start in range(0, self.shape[0], size):
+            rows = slice(start, min(start + size, self.shape[0]))
+            scaled = self._X[rows, :] * root[rows, None]
+            total = total + scaled.T @ (scaled if other is None else Z[rows, :] * root[rows, None])
+        return total
+
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
-        center = self.zeros(self.shape[1]) if center is None else center
+        if center is None and is_numpy_array(r) and r.size and np.all(r == r[0]):
+            return r[0] * np.einsum("ij,ij->j", self._X, self._X)  # no copy
         if self._by_columns():
-            gaps = (self._X[:, columns] - center[columns] for columns in self._blocks(axis=1))
-            return namespace(r).concat([(gap * gap).T @ r for gap in gaps])
-        return sum(((gap := self._X[rows, :] - center) * gap).T @ r[rows] for rows in self._blocks(axis=0))
+            blocks = ((self._X[:, c], None if center is None else center[c]) for c in self._blocks(axis=1))
+            return namespace(r).concat([_squares(X, c).T @ r for X, c in blocks])
+        return sum(_squares(self._X[rows, :], center).T @ r[rows] for rows in self._blocks(axis=0))
 
     def columns(self, indices: Array) -> Design:
-        return self._of(gather_columns(self._X, indices))
+        return self.of(gather_columns(self._X, indices))
 
     def rows(self, indices: Array | slice) -> Design:
         if isinstance(indices, slice):
-            return self._of(self._X[indices, :])
-        return self._of(namespace(self._X).take(self._X, indices, axis=0))
+            return self.of(self._X[indices, :])
+        return self.of(namespace(self._X).take(self._X, indices, axis=0))
 
     def dense(self) -> Array:
         return self._X
@@ -101,6 +119,11 @@ class DenseDesign(Design):
         length, width = self.shape[axis], self.shape[1 - axis]
         size = max(1, _BLOCK // max(width, 1))
         return [slice(start, min(start + size, length)) for start in range(0, length, size)]
+
+
+def _squares(X: Array, center: Array | None) -> Array:
+    gap = X if center is None else X - center
+    return gap * gap
 
 
 def _double(X: Array) -> Array:

@@ -29,6 +29,8 @@ class SparseDesign(Design):
         If it holds NaN or infinity, or is not numeric.
     """
 
+    stores_zeros = False
+
     def __init__(self, X: Any) -> None:
         if X.ndim != 2:
             raise InvalidInputError(f"X must be a matrix (examples x columns), got {X.ndim} dimensions")
@@ -64,6 +66,11 @@ class SparseDesign(Design):
 
     def pullback(self, r: Array) -> Array:
         return self._X.T @ r
+
+    def gram(self, weights: Array, other: Design | None = None) -> Array:
+        Z = self._X if other is None else other._X  # type: ignore[attr-defined]
+        weighted = sp.csc_array((Z.data * weights[Z.indices], Z.indices, Z.indptr), shape=Z.shape)
+        return (self._X.T @ weighted).toarray()
 
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
         return _square_sums(self._X, r, self.zeros(self.shape[1]) if center is None else center)

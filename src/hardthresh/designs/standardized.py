@@ -9,6 +9,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
 from .base import Design
+from .dense import DenseDesign
 
 
 class Standardized(Design):
@@ -30,6 +31,7 @@ class Standardized(Design):
 
     def __init__(self, design: Design, mean: Array, inverse_scale: Array, intercept: bool) -> None:
         self._design = design
+        self.stores_zeros = design.stores_zeros
         self.mean = mean
         self.inverse_scale = inverse_scale
         self._intercept = intercept
@@ -51,9 +53,29 @@ class Standardized(Design):
 
     def pullback(self, r: Array) -> Array:
         xp = namespace(r)
-        total = xp.sum(r)
-        inner = (self._design.pullback(r) - self.mean * total) * self.inverse_scale
-        return xp.concat([inner, xp.reshape(total, (1,))]) if self._intercept else inner
+        total = xp.sum(r, axis=0)
+        mean, scale = (
+            (self.mean, self.inverse_scale) if r.ndim == 1 else (self.mean[:, None], self.inverse_scale[:, None])
+        )
+        inner = (self._design.pullback(r) - mean * total) * scale
+        return xp.concat([inner, total[None, ...]]) if self._intercept else inner
+
+    def gram(self, weights: Array, other: Design | None = None) -> Array:
+        xp = namespace(weights)
+        right = self if other is None else other
+        assert isinstance(right, Standardized)
+        total = xp.sum(weights)
+        sums, right_sums = self._design.pullback(weights), right._design.pullback(weights)
+        crossed = self._design.gram(weights, None if other is None else right._design)
+        centred = crossed - self.mean[:, None] * right_sums[None, :] - (sums - total * self.mean)[:, None] * right.mean
+        inner = centred * self.inverse_scale[:, None] * right.inverse_scale
+        if right._intercept:
+            inner = xp.concat([inner, ((sums - total * self.mean) * self.inverse_scale)[:, None]], axis=1)
+        if self._intercept:
+            last = (right_sums - total * right.mean) * right.inverse_scale
+            last = xp.concat([last, xp.reshape(total, (1,))]) if right._intercept else last
+            inner = xp.concat([inner, last[None, :]], axis=0)
+        return inner
 
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
         xp = namespace(r)
@@ -69,9 +91,10 @@ class Standardized(Design):
         d = self._design.shape[1]
         last = indices.shape[0] > 0 and int(indices[-1]) == d
         inner = indices[:-1] if last else indices
-        return Standardized(
+        chosen = Standardized(
             self._design.columns(inner), gather(self.mean, inner), gather(self.inverse_scale, inner), last
         )
+        return DenseDesign.of(chosen.dense()) if self.stores_zeros else chosen
 
     def rows(self, indices: Array | slice) -> Design:
         return Standardized(self._design.rows(indices), self.mean, self.inverse_scale, self._intercept)

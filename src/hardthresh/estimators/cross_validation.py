@@ -217,7 +217,7 @@ class ChoosesBudget(SparseLinearModel):
             problem.objective,
             lambda k: problem.with_budget(k).constraint,
             candidates.tolist(),
-            self._solver(problem.objective),
+            self._solver(problem),
             warm_start=True,
             tol=self.tol,
             max_iter=self.max_iter,

@@ -23,7 +23,6 @@ from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.registry import lookup
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
-from hardthresh.objectives import LinearModel
 from hardthresh.solvers import choose_solver, minimize
 
 from .callbacks import CallbackSupportMixin, FitTask, with_callbacks
@@ -268,11 +267,11 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             columns = "1 constant column" if constant.size == 1 else f"{constant.size} constant columns"
             warnings.warn(f"{columns} ({shown}) carry no information and cannot be chosen", stacklevel=3)
 
-    def _solver(self, objective: LinearModel) -> Solver:
+    def _solver(self, problem: Problem) -> Solver:
         if isinstance(self.solver, Solver):
             return self.solver
         if self.solver == "auto":
-            return choose_solver(objective, tol=self.tol, exchanges=10)
+            return choose_solver(problem.objective, problem.constraint, tol=self.tol)
         if not isinstance(self.solver, str):
             raise InvalidInputError(f'solver must be "auto", a name or a Solver, got {self.solver!r}')
         solver = lookup("solver", self.solver)
@@ -286,7 +285,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         result = minimize(
             problem.objective,
             problem.constraint,
-            self._solver(problem.objective),
+            self._solver(problem),
             w0,
             tol=self.tol,
             max_iter=self.max_iter,

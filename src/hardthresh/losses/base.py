@@ -20,6 +20,9 @@ class Loss(ABC):
     convex: ClassVar[bool] = True
     """Whether the loss is convex in the prediction."""
 
+    quadratic: ClassVar[bool] = False
+    """Whether the second derivative is 1 everywhere."""
+
     curvature_bound: ClassVar[float] = inf
     """The largest second derivative in the prediction; inf if there is none."""
 

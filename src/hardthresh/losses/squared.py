@@ -27,6 +27,7 @@ class Squared(Loss):
     array([2.])
     """
 
+    quadratic: ClassVar[bool] = True
     curvature_bound: ClassVar[float] = 1.0
     domain: ClassVar[str] = "finite numbers"
 

@@ -3,5 +3,6 @@
 from .auto import choose_solver, iterate, minimize
 from .iht import IHT
 from .pursuit import HardThresholdingPursuit
+from .working_set import WorkingSet
 
-__all__ = ["IHT", "HardThresholdingPursuit", "choose_solver", "iterate", "minimize"]
+__all__ = ["IHT", "HardThresholdingPursuit", "WorkingSet", "choose_solver", "iterate", "minimize"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hardthresh.core import iterate as core_iterate
 from hardthresh.core import minimize as core_minimize
 from hardthresh.core.constraint import Constraint
+from hardthresh.core.errors import CapabilityError
 from hardthresh.core.objective import Objective, provides
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver, State
@@ -16,25 +17,42 @@ from hardthresh.core.typing import Array
 
 from .iht import IHT
 from .pursuit import HardThresholdingPursuit
+from .working_set import WorkingSet
 
 
-def choose_solver(objective: Objective, *, tol: float = 1e-8, exchanges: int = 0) -> Solver:
-    """Return the default solver for an objective: pursuit where there is curvature, else IHT with backtracking.
+MOST_COLUMNS = 4096  # of a Gram matrix: 128 MB
+"""Beyond a budget whose working set would need more, pursuit is the default."""
+
+
+def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 1e-8) -> Solver:
+    """Return the default solver of a problem.
+
+    The working set, for objectives with a Hessian by columns (linear models) and at most k single coordinates, as long
+    as its Gram matrix is small; else pursuit where there is curvature, else IHT with backtracking.
 
     Parameters
     ----------
-    objective : Objective
-        f.
+    objective, constraint : Objective, Constraint
+        The problem.
     tol : float
         Relative tolerance; 0 stands for the solver's own default.
-    exchanges : int
-        How hard pursuit looks for a better support once nothing else improves; see `HardThresholdingPursuit`. The
-        estimators ask for 10; the default of `minimize` is the plain method, with the fewest data passes.
     """
     if not provides(objective, "curvature"):
         return IHT()
-    pursuit = HardThresholdingPursuit(exchanges=exchanges)
-    return replace(pursuit, tol=tol) if tol > 0 else pursuit
+    solver: Solver = (
+        WorkingSet() if _suits_working_set(objective, constraint) else HardThresholdingPursuit(exchanges=10)
+    )
+    return replace(solver, tol=tol) if tol > 0 else solver
+
+
+def _suits_working_set(objective: Objective, constraint: Constraint) -> bool:
+    try:
+        WorkingSet().check(objective, constraint)
+    except CapabilityError:
+        return False
+    selection = constraint.selection(objective.shape[0])
+    assert selection is not None
+    return min(objective.shape[0], 4 * (selection.budget + len(selection.free)) + 256) <= MOST_COLUMNS
 
 
 def iterate(
@@ -68,7 +86,9 @@ def iterate(
     >>> state.w
     array([3., 0., 0.])
     """
-    return core_iterate(objective, constraint, solver or choose_solver(objective), w0, seed=seed, state=state)
+    return core_iterate(
+        objective, constraint, solver or choose_solver(objective, constraint), w0, seed=seed, state=state
+    )
 
 
 def minimize(
@@ -114,7 +134,7 @@ def minimize(
     return core_minimize(
         objective,
         constraint,
-        solver or choose_solver(objective, tol=tol),
+        solver or choose_solver(objective, constraint, tol=tol),
         w0,
         stop=stop,
         max_iter=max_iter,

@@ -1,0 +1,139 @@
+"""The quadratic model of an objective around a state, over the columns that are worth looking at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from hardthresh.arrays import gather, move, namespace, scatter, to_numpy
+from hardthresh.core.constraint import Constraint, Projection, Selection
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.solver import State
+from hardthresh.core.typing import Array
+
+from .subspace import Refined, refine
+from .tableau import Tableau
+
+
+def without(these: np.ndarray, those: np.ndarray) -> np.ndarray:
+    """Return the entries of one increasing array that are not in another."""
+    if these.size == 0 or those.size == 0:
+        return these
+    places = np.minimum(np.searchsorted(those, these), those.size - 1)
+    return these[those[places] != these]
+
+
+def is_quadratic(objective: Any) -> bool:
+    """Return whether one Gram matrix serves for all points."""
+    return bool(getattr(objective, "quadratic", False))
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Columns by increasing index, and their block of the Hessian, which grows by need."""
+
+    columns: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    gram: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+
+    def including(self, objective: Any, at: Evaluation, wanted: np.ndarray) -> Pool:
+        """Return the pool with more columns, of which only the new blocks are computed."""
+        new = without(wanted, self.columns)
+        if new.size == 0:
+            return self
+        columns = np.sort(np.concatenate([self.columns, new]))
+        old_places, new_places = np.searchsorted(columns, self.columns), np.searchsorted(columns, new)
+        newcomers = objective.columns(move(new, at.point))
+        gram = np.empty((columns.size, columns.size))
+        gram[np.ix_(old_places, old_places)] = self.gram
+        gram[np.ix_(new_places, new_places)] = to_numpy(newcomers.hessian(at))
+        if self.columns.size:
+            known = objective.columns(move(self.columns, at.point))
+            cross = to_numpy(known.cross_hessian(at, newcomers))
+            gram[np.ix_(old_places, new_places)] = cross
+            gram[np.ix_(new_places, old_places)] = cross.T
+        return Pool(columns, gram)
+
+    def block(self, columns: np.ndarray) -> np.ndarray:
+        """Return the Gram matrix of some of the columns, given by increasing index."""
+        if columns.size == self.columns.size:
+            return self.gram
+        places = np.searchsorted(self.columns, columns)
+        return self.gram[np.ix_(places, places)]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """The quadratic model of f around a state, over a working set.
+
+    Attributes
+    ----------
+    members : array of int
+        The working set, by increasing index.
+    pool : Pool
+        Where its Gram matrix comes from; empty for an objective that is not quadratic.
+    tableau : Tableau
+        The model's minimiser on the state's support.
+    present : float
+        By how much the model is lower at the state's point than at zero, to compare with `Tableau.decrease`.
+    least, negligible : float
+        What is more than rounding; what counts as progress.
+    """
+
+    members: np.ndarray
+    pool: Pool
+    tableau: Tableau
+    present: float
+    least: float
+    negligible: float
+
+    @classmethod
+    def around(
+        cls, objective: Any, selection: Selection, state: State, pool: Pool, members: np.ndarray, tol: float
+    ) -> Self:
+        """Return the model around a state."""
+        at = state.at
+        columns = move(members, at.point)
+        gram = pool.block(members) if is_quadratic(objective) else _double(objective.columns(columns).hessian(at))
+        w = _double(gather(at.point, columns))
+        free = np.asarray(selection.free, dtype=np.int64)
+        chosen = np.searchsorted(members, np.concatenate([free, without(to_numpy(state.support), free)])).tolist()
+        bent = gram[:, chosen] @ w[chosen]
+        target = bent - _double(gather(at.gradient, columns))
+        signs = None if selection.signs is None else selection.signs[members]
+        eps = float(namespace(at.point).finfo(at.point.dtype).eps)
+        scale = max(abs(at.value), abs(state.trace.null_value - at.value))
+        return cls(
+            members=members,
+            pool=pool,
+            tableau=Tableau(gram, target, chosen, free=free.size, signs=signs, feasible=w[chosen]),
+            present=float(target @ w - 0.5 * bent @ w),
+            least=eps * abs(at.value),
+            negligible=max(tol, 4 * eps) * scale,
+        )
+
+    def promise(self, tableau: Tableau) -> float:
+        """Return by how much the model is lower at a tableau's minimiser than at the state's point."""
+        return tableau.decrease - self.present
+
+    def projection(self, constraint: Constraint, tableau: Tableau, like: Array) -> Projection:
+        """Return a tableau's minimiser as a point of the constraint."""
+        indices = self.members[tableau.chosen]
+        order = np.argsort(indices)
+        coef = namespace(like).astype(move(tableau.coef[order], like), like.dtype)
+        return constraint.project(scatter(coef, move(indices[order], like), like.shape[0]))
+
+    def refit(self, objective: Any, constraint: Constraint, state: State, tableau: Tableau) -> Refined:
+        """Return where Newton steps on f lead from a tableau's minimiser, or if that is no better, from the state."""
+        enough = 1e-3 * self.negligible
+        reached = self.projection(constraint, tableau, state.at.point)
+        fitted = refine(objective, constraint, reached, cg_iterations=0, rounds=8, tol=enough)
+        if fitted.value < state.value:
+            return fitted
+        here = Projection(constraint.restrict(state.at.point, reached.support), reached.support)
+        return refine(objective, constraint, here, cg_iterations=0, rounds=8, tol=enough)
+
+
+def _double(x: Array) -> np.ndarray:
+    return np.asarray(to_numpy(x), dtype=np.float64)
