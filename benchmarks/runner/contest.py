@@ -67,6 +67,6 @@ def _row(
         return {**row, "failed": runs[-1]["failed"]}
     support = np.asarray(runs[-1]["support"], dtype=np.int64)
     kept = runs[-max(1, counted) :]
-    cpu, wall = (median(run[clock] for run in kept) for clock in ("cpu", "wall"))
+    times = {clock: median(run[clock] for run in kept) for clock in ("cpu", "wall", "system")}
     found = objective.evaluate_result(support, runs[-1]["passes"])
-    return {**row, "rounds": len(kept), "cpu": cpu, "wall": wall, "choice": crc32(np.sort(support)), **found}
+    return {**row, "rounds": len(kept), **times, "choice": crc32(np.sort(support)), **found}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import sys
 import time
 import warnings
@@ -58,11 +59,11 @@ class Server:
         if kind not in self.warm:
             solver.warm_up()
             self.warm.add(kind)
-        cpu, wall = time.process_time(), time.perf_counter()
+        before = _clocks()
         solver.run(None)
-        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        times = {name: after - before[name] for name, after in _clocks().items()}
         result = solver.get_result()
-        return {"support": result["support"].tolist(), "passes": result["passes"], "cpu": cpu, "wall": wall}
+        return {"support": result["support"].tolist(), "passes": result["passes"], **times}
 
     def _variant(self, variant: dict[str, Any]) -> Problem:
         if not variant:
@@ -89,6 +90,12 @@ def serve() -> int:
         channel.write(json.dumps(answer) + "\n")
         channel.flush()
     return 0
+
+
+def _clocks() -> dict[str, float]:
+    """Return CPU and wall time, and the CPU time in the system: mostly that of memory which is touched first."""
+    system = resource.getrusage(resource.RUSAGE_SELF).ru_stime
+    return {"cpu": time.process_time(), "wall": time.perf_counter(), "system": system}
 
 
 def _card(stem: str) -> dict[str, Any]:
