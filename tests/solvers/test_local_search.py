@@ -1,0 +1,237 @@
+"""Walks and exchanges on a tableau against the same done with least squares from scratch."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardthresh.solvers.local_search import descend, grow, out_and_back, shrink, swings
+from hardthresh.solvers.tableau import Tableau
+
+N = 30
+LEAST = 1e-12
+NEGLIGIBLE = 1e-9
+
+seeds = st.integers(0, 10**6)
+widths = st.integers(2, 10)
+budgets = st.integers(0, 6)
+frees = st.integers(0, 2)
+
+
+def data(seed, m):
+    """Correlated columns, so that greedy choices are often wrong; columns and target of unit scale."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, m)) + rng.uniform(0.5, 3.0) * rng.standard_normal((N, 1)) * rng.choice([-1, 1], m)
+    X /= np.linalg.norm(X, axis=0)
+    y = X @ (rng.standard_normal(m) * 3.0) + 0.3 * rng.standard_normal(N)
+    return X, y / np.linalg.norm(y)
+
+
+def tableau_of(X, y, chosen=(), free=0, signs=None):
+    gram, target = X.T @ X, X.T @ y
+    gram.flags.writeable = target.flags.writeable = False
+    return Tableau(gram, target, list(chosen), free=free, signs=signs, feasible=[0.0] * len(chosen))
+
+
+def slow_decrease(X, y, chosen):
+    residual = y - X[:, chosen] @ np.linalg.lstsq(X[:, chosen], y)[0]
+    return 0.5 * (y @ y - residual @ residual)
+
+
+def outside(X, chosen):
+    return [j for j in range(X.shape[1]) if j not in chosen]
+
+
+def slow_grow(X, y, chosen, size):
+    chosen = list(chosen)
+    while len(chosen) < min(size, X.shape[1]):
+        chosen.append(max(outside(X, chosen), key=lambda j: slow_decrease(X, y, [*chosen, j])))
+    return chosen
+
+
+def slow_shrink(X, y, chosen, size, free):
+    chosen = list(chosen)
+    while len(chosen) > max(size, free):
+        leaving = max(chosen[free:], key=lambda i: slow_decrease(X, y, [j for j in chosen if j != i]))
+        chosen.remove(leaving)
+    return chosen
+
+
+def best_exchange(X, y, chosen, free):
+    """Return the best that one exchange leads to."""
+    return max(
+        (slow_decrease(X, y, [*(c for c in chosen if c != i), j]) for i in chosen[free:] for j in outside(X, chosen)),
+        default=0.0,
+    )
+
+
+# --- grow and shrink -------------------------------------------------------------------------------------------------
+
+
+@given(seeds, widths, budgets, frees)
+@settings(max_examples=60)
+def test_growing_is_forward_selection(seed, m, size, free):
+    X, y = data(seed, m)
+    tableau = tableau_of(X, y, range(free), free)
+    grow(tableau, size, LEAST)
+    assert tableau.chosen == slow_grow(X, y, range(free), size)
+
+
+@given(seeds, widths, budgets, frees)
+@settings(max_examples=60)
+def test_shrinking_is_backward_elimination(seed, m, size, free):
+    X, y = data(seed, m)
+    chosen = np.r_[np.arange(free), free + np.random.default_rng(seed).permutation(m - free)].tolist()
+    tableau = tableau_of(X, y, chosen, free)
+    shrink(tableau, size)
+    assert set(tableau.chosen) == set(slow_shrink(X, y, chosen, size, free))
+    assert tableau.size == max(min(size, m), free)
+
+
+def test_growing_stops_where_nothing_helps_enough():
+    tableau = tableau_of(np.eye(4), np.array([3.0, 1.0, 0.1, 0.0]))
+    grow(tableau, 4, 0.4)
+    assert tableau.chosen == [0, 1]
+    grow(tableau, 4, 0.5 * 0.1**2)  # exactly that much does not count as more
+    assert tableau.chosen == [0, 1]
+    grow(tableau, 4, 0.0)
+    assert tableau.chosen == [0, 1, 2]
+
+
+def test_growing_to_a_size_it_has_changes_nothing():
+    X, y = data(0, 5)
+    tableau = tableau_of(X, y, [3, 1])
+    grow(tableau, 2, LEAST)
+    grow(tableau, 0, LEAST)
+    shrink(tableau, 2)
+    shrink(tableau, 7)
+    assert tableau.chosen == [3, 1]
+
+
+# --- exchanges -------------------------------------------------------------------------------------------------------
+
+
+@given(seeds, widths, budgets, frees)
+@settings(max_examples=100)
+def test_descent_ends_where_no_single_exchange_helps(seed, m, size, free):
+    X, y = data(seed, m)
+    size = min(max(size, free), m)
+    chosen = np.r_[np.arange(free), free + np.random.default_rng(seed).permutation(m - free)].tolist()[:size]
+    start = tableau_of(X, y, chosen, free)
+    end = descend(start, size, LEAST, NEGLIGIBLE)
+    assert start.chosen == chosen
+    assert end.chosen[:free] == chosen[:free]
+    assert end.size == size
+    np.testing.assert_allclose(end.decrease, slow_decrease(X, y, end.chosen), rtol=1e-8)
+    assert end.decrease >= start.decrease
+    assert best_exchange(X, y, end.chosen, free) <= end.decrease + 2 * NEGLIGIBLE
+
+
+def test_descent_repairs_what_greed_got_wrong():
+    """The sum of two columns looks best at first; the two of them together are the target."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, 8))
+    X[:, 0] = X[:, 1] + X[:, 2] + rng.standard_normal(N)
+    y = X[:, 1] + X[:, 2]
+    tableau = tableau_of(X, y)
+    grow(tableau, 2, LEAST)
+    assert tableau.chosen[0] == 0
+    assert sorted(descend(tableau, 2, LEAST, NEGLIGIBLE).chosen) == [1, 2]
+
+
+@given(seeds, widths, budgets)
+@settings(max_examples=100)
+def test_descent_with_signs_keeps_them_and_never_loses(seed, m, size):
+    X, y = data(seed, m)
+    signs = np.random.default_rng(seed).integers(-1, 2, m)
+    start = tableau_of(X, y, signs=signs)
+    grow(start, size, LEAST)
+    before = start.decrease
+    end = descend(start, size, LEAST, NEGLIGIBLE)
+    assert start.decrease == before <= end.decrease
+    assert end.size <= size
+    assert (end.coef * signs[end.chosen] >= 0).all()
+    np.testing.assert_allclose(end.decrease, slow_decrease(X, y, end.chosen), rtol=1e-8, atol=1e-12)
+
+
+# --- out and back, swings --------------------------------------------------------------------------------------------
+
+
+@given(seeds, st.integers(4, 12), frees, st.integers(1, 4), st.integers(0, 3))
+@settings(max_examples=50)
+def test_out_and_back_descends_from_forward_selection_and_from_elimination(seed, m, free, budget, further):
+    X, y = data(seed, m)
+    size, furthest = free + budget, min(free + budget + further, m)
+    if size > m:
+        return
+    tableau = tableau_of(X, y, range(free), free)
+    ways = out_and_back(tableau, {size}, furthest, LEAST, NEGLIGIBLE)
+    assert tableau.chosen == list(range(free))
+    out = slow_grow(X, y, range(free), size)
+    starts = [out]
+    if furthest > size:
+        starts.append(slow_shrink(X, y, slow_grow(X, y, out, furthest), size, free))
+    assert len(ways[size]) == len(starts)
+    for way, start in zip(ways[size], starts, strict=True):
+        assert way.size == size
+        assert way.chosen[:free] == list(range(free))
+        expected = descend(tableau_of(X, y, start, free), size, LEAST, NEGLIGIBLE)
+        assert way.decrease >= slow_decrease(X, y, start) - 1e-9
+        assert set(way.chosen) == set(expected.chosen)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("with_signs", [False, True], ids=["no signs", "signs"])
+def test_the_answer_for_a_size_does_not_depend_on_the_other_sizes(seed, with_signs):
+    X, y = data(seed, 20)
+    signs = np.random.default_rng(seed).integers(-1, 2, 20) * (np.arange(20) > 1) if with_signs else None
+    tableau = tableau_of(X, y, [0, 1], 2, signs)
+    together = out_and_back(tableau, range(3, 9), 14, LEAST, NEGLIGIBLE)
+    assert sorted(together) == list(range(3, 9))
+    for size in range(3, 9):
+        for sizes in ({size}, {size, 8}, {size, 3}):
+            alone = out_and_back(tableau, sizes, 14, LEAST, NEGLIGIBLE)
+            assert sorted(alone) == sorted(sizes)
+            assert [way.chosen for way in alone[size]] == [way.chosen for way in together[size]]
+            assert [way.decrease for way in alone[size]] == [way.decrease for way in together[size]]
+
+
+def test_out_and_back_where_the_columns_run_out():
+    """Three columns say all: every size gets an answer, none of more columns than help."""
+    X, y = np.eye(5), np.array([3.0, 2.0, 1.0, 0.0, 0.0])
+    ways = out_and_back(tableau_of(X, y), {1, 2, 3, 4, 5}, 5, LEAST, NEGLIGIBLE)
+    for size in range(1, 6):
+        assert ways[size]
+        assert all(sorted(way.chosen) == list(range(min(size, 3))) for way in ways[size])
+
+
+@given(seeds, st.integers(3, 12), frees, st.integers(1, 5), st.integers(1, 6))
+@settings(max_examples=60)
+def test_swings_go_out_and_back_and_in_and_back(seed, m, free, budget, reach):
+    X, y = data(seed, m)
+    size = min(free + budget, m)
+    tableau = tableau_of(X, y, range(free), free)
+    grow(tableau, size, LEAST)
+    start = list(tableau.chosen)
+    outward, inward = swings(tableau, size, reach, LEAST, NEGLIGIBLE)
+    assert tableau.chosen == start
+    slow_outward = slow_shrink(X, y, slow_grow(X, y, start, size + reach), size, free)
+    slow_inward = slow_grow(X, y, slow_shrink(X, y, start, size - reach, free), size)
+    for swung, way in ((outward, slow_outward), (inward, slow_inward)):
+        assert swung.size == size
+        assert swung.chosen[:free] == list(range(free))
+        assert swung.decrease >= slow_decrease(X, y, way) - 1e-9
+        np.testing.assert_allclose(swung.decrease, slow_decrease(X, y, swung.chosen), rtol=1e-8)
+        assert best_exchange(X, y, swung.chosen, free) <= swung.decrease + 2 * NEGLIGIBLE
+
+
+@given(seeds, st.integers(3, 12), st.integers(1, 5), st.integers(1, 6))
+@settings(max_examples=60)
+def test_swings_keep_signs(seed, m, budget, reach):
+    X, y = data(seed, m)
+    signs = np.random.default_rng(seed).integers(-1, 2, m)
+    tableau = tableau_of(X, y, signs=signs)
+    grow(tableau, budget, LEAST)
+    for swung in swings(tableau, budget, reach, LEAST, NEGLIGIBLE):
+        assert swung.size <= budget
+        assert (swung.coef * signs[swung.chosen] >= 0).all()

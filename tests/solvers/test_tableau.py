@@ -1,0 +1,374 @@
+"""The Gram tableau against least squares done anew for every set of columns."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+from hardthresh.solvers.tableau import Tableau
+
+N = 20
+TOL = 1e-7
+
+seeds = st.integers(0, 10**6)
+sizes = st.integers(1, 9)
+moves = st.lists(st.integers(0, 10**6), max_size=14)
+kinds = st.sets(st.sampled_from(["duplicates", "zeros", "scales"]))
+
+
+def data(seed, m, kind=frozenset()):
+    """Columns and a target; some of the columns zero, equal to others up to the sign, or in other units."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, m)) @ (np.eye(m) + 0.5 * rng.random((m, m)))
+    if "duplicates" in kind:
+        X[:, m // 2] = rng.choice([-1.0, 1.0]) * X[:, 0]
+    if "zeros" in kind:
+        X[:, rng.integers(m)] = 0.0
+    if "scales" in kind:
+        X *= 10.0 ** rng.uniform(-5, 5, m)
+    return X, X @ (rng.standard_normal(m) / units(X)) + rng.standard_normal(N)
+
+
+def units(X):
+    norms = np.linalg.norm(X, axis=0)
+    return np.where(norms > 0, norms, 1.0)
+
+
+def tableau_of(X, y, chosen=(), **options):
+    """A tableau on arrays that nobody can write to."""
+    gram, target = X.T @ X, X.T @ y
+    gram.flags.writeable = target.flags.writeable = False
+    return Tableau(gram, target, list(chosen), **options)
+
+
+# --- the slow twin ---------------------------------------------------------------------------------------------------
+
+
+def fit(X, y, chosen):
+    """Return coefficients and residual of least squares on some columns."""
+    chosen, unit = list(chosen), units(X)
+    coef = np.linalg.lstsq(X[:, chosen] / unit[chosen], y)[0] / unit[chosen]
+    return coef, y - X[:, chosen] @ coef
+
+
+def decrease(X, y, chosen):
+    residual = fit(X, y, chosen)[1]
+    return 0.5 * (y @ y - residual @ residual)
+
+
+def independent(X, chosen):
+    """Return the columns outside a set that are not combinations of it."""
+    unit = X / units(X)
+    left = {j: fit(unit, unit[:, j], chosen)[1] for j in range(X.shape[1]) if j not in chosen}
+    return [j for j, residual in left.items() if residual @ residual > 1e-6]
+
+
+def slow_exchanges(X, y, chosen, free):
+    """Return by how much each exchange lowers the sum of squares; what no column can make up for counts as a loss."""
+    before = decrease(X, y, chosen)
+    outside = [j for j in range(X.shape[1]) if j not in chosen]
+    falls = {}
+    for place in range(free, len(chosen)):
+        rest = [*chosen[:place], *chosen[place + 1 :]]
+        falls[place, None] = decrease(X, y, rest) - before
+        falls |= {(place, j): decrease(X, y, [*rest, j]) - before for j in outside}
+    return falls
+
+
+def assert_is_least_squares(tableau, X, y):
+    """All that a tableau says is what least squares on its columns says."""
+    chosen, free, unit, scale = tableau.chosen, tableau.free, units(X), y @ y
+    near = {"rtol": TOL, "atol": TOL * scale}
+    coef, residual = fit(X, y, chosen)
+    before = decrease(X, y, chosen)
+    assert tableau.size == len(chosen) == len(set(chosen))
+    np.testing.assert_allclose(tableau.coef * unit[chosen], coef * unit[chosen], rtol=TOL, atol=TOL * scale**0.5)
+    np.testing.assert_allclose(tableau.slope / unit, X.T @ residual / unit, rtol=TOL, atol=TOL * scale**0.5)
+    np.testing.assert_allclose(tableau.decrease, before, **near)
+    costs = [before - decrease(X, y, [j for j in chosen if j != i]) for i in chosen]
+    assert np.isposinf(tableau.costs()[:free]).all()
+    np.testing.assert_allclose(tableau.costs()[free:], costs[free:], **near)
+    gains = {j: decrease(X, y, [*chosen, j]) - before for j in independent(X, chosen)}
+    best, gain = tableau.best_addition()
+    np.testing.assert_allclose(gain, max(gains.values(), default=0.0), **near)
+    if gain > TOL * scale:
+        np.testing.assert_allclose(gains[best], gain, **near)
+    place, j, fall = tableau.best_exchange()
+    falls = slow_exchanges(X, y, chosen, free)
+    np.testing.assert_allclose(fall, max(falls.values(), default=0.0), **near)
+    if fall > TOL * scale:
+        np.testing.assert_allclose(falls[place, j], fall, **near)
+
+
+def move(tableau, X, number):
+    """Make the change that a number stands for, if there is one to make."""
+    addable = independent(X, tableau.chosen)
+    if number % 3 and addable:
+        tableau.add(addable[number % len(addable)])
+    elif tableau.size > tableau.free:
+        tableau.drop(tableau.free + number % (tableau.size - tableau.free))
+
+
+# --- without signs ---------------------------------------------------------------------------------------------------
+
+
+@given(seeds, sizes, kinds, st.integers(0, 2), moves)
+@settings(max_examples=400)
+def test_after_any_changes_it_is_least_squares_on_the_chosen_columns(seed, m, kind, free, changes):
+    X, y = data(seed, m, kind)
+    chosen = []
+    while len(chosen) < free and independent(X, chosen):
+        chosen.append(independent(X, chosen)[-1])
+    tableau = tableau_of(X, y, chosen, free=len(chosen))
+    assert_is_least_squares(tableau, X, y)
+    for number in changes:
+        move(tableau, X, number)
+        assert tableau.chosen[: tableau.free] == chosen
+    assert_is_least_squares(tableau, X, y)
+
+
+@given(seeds, sizes, st.integers(0, 9))
+@settings(max_examples=40)
+def test_a_tableau_may_start_anywhere(seed, m, size):
+    X, y = data(seed, m)
+    chosen = np.random.default_rng(seed).permutation(m)[:size].tolist()
+    assert_is_least_squares(tableau_of(X, y, chosen), X, y)
+
+
+@given(seeds, sizes, kinds, moves)
+@settings(max_examples=40)
+def test_dropping_is_the_inverse_of_adding(seed, m, kind, changes):
+    X, y = data(seed, m, kind)
+    tableau = tableau_of(X, y)
+    for number in changes:
+        move(tableau, X, number)
+    before = tableau.copy()
+    for j in independent(X, tableau.chosen):
+        tableau.add(j)
+        assert tableau.chosen == [*before.chosen, j]
+        tableau.drop(tableau.size - 1)
+        assert tableau.chosen == before.chosen
+        assert_is_least_squares(tableau, X, y)
+
+
+def test_the_last_column_takes_the_place_of_one_that_leaves():
+    X, y = data(0, 6)
+    tableau = tableau_of(X, y, [4, 1, 3, 0])
+    tableau.drop(1)
+    assert tableau.chosen == [4, 0, 3]
+    tableau.drop(2)
+    assert tableau.chosen == [4, 0]
+    assert_is_least_squares(tableau, X, y)
+
+
+@given(seeds, sizes, moves, moves)
+@settings(max_examples=40)
+def test_a_copy_is_independent(seed, m, first, second):
+    X, y = data(seed, m)
+    tableau = tableau_of(X, y)
+    for number in first:
+        move(tableau, X, number)
+    twin = tableau.copy()
+    left, chosen, fallen = twin.coef.copy(), list(twin.chosen), twin.decrease
+    for number in second:
+        move(tableau, X, number)
+    assert twin.chosen == chosen
+    assert twin.decrease == fallen
+    np.testing.assert_array_equal(twin.coef, left)
+    assert_is_least_squares(twin, X, y)
+    for number in second:
+        move(twin, X, number)
+    assert twin.chosen == tableau.chosen
+    np.testing.assert_array_equal(twin.coef, tableau.coef)
+    np.testing.assert_array_equal(twin.slope, tableau.slope)
+
+
+def test_many_additions_keep_their_precision():
+    """Room is made several times over, and what is added can all be taken away again."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((120, 60)), rng.standard_normal(120)
+    tableau = tableau_of(X, y)
+    for j in rng.permutation(60):
+        tableau.add(int(j))
+    coef, residual = fit(X, y, tableau.chosen)
+    np.testing.assert_allclose(tableau.coef, coef, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(tableau.slope, X.T @ residual, atol=1e-9)
+    assert tableau.best_addition()[1] == 0.0
+    while tableau.size:
+        tableau.drop(int(rng.integers(tableau.size)))
+    np.testing.assert_allclose(tableau.slope, X.T @ y, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(tableau.decrease, 0.0, atol=1e-9)
+
+
+def test_combinations_of_the_chosen_columns_bring_nothing():
+    X, y = data(1, 5)
+    X[:, 3] = X[:, 0] - 2.0 * X[:, 1]
+    X[:, 4] = 0.0
+    tableau = tableau_of(X, y, [0, 1])
+    best, gain = tableau.best_addition()
+    assert best == 2
+    assert gain > 0.0
+    tableau.add(2)
+    assert tableau.best_addition()[1] == 0.0
+
+
+@given(seeds, sizes, st.integers(-30, 30), st.integers(-30, 30))
+@settings(max_examples=30)
+def test_units_do_not_matter(seed, m, column_unit, target_unit):
+    """Powers of two, so that rounding is the same."""
+    X, y = data(seed, m)
+    unit = 2.0 ** (column_unit * np.random.default_rng(seed).integers(-1, 2, m))
+    scaled, one = tableau_of(X * unit, y * 2.0**target_unit), tableau_of(X, y)
+    for _ in range(m):
+        for tableau in (one, scaled):
+            tableau.add(tableau.best_addition()[0])
+        assert one.chosen == scaled.chosen
+        assert one.best_exchange()[:2] == scaled.best_exchange()[:2]
+        np.testing.assert_allclose(scaled.decrease, one.decrease * 4.0**target_unit, rtol=1e-12)
+
+
+def test_nothing_to_choose_from():
+    tableau = Tableau(np.empty((0, 0)), np.empty(0))
+    assert tableau.best_addition() == (0, 0.0)
+    assert tableau.best_exchange() == (0, 0, 0.0)
+    assert tableau.costs().shape == tableau.coef.shape == tableau.slope.shape == (0,)
+    assert tableau.decrease == 0.0
+
+
+def test_free_columns_are_never_offered_to_leave():
+    X, y = data(2, 6)
+    tableau = tableau_of(X, y, [5, 2], free=2)
+    assert tableau.best_exchange() == (0, 0, 0.0)
+    assert np.isposinf(tableau.costs()).all()
+    tableau.add(0)
+    assert tableau.best_exchange()[0] == 2
+
+
+# --- with signs ------------------------------------------------------------------------------------------------------
+
+
+def signs_of(seed, m):
+    return np.random.default_rng(seed).integers(-1, 2, m)
+
+
+def assert_keeps_the_signs(tableau):
+    assert (tableau.coef * tableau.signs[tableau.chosen] >= 0).all()
+
+
+@given(seeds, sizes, kinds, moves)
+@settings(max_examples=200)
+def test_signs_are_kept_by_every_change(seed, m, kind, changes):
+    X, y = data(seed, m, kind)
+    tableau = tableau_of(X, y, signs=signs_of(seed, m))
+    for number in changes:
+        chosen = list(tableau.chosen)
+        move(tableau, X, number)
+        assert_keeps_the_signs(tableau)
+        assert len(set(tableau.chosen) - set(chosen)) <= 1
+        coef, residual = fit(X, y, tableau.chosen)
+        unit = units(X)
+        atol = TOL * (y @ y) ** 0.5
+        np.testing.assert_allclose(tableau.coef * unit[tableau.chosen], coef * unit[tableau.chosen], TOL, atol)
+        np.testing.assert_allclose(tableau.slope / unit, X.T @ residual / unit, rtol=TOL, atol=atol)
+        np.testing.assert_allclose(tableau.decrease, decrease(X, y, tableau.chosen), rtol=TOL, atol=atol**2)
+
+
+@given(seeds, sizes, kinds)
+@settings(max_examples=60)
+def test_adding_a_column_never_loses_anything(seed, m, kind):
+    """Lawson and Hanson: also where it pushes others out; one of the wrong sign leaves at once."""
+    X, y = data(seed, m, kind)
+    tableau = tableau_of(X, y, signs=signs_of(seed, m))
+    rng = np.random.default_rng(seed + 1)
+    for _ in range(3 * m):
+        addable = independent(X, tableau.chosen)
+        if not addable:
+            break
+        j = addable[rng.integers(len(addable))]
+        helps = tableau.slope[j] * tableau.signs[j] >= 0
+        before = tableau.decrease
+        tableau.add(j)
+        assert tableau.decrease >= before - 1e-12 * (y @ y)
+        assert (j in tableau.chosen) == helps
+
+
+@given(seeds, sizes, kinds)
+@settings(max_examples=60)
+def test_only_allowed_slopes_count_as_gains(seed, m, kind):
+    X, y = data(seed, m, kind)
+    tableau = tableau_of(X, y, signs=signs_of(seed, m))
+    for _ in range(2 * m):
+        before = tableau.decrease
+        gains = {
+            j: decrease(X, y, [*tableau.chosen, j]) - before
+            for j in independent(X, tableau.chosen)
+            if tableau.slope[j] * tableau.signs[j] >= 0
+        }
+        j, gain = tableau.best_addition()
+        np.testing.assert_allclose(gain, max(gains.values(), default=0.0), rtol=TOL, atol=TOL * (y @ y))
+        if not gain > TOL * (y @ y):
+            break
+        tableau.add(j)
+        assert tableau.decrease >= before
+
+
+@given(seeds, sizes, kinds)
+@settings(max_examples=60)
+def test_with_all_signs_positive_it_is_non_negative_least_squares(seed, m, kind):
+    X, y = data(seed, m, kind)
+    unit = units(X)
+    tableau = tableau_of(X, y, signs=np.ones(m, dtype=int))
+    while tableau.best_addition()[1] > 1e-12 * (y @ y):
+        tableau.add(tableau.best_addition()[0])
+        coef, rest = nnls(X[:, tableau.chosen] / unit[tableau.chosen], y)
+        np.testing.assert_allclose(tableau.coef * unit[tableau.chosen], coef, rtol=TOL, atol=TOL * (y @ y) ** 0.5)
+        np.testing.assert_allclose(tableau.decrease, 0.5 * (y @ y - rest**2), rtol=TOL, atol=TOL * (y @ y))
+    everything = nnls(X / unit, y)[1]  # where no column helps any more, the rest of the columns may as well be there
+    np.testing.assert_allclose(tableau.decrease, 0.5 * (y @ y - everything**2), rtol=TOL, atol=1e-6 * (y @ y))
+
+
+@given(seeds, sizes)
+@settings(max_examples=60)
+def test_a_start_from_feasible_coefficients_is_at_least_as_good(seed, m):
+    X, y = data(seed, m)
+    rng, signs = np.random.default_rng(seed), signs_of(seed, m)
+    chosen = rng.permutation(m)[: rng.integers(1, m + 1)]
+    coef = np.where(signs[chosen] == 0, rng.standard_normal(chosen.size), signs[chosen] * rng.random(chosen.size))
+    tableau = tableau_of(X, y, chosen.tolist(), signs=signs, feasible=coef)
+    gap = y - X[:, chosen] @ coef
+    assert tableau.decrease >= 0.5 * (y @ y - gap @ gap) - 1e-12 * (y @ y)
+    assert_keeps_the_signs(tableau)
+    assert set(tableau.chosen) <= set(chosen.tolist())
+    np.testing.assert_allclose(tableau.coef, fit(X, y, tableau.chosen)[0], rtol=TOL, atol=TOL * (y @ y) ** 0.5)
+
+
+@given(seeds, st.integers(3, 7))
+@settings(max_examples=40)
+def test_free_columns_have_no_sign_and_stay(seed, m):
+    X, y = data(seed, m)
+    signs = np.ones(m, dtype=int)
+    signs[[1, 2]] = 0
+    tableau = tableau_of(X, y, [1, 2], free=2, signs=signs, feasible=[0.0, 0.0])
+    while tableau.best_addition()[1] > 1e-12 * (y @ y):
+        tableau.add(tableau.best_addition()[0])
+    assert tableau.chosen[:2] == [1, 2]
+    best = max(
+        decrease(X, y, [1, 2, *others])
+        for size in range(m - 1)
+        for others in combinations([j for j in range(m) if j not in (1, 2)], size)
+        if (fit(X, y, [1, 2, *others])[0][2:] >= 0).all()
+    )
+    np.testing.assert_allclose(tableau.decrease, best, rtol=1e-9)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_best_exchange_has_the_allowed_sign(sign):
+    """Orthogonal columns: an exchange is good for the columns of the right sign only."""
+    tableau = tableau_of(np.eye(4), np.array([1.0, 3.0, -4.0, 2.0]) * sign, signs=np.full(4, sign))
+    tableau.add(0)
+    place, j, fall = tableau.best_exchange()
+    assert (place, j) == (0, 1)
+    np.testing.assert_allclose(fall, 0.5 * (9.0 - 1.0))
