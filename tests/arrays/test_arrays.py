@@ -13,6 +13,7 @@ from hardthresh.arrays import (
     conjugate_gradients,
     gather,
     gather_columns,
+    inverse_semidefinite,
     mask_of,
     namespace,
     scatter,
@@ -175,6 +176,86 @@ def test_singular_but_consistent(rank):
     x = solve_semidefinite(A, b)
     np.testing.assert_allclose(A @ x, b, rtol=1e-8, atol=1e-8)
     assert np.abs(x).max() < 1e3
+
+
+# --- the fast path of inverses against the eigenvalues ---------------------------------------------------------------
+
+
+def slow_inverse(A):
+    """The pseudo-inverse after scaling to unit diagonal, cut where the documentation says."""
+    scale = np.array([a**-0.5 if a > 0 else 0.0 for a in np.diag(A)], dtype=A.dtype)
+    values, vectors = np.linalg.eigh(A * np.outer(scale, scale))
+    cut = len(A) * np.finfo(A.dtype).eps * values.max()
+    inverse = sum(np.outer(v, v) / value for value, v in zip(values, vectors.T, strict=True) if value > cut)
+    return inverse * np.outer(scale, scale)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(0, 6), st.integers(-8, 8))
+@settings(max_examples=200)
+def test_the_inverse_is_that_of_the_eigenvalues(seed, n, surplus, units):
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((n, n + surplus)) * 10.0 ** (units * rng.random((n, 1)))
+    A = root @ root.T
+    A.flags.writeable = False
+    inverse, size = inverse_semidefinite(A), np.sqrt(np.diag(A))
+    np.testing.assert_allclose(
+        inverse * np.outer(size, size), slow_inverse(A) * np.outer(size, size), rtol=1e-4, atol=1e-7 * condition(A)
+    )
+    np.testing.assert_allclose(inverse, inverse.T, rtol=1e-14)
+
+
+def condition(A):
+    size = np.sqrt(np.diag(A))
+    return max(1.0, np.linalg.cond(A / np.outer(size, size)))
+
+
+@given(st.integers(0, 10**6), st.integers(2, 10), st.integers(0, 3))
+@settings(max_examples=100)
+def test_the_inverse_of_a_singular_matrix_is_the_pseudo_inverse(seed, n, missing):
+    """Duplicates and zero columns: what Cholesky cannot do safely is left to the eigenvalues."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n + 3, n))
+    for j in range(min(missing, n - 1)):
+        X[:, j] = [-X[:, n - 1], 0.0 * X[:, 0], X[:, n - 1] * 1e6][j]
+    A = X.T @ X
+    np.testing.assert_allclose(inverse_semidefinite(A), slow_inverse(A), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 0.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_nearly_equal_columns_fit_as_well_as_by_the_eigenvalues(gap, dtype):
+    """Whichever of the two ways is taken: rounding times the condition is what an explicit inverse can do."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4))
+    X[:, 3] = X[:, 2] + gap * rng.standard_normal(30)
+    X = X.astype(dtype)
+    A, b = X.T @ X, X.T @ X.sum(axis=1)
+    eps = np.finfo(A.dtype).eps
+    close = min(1e-2, 10 * eps * np.linalg.cond(A.astype(float))) if gap else 100 * eps
+    ours, slow = (np.abs(A @ (inverse @ b) - b).max() for inverse in (inverse_semidefinite(A), slow_inverse(A)))
+    assert ours <= 3 * slow + close * np.abs(b).max()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_inverse_keeps_its_dtype(dtype):
+    for A in (spd(4, 7), spd(4, 2)):
+        assert inverse_semidefinite(A.astype(dtype)).dtype == dtype
+
+
+def test_the_inverse_does_not_touch_what_is_behind_a_view():
+    """Strided, transposed and read-only matrices."""
+    whole = spd(8, 12)
+    before = whole.copy()
+    for A in (whole[::2, ::2], whole.T, whole[2:5, 2:5]):
+        np.testing.assert_allclose(inverse_semidefinite(A) @ A, np.eye(len(A)), atol=1e-8)
+    np.testing.assert_array_equal(whole, before)
+
+
+@libraries
+def test_inverses_are_the_same_in_every_library(library):
+    for A in (spd(5, 9), spd(5, 3), np.zeros((2, 2))):
+        inverse = to_numpy(inverse_semidefinite(convert(A, library)))
+        np.testing.assert_allclose(inverse, inverse_semidefinite(A), rtol=1e-7, atol=1e-9)
 
 
 # --- namespaces ------------------------------------------------------------------------------------------------------

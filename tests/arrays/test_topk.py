@@ -49,6 +49,47 @@ def test_large_vectors_with_many_ties(library):
         np.testing.assert_array_equal(to_numpy(top_k(convert(magnitude, library), k)), slow_top_k(magnitude, k))
 
 
+sparse_vectors = st.integers(1, 60).flatmap(
+    lambda n: st.dictionaries(st.integers(0, n - 1), st.one_of(levels, st.floats(0, 1e3)), max_size=n // 3).map(
+        lambda entries: np.array([entries.get(j, 0.0) for j in range(n)])
+    )
+)
+
+
+@libraries
+@given(sparse_vectors, st.integers(-1, 62))
+@settings(max_examples=150)
+@example(np.zeros(9), 4)
+@example(np.array([0.0, 0.0, 0.0, 5.0, -0.0, 5.0, 0.0, 0.0]), 1)
+@example(np.array([0.0, 0.0, 0.0, 5.0, -0.0, 5.0, 0.0, 0.0]), 2)
+@example(np.array([0.0, 0.0, 0.0, 5.0, -0.0, 5.0, 0.0, 0.0]), 3)
+@example(np.array([0.0, 0.0, 0.0, 5.0, -0.0, 5.0, 0.0, 0.0]), 7)
+def test_mostly_zeros_agree_with_the_slow_twin(library, magnitude, k):
+    """Where most entries are zero the selection is made among the others."""
+    chosen = to_numpy(top_k(convert(magnitude, library), k))
+    np.testing.assert_array_equal(chosen, slow_top_k(magnitude, k))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.4, 0.49, 0.51, 1.0])
+def test_long_vectors_of_any_density(dtype, share):
+    rng = np.random.default_rng(1)
+    magnitude = (np.abs(rng.standard_normal(2000)) * (rng.random(2000) < share)).astype(dtype)
+    nonzero = np.count_nonzero(magnitude)
+    for k in {1, 50, max(nonzero - 1, 1), max(nonzero, 1), nonzero + 1, 1000, 1999} - {2000, 2001}:
+        np.testing.assert_array_equal(top_k(magnitude, k), slow_top_k(magnitude, k))
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 20, 39, 40])
+@pytest.mark.parametrize("others", [0, 1, 3, 39])
+def test_nan_is_refused_among_zeros_as_well(k, others):
+    magnitude = np.zeros(40)
+    magnitude[:others] = 1.0
+    magnitude[39] = np.nan
+    with pytest.raises(InvalidInputError, match="NaN"):
+        top_k(magnitude, k)
+
+
 @libraries
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 9])
 @pytest.mark.parametrize("position", [0, 1, 2])

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hardthresh.arrays import to_numpy
 from hardthresh.constraints import Sparsity
 from hardthresh.core import InvalidInputError
-from hardthresh.designs import DenseDesign, SparseDesign, Standardized, as_design, standardize
+from hardthresh.core.meter import Meter
+from hardthresh.designs import DenseDesign, SparseDesign, Standardized, as_design, dense, standardize
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import minimize
 
@@ -82,6 +83,8 @@ def assert_is(design, X, tol=1e-12):
     np.testing.assert_allclose(to_numpy(design.dense()), X, **close)
     r = rng.standard_normal(n)
     np.testing.assert_allclose(to_numpy(design.pullback(like(design, r))), X.T @ r, **close)
+    several = rng.standard_normal((n, 3))
+    np.testing.assert_allclose(to_numpy(design.pullback(like(design, several))), X.T @ several, **close)
     np.testing.assert_allclose(
         to_numpy(design.pullback_squares(like(design, r))), (X**2).T @ r, rtol=tol, atol=10 * tol
     )
@@ -154,6 +157,107 @@ def test_standardized_is_the_explicit_matrix(storage, d, scale, intercept):
     assert_is(design.columns(like(plain, columns[:-1])), Z[:, columns[:-1]], tol=1e-10)
     rows = np.array([0, 3, 8])
     assert_is(design.rows(like(plain, rows)), Z[rows], tol=1e-10)
+
+
+# --- gram ------------------------------------------------------------------------------------------------------------
+
+MANY_WEIGHTS = (np.full(N, 0.25), WEIGHTS, np.zeros(N), np.eye(N)[3])
+
+
+def assert_grams(design, X, weights=WEIGHTS):
+    """A design's products with itself and with other columns of its own kind are those of the matrices."""
+    d, w = X.shape[1], like(design, weights)
+    weighted = X.T @ (weights[:, None] * X)
+    gram = to_numpy(design.gram(w))
+    np.testing.assert_allclose(gram, weighted, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(gram, gram.T, rtol=1e-10, atol=1e-12)
+    some, last, none = np.unique([0, d // 2, d - 1]), np.array([d - 1]), np.arange(0)
+    for columns, others in ((some, last), (last, some), (some[:-1], last), (some, none), (none, some)):
+        one, other = design.columns(like(design, columns)), design.columns(like(design, others))
+        crossed = to_numpy(one.gram(w, other))
+        assert crossed.shape == (columns.size, others.size)
+        np.testing.assert_allclose(crossed, weighted[np.ix_(columns, others)], rtol=1e-10, atol=1e-10)
+
+
+@storages
+@widths
+def test_the_gram_matrix(storage, d):
+    X = matrix(d)
+    design = as_design(STORAGES[storage](X))
+    for weights in MANY_WEIGHTS:
+        assert_grams(design, X, weights)
+
+
+@storages
+@pytest.mark.parametrize("d", [1, 5])
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_gram_matrix_of_standardized_columns(storage, d, scale, intercept):
+    """The last column is that of ones where there is one; the weights need not be those of the means."""
+    X = matrix(d)
+    if d > 1:
+        X[:, 1] = 7.5
+    plain = as_design(STORAGES[storage](X))
+    design = standardize(plain, like(plain, WEIGHTS), scale=scale, intercept=intercept)
+    for weights in MANY_WEIGHTS[:2]:
+        assert_grams(design, explicit(X, WEIGHTS, scale, intercept), weights)
+
+
+@pytest.mark.parametrize("storage", ["C", "csc_array"])
+@pytest.mark.parametrize("centred", [True, False])
+def test_metered_designs_say_the_same_and_count(storage, centred):
+    X = matrix()
+    plain = as_design(STORAGES[storage](X))
+    if centred:
+        plain = standardize(plain, WEIGHTS, scale=True, intercept=True)
+        X = explicit(X, WEIGHTS, True, True)
+    meter = Meter()
+    d = X.shape[1]
+    design = plain.metered(meter)
+    assert_grams(design, X)
+    first, rest = design.columns(np.arange(2)), design.columns(np.arange(2, d))
+    for count, cost in (
+        (lambda: design.gram(WEIGHTS), 1.0),
+        (lambda: first.gram(WEIGHTS), 2 / d),
+        (lambda: first.gram(WEIGHTS, rest), 1.0),
+        (lambda: design.pullback(np.ones(N)), 1.0),
+        (lambda: design.pullback(np.ones((N, 3))), 3.0),
+    ):
+        before = meter.passes
+        count()
+        np.testing.assert_allclose(meter.passes - before, cost)
+
+
+@pytest.mark.parametrize("storage", ["C", "F"])
+def test_the_gram_matrix_in_blocks_of_rows(storage, monkeypatch):
+    """Where the weights differ a scaled copy is made, of so many rows at a time."""
+    X = matrix()
+    design = as_design(STORAGES[storage](X))
+    for entries in (1, 11, 1000):
+        monkeypatch.setattr(dense, "_GRAM_BLOCK", entries)
+        assert_grams(design, X)
+
+
+@storages
+@pytest.mark.parametrize("equal", [True, False])
+def test_the_gram_matrix_of_float32_is_float32(storage, equal):
+    X = STORAGES[storage](matrix(dtype=np.float32))
+    design = as_design(X if storage != "list" else np.asarray(X, np.float32))
+    weights = like(design, np.float32(np.full(N, 1 / N) if equal else WEIGHTS))
+    for each in (design, standardize(design, weights, scale=True, intercept=True)):
+        part = each.columns(like(design, np.array([0, 2])))
+        assert each.gram(weights).dtype == part.gram(weights, each).dtype == design.zeros(1).dtype
+
+
+def test_the_gram_matrix_changes_nothing():
+    for X in (matrix(), sp.csc_array(matrix())):
+        weights = WEIGHTS.copy()
+        weights.flags.writeable = False
+        before = X.copy()
+        design = as_design(X)
+        design.gram(weights)
+        design.columns(np.array([1])).gram(weights, design)
+        assert np.array_equal(*(x.toarray() if sp.issparse(x) else x for x in (X, before)))
 
 
 @pytest.mark.parametrize("storage", ["C", "csc_array"])

@@ -6,7 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hardthresh.arrays import to_numpy
 from hardthresh.core import InvalidInputError, Objective, provides, registered, require
+from hardthresh.core.meter import Meter
 from hardthresh.designs import as_design, standardize
 from hardthresh.losses import Logistic
 from hardthresh.objectives import LinearModel
@@ -107,6 +109,36 @@ def test_columns_are_the_objective_of_some_coordinates(objective):
     assert part.shape == (3,)
 
 
+@that_provides("evaluate_many")
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_several_evaluations_together_are_those_of_each(objective, count):
+    points = [point(objective, seed) * (seed != 1) for seed in range(count)]
+    together = objective.evaluate_many(points)
+    assert len(together) == count
+    for w, at in zip(points, together, strict=True):
+        expected = objective.evaluate(w)
+        assert at.point is w
+        assert at.value == expected.value
+        np.testing.assert_allclose(at.gradient, expected.gradient, rtol=1e-12, atol=1e-14)
+        np.testing.assert_array_equal(at.prediction, expected.prediction)
+
+
+@that_provides("cross_hessian")
+def test_the_hessian_between_columns_is_a_block_of_the_whole(objective):
+    at = objective.evaluate(point(objective))
+    whole = objective.hessian(at)
+    for some, others in (([1, 4, 7], [0, 11]), ([3], [2]), ([0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]), ([], [1])):
+        one, other = np.array(some, dtype=np.int64), np.array(others, dtype=np.int64)
+        block = objective.columns(one).cross_hessian(at, objective.columns(other))
+        np.testing.assert_allclose(block, whole[np.ix_(one, other)], rtol=1e-10, atol=1e-13)
+
+
+@that_provides("hessian")
+def test_a_quadratic_is_one_whose_hessian_is_the_same_everywhere(objective):
+    one, other = (objective.hessian(objective.evaluate(point(objective, seed))) for seed in (0, 1))
+    assert np.allclose(one, other, rtol=1e-12) == getattr(objective, "quadratic", False)
+
+
 @that_provides("rows")
 def test_rows_are_a_mini_batch(objective):
     """Each stands for all rows, so that their mean, by their sizes, is the objective: an unbiased estimate."""
@@ -200,6 +232,49 @@ def test_the_hessian_in_blocks_of_rows(kind, monkeypatch):
     whole = objective.hessian(at)
     monkeypatch.setattr("hardthresh.designs.dense._GRAM_BLOCK", 4 * design.shape[1])
     np.testing.assert_allclose(objective.hessian(at), whole, rtol=1e-12)
+
+
+STORAGES = ["dense", "fortran", "csr", "standardized", "strict", "torch"]
+
+
+@pytest.mark.parametrize("kind", STORAGES)
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_several_evaluations_together_whatever_the_storage(kind, loss, monkeypatch):
+    X, y = data()
+    y = (y > 0).astype(float)
+    if kind in ("strict", "torch"):
+        library = pytest.importorskip({"strict": "array_api_strict"}.get(kind, kind), reason=f"{kind} is not installed")
+        X, y = library.asarray(X), library.asarray(y)
+    design = as_design({"fortran": np.asfortranarray, "csr": sp.csr_array}.get(kind, lambda X: X)(X))
+    if kind == "standardized":
+        design = standardize(design, np.full(30, 1 / 30), scale=True, intercept=True)
+    objective = LinearModel(design, y, loss=loss, l2=0.1)
+    points = [objective.zeros() + 0.1 * step for step in range(7)]
+    for entries in (1 << 23, 3 * design.shape[1], 1):  # how many points are taken at a time
+        monkeypatch.setattr("hardthresh.objectives.linear_model._MANY", entries)
+        for w, at in zip(points, objective.evaluate_many(points), strict=True):
+            expected = objective.evaluate(w)
+            assert type(at.gradient) is type(expected.gradient)
+            assert at.value == expected.value
+            np.testing.assert_allclose(to_numpy(at.gradient), to_numpy(expected.gradient), rtol=1e-10, atol=1e-14)
+
+
+def test_several_evaluations_count_as_a_pass_each():
+    X, y = data()
+    one, other = Meter(), Meter()
+    model = LinearModel(X, y)
+    points = [model.zeros(), np.ones(X.shape[1]), 2 * np.ones(X.shape[1])]
+    model.metered(one).evaluate_many(points)
+    for w in points:
+        model.metered(other).evaluate(w)
+    assert one.passes == pytest.approx(other.passes)
+
+
+def test_several_evaluations_of_float32_are_float32():
+    X, y = data()
+    model = LinearModel(np.float32(X), np.float32(y))
+    for at in model.evaluate_many([model.zeros(), model.zeros() + 1]):
+        assert at.gradient.dtype == at.prediction.dtype == np.float32
 
 
 def test_extreme_predictions_stay_finite():

@@ -1,0 +1,837 @@
+"""The working set against every support tried in turn, and what it promises on data that are not kind."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize as scipy_minimize
+from scipy.optimize import nnls
+
+from hardthresh.constraints import Sparsity
+from hardthresh.core import CapabilityError, InvalidInputError
+from hardthresh.core.constraint import Constraint, Selection
+from hardthresh.core.stationarity import feasibility_residual
+from hardthresh.designs import SparseDesign, as_design, standardize
+from hardthresh.losses import Loss
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, auto, choose_solver, minimize
+
+EFFORTS = ("fast", "balanced", "thorough")
+every = pytest.mark.parametrize("effort", EFFORTS)
+both_losses = pytest.mark.parametrize("loss", ["squared", "logistic"])
+SEEDS = range(20)
+
+
+def data(seed, n=60, d=12, k=4, rho=0.0):
+    """Columns of correlation rho^|i - j|, k of which make up the target but for noise of unit variance."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    for j in range(1, d):
+        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+    w = np.zeros(d)
+    w[rng.permutation(d)[:k]] = rng.choice([-1, 1], k) * rng.uniform(0.5, 1.5, k)
+    return X, X @ w + rng.standard_normal(n)
+
+
+def target(X, y, loss):
+    return y if loss == "squared" else (y > np.median(y)).astype(float)
+
+
+def solve(objective, constraint, effort="balanced", w0=None, **options):
+    run = minimize(objective, constraint, WorkingSet(effort=effort), w0, **options)
+    assert np.isfinite(np.asarray(run.w)).all()
+    assert (np.diff(run.history["value"]) <= 0).all()
+    return run
+
+
+# --- slow twins ------------------------------------------------------------------------------------------------------
+
+
+def least_squares(X, y, weights):
+    """Return the minimum of the weighted mean of half the squares."""
+    root = np.sqrt(weights / np.sum(weights))
+    residual = root * y - (root[:, None] * X) @ np.linalg.lstsq(root[:, None] * X, root * y)[0]
+    return 0.5 * residual @ residual
+
+
+def best_subset(X, y, k, *, weights=None, ridge=0.0, free=()):
+    """Return support and value of the best k columns besides the free ones, which have no ridge."""
+    n, d = X.shape
+    weights = np.ones(n) if weights is None else weights
+    root = np.sqrt(np.where(np.isin(np.arange(d), free), 0.0, ridge) * np.sum(weights))
+    rows, y = np.vstack([X, np.diag(root)]), np.append(y, np.zeros(d))
+    total, weights = np.sum(weights), np.append(weights, np.ones(d))
+    tries = []
+    for chosen in combinations([j for j in range(d) if j not in free], k):
+        support = sorted([*free, *chosen])
+        tries.append((least_squares(rows[:, support], y, weights) * np.sum(weights) / total, support))
+    value, support = min(tries)
+    return support, value
+
+
+def assert_best(run, best):
+    support, value = best
+    np.testing.assert_allclose(run.value, value, rtol=1e-7, atol=1e-12)
+    np.testing.assert_array_equal(run.support, support)
+
+
+# --- the best subset -------------------------------------------------------------------------------------------------
+
+
+@every
+def test_it_finds_the_best_subset_of_independent_columns(effort):
+    for seed in SEEDS:
+        X, y = data(seed)
+        for k in (1, 2, 3):
+            assert_best(solve(LinearModel(X, y), Sparsity(k), effort), best_subset(X, y, k))
+
+
+def test_it_finds_the_best_four_of_independent_columns():
+    for seed in range(8):
+        X, y = data(seed)
+        assert_best(solve(LinearModel(X, y), Sparsity(4)), best_subset(X, y, 4))
+
+
+@every
+def test_it_nearly_always_finds_the_best_subset_of_correlated_columns(effort):
+    """Measured: 19 or 20 of 20 at each k; nobody promises that, and fewer than 17 would be worth a look."""
+    problems = [data(seed, rho=0.9) for seed in SEEDS]
+    for k in (2, 3):
+        best = [best_subset(X, y, k)[1] for X, y in problems]
+        values = [solve(LinearModel(X, y), Sparsity(k), effort).value for X, y in problems]
+        assert np.all(np.array(values) >= np.array(best) * (1 - 1e-9))
+        assert np.sum(np.array(values) <= np.array(best) * (1 + 1e-9)) >= 17
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k", [0, 1, 3])
+def test_intercept_and_standardisation(seed, k):
+    X, y = data(seed, d=9)
+    X, y = X * 10.0 ** np.arange(-4, 5) + np.arange(9.0), y + 100.0
+    design = standardize(as_design(X), np.full(60, 1 / 60), scale=True, intercept=True)
+    run = solve(LinearModel(design, y), Sparsity(k, free=(9,)))
+    Z = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), np.ones(60)])
+    assert_best(run, best_subset(Z, y, k, free=(9,)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_offset_ridge_and_what_is_always_included(seed):
+    X, y = data(seed, d=9)
+    rng = np.random.default_rng(seed)
+    weights, offset = rng.integers(0, 4, 60).astype(float), rng.standard_normal(60) * 3.0
+    for free, ridge in (((), 0.0), ((), 0.3), ((2, 7), 0.0), ((0, 8), 0.3)):
+        l2 = np.where(np.isin(np.arange(9), free), 0.0, ridge)
+        objective = LinearModel(X, y + offset, sample_weight=weights, offset=offset, l2=l2)
+        run = solve(objective, Sparsity(2, free=free))
+        assert_best(run, best_subset(X, y, 2, weights=weights, ridge=ridge, free=free))
+
+
+def best_non_negative(X, y, k, signs):
+    """Return the best value over all supports of at most k columns with coefficients of the given signs."""
+    tries = [0.5 * y @ y / len(y)]
+    for size in range(1, k + 1):
+        for chosen in combinations(range(X.shape[1]), size):
+            tries.append(0.5 * nnls(X[:, chosen] * signs[list(chosen)], y)[1] ** 2 / len(y))
+    return min(tries)
+
+
+STARVED = pytest.mark.xfail(reason="the working set is closed to what promises less than a share, though there is room")
+
+
+def solve_one_sign(seed, k, sign, effort):
+    X, y = data(seed, d=9)
+    constraint = Sparsity(k, lower=0.0) if sign > 0 else Sparsity(k, upper=0.0)
+    run = solve(LinearModel(X, y), constraint, effort)
+    assert (run.w * sign >= 0).all()
+    return run, best_non_negative(X, y, k, np.full(9, sign))
+
+
+@every
+@pytest.mark.parametrize("sign", [1, -1])
+def test_bounds_of_one_sign(effort, sign):
+    for seed in (0, 2, 3, 4, 5, 6):
+        for k in (1, 2, 3):
+            run, best = solve_one_sign(seed, k, sign, effort)
+            np.testing.assert_allclose(run.value, best, rtol=1e-9)
+
+
+@STARVED
+@every
+@pytest.mark.parametrize("seed", [1, 8])
+def test_what_helps_joins_while_there_is_room(effort, seed):
+    """At first these columns would have the wrong sign, and what they bring in the end is little, but not nothing."""
+    run, best = solve_one_sign(seed, 3, 1, effort)
+    np.testing.assert_allclose(run.value, best, rtol=1e-9)
+
+
+def test_bounds_of_mixed_signs():
+    """Signs as the truth has them cost nothing; the opposite of them for all columns leave nothing to choose."""
+    X, y = data(3, d=9, k=3)
+    free_of_bounds = solve(LinearModel(X, y), Sparsity(3))
+    signs = np.where(free_of_bounds.w == 0, 1.0, np.sign(free_of_bounds.w))
+    lower, upper = np.where(signs > 0, 0.0, -np.inf), np.where(signs < 0, 0.0, np.inf)
+    run = solve(LinearModel(X, y), Sparsity(3, lower=lower, upper=upper))
+    np.testing.assert_allclose(run.w, free_of_bounds.w, rtol=1e-9, atol=1e-12)
+    X, y = np.abs(X), np.abs(y)
+    run = solve(LinearModel(X, y), Sparsity(3, upper=0.0))
+    assert not run.w.any()
+    assert run.converged
+
+
+@both_losses
+def test_bounds_hold_at_every_iteration_from_any_start(loss):
+    X, y = data(1, d=30, rho=0.8)
+    objective, constraint = LinearModel(X, target(X, y, loss), loss=loss), Sparsity(5, lower=0.0)
+    for w0 in (None, np.ones(30), np.abs(X[0])):
+        states = []
+        solve(objective, constraint, w0=w0, callback=states.append)
+        assert all((state.w >= 0).all() for state in states)
+        assert all(np.count_nonzero(state.w) <= 5 for state in states)
+
+
+@every
+@both_losses
+def test_float32(effort, loss):
+    for seed in range(5):
+        X, y = data(seed, n=200, d=30)
+        y = target(X, y, loss)
+        double = solve(LinearModel(X, y, loss=loss), Sparsity(3), effort)
+        single = solve(LinearModel(np.float32(X), np.float32(y), loss=loss), Sparsity(3), effort, tol=1e-5)
+        assert single.w.dtype == np.float32
+        np.testing.assert_array_equal(single.support, double.support)
+        np.testing.assert_allclose(single.w, double.w, rtol=1e-3, atol=1e-4)
+
+
+@dataclass(frozen=True, slots=True)
+class PseudoHuber(Loss):
+    """Between squared and absolute error: its curvature changes, and it is neither of the losses in the package."""
+
+    domain = "finite numbers"
+
+    def in_domain(self, y):
+        return np.isfinite(y)
+
+    def value(self, y, u):
+        return np.sqrt(1.0 + (u - y) ** 2) - 1.0
+
+    def gradient(self, y, u):
+        return (u - y) / np.sqrt(1.0 + (u - y) ** 2)
+
+    def curvature(self, y, u):
+        return (1.0 + (u - y) ** 2) ** -1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Counts(Loss):
+    """Poisson deviance up to a constant: curvature without a bound, and values without one that it attains."""
+
+    attains_bound = False
+    lower_bound = -np.inf
+    domain = "counts"
+
+    def in_domain(self, y):
+        return y >= 0
+
+    def value(self, y, u):
+        with np.errstate(over="ignore"):
+            return np.exp(u) - y * u
+
+    def gradient(self, y, u):
+        with np.errstate(over="ignore"):
+            return np.exp(u) - y
+
+    def curvature(self, y, u):
+        with np.errstate(over="ignore"):
+            return np.exp(u)
+
+
+def best_of_a_loss(X, y, loss, k):
+    """Return the best value over all supports of k columns, each minimised by SciPy."""
+    tries = []
+    for chosen in combinations(range(X.shape[1]), k):
+        model = LinearModel(X[:, chosen], y, loss=loss)
+        found = scipy_minimize(
+            model.value,
+            np.zeros(k),
+            jac=lambda w, f=model: f.evaluate(w).gradient,
+            method="BFGS",
+            options={"gtol": 1e-7},
+        )
+        tries.append((found.fun, list(chosen)))
+    return min(tries)[::-1]
+
+
+@every
+@pytest.mark.parametrize("loss", ["logistic", PseudoHuber(), Counts()], ids=["logistic", "pseudo-Huber", "counts"])
+def test_other_losses_find_the_best_subset_as_well(effort, loss):
+    for seed in range(3):
+        X, y = data(seed, n=80, d=7, k=3)
+        if loss == "logistic":
+            y = target(X, y, loss)
+        elif isinstance(loss, Counts):
+            y = np.random.default_rng(seed).poisson(np.exp(0.5 * y)).astype(float)
+        run = solve(LinearModel(X, y, loss=loss), Sparsity(2), effort)
+        support, value = best_of_a_loss(X, y, loss, 2)
+        np.testing.assert_allclose(run.value, value, rtol=1e-6)
+        np.testing.assert_array_equal(run.support, support)
+        gradient = run.state.at.gradient[run.support]
+        np.testing.assert_allclose(gradient, 0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", [PseudoHuber(), Counts()], ids=["pseudo-Huber", "counts"])
+def test_other_losses_on_many_columns(loss):
+    X, y = data(0, n=150, d=200, k=6, rho=0.7)
+    y = np.random.default_rng(0).poisson(np.exp(0.3 * y)).astype(float) if isinstance(loss, Counts) else y
+    run = solve(LinearModel(X, y, loss=loss), Sparsity(6))
+    assert run.converged
+    pursuit = minimize(LinearModel(X, y, loss=loss), Sparsity(6), HardThresholdingPursuit())
+    assert run.value <= pursuit.value + 1e-9 * abs(pursuit.value)
+
+
+# --- kinds of data ---------------------------------------------------------------------------------------------------
+
+
+@both_losses
+@pytest.mark.parametrize("centred", [False, True], ids=["plain", "standardised"])
+def test_sparse_data_are_never_made_dense(loss, centred, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((400, 3000), density=0.02, random_state=rng, format="csc", data_sampler=rng.standard_normal)
+    y = target(X, X[:, [5, 700, 2999]] @ [9.0, -9.0, 9.0] + 0.1 * rng.standard_normal(400), loss)
+
+    def run(X):
+        design = as_design(X)
+        if centred:
+            design = standardize(design, np.full(400, 1 / 400), scale=True, intercept=True)
+        constraint = Sparsity(3, free=(3000,) if centred else ())
+        return solve(LinearModel(design, y, loss=loss), constraint, "thorough")
+
+    expected = run(X.toarray())
+    toarray = sp.csc_array.toarray
+
+    def small_only(self, *arguments, **options):
+        assert self.shape[0] * self.shape[1] <= 400 * 100, f"{self.shape} made dense"
+        return toarray(self, *arguments, **options)
+
+    def refuse(self):
+        raise AssertionError("a sparse design was made dense")
+
+    monkeypatch.setattr(SparseDesign, "dense", refuse)
+    for kind in (sp.csc_array, sp.csr_array, sp.coo_array):
+        monkeypatch.setattr(kind, "toarray", small_only)
+        monkeypatch.setattr(kind, "todense", refuse)
+    found = run(X)
+    np.testing.assert_array_equal(found.support, expected.support)
+    np.testing.assert_allclose(found.w, expected.w, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-7)
+
+
+def test_sparse_data_give_the_answer_of_dense_data():
+    rng = np.random.default_rng(1)
+    X = sp.random_array((80, 150), density=0.2, random_state=rng, format="csc", data_sampler=rng.standard_normal)
+    y = X @ (np.arange(150) % 30 == 0) + rng.standard_normal(80)
+    for loss in ("squared", "logistic"):
+        one = solve(LinearModel(X, target(X, y, loss), loss=loss, l2=0.01), Sparsity(5))
+        other = solve(LinearModel(X.toarray(), target(X, y, loss), loss=loss, l2=0.01), Sparsity(5))
+        np.testing.assert_array_equal(one.support, other.support)
+        np.testing.assert_allclose(one.w, other.w, rtol=1e-7, atol=1e-9)
+
+
+@every
+@both_losses
+def test_constant_and_duplicate_columns(effort, loss):
+    X, y = data(0, d=8)
+    y = target(X, y, loss)
+    plain = solve(LinearModel(X, y, loss=loss), Sparsity(3), effort)
+    wide = np.column_stack([X, np.zeros((60, 3)), X, -X, 2.0 * X])
+    run = solve(LinearModel(wide, y, loss=loss), Sparsity(3), effort)
+    np.testing.assert_allclose(run.value, plain.value, rtol=1e-9)
+    assert set(run.support) & {8, 9, 10} == set()
+    columns = np.where(run.support < 8, run.support, (run.support - 11) % 8)
+    np.testing.assert_array_equal(np.sort(columns), plain.support)
+    design = standardize(
+        as_design(np.column_stack([wide, np.full(60, 7.0)])), np.full(60, 1 / 60), scale=True, intercept=True
+    )
+    run = solve(LinearModel(design, y, loss=loss), Sparsity(3, free=(36,)), effort)
+    assert set(run.support) & {8, 9, 10, 35} == set()
+    assert run.support.size == 4
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("shape", [(8, 5), (5, 8), (6, 6), (1, 4), (4, 1), (1, 1)])
+def test_budgets_as_large_as_the_data(effort, loss, shape):
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal(shape), rng.standard_normal(shape[0])
+    y = target(X, y, loss)
+    for k in (shape[0], shape[1], shape[1] + 3):
+        run = solve(LinearModel(X, y, loss=loss, l2=0.1 if loss == "logistic" else 0.0), Sparsity(k), effort)
+        assert run.support.size <= min(k, shape[1])
+        if loss == "squared" and k >= shape[1]:
+            np.testing.assert_allclose(run.value, least_squares(X, y, np.ones(shape[0])), rtol=1e-7, atol=1e-12)
+
+
+@every
+@both_losses
+def test_no_budget(effort, loss):
+    X, y = data(0)
+    y = target(X, y, loss)
+    run = solve(LinearModel(X, y, loss=loss), Sparsity(0), effort)
+    assert run.converged
+    assert not run.w.any()
+    assert run.support.size == 0
+    run = solve(LinearModel(X, y, loss=loss), Sparsity(0, free=(3,)), effort)
+    assert run.converged
+    np.testing.assert_array_equal(run.support, [3])
+    np.testing.assert_allclose(run.state.at.gradient[3], 0.0, atol=1e-6)
+
+
+@every
+def test_perfect_fits(effort):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((50, 100))
+        w = np.zeros(100)
+        w[rng.permutation(100)[:5]] = rng.choice([-1, 1], 5) * rng.uniform(0.5, 2.0, 5)
+        for k in (5, 8):
+            run = solve(LinearModel(X, X @ w), Sparsity(k), effort)
+            assert run.converged
+            np.testing.assert_allclose(run.w, w, atol=1e-7)
+
+
+@every
+def test_separable_classes(effort):
+    """Without a ridge the coefficients have no end, but the run has one; with a ridge it settles."""
+    X = np.random.default_rng(6).standard_normal((60, 30))
+    y = (X[:, 3] > 0).astype(float)
+    run = solve(LinearModel(X, y, loss="logistic"), Sparsity(2), effort)
+    assert 3 in run.support
+    assert run.value < 0.01
+    run = solve(LinearModel(X, y, loss="logistic", l2=0.01), Sparsity(2), effort)
+    assert run.converged
+    np.testing.assert_allclose(run.state.at.gradient[run.support], 0.0, atol=1e-6)
+
+
+def pairs_of_columns(X, y, **settings):
+    """Return the value of the classifier on every pair of columns."""
+    return {
+        chosen: minimize(
+            LinearModel(X[:, chosen], y, "logistic", **settings), Sparsity(2), HardThresholdingPursuit()
+        ).value
+        for chosen in combinations(range(X.shape[1]), 2)
+    }
+
+
+@every
+def test_classifiers_are_nearly_the_best_pair_also_where_columns_correlate(effort):
+    """Measured: the best pair on 13 or 14 of 15; the excess of the others is below a hundredth."""
+    hits = 0
+    for seed in range(6):
+        X, y = data(seed, n=80, d=10, rho=0.9)
+        y = target(X, y, "logistic")
+        best = min(pairs_of_columns(X, y, l2=0.01).values())
+        value = solve(LinearModel(X, y, loss="logistic", l2=0.01), Sparsity(2), effort).value
+        assert best * (1 - 1e-7) <= value <= best * 1.02
+        hits += value <= best * (1 + 1e-7)
+    assert hits >= 4
+
+
+@pytest.mark.xfail(
+    reason="only one exchange is refitted: where it fails, those that the model ranks next are not tried"
+)
+@every
+def test_no_exchange_improves_a_classifier_on_two_separated_classes(effort):
+    X = np.random.default_rng(6).standard_normal((60, 30))[:, :8]
+    y = (X[:, 3] > 0).astype(float)
+    run = solve(LinearModel(X, y, loss="logistic", l2=0.01), Sparsity(2), effort)
+    values = pairs_of_columns(X, y, l2=0.01)
+    neighbours = [value for chosen, value in values.items() if set(chosen) & set(run.support.tolist())]
+    assert run.value <= min(neighbours) * (1 + 1e-7)
+
+
+@every
+@pytest.mark.parametrize("level", [0.0, 3.0, -1e6])
+def test_a_target_that_is_constant(effort, level):
+    X, _ = data(0)
+    y = np.full(60, level)
+    design = standardize(as_design(X), np.full(60, 1 / 60), scale=True, intercept=True)
+    run = solve(LinearModel(design, y), Sparsity(3, free=(12,)), effort)
+    assert run.converged
+    np.testing.assert_allclose(run.w[12], level)
+    np.testing.assert_allclose(run.w[:12], 0.0, atol=1e-9 * max(1.0, abs(level)))
+
+
+# --- starts ----------------------------------------------------------------------------------------------------------
+
+
+@every
+@both_losses
+def test_a_start_is_improved_on(effort, loss):
+    X, y = data(0, d=40, rho=0.8)
+    objective = LinearModel(X, target(X, y, loss), loss=loss)
+    rng = np.random.default_rng(0)
+    for count in (1, 4, 40):
+        w0 = np.zeros(40)
+        w0[rng.permutation(40)[:count]] = rng.standard_normal(count)
+        run = solve(objective, Sparsity(4), effort, w0)
+        assert run.converged
+        assert run.value < objective.value(Sparsity(4).project(w0).point)
+        assert feasibility_residual(Sparsity(4), run.state.at, run.support) < 1e-4
+
+
+@every
+def test_a_start_at_the_answer_stays_there(effort):
+    X, y = data(0, d=40, rho=0.8)
+    run = solve(LinearModel(X, y), Sparsity(4), effort)
+    again = solve(LinearModel(X, y), Sparsity(4), effort, run.w)
+    assert again.converged
+    assert again.value <= run.value
+    np.testing.assert_array_equal(again.support, run.support)
+    assert again.n_iter <= 2
+
+
+SINGULAR = pytest.mark.xfail(reason="what starts from, or always includes, zero or duplicate columns divides by zero")
+
+
+@SINGULAR
+@every
+@both_losses
+def test_a_start_of_dependent_columns(effort, loss):
+    """Duplicates and a zero column in w0: what is given away is found again."""
+    X, y = data(0, d=20)
+    X[:, 3], X[:, 5] = X[:, 2], 0.0
+    objective = LinearModel(X, target(X, y, loss), loss=loss)
+    cold = solve(objective, Sparsity(3), effort)
+    for chosen in ([2, 3, 11], [5, 11], [5, 2, 3]):
+        w0 = np.zeros(20)
+        w0[chosen] = 1.0
+        run = solve(objective, Sparsity(3), effort, w0)
+        assert run.value <= cold.value + 1e-8 * abs(cold.value)
+
+
+@both_losses
+@pytest.mark.parametrize(
+    "free", [pytest.param((5,), marks=SINGULAR), (2, 3), pytest.param((2, 3, 5), marks=SINGULAR)], ids=str
+)
+def test_dependent_columns_may_be_always_included(loss, free):
+    X, y = data(0, d=20)
+    X[:, 3], X[:, 5] = X[:, 2], 0.0
+    plain = solve(LinearModel(X, target(X, y, loss), loss=loss), Sparsity(3, free=tuple({2} & set(free))))
+    run = solve(LinearModel(X, target(X, y, loss), loss=loss), Sparsity(3, free=free))
+    np.testing.assert_allclose(run.value, plain.value, rtol=1e-8)
+    assert set(free) <= set(run.support.tolist())
+
+
+def test_more_columns_than_rows_in_the_start():
+    X, y = data(0, n=8, d=20)
+    run = solve(LinearModel(X, y), Sparsity(12), w0=np.ones(20))
+    np.testing.assert_allclose(run.value, 0.0, atol=1e-9)
+
+
+# --- scales, determinism, efforts ------------------------------------------------------------------------------------
+
+
+def hard(seed):
+    return data(seed, n=100, d=300, k=15, rho=0.9)
+
+
+@every
+@pytest.mark.parametrize("seed", [0, 1])
+def test_units_of_data_and_target_do_not_change_the_support(effort, seed):
+    X, y = hard(seed)
+    plain = solve(LinearModel(X, y), Sparsity(15), effort)
+    for of_X, of_y in ((1e-3, 1), (1e3, 1), (1e-6, 1), (1e6, 1), (1, 1e-6), (1, 1e-3), (1, 1e3), (1, 1e6), (1e6, 1e-6)):
+        run = solve(LinearModel(X * of_X, y * of_y), Sparsity(15), effort)
+        np.testing.assert_array_equal(run.support, plain.support)
+        np.testing.assert_allclose(run.value, plain.value * of_y**2, rtol=1e-7)
+
+
+@every
+def test_units_of_single_columns_do_not_change_the_support(effort):
+    """The search counts everything in the columns' own units; pursuit and IHT cannot say so."""
+    X, y = hard(2)
+    plain = solve(LinearModel(X, y), Sparsity(15), effort)
+    run = solve(LinearModel(X * 10.0 ** np.random.default_rng(0).integers(-3, 4, 300), y), Sparsity(15), effort)
+    np.testing.assert_array_equal(run.support, plain.support)
+    np.testing.assert_allclose(run.value, plain.value, rtol=1e-7)
+
+
+@every
+def test_units_of_the_data_do_not_change_the_support_of_a_classifier(effort):
+    X, y = data(0, n=150, d=60, k=5, rho=0.7)
+    y = target(X, y, "logistic")
+    plain = solve(LinearModel(X, y, loss="logistic"), Sparsity(5), effort)
+    for factor in (1e-6, 1e-3, 1e3, 1e6):
+        run = solve(LinearModel(X * factor, y, loss="logistic"), Sparsity(5), effort)
+        np.testing.assert_array_equal(run.support, plain.support)
+        np.testing.assert_allclose(run.value, plain.value, rtol=1e-6)
+
+
+@both_losses
+def test_repeated_rows_do_not_change_the_answer(loss):
+    X, y = data(0, n=100, d=50, rho=0.8)
+    y = target(X, y, loss)
+    one = solve(LinearModel(X, y, loss=loss), Sparsity(6))
+    other = solve(LinearModel(np.tile(X, (3, 1)), np.tile(y, 3), loss=loss), Sparsity(6))
+    np.testing.assert_array_equal(one.support, other.support)
+    np.testing.assert_allclose(one.value, other.value, rtol=1e-9)
+
+
+@every
+@both_losses
+def test_a_second_run_is_the_same_to_the_last_bit(effort, loss):
+    X, y = data(0, n=100, d=120, k=6, rho=0.9)
+    objective = LinearModel(X, target(X, y, loss), loss=loss)
+    one, other = (solve(objective, Sparsity(6), effort) for _ in range(2))
+    np.testing.assert_array_equal(one.w, other.w)
+    np.testing.assert_array_equal(one.history["value"], other.history["value"])
+
+
+def test_more_effort_pays_on_hard_problems():
+    """On average; no single run is promised to profit. Measured: 11 of 12, and means of 0.455, 0.451 and 0.411."""
+    problems = [hard(seed) for seed in range(12)]
+    fast, balanced, thorough = (
+        np.array([solve(LinearModel(X, y), Sparsity(15), effort).value for X, y in problems]) for effort in EFFORTS
+    )
+    assert np.sum(thorough <= fast * (1 + 1e-9)) >= 9
+    assert thorough.mean() < 0.97 * fast.mean()
+    assert thorough.mean() < 0.97 * balanced.mean()
+    assert balanced.mean() < 1.03 * fast.mean()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_more_effort_from_where_less_has_ended_is_never_worse(seed):
+    X, y = hard(seed)
+    w, values = None, []
+    for effort in EFFORTS:
+        run = solve(LinearModel(X, y), Sparsity(15), effort, w)
+        w = run.w
+        values.append(run.value)
+    assert values[0] >= values[1] >= values[2]
+
+
+@every
+@both_losses
+def test_when_it_settles_the_point_is_minimal_on_its_support(effort, loss):
+    for seed in range(4):
+        X, y = data(seed, n=100, d=80, k=6, rho=0.8)
+        objective = LinearModel(X, target(X, y, loss), loss=loss)
+        run = solve(objective, Sparsity(6), effort)
+        assert run.converged
+        sub = LinearModel(X[:, run.support], objective.y, loss=loss)
+        best = minimize(sub, Sparsity(6), HardThresholdingPursuit(), tol=1e-12).value
+        assert run.value <= best + 1e-7 * abs(best)
+
+
+def test_no_exchange_within_the_working_set_improves_what_has_settled():
+    X, y = data(0, d=12, rho=0.9)
+    run = solve(LinearModel(X, y), Sparsity(4))
+    assert set(run.support) <= set(run.state.members.tolist())
+    for i in run.support:
+        rest = [j for j in run.support if j != i]
+        for j in run.state.members:
+            if j not in run.support:
+                assert least_squares(X[:, [*rest, j]], y, np.ones(60)) >= run.value * (1 - 1e-7)
+
+
+def test_nothing_that_is_given_is_written_to():
+    X, y = data(0, d=40, rho=0.8)
+    w0 = np.ones(40)
+    for array in (X, y, w0):
+        array.flags.writeable = False
+    for loss in ("squared", "logistic"):
+        t = target(X, y, loss)
+        t.flags.writeable = False
+        solve(LinearModel(X, t, loss=loss), Sparsity(4), "thorough")
+        solve(LinearModel(X, t, loss=loss), Sparsity(4), "thorough", w0)
+
+
+# --- several budgets at once -----------------------------------------------------------------------------------------
+
+
+def alone(solver, objective, constraint, start):
+    state = start
+    while not state.settled:
+        state = solver.advance(objective, constraint, state)
+    return state
+
+
+def in_company(solver, objective, constraints: Sequence[Constraint], starts):
+    states = list(starts)
+    going = list(range(len(states)))
+    while going:
+        after = solver.advance_together(objective, [constraints[i] for i in going], [states[i] for i in going])
+        for i, state in zip(going, after, strict=True):
+            states[i] = state
+        going = [i for i in going if not states[i].settled]
+    return states
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("shared", [True, False], ids=["one start", "a start each"])
+def test_several_budgets_together_go_where_each_goes_alone(effort, loss, shared):
+    X, y = data(0, n=80, d=60, k=6, rho=0.8)
+    design = standardize(as_design(X), np.full(80, 1 / 80), scale=True, intercept=True)
+    objective = LinearModel(design, target(X, y, loss), loss=loss, l2=np.append(np.full(60, 1e-3), 0.0))
+    solver = WorkingSet(effort=effort)
+    constraints = [Sparsity(k, free=(60,)) for k in (7, 1, 0, 3, 12, 4)]
+    starts = [solver.start(objective, constraint, None, 0) for constraint in constraints]
+    together = in_company(solver, objective, constraints, [starts[0]] * 6 if shared else starts)
+    for constraint, start, state in zip(constraints, starts, together, strict=True):
+        expected = alone(solver, objective, constraint, start)
+        np.testing.assert_array_equal(state.support, expected.support)
+        np.testing.assert_allclose(state.value, expected.value, rtol=1e-10)
+        np.testing.assert_allclose(state.w, expected.w, rtol=1e-6, atol=1e-8)
+        assert state.iteration == expected.iteration
+        assert state.settled == expected.settled
+        np.testing.assert_array_equal(state.members, expected.members)
+
+
+@both_losses
+def test_several_budgets_together_from_warm_starts(loss):
+    X, y = data(1, n=80, d=60, k=6, rho=0.8)
+    objective = LinearModel(X, target(X, y, loss), loss=loss)
+    solver = WorkingSet()
+    constraints = [Sparsity(k) for k in (2, 4, 6)]
+    starts = [solver.start(objective, c, np.where(np.arange(60) % (9 + c.k) == 0, 0.5, 0.0), 0) for c in constraints]
+    together = in_company(solver, objective, constraints, starts)
+    for constraint, start, state in zip(constraints, starts, together, strict=True):
+        expected = alone(solver, objective, constraint, start)
+        np.testing.assert_array_equal(state.support, expected.support)
+        np.testing.assert_allclose(state.value, expected.value, rtol=1e-10)
+
+
+def test_several_budgets_together_with_signs():
+    X, y = data(2, n=80, d=60, k=6, rho=0.8)
+    objective, solver = LinearModel(X, y), WorkingSet()
+    constraints = [Sparsity(k, lower=0.0) for k in (1, 3, 5, 9)]
+    start = solver.start(objective, constraints[0], None, 0)
+    for constraint, state in zip(constraints, in_company(solver, objective, constraints, [start] * 4), strict=True):
+        expected = alone(solver, objective, constraint, start)
+        assert (state.w >= 0).all()
+        np.testing.assert_array_equal(state.support, expected.support)
+        np.testing.assert_allclose(state.value, expected.value, rtol=1e-10)
+
+
+def test_more_columns_never_fit_worse_along_a_path():
+    """Not guaranteed, but on independent columns anything else would be a fault."""
+    X, y = data(0, n=100, d=40)
+    values = [solve(LinearModel(X, y), Sparsity(k)).value for k in range(12)]
+    assert (np.diff(values) < 0).all()
+
+
+# --- what it refuses, and when it is chosen --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("effort", ["", "max", None, 3])
+def test_an_unknown_effort_is_refused_with_those_that_exist(effort):
+    with pytest.raises(InvalidInputError, match="fast, balanced, thorough"):
+        WorkingSet(effort=effort)
+
+
+@pytest.mark.parametrize("tol", [0.0, -1e-3, np.nan])
+def test_a_tolerance_that_is_not_positive_is_refused(tol):
+    with pytest.raises(InvalidInputError, match="tol must be > 0"):
+        WorkingSet(tol=tol)
+
+
+class Everything(Constraint):
+    """All vectors: a constraint that does not select."""
+
+    def check(self, shape): ...
+
+    def project(self, z):
+        return replace(Sparsity(z.shape[0]).project(z))
+
+    def restrict(self, v, support):
+        return v
+
+    def join(self, a, b):
+        return a
+
+    def relax(self, factor):
+        return self
+
+    def same(self, a, b):
+        return True
+
+    def is_full(self, support):
+        return False
+
+
+OTHER_SETS = [
+    Sparsity(2, upper=1.0),
+    Sparsity(2, lower=-0.5),
+    Sparsity(2, lower=0.0, upper=1.0),
+    Sparsity(2, lower=0.0, upper=0.0),
+    Sparsity(2, free=(3,), lower=0.0),
+    Sparsity(2, lower=np.where(np.arange(12) == 5, -1.0, 0.0)),
+    Everything(),
+]
+
+
+@pytest.mark.parametrize("constraint", OTHER_SETS, ids=str)
+def test_a_set_it_cannot_serve_is_refused_and_the_other_solver_is_named(constraint):
+    X, y = data(0)
+    with pytest.raises(CapabilityError, match="HardThresholdingPursuit"):
+        minimize(LinearModel(X, y), constraint, WorkingSet())
+    assert isinstance(choose_solver(LinearModel(X, y), constraint), HardThresholdingPursuit)
+    assert np.isfinite(minimize(LinearModel(X, y), constraint).w).all()
+
+
+def test_an_objective_without_columns_is_refused_and_they_are_named():
+    class Plain(LinearModel):
+        columns = hessian = None
+
+    X, y = data(0)
+    with pytest.raises(CapabilityError, match="WorkingSet needs columns"):
+        minimize(Plain(X, y), Sparsity(2), WorkingSet())
+    assert isinstance(choose_solver(Plain(X, y), Sparsity(2)), HardThresholdingPursuit)
+
+
+def test_it_is_chosen_for_linear_models_and_few_coordinates():
+    X, y = data(0)
+    for constraint in (Sparsity(2), Sparsity(0), Sparsity(50), Sparsity(2, free=(1,)), Sparsity(2, lower=0.0)):
+        for loss in ("squared", "logistic", PseudoHuber()):
+            objective = LinearModel(X, target(X, y, "logistic"), loss=loss)
+            assert choose_solver(objective, constraint) == WorkingSet()
+    assert choose_solver(LinearModel(X, y), Sparsity(2), tol=1e-4) == WorkingSet(tol=1e-4)
+    assert choose_solver(LinearModel(X, y), Sparsity(2), tol=0.0) == WorkingSet()
+
+
+def test_without_curvature_it_is_not_chosen():
+    class Steep(LinearModel):
+        curvature = None
+
+    X, y = data(0)
+    assert isinstance(choose_solver(Steep(X, y), Sparsity(2)), IHT)
+
+
+def test_pursuit_is_chosen_where_the_gram_matrix_would_be_large(monkeypatch):
+    X, y = data(0, d=40)
+    monkeypatch.setattr(auto, "MOST_COLUMNS", 39)
+    for k in (0, 2, 100):
+        assert isinstance(choose_solver(LinearModel(X, y), Sparsity(k)), HardThresholdingPursuit)
+    monkeypatch.setattr(auto, "MOST_COLUMNS", 40)  # never more columns than there are
+    assert isinstance(choose_solver(LinearModel(X, y), Sparsity(40)), WorkingSet)
+    X = np.ones((2, 500))
+    monkeypatch.setattr(auto, "MOST_COLUMNS", 300)
+    sizes = {k: type(choose_solver(LinearModel(X, y[:2]), Sparsity(k))) for k in (0, 10, 20, 500)}
+    assert sizes == {0: WorkingSet, 10: WorkingSet, 20: HardThresholdingPursuit, 500: HardThresholdingPursuit}
+    free = tuple(range(20))  # these count as well
+    assert isinstance(choose_solver(LinearModel(X, y[:2]), Sparsity(1, free=free)), HardThresholdingPursuit)
+
+
+def test_which_selections_sparsity_is():
+    signs = Sparsity(3, free=(2,), lower=[0.0, -np.inf, -np.inf], upper=[np.inf, 0.0, np.inf]).selection(3)
+    assert (signs.budget, signs.free) == (3, (2,))
+    np.testing.assert_array_equal(signs.signs, [1, -1, 0])
+    assert Sparsity(4, free=(7, 0)).selection(9) == Selection(4, (0, 7))
+    np.testing.assert_array_equal(Sparsity(1, lower=0.0).selection(2).signs, [1, 1])
+    np.testing.assert_array_equal(Sparsity(1, lower=-np.inf, upper=0.0).selection(2).signs, [-1, -1])
+    assert not Sparsity(1, lower=-np.inf).selection(2).signs.any()
+    for constraint in OTHER_SETS:
+        assert constraint.selection(12) is None
