@@ -3,7 +3,7 @@
 from .constraint import Constraint, Projection
 from .errors import CapabilityError, HardThreshError, InvalidInputError, MissingDependencyError, NotFiniteError
 from .meter import Meter
-from .minimize import iterate, minimize
+from .minimize import iterate, minimize, minimize_together
 from .objective import Evaluation, Objective, provides, require
 from .registry import Entry, lookup, register, registered
 from .result import History, Result, Status
@@ -59,6 +59,7 @@ __all__ = [
     "iterate",
     "lookup",
     "minimize",
+    "minimize_together",
     "provides",
     "register",
     "registered",

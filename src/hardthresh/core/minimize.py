@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import isfinite, nan
 from time import perf_counter
@@ -57,33 +57,10 @@ def iterate(
     Scales are measured where the solver starts without `w0`, so a warm start costs one or two data passes more.
     States are immutable: a list of them is a correct record of the run.
     """
-    require(objective, ("shape", "zeros", "predict", "value", "evaluate"), by="an objective's contract")
-    constraint.check(tuple(objective.shape))
-    solver.check(objective, constraint)
-    if state is not None and w0 is not None:
-        raise InvalidInputError("give either w0, to start a run, or state, to go on with one; got both")
-    if state is not None:
-        _check_state(objective, constraint, solver, state)
-    counted = provides(objective, "metered")
-    meter = Meter((0.0 if state is None else state.passes) if counted else nan)
-    metered: Any = objective.metered(meter) if counted else objective  # type: ignore[attr-defined]
-    if state is None:
-        null = solver.start(metered, constraint, None, seed)
-        state = null if w0 is None else solver.start(metered, constraint, w0, seed)
-        scale = leading_norm(constraint, null.at.gradient)
-        state = replace(state, trace=Trace(meter.passes, null_value=null.value, null_gradient=scale))
+    runs = _Runs(objective, [constraint], solver, w0, seed, state)
     while True:
-        yield state
-        before = state
-        after = solver.advance(metered, constraint, before)
-        unchanged = constraint.same(before.support, after.support)
-        trace = replace(
-            before.trace,
-            passes=meter.passes,
-            stable_for=before.trace.stable_for + 1 if unchanged else 0,
-            previous_value=before.value,
-        )
-        state = replace(after, trace=trace)
+        yield runs.states[0]
+        runs.advance([0])
 
 
 def minimize(
@@ -130,51 +107,192 @@ def minimize(
     CapabilityError, InvalidInputError
         As in `iterate`.
     """
+    rule = _stopping(solver, stop, max_iter, tol)
+    began = perf_counter()
+    with progress_line(progress, type(solver).__name__, max_iter) as report:
+        runs = _Runs(objective, [constraint], solver, w0, seed, state)
+        return _run(runs, rule, callback, began, lambda states: report(f"f = {states[0].value:.6g}"))[0]
+
+
+def minimize_together(
+    objective: Objective,
+    constraints: Sequence[Constraint],
+    solver: Solver,
+    *,
+    stop: StopRule | None = None,
+    max_iter: int = 1000,
+    tol: float = 1e-8,
+    progress: bool = False,
+    seed: int = 0,
+) -> list[Result]:
+    """Minimise an objective over each of several sets, where the solver shares what the runs have in common.
+
+    Parameters
+    ----------
+    objective, solver, stop, max_iter, tol, progress, seed :
+        As in `minimize`.
+    constraints : sequence of Constraint
+        The sets; the answer for each is the one that `minimize` gives for it alone, up to rounding.
+
+    Returns
+    -------
+    list of Result
+        In the order of the constraints. Passes and seconds count from the common start until the run ended, the other
+        runs' share included.
+
+    Raises
+    ------
+    CapabilityError, InvalidInputError
+        As in `iterate`.
+    """
+    rule = _stopping(solver, stop, max_iter, tol)
+    if not constraints:
+        return []
+    began = perf_counter()
+    with progress_line(progress, type(solver).__name__, max_iter) as report:
+        runs = _Runs(objective, constraints, solver, None, seed, None)
+        return _run(runs, rule, None, began, lambda states: report(f"{len(states)} runs"))
+
+
+def _stopping(solver: Solver, stop: StopRule | None, max_iter: int, tol: float) -> StopRule:
+    """Return the rule that ends a run."""
     if not tol >= 0:
         raise InvalidInputError(f"tol must be >= 0, got {tol!r}")
     if stop is not None and not isinstance(stop, StopRule):
         raise InvalidInputError(f"stop must be a StopRule such as Passes(100) | Seconds(60), got {stop!r}")
-    rule: StopRule = Settled() | MaxIter(max_iter)
     if stop is not None:
-        rule = stop | rule
-    elif tol > 0:
-        rule = Settled() | LowerBound(1e-15) | solver.stopping(tol) | MaxIter(max_iter)
-    began = perf_counter()
-    history = History()
-    states = iterate(objective, constraint, solver, w0, seed=seed, state=state)
-    last = best = next(states)
-    ended: Stop | None = None
-    with progress_line(progress, type(solver).__name__, max_iter) as report:
-        try:
-            while ended is None:
-                run = Run(objective, constraint, last, perf_counter() - began)
-                history.record({**last.record(), "passes": last.passes, "seconds": run.seconds})
-                if _is_finite(last) and not last.value >= best.value:
-                    best = last
-                ended = _verdict(rule, callback, run)
-                if ended is None:
-                    last = next(states)
-                    history.record(last.transition())
-                    report(f"f = {last.value:.6g}")
-        except NotFiniteError as error:
-            ended = Stop(Status.DIVERGED, f"{error}, after iteration {last.iteration}")
-        except KeyboardInterrupt:
-            ended = Stop(Status.INTERRUPTED, f"interrupted at iteration {last.iteration}")
-    answer = best if ended.status in (Status.INTERRUPTED, Status.DIVERGED) else last
-    return Result(
-        w=answer.w,
-        support=answer.support,
-        value=answer.value,
-        status=ended.status,
-        message=f"{ended.message}: {ended.status.sentence}",
-        n_iter=last.iteration,
-        history=history,
-        state=last,
-        seconds=perf_counter() - began,
-        passes=last.passes,
-        objective=objective,
-        constraint=constraint,
-    )
+        return stop | Settled() | MaxIter(max_iter)
+    if tol > 0:
+        return Settled() | LowerBound(1e-15) | solver.stopping(tol) | MaxIter(max_iter)
+    return Settled() | MaxIter(max_iter)
+
+
+class _Runs:
+    """Runs of one solver on one objective over different sets, and the meter of their data passes."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        constraints: Sequence[Constraint],
+        solver: Solver,
+        w0: Array | None,
+        seed: int,
+        state: State | None,
+    ) -> None:
+        require(objective, ("shape", "zeros", "predict", "value", "evaluate"), by="an objective's contract")
+        for constraint in constraints:
+            constraint.check(tuple(objective.shape))
+            solver.check(objective, constraint)
+        if state is not None and w0 is not None:
+            raise InvalidInputError("give either w0, to start a run, or state, to go on with one; got both")
+        self.objective, self.constraints, self.solver = objective, constraints, solver
+        counted = provides(objective, "metered")
+        self._meter = Meter((0.0 if state is None else state.passes) if counted else nan)
+        self._metered: Any = objective.metered(self._meter) if counted else objective  # type: ignore[attr-defined]
+        if state is not None:
+            _check_state(objective, constraints[0], solver, state)
+            self.states = [state]
+            return
+        nulls = solver.start_together(self._metered, constraints, seed)
+        starts = nulls if w0 is None else [solver.start(self._metered, c, w0, seed) for c in constraints]
+        self.states = []
+        for constraint, null, start in zip(constraints, nulls, starts, strict=True):
+            scale = leading_norm(constraint, null.at.gradient)
+            trace = Trace(self._meter.passes, null_value=null.value, null_gradient=scale)
+            self.states.append(replace(start, trace=trace))
+
+    def advance(self, which: Sequence[int]) -> None:
+        """Replace the states of some runs by the next ones."""
+        before = [self.states[run] for run in which]
+        constraints = [self.constraints[run] for run in which]
+        after = self.solver.advance_together(self._metered, constraints, before)
+        for run, constraint, old, new in zip(which, constraints, before, after, strict=True):
+            trace = replace(
+                old.trace,
+                passes=self._meter.passes,
+                stable_for=old.trace.stable_for + 1 if constraint.same(old.support, new.support) else 0,
+                previous_value=old.value,
+            )
+            self.states[run] = replace(new, trace=trace)
+
+
+class _Record:
+    """What is remembered of one run, and what it comes to."""
+
+    def __init__(self, objective: Objective, constraint: Constraint, began: float) -> None:
+        self._objective, self._constraint, self._began = objective, constraint, began
+        self._history = History()
+        self._best: State | None = None
+        self.ended: Stop | None = None
+        self._last: State
+
+    def see(self, state: State, rule: StopRule, callback: Callable[[State], None] | None) -> None:
+        """Record a state, and find out whether the run ends there."""
+        self._last = state
+        run = Run(self._objective, self._constraint, state, perf_counter() - self._began)
+        self._history.record({**state.record(), "passes": state.passes, "seconds": run.seconds})
+        finite = _is_finite(state)
+        if finite and (self._best is None or not state.value >= self._best.value):
+            self._best = state
+        self.ended = _verdict(rule, callback, run) if finite else _diverged(state)
+
+    def see_transition(self, state: State) -> None:
+        """Record how a run got to a state."""
+        self._history.record(state.transition())
+
+    def end(self, status: Status, why: str) -> None:
+        """End the run where it is."""
+        self.ended = Stop(status, f"{why} {self._last.iteration}")
+
+    def result(self) -> Result:
+        """Return the outcome of a run that has ended."""
+        assert self.ended is not None
+        last, status = self._last, self.ended.status
+        answer = self._best or last if status in (Status.INTERRUPTED, Status.DIVERGED) else last
+        return Result(
+            w=answer.w,
+            support=answer.support,
+            value=answer.value,
+            status=status,
+            message=f"{self.ended.message}: {status.sentence}",
+            n_iter=last.iteration,
+            history=self._history,
+            state=last,
+            seconds=perf_counter() - self._began,
+            passes=last.passes,
+            objective=self._objective,
+            constraint=self._constraint,
+        )
+
+
+def _run(
+    runs: _Runs,
+    rule: StopRule,
+    callback: Callable[[State], None] | None,
+    began: float,
+    report: Callable[[list[State]], None],
+) -> list[Result]:
+    """Advance runs until a rule ends each of them."""
+    records = [_Record(runs.objective, constraint, began) for constraint in runs.constraints]
+    going = list(range(len(records)))
+    try:
+        while True:
+            for run in going:
+                records[run].see(runs.states[run], rule, callback)
+            going = [run for run in going if records[run].ended is None]
+            if not going:
+                break
+            runs.advance(going)
+            for run in going:
+                records[run].see_transition(runs.states[run])
+            report([runs.states[run] for run in going])
+    except NotFiniteError as error:
+        for run in going:
+            records[run].end(Status.DIVERGED, f"{error}, after iteration")
+    except KeyboardInterrupt:
+        for run in going:
+            records[run].end(Status.INTERRUPTED, "interrupted at iteration")
+    return [record.result() for record in records]
 
 
 def _check_state(objective: Objective, constraint: Constraint, solver: Solver, state: State) -> None:
@@ -200,23 +318,24 @@ def _check_state(objective: Objective, constraint: Constraint, solver: Solver, s
 
 
 def _is_finite(state: State) -> bool:
-    """Return whether the objective and its gradient are finite numbers."""
+    """Return whether the objective and, where the run goes on, its gradient are finite numbers."""
+    if state.settled or not isfinite(state.value):  # who has settled needs no gradient: it may never be computed
+        return isfinite(state.value)
     gradient = state.at.gradient
     xp = array_namespace(gradient)
-    return isfinite(state.value) and bool(xp.all(xp.isfinite(gradient)))
+    return bool(xp.all(xp.isfinite(gradient)))
+
+
+def _diverged(state: State) -> Stop:
+    where = "objective" if not isfinite(state.value) else "gradient"
+    return Stop(Status.DIVERGED, f"the {where} is not finite at iteration {state.iteration}, where f = {state.value}")
 
 
 def _verdict(rule: StopRule, callback: Callable[[State], None] | None, run: Run) -> Stop | None:
-    """Return why a run ends here: it diverged, the callback says so, or the rule; None to go on."""
-    state = run.state
-    if not _is_finite(state):
-        where = "objective" if not isfinite(state.value) else "gradient"
-        return Stop(
-            Status.DIVERGED, f"the {where} is not finite at iteration {state.iteration}, where f = {state.value}"
-        )
+    """Return why a run ends here: the callback says so, or the rule; None to go on."""
     try:
         if callback is not None:
-            callback(state)
+            callback(run.state)
     except StopIteration:
-        return Stop(Status.CALLBACK, f"the callback raised StopIteration at iteration {state.iteration}")
+        return Stop(Status.CALLBACK, f"the callback raised StopIteration at iteration {run.state.iteration}")
     return rule.check(run)

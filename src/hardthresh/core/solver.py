@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import nan, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .constraint import Constraint
 from .objective import Evaluation, Objective, require
@@ -114,6 +115,16 @@ class Solver(ABC):
     @abstractmethod
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> State:
         """Return the next state."""
+
+    def start_together(self, objective: Objective, constraints: Sequence[Constraint], seed: int) -> Sequence[State]:
+        """Return the null model's state for each constraint; solvers override it to share work."""
+        return [self.start(objective, constraint, None, seed) for constraint in constraints]
+
+    def advance_together(
+        self, objective: Objective, constraints: Sequence[Constraint], states: Sequence[Any]
+    ) -> Sequence[State]:
+        """Return the next state of each of several runs on one objective; solvers override it to share work."""
+        return [self.advance(objective, c, state) for c, state in zip(constraints, states, strict=True)]
 
     def stopping(self, tol: float) -> StopRule:
         """Return when a run of this solver is good enough, for a relative tolerance > 0."""

@@ -41,7 +41,10 @@ class Design(ABC):
 
     @abstractmethod
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
-        """Return the sum over rows of r_i (x_ij - c_j)^2, shape (d,); the center c is zero if not given."""
+        """Return the sum over rows of r_i (x_ij - c_j)^2, shape (d,); the center c is zero if not given.
+
+        For r of shape (n, q) the (d, q) sums.
+        """
 
     @abstractmethod
     def columns(self, indices: Array) -> Design:
@@ -100,7 +103,7 @@ class Metered(Design):
         return self._design.gram(weights, other)
 
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
-        self._meter.add(self._share)
+        self._meter.add(self._share * (1 if r.ndim == 1 else r.shape[1]))
         return self._design.pullback_squares(r, center)
 
     def columns(self, indices: Array) -> Design:

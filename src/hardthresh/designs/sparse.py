@@ -97,7 +97,7 @@ def _square_sums(X: Any, r: Array, center: Array) -> Array:
     column = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
     gaps = sp.csc_array(((X.data - center[column]) ** 2, X.indices, X.indptr), shape=X.shape)
     stored = sp.csc_array((np.ones_like(X.data), X.indices, X.indptr), shape=X.shape)
-    total = np.sum(r)
+    total = np.sum(r, axis=0)
     zeros = total - stored.T @ r
-    zeros[np.abs(zeros) < 64 * np.finfo(zeros.dtype).eps * np.abs(total)] = 0.0
-    return gaps.T @ r + zeros * center * center
+    zeros = np.where(np.abs(zeros) < 64 * np.finfo(zeros.dtype).eps * np.abs(total), 0.0, zeros)
+    return gaps.T @ r + (zeros.T * (center * center)).T

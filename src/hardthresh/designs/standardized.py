@@ -83,9 +83,13 @@ class Standardized(Design):
         center = self.zeros(self.shape[1]) if center is None else center
         used = self.inverse_scale > 0
         shift = center[:d] / xp.where(used, self.inverse_scale, xp.ones_like(self.inverse_scale))
-        inner = self._design.pullback_squares(r, self.mean + shift) * self.inverse_scale**2
-        inner = xp.where(used, inner, center[:d] ** 2 * xp.sum(r))
-        return xp.concat([inner, (1 - center[d:]) ** 2 * xp.sum(r)]) if self._intercept else inner
+        scale, total = self.inverse_scale**2, xp.sum(r, axis=0)
+        used, squares, last = used, center[:d] ** 2, (1 - center[d:]) ** 2
+        if r.ndim == 2:
+            scale, used, squares, last = scale[:, None], used[:, None], squares[:, None], last[:, None]
+        inner = self._design.pullback_squares(r, self.mean + shift) * scale
+        inner = xp.where(used, inner, squares * total)
+        return xp.concat([inner, last * total]) if self._intercept else inner
 
     def columns(self, indices: Array) -> Design:
         d = self._design.shape[1]

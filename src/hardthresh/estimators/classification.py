@@ -16,7 +16,6 @@ from hardthresh.losses.logistic import Logistic, sigmoid
 from .cross_validation import ChoosesBudget
 from .documentation import documented
 from .linear import SparseLinearModel
-from .problem import Problem
 
 
 @documented
@@ -91,8 +90,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     def _labels(self) -> dict[str, Any]:
         return {"classes_": self.classes_}
 
-    def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
-        coef, intercept = problem.coefficients(w)
+    def _fitted(self, coef: Any, intercept: Any) -> dict[str, Any]:
         intercept = namespace(coef).reshape(intercept, (1,))
         return {"coef_": coef[None, :], "intercept_": intercept, "support_": where_true(coef != 0)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -16,25 +16,48 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from hardthresh.arrays import namespace, to_numpy
+from hardthresh.arrays import gather, move, namespace, to_numpy
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.progress import progress_line
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
-from hardthresh.selection import path
+from hardthresh.selection import least_squares_fold_paths, path
 
 from .callbacks import FitTask, with_callbacks
-from .linear import SparseLinearModel
-from .problem import Problem, Table, linear_predictor
+from .linear import SparseLinearModel, _numpy_dtype
+from .problem import Problem, Table, take_columns
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """One fold's path: held-out scores, which features each budget chose, and why fits did not converge."""
+    """The fits of one fold's training rows, on the scale of the data.
 
-    scores: np.ndarray
-    chosen: np.ndarray
+    Attributes
+    ----------
+    columns : array of int
+        The features that any of the fits uses, increasing.
+    coefs : array, shape (n_candidates, n_columns)
+        Their coefficients.
+    intercepts : array, shape (n_candidates,)
+        The intercepts.
+    unconverged : list of str
+        Why fits did not converge.
+    """
+
+    columns: np.ndarray
+    coefs: np.ndarray
+    intercepts: np.ndarray
     unconverged: list[str]
+
+    @classmethod
+    def of(cls, columns: np.ndarray, points: np.ndarray, problem: Problem, unconverged: list[str]) -> Fold:
+        """Return the fold of points of a problem, of which only some columns are not zero."""
+        d = problem.mean.shape[0]
+        features = columns[columns < d]
+        scale, mean = (to_numpy(gather(x, move(features, x))) for x in (problem.inverse_scale, problem.mean))
+        coefs = points[:, columns < d] * scale
+        intercepts = points[:, columns == d].sum(axis=1) - coefs @ mean
+        return cls(features, coefs, intercepts, unconverged)
 
 
 class ChoosesBudget(SparseLinearModel):
@@ -83,9 +106,11 @@ class ChoosesBudget(SparseLinearModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Choose the number of features, then fit on all data with it.
 
-        Each fold standardises its own training rows and walks from the smallest candidate to the largest, each fit
-        starting from the last one of the same fold; nothing passes from fold to fold. The final fit starts from
-        nothing, so it is the fit of the chosen number alone.
+        Each fold standardises its own training rows and walks from the smallest candidate to the largest; nothing
+        passes from fold to fold, and no held-out row has a say in what its fold fits. For least squares with the
+        default solver all folds share one Gram matrix (`hardthresh.selection.least_squares_fold_paths`), otherwise
+        each fit starts from the last one of the same fold. The final fits, one for each candidate, are those of the
+        candidates alone.
 
         Parameters
         ----------
@@ -115,46 +140,56 @@ class ChoosesBudget(SparseLinearModel):
         splits = self._splits(given, everything.weighted_rows(), everything.X.shape[0])
         self._check_folds(given, splits)
         task = FitTask(self, given, len(candidates))
-        folds = self._cross_validate(table, splits, candidates, seed)
-        self._choose(candidates, folds, table)
-        results = self._fit_candidates(self._problem(table, self.n_nonzero_coefs_), candidates, seed, task)
+        problem = self._problem(table, int(candidates[-1]))
+        folds = self._fold_paths(table, problem, [train for train, _ in splits], candidates, seed)
+        scores = [self._scores(problem, fold, table, test) for fold, (_, test) in zip(folds, splits, strict=True)]
+        self._choose(candidates, np.stack(scores, axis=1), folds, table)
+        results = self._fit_candidates(problem, candidates, seed, task)
         _tell_unconverged(
             [why for fold in folds for why in fold.unconverged], len(folds) * candidates.size, "inside the folds"
         )
-        whys = [result.status.sentence for _, result in results.values() if not result.converged]
+        whys = [result.status.sentence for result in results.values() if not result.converged]
         _tell_unconverged(whys, len(results), "of the path")
-        self._tell_constant_columns(results[self.n_nonzero_coefs_][0])
-        self._keep(*results[self.n_nonzero_coefs_])
+        self._tell_constant_columns(problem)
+        self._keep(problem.with_budget(self.n_nonzero_coefs_), results[self.n_nonzero_coefs_])
         task.end()
         return self
 
-    def _cross_validate(
-        self, table: Table, splits: list[tuple[np.ndarray, np.ndarray]], candidates: np.ndarray, seed: int
+    def _fold_paths(
+        self, table: Table, problem: Problem, training: list[np.ndarray], candidates: np.ndarray, seed: int
     ) -> list[Fold]:
         """Return every fold's path; nothing passes from fold to fold."""
+        objective = problem.objective
+        selection = problem.constraint.selection(objective.shape[0])
+        if self.solver == "auto" and objective.quadratic and selection is not None:
+            paths = least_squares_fold_paths(
+                objective, selection, training, candidates.tolist(), standardize=self.standardize, tol=self.tol
+            )
+            return [Fold.of(path.columns, path.coefs, problem, []) for path in paths]
         folds = []
-        with progress_line(bool(self.verbose), "folds", len(splits)) as report:
+        with progress_line(bool(self.verbose), "folds", len(training)) as report:
             parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-            for fold in parallel(
-                delayed(self._fold)(table.take(train), table.take(test), candidates, seed) for train, test in splits
-            ):
+            for fold in parallel(delayed(self._fold)(table.take(train), candidates, seed) for train in training):
                 folds.append(fold)
                 report("")
         return folds
 
-    def _fit_candidates(
-        self, problem: Problem, candidates: np.ndarray, seed: int, task: FitTask
-    ) -> dict[int, tuple[Problem, Result]]:
-        """Fit each candidate on all rows, alone, and set the path of coefficients."""
-        fitted = {}
-        with progress_line(bool(self.verbose), "all rows", candidates.size) as report:
-            for k in candidates.tolist():
-                sized = problem.with_budget(k)
-                result = self._solve(sized, None, seed)
-                task.done("candidate", partial(self._coefficients, problem, result.w))
-                report(f"k = {k}")
-                fitted[k] = sized, result
-        coefs = [problem.coefficients(result.w)[0] for _, result in fitted.values()]
+    def _fit_candidates(self, problem: Problem, candidates: np.ndarray, seed: int, task: FitTask) -> dict[int, Result]:
+        """Fit each candidate on all rows and set the path of coefficients."""
+        results = path(
+            problem.objective,
+            lambda k: problem.with_budget(k).constraint,
+            candidates.tolist(),
+            None if self.solver == "auto" else self._solver(problem),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            seed=seed,
+            progress=bool(self.verbose),
+        )
+        fitted = dict(zip(candidates.tolist(), results, strict=True))
+        for result in fitted.values():
+            task.done("candidate", partial(self._coefficients, problem, result.w))
+        coefs = [problem.coefficients(result.w)[0] for result in fitted.values()]
         self.coefs_path_ = namespace(*coefs).stack(coefs)
         return fitted
 
@@ -207,39 +242,45 @@ class ChoosesBudget(SparseLinearModel):
                     f"fold {fold} of cv trains on rows of one class only; use fewer or stratified folds"
                 )
 
-    def _fold(self, train: Table, test: Table, candidates: np.ndarray, seed: int) -> Fold:
-        """Return the held-out scores of a path fitted on the training rows alone."""
+    def _fold(self, train: Table, candidates: np.ndarray, seed: int) -> Fold:
+        """Return a path fitted on the training rows alone, each fit starting from the last one."""
         problem = self._problem(train, int(candidates[-1]))
-        scores = np.empty(len(candidates))
-        chosen = np.zeros((len(candidates), self.n_features_in_), dtype=bool)
-        unconverged = []
-        results = path(
-            problem.objective,
-            lambda k: problem.with_budget(k).constraint,
-            candidates.tolist(),
-            self._solver(problem),
-            warm_start=True,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            seed=seed,
+        results = list(
+            path(
+                problem.objective,
+                lambda k: problem.with_budget(k).constraint,
+                candidates.tolist(),
+                self._solver(problem),
+                warm_start=True,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                seed=seed,
+            )
         )
-        for row, result in enumerate(results):
-            scores[row] = self._score(problem, result.w, test)
-            chosen[row, to_numpy(problem.features(result.support))] = True
-            if not result.converged:
-                unconverged.append(result.status.sentence)
-        return Fold(scores, chosen, unconverged)
+        columns = np.unique(np.concatenate([to_numpy(result.support) for result in results]))
+        points = np.stack([to_numpy(gather(result.w, move(columns, result.w))) for result in results])
+        unconverged = [result.status.sentence for result in results if not result.converged]
+        return Fold.of(columns, points, problem, unconverged)
 
-    def _score(self, problem: Problem, w: Any, test: Table) -> float:
-        """Return the score of one point on held-out rows: by the scorer, or minus the mean loss."""
-        attributes = self._coefficients(problem, w)
-        if self.scoring is None:
-            coef, intercept = problem.coefficients(w)
-            u = linear_predictor(test.X, attributes["support_"], coef, float(intercept))
-            u = u if test.offset is None else u + test.offset
-            losses = to_numpy(self._loss_scale * problem.objective.loss.value(test.y, u))
-            weights = None if test.sample_weight is None else to_numpy(test.sample_weight)
-            return -float(np.average(losses, weights=weights))
+    def _scores(self, problem: Problem, fold: Fold, table: Table, rows: np.ndarray) -> np.ndarray:
+        """Return the score of each candidate on held-out rows: by the scorer, or minus the mean loss."""
+        if self.scoring is not None:
+            test = table.take(rows)
+            return np.array([self._score(fold, row, test) for row in range(fold.intercepts.size)])
+        test = replace(table, X=take_columns(table.X, table.bring(fold.columns))).take(rows)
+        coefs = table.bring(fold.coefs.T.astype(_numpy_dtype(table.X)))
+        u = to_numpy(test.X @ coefs) + fold.intercepts
+        u = u if test.offset is None else u + to_numpy(test.offset)[:, None]
+        losses = self._loss_scale * problem.objective.loss.value(to_numpy(test.y)[:, None], u)
+        weights = None if test.sample_weight is None else to_numpy(test.sample_weight)
+        return -np.average(losses, axis=0, weights=weights)
+
+    def _score(self, fold: Fold, row: int, test: Table) -> float:
+        """Return the scorer's verdict on one candidate."""
+        coef = np.zeros(self.n_features_in_, dtype=_numpy_dtype(test.X))
+        coef[fold.columns] = fold.coefs[row]
+        intercept = coef.dtype.type(fold.intercepts[row])
+        attributes = self._fitted(test.bring(coef), test.bring(np.asarray(intercept)))
         fitted = type(self)(**self.get_params(deep=False))
         for name, value in {**attributes, **self._labels(), "n_features_in_": self.n_features_in_}.items():
             setattr(fitted, name, value)
@@ -247,9 +288,8 @@ class ChoosesBudget(SparseLinearModel):
         scorer = check_scoring(fitted, scoring=self.scoring)
         return float(scorer(fitted, test.X, self._decode_target(test.y), **weighted))
 
-    def _choose(self, candidates: np.ndarray, folds: list[Fold], table: Table) -> None:
+    def _choose(self, candidates: np.ndarray, scores: np.ndarray, folds: list[Fold], table: Table) -> None:
         """Set what the folds say, and the chosen number."""
-        scores = np.stack([fold.scores for fold in folds], axis=1)
         if not np.all(np.isfinite(scores)):
             raise InvalidInputError("a held-out score is NaN or infinite; check the scoring and the folds")
         size = float(np.max(np.abs(scores))) or 1.0  # no overflow in the square of a large score
@@ -262,7 +302,10 @@ class ChoosesBudget(SparseLinearModel):
         row = int(np.flatnonzero(candidates == self.n_nonzero_coefs_)[0])
         self.candidates_, self.scores_ = table.bring(candidates), table.bring(scores)
         self.mean_scores_, self.standard_errors_ = table.bring(mean), table.bring(error)
-        self.selection_frequency_ = table.bring(np.mean([fold.chosen[row] for fold in folds], axis=0))
+        chosen = np.zeros((len(folds), self.n_features_in_))
+        for fold, taken in zip(folds, chosen, strict=True):
+            taken[fold.columns[fold.coefs[row] != 0]] = 1.0
+        self.selection_frequency_ = table.bring(chosen.mean(axis=0))
         self.scorer_name_ = self._default_scorer if self.scoring is None else str(self.scoring)
 
 

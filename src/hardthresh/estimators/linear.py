@@ -298,7 +298,10 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
         """Return the attributes that `predict` needs, for a point."""
-        coef, intercept = problem.coefficients(w)
+        return self._fitted(*problem.coefficients(w))
+
+    def _fitted(self, coef: Any, intercept: Any) -> dict[str, Any]:
+        """Return the attributes that `predict` needs, for coefficients on the scale of the data."""
         return {"coef_": coef, "intercept_": float(intercept), "support_": where_true(coef != 0)}
 
     def _intercept(self) -> float:

@@ -155,10 +155,14 @@ def build_problem(
     return Problem(objective, Sparsity(k, free=free, lower=lower), standardized.mean, inverse_scale, fit_intercept)
 
 
+def take_columns(X: Any, columns: Array) -> Any:
+    """Return some columns of a table's X."""
+    return X[:, columns] if issparse(X) else gather_columns(X, columns)
+
+
 def linear_predictor(X: Any, support: Array, coef: Array, intercept: float) -> Array:
     """Return X coef + intercept, reading only the columns of the support."""
-    chosen = X[:, support] if issparse(X) else gather_columns(X, support)
-    coef = gather(coef, support)
+    chosen, coef = take_columns(X, support), gather(coef, support)
     xp = namespace(coef)
     common = xp.result_type(chosen.dtype, coef.dtype)
     chosen = chosen if issparse(chosen) else xp.astype(chosen, common, copy=False)

@@ -51,6 +51,10 @@ class Loss(ABC):
     def curvature(self, y: Array, u: Array) -> Array:
         """Return the second derivative in `u`."""
 
+    def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
+        """Return it for n examples and a mean loss, up to a constant of the data; a loss is minus a log-likelihood."""
+        return 2.0 * n * mean
+
     def check_targets(self, y: Array) -> None:
         """Raise InvalidInputError, naming the first offender, if a target is outside the domain."""
         good = self.in_domain(y)

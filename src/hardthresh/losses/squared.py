@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, log
 from typing import ClassVar
 
 from hardthresh.arrays import namespace
@@ -42,6 +43,10 @@ class Squared(Loss):
             raise InvalidInputError(
                 f"the squares of the targets leave the range of {y.dtype} (the largest is {largest:.3g}); rescale y"
             )
+
+    def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
+        """Return it for normal noise of the most likely variance."""
+        return n * log(2.0 * mean) if mean > 0.0 else -inf
 
     def value(self, y: Array, u: Array) -> Array:
         return 0.5 * (u - y) * (u - y)

@@ -10,7 +10,7 @@ from array_api_compat import device
 from hardthresh.arrays import all_finite, as_floating, gather, namespace
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import Evaluation, LaterEvaluation
 from hardthresh.core.registry import lookup, register
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, as_design
@@ -95,8 +95,12 @@ class LinearModel:
         self.y = _vector(y, like, n, "y")
         self.loss.check_targets(self.y)
         self.weights = _weights(sample_weight, like, n)
+        self.n_examples = float(n if sample_weight is None else namespace(like).sum(as_floating(sample_weight, like)))
         self.offset = None if offset is None else _vector(offset, like, n, "offset")
         self.l2 = _ridge(l2, like, d)
+
+    n_examples: float
+    """How many examples the weights stand for: their sum."""
 
     def _with(self, design: Design, **changes: Any) -> LinearModel:
         """Return a model that differs in some parts, which are known to fit."""
@@ -137,8 +141,15 @@ class LinearModel:
     def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
         """Return value and gradient at w."""
         u = self.predict(w) if prediction is None else prediction
-        gradient = self.design.pullback(self.weights * self.loss.gradient(self.y, u)) + self.l2 * w
-        return Evaluation(w, self.value(w, u), gradient, u)
+        return Evaluation(w, self.value(w, u), self._gradient(w, u), u)
+
+    def evaluate_later(self, w: Array, prediction: Array | None = None) -> Evaluation:
+        """Return value and gradient at w; the gradient, a data pass, is computed when it is first asked for."""
+        u = self.predict(w) if prediction is None else prediction
+        return LaterEvaluation(w, self.value(w, u), u, lambda: self._gradient(w, u))
+
+    def _gradient(self, w: Array, prediction: Array) -> Array:
+        return self.design.pullback(self.weights * self.loss.gradient(self.y, prediction)) + self.l2 * w
 
     def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
         """Return value and gradient at several points: with one product for all of them, counted as a pass each."""
@@ -151,15 +162,20 @@ class LinearModel:
             some = points[start : start + size]
             predictions = [self.predict(w) for w in some]
             residuals = xp.stack([self.weights * self.loss.gradient(self.y, u) for u in predictions], axis=1)
-            slopes = self.design.pullback(residuals).T
-            for w, u, slope in zip(some, predictions, slopes, strict=True):
-                evaluations.append(Evaluation(w, self.value(w, u), slope + self.l2 * w, u))
+            slopes = self.design.pullback(residuals)
+            for i, (w, u) in enumerate(zip(some, predictions, strict=True)):
+                evaluations.append(Evaluation(w, self.value(w, u), slopes[:, i] + self.l2 * w, u))
         return evaluations
 
     @property
     def quadratic(self) -> bool:
         """Whether the Hessian is the same everywhere."""
         return self.loss.quadratic
+
+    def minus_twice_log_likelihood(self, at: Evaluation) -> float:
+        """Return it at an evaluated point, without the ridge, up to a constant of the data; `n_examples` is n."""
+        mean = float(namespace(self.y).sum(self.weights * self.loss.value(self.y, at.prediction)))
+        return self.loss.minus_twice_log_likelihood(mean, self.n_examples)
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""

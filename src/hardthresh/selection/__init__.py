@@ -1,5 +1,7 @@
-"""Choosing how many."""
+"""Choosing how many: fits for a range of budgets, criteria, and cross-validation."""
 
+from .criteria import aic, bic, ebic, gic
+from .cross_validation import FoldPath, least_squares_fold_paths
 from .path import path
 
-__all__ = ["path"]
+__all__ = ["FoldPath", "aic", "bic", "ebic", "gic", "least_squares_fold_paths", "path"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
+from hardthresh.core import minimize_together
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Objective
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
-from hardthresh.solvers import minimize
+from hardthresh.solvers import choose_solver, minimize
 
 
 def path(
@@ -19,6 +21,7 @@ def path(
     solver: Solver | None = None,
     *,
     warm_start: bool = False,
+    tol: float = 1e-8,
     **options: Any,
 ) -> Iterator[Result]:
     """Yield the result for each budget in turn.
@@ -30,15 +33,23 @@ def path(
     constraint : callable
         The constraint of a budget, for example ``Sparsity``.
     budgets : iterable of int
-        In the order to fit them; increasing for a useful warm start.
+        In the order to yield them; increasing for a useful warm start.
     solver : Solver, optional
-        Default: chosen as by `minimize`.
+        Default: chosen for each budget as by `minimize`.
     warm_start : bool
-        Whether each fit starts from the last one's answer. That saves passes, but the answer for a budget then
-        depends on the budgets before it, and after a perfect fit all larger budgets get that fit; without it, it is
-        the answer for that budget alone.
+        Whether each fit starts from the last one's answer, so that an answer depends on the budgets before it, and all
+        budgets after a perfect fit get that fit. Without it, each answer is the one for that budget alone, up to
+        rounding.
+    tol : float
+        As for `minimize`.
     **options
-        For `minimize`.
+        ``stop``, ``max_iter``, ``progress`` and ``seed``, as for `minimize`.
+
+    Notes
+    -----
+    Without `warm_start` all budgets run side by side and share what they can: with the default solver the Gram matrix,
+    the greedy walk, and each product with the data, so that fifty budgets cost a few times what one does. The results
+    come when the last of them is done, and their passes and seconds are those of all.
 
     Examples
     --------
@@ -49,12 +60,27 @@ def path(
     >>> [result.support.tolist() for result in path(f, Sparsity, [1, 2])]
     [[0], [0, 2]]
     """
-    last: Result | None = None
-    for budget in budgets:
-        if last is None or last.status not in (Status.LOWER_BOUND, Status.NO_MINIMISER):
-            w0 = None if last is None else last.w
-            result = minimize(objective, constraint(budget), solver, w0, **options)
+    sets = [constraint(budget) for budget in budgets]
+    solvers = [solver or choose_solver(objective, one, tol=tol) for one in sets]
+    one_by_one = _warm_started if warm_start else _side_by_side
+    for result in one_by_one(objective, sets, solvers, tol=tol, **options):
         if result.status is Status.INTERRUPTED:  # the best iterate of one budget is no answer to the others
             raise KeyboardInterrupt
-        last = result if warm_start else None
+        yield result
+
+
+def _side_by_side(
+    objective: Objective, sets: list[Constraint], solvers: list[Solver], **options: Any
+) -> Iterator[Result]:
+    for solver, group in groupby(zip(sets, solvers, strict=True), key=lambda pair: pair[1]):
+        yield from minimize_together(objective, [one for one, _ in group], solver, **options)
+
+
+def _warm_started(
+    objective: Objective, sets: list[Constraint], solvers: list[Solver], **options: Any
+) -> Iterator[Result]:
+    result: Result | None = None
+    for one, solver in zip(sets, solvers, strict=True):
+        if result is None or result.status not in (Status.LOWER_BOUND, Status.NO_MINIMISER):
+            result = minimize(objective, one, solver, None if result is None else result.w, **options)
         yield result

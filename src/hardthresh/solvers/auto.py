@@ -19,7 +19,6 @@ from .iht import IHT
 from .pursuit import HardThresholdingPursuit
 from .working_set import WorkingSet
 
-
 MOST_COLUMNS = 4096  # of a Gram matrix: 128 MB
 """Beyond a budget whose working set would need more, pursuit is the default."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from hardthresh.core.objective import Evaluation
 from hardthresh.core.solver import State
 from hardthresh.core.typing import Array
 
+from .local_search import descend, out_and_back, swings
 from .subspace import Refined, refine
 from .tableau import Tableau
 
@@ -117,17 +119,34 @@ class LocalModel:
         """Return by how much the model is lower at a tableau's minimiser than at the state's point."""
         return tableau.decrease - self.present
 
-    def projection(self, constraint: Constraint, tableau: Tableau, like: Array) -> Projection:
-        """Return a tableau's minimiser as a point of the constraint."""
+    def ways(self, budgets: Collection[int], furthest: int) -> dict[int, list[Tableau]]:
+        """Return for each budget what the ways out and back lead to, the better one first; see `out_and_back`."""
+        free = self.tableau.free
+        found = out_and_back(self.tableau, {free + k for k in budgets}, free + furthest, self.least, self.negligible)
+        return {size - free: sorted(ways, key=lambda way: -way.decrease) for size, ways in found.items()}
+
+    def descend(self, tableau: Tableau, budget: int) -> Tableau:
+        """Return where exchanges lead; see `local_search.descend`."""
+        return descend(tableau, tableau.free + budget, self.least, self.negligible)
+
+    def swing(self, tableau: Tableau, budget: int, reach: int) -> Tableau:
+        """Return the best of a tableau and of where swings lead from it; see `local_search.swings`."""
+        for swung in swings(tableau, tableau.free + budget, reach, self.least, self.negligible):
+            if swung.decrease > tableau.decrease + self.negligible:
+                tableau = swung
+        return tableau
+
+    def point(self, tableau: Tableau, like: Array) -> Array:
+        """Return a tableau's minimiser as a full point."""
         indices = self.members[tableau.chosen]
         order = np.argsort(indices)
         coef = namespace(like).astype(move(tableau.coef[order], like), like.dtype)
-        return constraint.project(scatter(coef, move(indices[order], like), like.shape[0]))
+        return scatter(coef, move(indices[order], like), like.shape[0])
 
     def refit(self, objective: Any, constraint: Constraint, state: State, tableau: Tableau) -> Refined:
         """Return where Newton steps on f lead from a tableau's minimiser, or if that is no better, from the state."""
         enough = 1e-3 * self.negligible
-        reached = self.projection(constraint, tableau, state.at.point)
+        reached = constraint.project(self.point(tableau, state.at.point))
         fitted = refine(objective, constraint, reached, cg_iterations=0, rounds=8, tol=enough)
         if fitted.value < state.value:
             return fitted

@@ -20,8 +20,8 @@ class Tableau:
 
     With A the inverse of G_SS, the tableau holds b and A, the gradient's negative :math:`g = c - G b`, the
     regressions :math:`U = A \, G_{S \cdot}` of all columns on the chosen ones, and
-    :math:`h_j = G_{jj} - G_{jS} U_j`, what these leave of each column. Adding j lowers q by :math:`g_j^2 / 2h_j`, dropping i raises it by
-    :math:`b_i^2 / 2A_{ii}`, and either is one update of rank one.
+    :math:`h_j = G_{jj} - G_{jS} U_j`, what these leave of each column. Adding j lowers q by :math:`g_j^2 / 2h_j`,
+    dropping i raises it by :math:`b_i^2 / 2A_{ii}`, and either is one update of rank one.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from math import ceil
 from typing import Any, ClassVar
 
@@ -20,12 +21,23 @@ from hardthresh.core.typing import Array
 
 from .exchange import rank_exchanges
 from .local_model import LocalModel, Pool, is_quadratic, without
-from .local_search import descend, grow, out_and_back, swings
+from .local_search import grow
 from .start import starting_point
 from .tableau import Tableau
 
 FIRST_MARK, STRIDE, FURTHEST = 4, 2.5, 3
-"""The greedy walk reads the data at 4, 10, 25, 63, ... columns, and goes out to three times the last of them."""
+"""The greedy walk reads the data at 4, 10, 25, 63, ... columns; a run leaves it at the last of them below its budget,
+to go out to three times as many columns and back."""
+
+_SETTLED = "the point is minimal on its support, and no exchange or swing within the working set improves it"
+
+ANCHORS = (0.64, 1.0)
+"""The budgets at which the data are read on that way, as shares of the walk's next reading."""
+
+
+def next_mark(walked: int) -> int:
+    """Return how many columns the walk has when it reads the data next."""
+    return max(FIRST_MARK, ceil(STRIDE * walked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +48,27 @@ class Effort:
     ----------
     share : float
         A column joins the working set if adding it would gain this share of what the least useful chosen one brings.
+    looks : int
+        How often the data are read at the anchors before a run arrives at its budget; of a quadratic only.
     swings : tuple of float
         How many columns a swing adds and drops again, as shares of k.
     exchanges : int
         For how many chosen columns the exchange with every column of the data is looked at in the end.
+    insist : bool
+        Whether a run on a quadratic, once arrived, goes on from its own gradient; others always do.
     """
 
     share: float
+    looks: int
     swings: tuple[float, ...] = ()
     exchanges: int = 0
+    insist: bool = False
 
 
 EFFORTS = {
-    "fast": Effort(share=0.5),
-    "balanced": Effort(share=0.35, swings=(0.25,)),
-    "thorough": Effort(share=0.2, swings=(0.25, 0.5, 1.0), exchanges=16),
+    "fast": Effort(share=0.35, looks=1),
+    "balanced": Effort(share=0.35, looks=2, swings=(0.25,)),
+    "thorough": Effort(share=0.2, looks=2, swings=(0.25, 0.5, 1.0), exchanges=16, insist=True),
 }
 
 
@@ -169,6 +187,10 @@ class WorkingSet(Solver):
             walked=0 if w0 is None else None,
         )
 
+    def start_together(self, objective: Any, constraints: Sequence[Constraint], seed: int) -> list[WorkingState]:
+        """Return one state for all: the null model does not depend on the budget."""
+        return [self.start(objective, constraints[0], None, seed)] * len(constraints)
+
     def advance(self, objective: Any, constraint: Constraint, state: State) -> WorkingState:
         assert isinstance(state, WorkingState)
         return self.advance_together(objective, [constraint], [state])[0]
@@ -185,100 +207,181 @@ class WorkingSet(Solver):
         runs_at: dict[int, list[int]] = {}
         for run, state in enumerate(states):
             runs_at.setdefault(id(state.at), []).append(run)
-        leaders = [states[runs[0]] for runs in runs_at.values()]
-        members = [self._working_set(objective, selections[0], state) for state in leaders]
-        pool = _shared_pool(objective, leaders, members)
-        found: dict[int, _Found] = {}
-        for state, columns, runs in zip(leaders, members, runs_at.values(), strict=True):
-            model = LocalModel.around(objective, selections[0], state, pool, columns, self.tol)
+        blocks = []
+        for runs in runs_at.values():
+            state = states[runs[0]]
             budgets = {run: selections[run].budget for run in runs}
-            if state.walked is None:
-                (run,) = runs
-                better = self._improve(objective, constraints[run], budgets[run], state, model)
-                found |= {} if better is None else {run: better}
-            else:
-                found |= self._walk(objective, constraints, budgets, state, model)
-        evaluations = _evaluate(objective, found.values())
+            blocks.append(_Block(state, budgets, self._working_set(objective, selections[0], state)))
+        pool = max((state.pool for state in states), key=lambda pool: pool.columns.size)
+        pool = _shared_pool(objective, blocks, pool)
+        found: dict[int, _Found] = {}
+        for block in blocks:
+            found |= self._walk_on(objective, constraints, selections[0], block, pool)
+        pool = self._look_ahead(objective, selections[0], blocks, pool)
+        for block in blocks:
+            found |= self._arrive(objective, constraints, selections[0], block, pool)
+            found |= self._improve(objective, constraints, selections[0], block, pool)
+        evaluations = self._evaluate(objective, found.values())
         return [
-            _arrive(state, found[run], evaluations[id(found[run])]) if run in found else _settle(state)
+            _next(state, found[run], evaluations[id(found[run])]) if run in found else _settle(state)
             for run, state in enumerate(states)
         ]
 
     def _working_set(self, objective: Any, selection: Selection, state: WorkingState) -> np.ndarray:
-        """Return the working set with the columns outside that promise enough."""
-        at = state.at
-        xp = namespace(at.gradient)
-        support = to_numpy(state.support)
-        inside = np.sort(np.concatenate([state.members, without(support, state.members)]))
-        bend = state.bend * _bend_since_start(objective, state)
-        eligible = (bend > 0) & ~mask_of(move(inside, at.point), at.point.shape[0])
-        if selection.signs is not None:
-            wanted = move(selection.signs, at.point)
-            eligible = eligible & ((wanted == 0) | ((at.gradient < 0) == (wanted > 0)))
-        gain = at.gradient**2 / (2 * xp.where(bend > 0, bend, xp.ones_like(bend)))
-        gain = xp.where(eligible & (gain > EFFORTS[self.effort].share * state.bar), gain, xp.zeros_like(gain))
+        """Return the working set of a state, with the columns outside that promise enough."""
+        inside = _union(state.members, to_numpy(state.support))
         size = state.support.shape[0]
         most = max(32, size) if state.walked is None else max(64, 2 * size)
-        promising = to_numpy(top_k(gain, min(most, int(xp.count_nonzero(gain)))))
-        return np.sort(np.concatenate([inside, promising]))
+        bend = state.bend * _bend_since_start(objective, state)
+        return _union(inside, self._promising(selection, state.at.gradient, bend, inside, state.bar, most))
 
-    def _walk(
-        self,
-        objective: Any,
-        constraints: Sequence[Constraint],
-        budgets: dict[int, int],
-        state: WorkingState,
-        model: LocalModel,
+    def _promising(
+        self, selection: Selection, gradient: Array, bend: Array, inside: np.ndarray, bar: float, most: int
+    ) -> np.ndarray:
+        """Return the columns outside a working set of which each alone would gain the effort's share of a bar."""
+        xp = namespace(gradient)
+        eligible = (bend > 0) & ~mask_of(move(inside, gradient), gradient.shape[0])
+        if selection.signs is not None:
+            wanted = move(selection.signs, gradient)
+            eligible = eligible & ((wanted == 0) | ((gradient < 0) == (wanted > 0)))
+        gain = gradient * gradient / (2 * xp.where(bend > 0, bend, xp.ones_like(bend)))
+        gain = xp.where(eligible & (gain > EFFORTS[self.effort].share * bar), gain, xp.zeros_like(gain))
+        return to_numpy(top_k(gain, min(most, int(xp.count_nonzero(gain)))))
+
+    def _walk_on(
+        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: _Block, pool: Pool
     ) -> dict[int, _Found]:
-        """Return how runs that are at the same state of the walk go on: those that have a better point to go to."""
-        assert state.walked is not None
-        mark = _next_mark(state.walked)
-        free = model.tableau.free
-        found: dict[int, _Found] = {}
-        arriving = [run for run, k in budgets.items() if 0 < k <= mark]
-        if arriving:
-            sizes = {free + budgets[run] for run in arriving}
-            furthest = free + FURTHEST * max(state.walked, FIRST_MARK - 1)
-            ways = out_and_back(model.tableau, sizes, furthest, model.least, model.negligible)
-            for run in arriving:
-                tries = sorted(ways[free + budgets[run]], key=lambda way: -way.decrease)
-                better = _first_better(objective, constraints[run], state, model, tries)
-                found |= {} if better is None else {run: better}
-        going_on = [run for run, k in budgets.items() if k > mark]
-        if going_on:
-            walker = model.tableau.copy()
-            grow(walker, free + mark, model.least)
-            widest = max(going_on, key=lambda run: budgets[run])
-            better = _first_better(objective, constraints[widest], state, model, [walker])
+        """Return where the greedy walk leads the runs that have not come to their budgets."""
+        runs = block.walking_on
+        if not runs:
+            return {}
+        model = LocalModel.around(objective, selection, block.state, pool, block.members, self.tol)
+        walker = model.tableau
+        grow(walker, walker.free + block.mark, model.least)
+        widest = max(runs, key=lambda run: block.budgets[run])
+        better = _first_better(objective, constraints[widest], block.state, model, [walker])
+        if better is None:
+            return {}
+        return dict.fromkeys(runs, replace(better, walked=block.mark, bar=walker.best_addition()[1]))
+
+    def _look_ahead(self, objective: Any, selection: Selection, blocks: Sequence[_Block], pool: Pool) -> Pool:
+        """Let in the columns that promise enough at the anchors, the same for all budgets that leave the walk together.
+
+        All gradients of a look, those of runs that left the walk elsewhere included, are one product with the data.
+        """
+        if not is_quadratic(objective):
+            return pool
+        looking = [block for block in blocks if block.arriving]
+        for _ in range(EFFORTS[self.effort].looks):
+            anchored = [
+                (block, model, tableau)
+                for block in looking
+                for model in [LocalModel.around(objective, selection, block.state, pool, block.members, self.tol)]
+                for tableau, *_ in model.ways(block.anchors, block.furthest).values()
+            ]
+            points = [model.point(tableau, block.state.w) for block, model, tableau in anchored]
+            found: dict[int, np.ndarray] = {}
+            for (block, model, tableau), at in zip(anchored, _evaluate_many(objective, points), strict=True):
+                bar, most = float(tableau.costs().min(initial=np.inf)), max(32, tableau.size)
+                new = self._promising(selection, at.gradient, block.state.bend, model.members, bar, most)
+                found[id(block)] = _union(found.get(id(block), new), new)
+            looking = [block for block in looking if found[id(block)].size]
+            for block in looking:
+                block.members = _union(block.members, found[id(block)])
+            if not looking:
+                break
+            pool = _shared_pool(objective, blocks, pool)
+        return pool
+
+    def _arrive(
+        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: _Block, pool: Pool
+    ) -> dict[int, _Found]:
+        """Return what each run that leaves the walk here finds at its budget, on the way out and on the way back."""
+        if not block.arriving:
+            return {}
+        model = LocalModel.around(objective, selection, block.state, pool, block.members, self.tol)
+        ways = model.ways({block.budgets[run] for run in block.arriving}, block.furthest)
+        done = is_quadratic(objective) and not EFFORTS[self.effort].insist
+        found = {}
+        for run in block.arriving:
+            better = _first_better(objective, constraints[run], block.state, model, ways[block.budgets[run]])
             if better is not None:
-                better = replace(better, walked=mark, bar=walker.best_addition()[1])
-                found |= dict.fromkeys(going_on, better)
+                found[run] = replace(better, done=done)
         return found
 
     def _improve(
-        self, objective: Any, constraint: Constraint, budget: int, state: WorkingState, model: LocalModel
-    ) -> _Found | None:
-        """Return a better point for a run that has arrived at its budget, or None."""
-        effort, size = EFFORTS[self.effort], model.tableau.free + budget
+        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: _Block, pool: Pool
+    ) -> dict[int, _Found]:
+        """Return a better point for a run that has arrived at its budget, if there is one."""
+        if block.mark is not None:
+            return {}
+        effort, state = EFFORTS[self.effort], block.state
+        ((run, budget),) = block.budgets.items()
+        constraint = constraints[run]
+        model = LocalModel.around(objective, selection, state, pool, block.members, self.tol)
         filled = model.tableau.copy()
-        grow(filled, size, model.least)
-        best = descended = descend(filled, size, model.least, model.negligible)
+        grow(filled, filled.free + budget, model.least)
+        descended = best = model.descend(filled, budget)
         for share in effort.swings:
-            for swung in swings(best, size, max(1, round(share * budget)), model.least, model.negligible):
-                if swung.decrease > best.decrease + model.negligible:
-                    best = swung
+            best = model.swing(best, budget, max(1, round(share * budget)))
         better = _first_better(objective, constraint, state, model, [best, descended, filled, model.tableau])
-        if better is not None or effort.exchanges == 0 or not constraint.is_full(state.support):
-            return better
-        ranked = rank_exchanges(
-            objective, constraint, state.at, state.support, removals=effort.exchanges, count=4 * effort.exchanges
-        )
-        added = np.unique(np.array([exchange.added for exchange in ranked], dtype=np.int64))
-        members = np.sort(np.concatenate([model.members, without(added, model.members)]))
-        pool = model.pool.including(objective, state.at, members) if is_quadratic(objective) else model.pool
-        wider = LocalModel.around(objective, _selection(objective, constraint), state, pool, members, self.tol)
-        best = descend(wider.tableau, size, wider.least, wider.negligible)
-        return _first_better(objective, constraint, state, wider, [best])
+        if better is None and effort.exchanges > 0 and constraint.is_full(state.support):
+            ranked = rank_exchanges(
+                objective, constraint, state.at, state.support, removals=effort.exchanges, count=4 * effort.exchanges
+            )
+            block.members = _union(block.members, np.unique([exchange.added for exchange in ranked]).astype(np.int64))
+            pool = _shared_pool(objective, [block], pool)
+            model = LocalModel.around(objective, selection, state, pool, block.members, self.tol)
+            better = _first_better(objective, constraint, state, model, [model.descend(model.tableau, budget)])
+        return {} if better is None else {run: better}
+
+    def _evaluate(self, objective: Any, found: Iterable[_Found]) -> dict[int, Evaluation]:
+        """Return the objective at each distinct point; the gradient where a run ends only when somebody asks for it."""
+        distinct = {id(one): one for one in found}
+        can_wait = provides(objective, "evaluate_later")
+        now = {key: one for key, one in distinct.items() if not (one.done and can_wait)}
+        if len(now) == 1:
+            evaluations = {key: objective.evaluate(one.projection.point, one.prediction) for key, one in now.items()}
+        else:
+            points = [one.projection.point for one in now.values()]
+            evaluations = dict(zip(now, _evaluate_many(objective, points), strict=True))
+        for key in distinct.keys() - now.keys():
+            evaluations[key] = objective.evaluate_later(distinct[key].projection.point)
+        return evaluations
+
+
+@dataclass(slots=True)
+class _Block:
+    """Runs at one state, their budgets, and the working set that they share."""
+
+    state: WorkingState
+    budgets: dict[int, int]
+    members: np.ndarray
+
+    @property
+    def mark(self) -> int | None:
+        """Where the walk reads the data next; None for a run that has left it."""
+        return None if self.state.walked is None else next_mark(self.state.walked)
+
+    @property
+    def walking_on(self) -> list[int]:
+        """The runs whose budgets lie beyond the mark."""
+        return [] if self.mark is None else [run for run, k in self.budgets.items() if k > self.mark]
+
+    @property
+    def arriving(self) -> list[int]:
+        """The runs that leave the walk here."""
+        return [] if self.mark is None else [run for run, k in self.budgets.items() if 0 < k <= self.mark]
+
+    @property
+    def anchors(self) -> set[int]:
+        """The budgets at which the data are read before runs arrive."""
+        return set() if self.mark is None else {ceil(share * self.mark) for share in ANCHORS}
+
+    @property
+    def furthest(self) -> int:
+        """How many columns the way out goes to."""
+        return FURTHEST * max(self.state.walked or 0, FIRST_MARK - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +393,7 @@ class _Found:
     model: LocalModel
     bar: float
     walked: int | None = None
+    done: bool = False
 
 
 def _first_better(
@@ -302,32 +406,29 @@ def _first_better(
         costs = tableau.costs()
         bar = float(costs.min()) if costs.size > tableau.free else 0.0
         if is_quadratic(objective):
-            return _Found(model.projection(constraint, tableau, state.at.point), None, model, bar)
+            return _Found(constraint.project(model.point(tableau, state.w)), None, model, bar)
         fitted = model.refit(objective, constraint, state, tableau)
         if fitted.value < state.value:
             return _Found(fitted.projection, fitted.prediction, model, bar)
     return None
 
 
-def _shared_pool(objective: Any, states: Sequence[WorkingState], members: Sequence[np.ndarray]) -> Pool:
+def _shared_pool(objective: Any, blocks: Sequence[_Block], pool: Pool) -> Pool:
     """Return a pool that has the columns of several working sets; empty unless the objective is quadratic."""
     if not is_quadratic(objective):
         return Pool()
-    largest = max(states, key=lambda state: state.pool.columns.size)
-    return largest.pool.including(objective, largest.at, np.unique(np.concatenate(members)))
+    return pool.including(objective, blocks[0].state.at, reduce(_union, (block.members for block in blocks)))
 
 
-def _evaluate(objective: Any, found: Iterable[_Found]) -> dict[int, Evaluation]:
-    """Return the objective at each distinct point, together if it can."""
-    distinct = {id(one): one for one in found}
-    if len(distinct) > 1 and provides(objective, "evaluate_many"):
-        return dict(
-            zip(distinct, objective.evaluate_many([f.projection.point for f in distinct.values()]), strict=True)
-        )
-    return {key: objective.evaluate(one.projection.point, one.prediction) for key, one in distinct.items()}
+def _evaluate_many(objective: Any, points: list[Array]) -> list[Evaluation]:
+    """Return the objective at several points, together if it can."""
+    if provides(objective, "evaluate_many"):
+        many: list[Evaluation] = objective.evaluate_many(points)
+        return many
+    return [objective.evaluate(w) for w in points]
 
 
-def _arrive(state: WorkingState, found: _Found, at: Evaluation) -> WorkingState:
+def _next(state: WorkingState, found: _Found, at: Evaluation) -> WorkingState:
     """Return the state at a better point, unless rounding has eaten the progress."""
     if not at.value < state.value:
         return _settle(state)
@@ -337,6 +438,7 @@ def _arrive(state: WorkingState, found: _Found, at: Evaluation) -> WorkingState:
         support=found.projection.support,
         iteration=state.iteration + 1,
         step=1.0,
+        settled=_SETTLED if found.done else "",
         pool=found.model.pool,
         members=found.model.members,
         walked=found.walked,
@@ -349,12 +451,13 @@ def _settle(state: WorkingState) -> WorkingState:
         state,
         iteration=state.iteration + 1,
         step=0.0,
-        settled="the point is minimal on its support, and no exchange or swing within the working set improves it",
+        settled=_SETTLED,
     )
 
 
-def _next_mark(walked: int) -> int:
-    return max(FIRST_MARK, ceil(STRIDE * walked))
+def _union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the increasing union of two increasing index arrays."""
+    return np.sort(np.concatenate([a, without(b, a)]))
 
 
 def _bend_since_start(objective: Any, state: WorkingState) -> float:

@@ -1,0 +1,114 @@
+"""Information criteria: what a fit costs in likelihood, plus what its features cost. Smaller is better."""
+
+from __future__ import annotations
+
+from math import lgamma, log
+from typing import Any
+
+from hardthresh.core.errors import CapabilityError
+from hardthresh.core.result import Result
+
+
+def aic(result: Result) -> float:
+    r"""Return Akaike's criterion, :math:`-2 \log L + 2 p`, for a fit with p coefficients.
+
+    Parameters
+    ----------
+    result : Result
+        A fit of a `LinearModel`.
+
+    Returns
+    -------
+    float
+        Up to a constant of the data; for least squares with the noise variance at its maximum likelihood,
+        :math:`-2 \log L = n \log(\mathrm{RSS} / n)`. A weight counts as so many rows.
+
+    Raises
+    ------
+    CapabilityError
+        If the objective has no likelihood, or the result was loaded from a file, which does not carry the data.
+
+    References
+    ----------
+    Akaike (1974), *A new look at the statistical model identification*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> from hardthresh.selection import bic, path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 30))
+    >>> f = LinearModel(X, 2 * X[:, 3] - X[:, 7] + rng.standard_normal(100))
+    >>> min(path(f, Sparsity, range(1, 11)), key=bic).support
+    array([3, 7])
+    """
+    model = _model(result)
+    return model.minus_twice_log_likelihood(result.state.at) + 2.0 * _size(result)
+
+
+def bic(result: Result) -> float:
+    r"""Return Schwarz's criterion, :math:`-2 \log L + p \log n`, for a fit with p coefficients on n rows.
+
+    Parameters, errors and constant are those of `aic`.
+
+    References
+    ----------
+    Schwarz (1978), *Estimating the dimension of a model*.
+    """
+    model = _model(result)
+    return model.minus_twice_log_likelihood(result.state.at) + log(model.n_examples) * _size(result)
+
+
+def ebic(result: Result, gamma: float = 1.0) -> float:
+    r"""Return the extended BIC, :math:`\mathrm{BIC} + 2 \gamma \log \binom{d}{k}`, for k features chosen out of d.
+
+    For many candidate features: it also pays for the number of models that could have been chosen. Parameters, errors
+    and constant are otherwise those of `aic`.
+
+    Parameters
+    ----------
+    gamma : float
+        Between 0, the BIC, and 1.
+
+    References
+    ----------
+    Chen and Chen (2008), *Extended Bayesian information criteria for model selection with large model spaces*.
+    """
+    d, k = _choice(result)
+    return bic(result) + 2.0 * gamma * (lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
+
+
+def gic(result: Result) -> float:
+    r"""Return the generalised criterion :math:`-2 \log L + k \log(d) \log \log n`, for k features chosen out of d.
+
+    Parameters, errors and constant are those of `aic`.
+
+    References
+    ----------
+    Fan and Tang (2013), *Tuning parameter selection in high dimensional penalized likelihood*.
+    """
+    model = _model(result)
+    d, k = _choice(result)
+    per_feature = log(max(d, 2)) * log(log(max(model.n_examples, 3.0)))
+    return model.minus_twice_log_likelihood(result.state.at) + per_feature * k
+
+
+def _model(result: Result) -> Any:
+    if not hasattr(result.objective, "minus_twice_log_likelihood"):
+        raise CapabilityError(
+            "a criterion needs the objective of the fit, with a likelihood (LinearModel has one); "
+            f"this result has {type(result.objective).__name__}"
+        )
+    return result.objective
+
+
+def _size(result: Result) -> int:
+    return int(result.support.shape[0])
+
+
+def _choice(result: Result) -> tuple[int, int]:
+    """Return among how many coordinates the choice was, and how many were chosen: free ones are no choice."""
+    free = len(getattr(result.constraint, "free", ()))
+    return int(result.w.shape[0]) - free, _size(result) - free
