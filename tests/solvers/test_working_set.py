@@ -558,6 +558,47 @@ def test_units_of_single_columns_do_not_change_the_support(effort):
     np.testing.assert_allclose(run.value, plain.value, rtol=1e-7)
 
 
+@pytest.mark.xfail(reason="the squares of the Gram matrix leave the range of float64")
+@pytest.mark.parametrize("factor", [2.0**-300, 2.0**300])
+def test_units_may_be_as_large_as_the_objective_bears(factor):
+    X, y = data(0)
+    plain, run = solve(LinearModel(X, y), Sparsity(3)), solve(LinearModel(X * factor, y), Sparsity(3))
+    np.testing.assert_array_equal(run.support, plain.support)
+    np.testing.assert_allclose(run.value, plain.value, rtol=1e-9)
+
+
+@every
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_the_columns_does_not_matter_on_hard_problems(effort, seed):
+    X, y = hard(seed)
+    order = np.random.default_rng(seed).permutation(300)
+    plain, run = (solve(LinearModel(Z, y), Sparsity(15), effort) for Z in (X, X[:, order]))
+    np.testing.assert_array_equal(np.sort(order[run.support]), plain.support)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_are_repetitions_on_hard_problems(seed):
+    X, y = hard(seed)
+    counts = np.random.default_rng(seed).integers(0, 4, 100)
+    one = solve(LinearModel(X, y, sample_weight=counts.astype(float)), Sparsity(15))
+    other = solve(LinearModel(np.repeat(X, counts, axis=0), np.repeat(y, counts)), Sparsity(15))
+    np.testing.assert_array_equal(one.support, other.support)
+    np.testing.assert_allclose(one.value, other.value, rtol=1e-9)
+
+
+@every
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_nearly_equal_columns_keep_coefficients_finite(effort, loss):
+    """All columns twice, apart by 1e-3, 1e-5 or 1e-7 of themselves."""
+    X, y = data(0)
+    y = target(X, y, loss)
+    for gap in (1e-3, 1e-5, 1e-7):
+        twins = np.column_stack([X, X + gap * np.random.default_rng(0).standard_normal(X.shape)])
+        run = solve(LinearModel(twins, y, loss=loss, l2=1e-6), Sparsity(8), effort)
+        assert run.converged
+        assert run.value <= 1.001 * solve(LinearModel(X, y, loss=loss, l2=1e-6), Sparsity(8), effort).value
+
+
 @every
 def test_units_of_the_data_do_not_change_the_support_of_a_classifier(effort):
     X, y = data(0, n=150, d=60, k=5, rho=0.7)
