@@ -37,11 +37,13 @@ def units(X):
     return np.where(norms > 0, norms, 1.0)
 
 
-def tableau_of(X, y, chosen=(), **options):
+def tableau_of(X, y, chosen=(), coef=None, **options):
     """A tableau on arrays that nobody can write to."""
-    gram, target = X.T @ X, X.T @ y
-    gram.flags.writeable = target.flags.writeable = False
-    return Tableau(gram, target, list(chosen), **options)
+    chosen = list(chosen)
+    coef = np.zeros(len(chosen)) if coef is None else coef
+    gram, slope = X.T @ X, X.T @ (y - X[:, chosen] @ coef)
+    gram.flags.writeable = slope.flags.writeable = coef.flags.writeable = False
+    return Tableau(gram, slope, chosen, coef, **options)
 
 
 # --- the slow twin ---------------------------------------------------------------------------------------------------
@@ -136,6 +138,39 @@ def test_a_tableau_may_start_anywhere(seed, m, size):
     X, y = data(seed, m)
     chosen = np.random.default_rng(seed).permutation(m)[:size].tolist()
     assert_is_least_squares(tableau_of(X, y, chosen), X, y)
+
+
+@given(seeds, sizes, moves)
+@settings(max_examples=60)
+def test_only_the_decrease_depends_on_the_coefficients_at_the_start(seed, m, changes):
+    """And it is counted from there."""
+    X, y = data(seed, m)
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(m)[: rng.integers(m + 1)].tolist()
+    coef = 3.0 * rng.standard_normal(len(chosen))
+    from_zero, from_there = tableau_of(X, y, chosen), tableau_of(X, y, chosen, coef)
+    gap = y - X[:, chosen] @ coef
+    head_start = 0.5 * (y @ y - gap @ gap)
+    for number in (0, *changes):
+        move(from_zero, X, number)
+        move(from_there, X, number)
+        assert from_zero.chosen == from_there.chosen
+        atol = TOL * (y @ y + gap @ gap)
+        np.testing.assert_allclose(from_there.coef, from_zero.coef, rtol=TOL, atol=atol)
+        np.testing.assert_allclose(from_there.slope, from_zero.slope, rtol=TOL, atol=atol)
+        np.testing.assert_allclose(from_there.decrease, from_zero.decrease - head_start, rtol=TOL, atol=atol)
+
+
+def test_nothing_is_lost_in_large_coefficients():
+    """A small gap is fitted as well as if it were all there is."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, 4))
+    gap = X[:, 2] * 1e-3
+    tableau = Tableau(X.T @ X, X.T @ gap, [0, 1], np.array([1e9, -1e9]))
+    assert tableau.best_addition()[0] == 2
+    tableau.add(2)
+    np.testing.assert_allclose(tableau.decrease, 0.5 * gap @ gap, rtol=1e-9)
+    np.testing.assert_allclose(tableau.coef[2], 1e-3, rtol=1e-9)
 
 
 @given(seeds, sizes, kinds, moves)
@@ -338,9 +373,11 @@ def test_a_start_from_feasible_coefficients_is_at_least_as_good(seed, m):
     signs = np.where(rng.random(m) < 0.7, np.where(signs == 0, 1, signs), 0)  # several at once are to leave
     chosen = rng.permutation(m)[: rng.integers(2, m + 1)]
     coef = np.where(signs[chosen] == 0, rng.standard_normal(chosen.size), signs[chosen] * rng.random(chosen.size))
-    tableau = tableau_of(X, y, chosen.tolist(), signs=signs, feasible=coef)
+    tableau = tableau_of(X, y, chosen.tolist(), coef, signs=signs)
     gap = y - X[:, chosen] @ coef
-    assert tableau.decrease >= 0.5 * (y @ y - gap @ gap) - 1e-12 * (y @ y)
+    gain = decrease(X, y, tableau.chosen) - 0.5 * (y @ y - gap @ gap)
+    assert tableau.decrease >= 0.0
+    np.testing.assert_allclose(tableau.decrease, gain, rtol=TOL, atol=TOL * (y @ y + gap @ gap))
     assert_keeps_the_signs(tableau)
     assert set(tableau.chosen) <= set(chosen.tolist())
     np.testing.assert_allclose(tableau.coef, fit(X, y, tableau.chosen)[0], rtol=TOL, atol=TOL * (y @ y) ** 0.5)
@@ -370,7 +407,7 @@ def test_free_columns_have_no_sign_and_stay(seed, m):
     X, y = data(seed, m)
     signs = np.ones(m, dtype=int)
     signs[[1, 2]] = 0
-    tableau = tableau_of(X, y, [1, 2], free=2, signs=signs, feasible=[0.0, 0.0])
+    tableau = tableau_of(X, y, [1, 2], free=2, signs=signs)
     while tableau.best_addition()[1] > 1e-12 * (y @ y):
         tableau.add(tableau.best_addition()[0])
     assert tableau.chosen[:2] == [1, 2]

@@ -138,9 +138,6 @@ def best_non_negative(X, y, k, signs):
     return min(tries)
 
 
-STARVED = pytest.mark.xfail(reason="the working set is closed to what promises less than a share, though there is room")
-
-
 def solve_one_sign(seed, k, sign, effort):
     X, y = data(seed, d=9)
     constraint = Sparsity(k, lower=0.0) if sign > 0 else Sparsity(k, upper=0.0)
@@ -158,7 +155,6 @@ def test_bounds_of_one_sign(effort, sign):
             np.testing.assert_allclose(run.value, best, rtol=1e-9)
 
 
-@STARVED
 @every
 @pytest.mark.parametrize("seed", [1, 8])
 def test_what_helps_joins_while_there_is_room(effort, seed):
