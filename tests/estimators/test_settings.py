@@ -88,7 +88,7 @@ def test_the_objective_is_what_the_docstring_says(plain):
 def test_stopping_early_is_said(plain):
     X, y = plain.data(noise=2.0)
     with pytest.warns(ConvergenceWarning, match="limit of iterations was reached before convergence; raise max_iter"):
-        model = plain.make(max_iter=1).fit(X, y)
+        model = plain.make(max_iter=1, solver="pursuit").fit(X, y)
     assert model.converged_ is False
     assert "raise max_iter" in model.stop_reason_
     assert model.n_iter_ == 1

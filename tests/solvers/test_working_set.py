@@ -810,7 +810,7 @@ OTHER_SETS = [
 ]
 
 
-@pytest.mark.parametrize("constraint", OTHER_SETS, ids=str)
+@pytest.mark.parametrize("constraint", OTHER_SETS)
 def test_a_set_it_cannot_serve_is_refused_and_the_other_solver_is_named(constraint):
     X, y = data(0)
     with pytest.raises(CapabilityError, match="HardThresholdingPursuit"):

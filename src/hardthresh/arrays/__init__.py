@@ -1,7 +1,7 @@
 """All that depends on the array library."""
 
 from .indexing import gather, gather_columns, mask_of, scatter, union, where_true
-from .linalg import conjugate_gradients, inverse_semidefinite, solve_semidefinite
+from .linalg import conjugate_gradients, inverse_definite, inverse_semidefinite, solve_semidefinite
 from .namespace import all_finite, as_floating, move, namespace, to_numpy
 from .topk import top_k
 
@@ -11,6 +11,7 @@ __all__ = [
     "conjugate_gradients",
     "gather",
     "gather_columns",
+    "inverse_definite",
     "inverse_semidefinite",
     "mask_of",
     "move",

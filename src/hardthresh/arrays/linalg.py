@@ -66,10 +66,9 @@ def inverse_semidefinite(A: Array) -> Array:
     diagonal = xp.linalg.diagonal(A)
     scale = xp.where(diagonal > 0, 1 / xp.sqrt(xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))), 0 * diagonal)
     unit = A * scale[:, None] * scale[None, :]
-    if is_numpy_array(A):
-        inverse = _inverse_definite(unit)
-        if inverse is not None:
-            return inverse * scale[:, None] * scale[None, :]
+    inverse = inverse_definite(unit) if is_numpy_array(A) else None
+    if inverse is not None:
+        return inverse * scale[:, None] * scale[None, :]
     values, vectors = xp.linalg.eigh(unit)
     cut = A.shape[0] * float(xp.finfo(A.dtype).eps) * float(xp.max(values))
     kept = values > cut
@@ -77,8 +76,10 @@ def inverse_semidefinite(A: Array) -> Array:
     return ((vectors * inverse[None, :]) @ vectors.T) * scale[:, None] * scale[None, :]
 
 
-def _inverse_definite(A: np.ndarray) -> np.ndarray | None:
+def inverse_definite(A: np.ndarray) -> np.ndarray | None:
     """Return the inverse of a symmetric matrix of unit diagonal, or None if it is not safely positive definite."""
+    if A.shape[0] == 0:
+        return A
     potrf, potri = get_lapack_funcs(("potrf", "potri"), (A,))
     factor, failed = potrf(A, lower=True)
     if failed or np.min(factor.diagonal()) ** 2 < _SAFE * A.shape[0] * np.finfo(A.dtype).eps:

@@ -60,7 +60,7 @@ class DenseDesign(Design):
         return gather_columns(self._X, chosen) @ gather(w, chosen)
 
     def pullback(self, r: Array) -> Array:
-        return self._X.T @ r if r.ndim == 1 else (r.T @ self._X).T  # for few columns BLAS is faster this way round
+        return _transposed_product(self._X, r)
 
     def gram(self, weights: Array, other: Design | None = None) -> Array:
         xp = namespace(weights)
@@ -81,8 +81,9 @@ class DenseDesign(Design):
             return r[0] * np.einsum("ij,ij->j", self._X, self._X)  # no copy
         if self._by_columns():
             blocks = ((self._X[:, c], None if center is None else center[c]) for c in self._blocks(axis=1))
-            return namespace(r).concat([(r.T @ _squares(X, c)).T for X, c in blocks])
-        return sum((r[rows, ...].T @ _squares(self._X[rows, :], center)).T for rows in self._blocks(axis=0))
+            return namespace(r).concat([_transposed_product(_squares(X, c), r) for X, c in blocks])
+        rows = self._blocks(axis=0)
+        return sum(_transposed_product(_squares(self._X[some, :], center), r[some, ...]) for some in rows)
 
     def columns(self, indices: Array) -> Design:
         return self.of(gather_columns(self._X, indices))
@@ -119,6 +120,11 @@ class DenseDesign(Design):
         length, width = self.shape[axis], self.shape[1 - axis]
         size = max(1, _BLOCK // max(width, 1))
         return [slice(start, min(start + size, length)) for start in range(0, length, size)]
+
+
+def _transposed_product(X: Array, r: Array) -> Array:
+    """Return X^T r; for the few columns of a matrix r BLAS is faster the other way round."""
+    return X.T @ r if r.ndim == 1 else (r.T @ X).T
 
 
 def _squares(X: Array, center: Array | None) -> Array:

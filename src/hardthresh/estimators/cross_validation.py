@@ -21,7 +21,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.progress import progress_line
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
-from hardthresh.selection import least_squares_fold_paths, path
+from hardthresh.selection import FoldPath, least_squares_fold_paths, path
 
 from .callbacks import FitTask, with_callbacks
 from .linear import SparseLinearModel, _numpy_dtype
@@ -50,14 +50,12 @@ class Fold:
     unconverged: list[str]
 
     @classmethod
-    def of(cls, columns: np.ndarray, points: np.ndarray, problem: Problem, unconverged: list[str]) -> Fold:
-        """Return the fold of points of a problem, of which only some columns are not zero."""
-        d = problem.mean.shape[0]
-        features = columns[columns < d]
-        scale, mean = (to_numpy(gather(x, move(features, x))) for x in (problem.inverse_scale, problem.mean))
-        coefs = points[:, columns < d] * scale
-        intercepts = points[:, columns == d].sum(axis=1) - coefs @ mean
-        return cls(features, coefs, intercepts, unconverged)
+    def of(cls, path: FoldPath, problem: Problem, unconverged: list[str]) -> Fold:
+        """Return the fold of a path of a problem's points."""
+        features = move(path.columns, problem.mean)
+        scale, mean = (to_numpy(gather(x, features)) for x in (problem.inverse_scale, problem.mean))
+        coefs = path.coefs * scale
+        return cls(path.columns, coefs, path.intercepts - coefs @ mean, unconverged)
 
 
 class ChoosesBudget(SparseLinearModel):
@@ -163,9 +161,15 @@ class ChoosesBudget(SparseLinearModel):
         selection = problem.constraint.selection(objective.shape[0])
         if self.solver == "auto" and objective.quadratic and selection is not None:
             paths = least_squares_fold_paths(
-                objective, selection, training, candidates.tolist(), standardize=self.standardize, tol=self.tol
+                objective,
+                selection,
+                training,
+                candidates.tolist(),
+                intercept=self.fit_intercept,
+                standardize=self.standardize,
+                tol=self.tol,
             )
-            return [Fold.of(path.columns, path.coefs, problem, []) for path in paths]
+            return [Fold.of(path, problem, []) for path in paths]
         folds = []
         with progress_line(bool(self.verbose), "folds", len(training)) as report:
             parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
@@ -257,10 +261,11 @@ class ChoosesBudget(SparseLinearModel):
                 seed=seed,
             )
         )
-        columns = np.unique(np.concatenate([to_numpy(result.support) for result in results]))
-        points = np.stack([to_numpy(gather(result.w, move(columns, result.w))) for result in results])
+        points = np.stack([to_numpy(result.w) for result in results])
+        intercepts = points[:, -1] if problem.intercept else np.zeros(len(results))
+        columns = np.flatnonzero(points[:, : problem.mean.shape[0]].any(axis=0))
         unconverged = [result.status.sentence for result in results if not result.converged]
-        return Fold.of(columns, points, problem, unconverged)
+        return Fold.of(FoldPath(columns, points[:, columns], intercepts), problem, unconverged)
 
     def _scores(self, problem: Problem, fold: Fold, table: Table, rows: np.ndarray) -> np.ndarray:
         """Return the score of each candidate on held-out rows: by the scorer, or minus the mean loss."""

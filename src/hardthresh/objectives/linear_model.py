@@ -95,7 +95,7 @@ class LinearModel:
         self.y = _vector(y, like, n, "y")
         self.loss.check_targets(self.y)
         self.weights = _weights(sample_weight, like, n)
-        self.n_examples = float(n if sample_weight is None else namespace(like).sum(as_floating(sample_weight, like)))
+        self.n_examples = float(n) if sample_weight is None else _total(as_floating(sample_weight, like))
         self.offset = None if offset is None else _vector(offset, like, n, "offset")
         self.l2 = _ridge(l2, like, d)
 
@@ -252,6 +252,13 @@ def _weights(sample_weight: Any, like: Array, n: int) -> Array:
         )
     weights = weights / xp.max(weights)  # their sum may overflow
     return weights / xp.sum(weights)
+
+
+def _total(weights: Array) -> float:
+    """Return the sum of non-negative weights, infinite if that overflows."""
+    xp = namespace(weights)
+    largest = float(xp.max(weights))
+    return largest * float(xp.sum(weights / largest))
 
 
 def _ridge(l2: Any, like: Array, d: int) -> Array:

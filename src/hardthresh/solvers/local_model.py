@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -17,6 +17,9 @@ from hardthresh.core.typing import Array
 from .local_search import descend, out_and_back, swings
 from .subspace import Refined, refine
 from .tableau import Tableau
+
+_EXCHANGES, _CLOSE = 10, 0.3
+"""How many exchanges are tried on f that the model advises against, and how far: it expects to lose this share."""
 
 
 def without(these: np.ndarray, those: np.ndarray) -> np.ndarray:
@@ -76,9 +79,7 @@ class LocalModel:
     pool : Pool
         Where its Gram matrix comes from; empty for an objective that is not quadratic.
     tableau : Tableau
-        The model's minimiser on the state's support.
-    present : float
-        By how much the model is lower at the state's point than at zero, to compare with `Tableau.decrease`.
+        The model's minimiser on the state's support; its `decrease` is from the state's point.
     least, negligible : float
         What is more than rounding; what counts as progress.
     """
@@ -86,7 +87,6 @@ class LocalModel:
     members: np.ndarray
     pool: Pool
     tableau: Tableau
-    present: float
     least: float
     negligible: float
 
@@ -100,24 +100,18 @@ class LocalModel:
         gram = pool.block(members) if is_quadratic(objective) else _double(objective.columns(columns).hessian(at))
         w = _double(gather(at.point, columns))
         free = np.asarray(selection.free, dtype=np.int64)
-        chosen = np.searchsorted(members, np.concatenate([free, without(to_numpy(state.support), free)])).tolist()
-        bent = gram[:, chosen] @ w[chosen]
-        target = bent - _double(gather(at.gradient, columns))
+        chosen = np.searchsorted(members, np.concatenate([free, without(to_numpy(state.support), free)]))
+        slope = -_double(gather(at.gradient, columns))
         signs = None if selection.signs is None else selection.signs[members]
         eps = float(namespace(at.point).finfo(at.point.dtype).eps)
         scale = max(abs(at.value), abs(state.trace.null_value - at.value))
         return cls(
             members=members,
             pool=pool,
-            tableau=Tableau(gram, target, chosen, free=free.size, signs=signs, feasible=w[chosen]),
-            present=float(target @ w - 0.5 * bent @ w),
+            tableau=Tableau(gram, slope, chosen.tolist(), w[chosen], free=free.size, signs=signs),
             least=eps * abs(at.value),
             negligible=max(tol, 4 * eps) * scale,
         )
-
-    def promise(self, tableau: Tableau) -> float:
-        """Return by how much the model is lower at a tableau's minimiser than at the state's point."""
-        return tableau.decrease - self.present
 
     def ways(self, budgets: Collection[int], furthest: int) -> dict[int, list[Tableau]]:
         """Return for each budget what the ways out and back lead to, the better one first; see `out_and_back`."""
@@ -135,6 +129,21 @@ class LocalModel:
             if swung.decrease > tableau.decrease + self.negligible:
                 tableau = swung
         return tableau
+
+    def close_exchanges(self, tableau: Tableau) -> Iterator[Tableau]:
+        """Yield the most promising exchanges of which the model says that they gain nearly what they lose."""
+        costs = tableau.costs()
+        for place, j, fall in tableau.exchanges(_EXCHANGES) if tableau.size > tableau.free else []:
+            if fall > -_CLOSE * costs[place]:
+                exchanged = tableau.copy()
+                exchanged.drop(place)
+                exchanged.add(j)
+                yield exchanged
+
+    def bar(self, tableau: Tableau, budget: int) -> float:
+        """Return what a column must gain to take the place of the least useful chosen one: 0 if there is room."""
+        full = 0 < budget <= tableau.size - tableau.free
+        return float(tableau.costs().min()) if full else 0.0
 
     def point(self, tableau: Tableau, like: Array) -> Array:
         """Return a tableau's minimiser as a full point."""

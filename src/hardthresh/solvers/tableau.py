@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg.blas import dger
 
-from hardthresh.arrays import inverse_semidefinite
+from hardthresh.arrays import inverse_definite
 
 _DEPENDENT = 1e-9  # a column of which less than this share is left counts as a combination of the chosen ones
 
@@ -27,16 +27,22 @@ class Tableau:
     ----------
     gram : array, shape (m, m)
         G, positive semidefinite, float64. It is shared, never written to.
-    target : array, shape (m,)
-        c.
+    slope : array, shape (m,)
+        :math:`c - G b` at the coefficients `coef`; c itself if these are zero.
     chosen : sequence of int
         S, the `free` ones first.
+    coef : array, shape (s,), optional
+        Coefficients of the chosen columns, of the right signs; default zero. Everything is computed as a change from
+        them, so that nothing is lost in their size.
     free : int
         How many of the first chosen columns may never leave.
     signs : array of shape (m,), optional
         +1 or -1 for the columns whose coefficient may have this sign only, 0 for the others.
-    feasible : sequence of float
-        Where there are signs: coefficients of the chosen columns that have them.
+
+    Attributes
+    ----------
+    decrease : float
+        How much lower q is than at the coefficients that the tableau was made with.
 
     Notes
     -----
@@ -51,30 +57,38 @@ class Tableau:
     def __init__(
         self,
         gram: np.ndarray,
-        target: np.ndarray,
+        slope: np.ndarray,
         chosen: Sequence[int] = (),
+        coef: np.ndarray | None = None,
         *,
         free: int = 0,
         signs: np.ndarray | None = None,
-        feasible: Sequence[float] = (),
     ) -> None:
-        m, s = gram.shape[0], len(chosen)
-        self.gram, self.free, self.signs = gram, free, signs
-        self.chosen = list(chosen)
+        given = np.asarray(chosen, dtype=np.intp)
+        before = np.zeros(given.size) if coef is None else np.asarray(coef)
+        kept, inverse = _basis(gram[np.ix_(given, given)])
+        self.gram, self.signs = gram, signs
+        self.chosen, self.free = given[kept].tolist(), int(np.count_nonzero(kept < free))
+        self.decrease = 0.0
+        if kept.size < given.size:  # dependent columns give their coefficients up
+            rest = np.delete(np.arange(given.size), kept)
+            pull = gram[:, given[rest]] @ before[rest]
+            self.decrease = -float(before[rest] @ (slope + 0.5 * pull)[given[rest]])
+            slope, before = slope + pull, before[kept]
+        m, s = gram.shape[0], kept.size
         self.slots = s
-        diagonal = gram.diagonal()
         rows = gram[self.chosen]
-        inverse = inverse_semidefinite(rows[:, self.chosen])
-        coef = inverse @ target[self.chosen]
+        change = inverse @ slope[self.chosen]
         self._table = np.zeros((s + 1, s + m))  # row 0: -b and g; row i: A and U of the i-th chosen column
-        self._table[0, :s], self._table[0, s:] = -coef, target - coef @ rows
+        self._table[0, :s], self._table[0, s:] = -(before + change), slope - change @ rows
         self._table[1:, :s], self._table[1:, s:] = inverse, inverse @ rows
+        diagonal = gram.diagonal()
         self._left = diagonal - np.sum(rows * self._table[1:, s:], axis=0)
         self._least = np.where(diagonal > 0, _DEPENDENT * diagonal, np.inf)
         self._barred = np.zeros(m)  # infinite for the chosen columns: nothing is gained by adding them
         self._barred[self.chosen] = np.inf
-        self.decrease = 0.5 * float(coef @ target[self.chosen])
-        self._mend(feasible)
+        self.decrease += 0.5 * float(change @ slope[self.chosen])
+        self._mend(before)
 
     def copy(self) -> Self:
         """Return an independent tableau that shares the Gram matrix."""
@@ -103,7 +117,7 @@ class Tableau:
     def costs(self) -> np.ndarray:
         """Return by how much q rises when a chosen column is dropped: infinite for free ones."""
         size = self.size
-        costs = 0.5 * self.coef**2 / self._table[1 : size + 1, :size].diagonal()
+        costs = 0.5 * self.coef * (self.coef / self._table[1 : size + 1, :size].diagonal())
         costs[: self.free] = np.inf
         return costs
 
@@ -113,34 +127,46 @@ class Tableau:
             return 0, 0.0
         slope = self._allowed(self.slope)
         usable = np.where(self._left > self._least, self._left, np.inf) + self._barred
-        gain = 0.5 * slope * slope / usable
+        gain = 0.5 * slope * (slope / usable)
         best = int(gain.argmax())
         return best, float(gain[best])
 
+    def exchanges(self, count: int) -> list[tuple[int, int, float]]:
+        """Return the best exchanges, as `best_exchange` does the best one, each of another chosen column."""
+        gain, loss = self._exchange_gains()
+        falls = gain.max(axis=1) - loss
+        best = np.argsort(-falls, kind="stable")[:count]
+        return [(int(i) + self.free, int(gain[i].argmax()), 0.5 * float(falls[i])) for i in best]
+
     def best_exchange(self) -> tuple[int, int, float]:
         """Return the place of a chosen column, the one to take that place, and by how much q falls (or rises: < 0)."""
-        size, free = self.size, self.free
-        if size == free:
+        if self.size == self.free or self._left.size == 0:
             return 0, 0, 0.0
+        gain, loss = self._exchange_gains()
+        fall = gain.max(axis=1) - loss
+        place = int(fall.argmax())
+        return place + self.free, int(gain[place].argmax()), 0.5 * float(fall[place])
+
+    def _exchange_gains(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return twice what each column (axis 1) gains when a chosen one (axis 0) is gone, and what that loses."""
+        size, free = self.size, self.free
         scale = 1.0 / np.sqrt(self._table[1 + free : size + 1, free:size].diagonal())
         shift = self.coef[free:] * scale
         bend = self._table[1 + free : size + 1, self.slots :] * scale[:, None]
-        gain = bend * shift[:, None]
-        gain += self.slope
-        gain = self._allowed(gain)
-        gain *= gain
+        slope = bend * shift[:, None]
+        slope += self.slope
+        slope = self._allowed(slope)
         bend *= bend
         bend += np.maximum(self._left, self._least) + self._barred
-        gain /= bend
-        fall = gain.max(axis=1) - shift * shift
-        place = int(fall.argmax())
-        return place + free, int(gain[place].argmax()), 0.5 * float(fall[place])
+        bend = np.divide(slope, bend, out=bend)
+        bend *= slope
+        return bend, shift * shift
 
     def add(self, j: int) -> None:
         """Let a column in; columns whose sign that turns wrong leave."""
         before = self.coef
         self._enter(j)
-        self._mend([*before, 0.0])
+        self._mend(np.append(before, 0.0))
 
     def drop(self, place: int) -> None:
         """Let the column at a place of `chosen` out, the last one takes its place; wrong signs leave as well."""
@@ -161,20 +187,20 @@ class Tableau:
         row[slots:] += self.gram[j]
         row[size] = 1.0
         left, slope = self._left[j], table[0, slots + j]
-        self._left = self._left - row[slots:] ** 2 / left
+        self._left = self._left - row[slots:] * (row[slots:] / left)
         row /= left
         self._update(row, slots + j)
         table[size + 1] = row
         self.chosen.append(j)
         self._barred[j] = np.inf
-        self.decrease += 0.5 * float(slope) ** 2 / float(left)
+        self.decrease += 0.5 * float(slope) * (float(slope) / float(left))
 
     def _leave(self, place: int) -> None:
         table, last = self._table, self.size - 1
         spread = table[place + 1, place]
         row = table[place + 1] / spread
-        self.decrease -= 0.5 * float(table[0, place]) ** 2 / float(spread)
-        self._left = self._left + row[self.slots :] ** 2 * spread
+        self.decrease -= 0.5 * float(table[0, place]) * (float(table[0, place]) / float(spread))
+        self._left = self._left + row[self.slots :] * (row[self.slots :] * spread)
         self._update(row, place)
         self._barred[self.chosen[place]] = 0.0
         table[place + 1], self.chosen[place] = table[last + 1], self.chosen[last]  # the last one takes its place
@@ -195,14 +221,13 @@ class Tableau:
         table[: size + 1, slots:] = self._table[: size + 1, self.slots :]
         self._table, self.slots = table, slots
 
-    def _mend(self, feasible: Sequence[float]) -> None:
+    def _mend(self, point: np.ndarray) -> None:
         """Restore the signs, from coefficients that have them: go towards the minimiser until one is zero, drop it.
 
         Each round is a step of Lawson and Hanson's method, so q never exceeds its value at the start.
         """
         if self.signs is None:
             return
-        point = np.asarray(feasible)
         while True:
             coef = self.coef
             wrong = np.flatnonzero(coef * self.signs[self.chosen] < 0)
@@ -212,6 +237,22 @@ class Tableau:
             first = int(wrong[int(np.argmin(reach))])
             point = _without(point + float(np.min(reach)) * (coef - point), first)
             self._leave(first)
+
+
+def _basis(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of columns that are no combinations of those before them, and the inverse of their block."""
+    scale = np.sqrt(gram.diagonal())
+    inverse = None
+    if np.all(scale > 0):
+        inverse = inverse_definite(gram / scale[:, None] / scale[None, :])
+    if inverse is not None:
+        return np.arange(scale.size), inverse / scale[:, None] / scale[None, :]
+    one_by_one = Tableau(gram, np.zeros(scale.size))
+    for j in range(scale.size):
+        if one_by_one._left[j] > one_by_one._least[j]:
+            one_by_one._enter(j)
+    size = one_by_one.size
+    return np.array(one_by_one.chosen, dtype=np.intp), one_by_one._table[1 : size + 1, :size]
 
 
 def _without(x: np.ndarray, place: int) -> np.ndarray:

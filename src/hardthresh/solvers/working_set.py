@@ -257,12 +257,13 @@ class WorkingSet(Solver):
             return {}
         model = LocalModel.around(objective, selection, block.state, pool, block.members, self.tol)
         walker = model.tableau
-        grow(walker, walker.free + block.mark, model.least)
+        mark = next_mark(block.state.walked or 0)
+        grow(walker, walker.free + mark, model.least)
         widest = max(runs, key=lambda run: block.budgets[run])
-        better = _first_better(objective, constraints[widest], block.state, model, [walker])
+        better = _first_better(objective, constraints[widest], mark, block.state, model, [walker])
         if better is None:
             return {}
-        return dict.fromkeys(runs, replace(better, walked=block.mark, bar=walker.best_addition()[1]))
+        return dict.fromkeys(runs, replace(better, walked=mark, bar=walker.best_addition()[1]))
 
     def _look_ahead(self, objective: Any, selection: Selection, blocks: Sequence[_Block], pool: Pool) -> Pool:
         """Let in the columns that promise enough at the anchors, the same for all budgets that leave the walk together.
@@ -274,15 +275,16 @@ class WorkingSet(Solver):
         looking = [block for block in blocks if block.arriving]
         for _ in range(EFFORTS[self.effort].looks):
             anchored = [
-                (block, model, tableau)
+                (block, model, budget, tableau)
                 for block in looking
                 for model in [LocalModel.around(objective, selection, block.state, pool, block.members, self.tol)]
-                for tableau, *_ in model.ways(block.anchors, block.furthest).values()
+                for budget, (tableau, *_) in model.ways(block.anchors, block.furthest).items()
             ]
-            points = [model.point(tableau, block.state.w) for block, model, tableau in anchored]
+            points = [model.point(tableau, block.state.w) for block, model, _, tableau in anchored]
             found: dict[int, np.ndarray] = {}
-            for (block, model, tableau), at in zip(anchored, _evaluate_many(objective, points), strict=True):
-                bar, most = float(tableau.costs().min(initial=np.inf)), max(32, tableau.size)
+            for (block, model, budget, tableau), at in zip(anchored, _evaluate_many(objective, points), strict=True):
+                most = max(32, tableau.size)
+                bar = model.bar(tableau, budget)
                 new = self._promising(selection, at.gradient, block.state.bend, model.members, bar, most)
                 found[id(block)] = _union(found.get(id(block), new), new)
             looking = [block for block in looking if found[id(block)].size]
@@ -304,7 +306,8 @@ class WorkingSet(Solver):
         done = is_quadratic(objective) and not EFFORTS[self.effort].insist
         found = {}
         for run in block.arriving:
-            better = _first_better(objective, constraints[run], block.state, model, ways[block.budgets[run]])
+            budget = block.budgets[run]
+            better = _first_better(objective, constraints[run], budget, block.state, model, ways[budget])
             if better is not None:
                 found[run] = replace(better, done=done)
         return found
@@ -324,7 +327,10 @@ class WorkingSet(Solver):
         descended = best = model.descend(filled, budget)
         for share in effort.swings:
             best = model.swing(best, budget, max(1, round(share * budget)))
-        better = _first_better(objective, constraint, state, model, [best, descended, filled, model.tableau])
+        tries = [best]
+        if not is_quadratic(objective):  # f may fall where the model says it does not, quite
+            tries += [descended, filled, model.tableau, *model.close_exchanges(filled)]
+        better = _first_better(objective, constraint, budget, state, model, tries)
         if better is None and effort.exchanges > 0 and constraint.is_full(state.support):
             ranked = rank_exchanges(
                 objective, constraint, state.at, state.support, removals=effort.exchanges, count=4 * effort.exchanges
@@ -332,7 +338,7 @@ class WorkingSet(Solver):
             block.members = _union(block.members, np.unique([exchange.added for exchange in ranked]).astype(np.int64))
             pool = _shared_pool(objective, [block], pool)
             model = LocalModel.around(objective, selection, state, pool, block.members, self.tol)
-            better = _first_better(objective, constraint, state, model, [model.descend(model.tableau, budget)])
+            better = _first_better(objective, constraint, budget, state, model, [model.descend(model.tableau, budget)])
         return {} if better is None else {run: better}
 
     def _evaluate(self, objective: Any, found: Iterable[_Found]) -> dict[int, Evaluation]:
@@ -397,18 +403,22 @@ class _Found:
 
 
 def _first_better(
-    objective: Any, constraint: Constraint, state: WorkingState, model: LocalModel, tries: list[Tableau]
+    objective: Any,
+    constraint: Constraint,
+    budget: int,
+    state: WorkingState,
+    model: LocalModel,
+    tries: list[Tableau],
 ) -> _Found | None:
     """Return the first of some tableaus' minimisers where f is noticeably lower: the model itself if f is quadratic."""
     for tableau in tries:
-        if not model.promise(tableau) > model.negligible:
-            continue
-        costs = tableau.costs()
-        bar = float(costs.min()) if costs.size > tableau.free else 0.0
+        bar = model.bar(tableau, budget)
         if is_quadratic(objective):
-            return _Found(constraint.project(model.point(tableau, state.w)), None, model, bar)
+            if tableau.decrease > model.negligible:
+                return _Found(constraint.project(model.point(tableau, state.w)), None, model, bar)
+            continue
         fitted = model.refit(objective, constraint, state, tableau)
-        if fitted.value < state.value:
+        if fitted.value < state.value - model.negligible:
             return _Found(fitted.projection, fitted.prediction, model, bar)
     return None
 
@@ -466,7 +476,8 @@ def _bend_since_start(objective: Any, state: WorkingState) -> float:
         return 1.0
     xp = namespace(state.bend)
     now = objective.columns(state.support).curvature_diagonal(state.at)
-    return float(xp.mean(now)) / float(xp.mean(gather(state.bend, state.support)))
+    before = float(xp.mean(gather(state.bend, state.support)))
+    return float(xp.mean(now)) / before if before > 0.0 else 1.0
 
 
 def _selection(objective: Any, constraint: Constraint) -> Selection:
