@@ -232,7 +232,7 @@ class _Folds:
             free=free,
             signs=None if self._signs is None else self._signs[walk.members],
         )
-        least, negligible = self._eps * walk.scale, max(self._tol, 4 * self._eps) * walk.scale
+        least, negligible = 4 * self._eps * walk.scale, max(self._tol, 4 * self._eps) * walk.scale
         for k in budgets:
             grow(tableau, free + k, least)
             fit = descend(tableau.copy(), free + k, least, negligible)

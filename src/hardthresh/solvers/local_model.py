@@ -109,7 +109,7 @@ class LocalModel:
             members=members,
             pool=pool,
             tableau=Tableau(gram, slope, chosen.tolist(), w[chosen], free=free.size, signs=signs),
-            least=eps * abs(at.value),
+            least=4 * eps * scale,
             negligible=max(tol, 4 * eps) * scale,
         )
 
