@@ -10,6 +10,7 @@ from scipy.linalg.blas import dger
 
 from hardthresh.arrays import inverse_definite
 
+_TIE = 1 - 1e-7  # gains above this share of the best are equal to it
 _DEPENDENT = 1e-9  # a column of which less than this share is left counts as a combination of the chosen ones
 
 
@@ -122,14 +123,17 @@ class Tableau:
         return costs
 
     def best_addition(self) -> tuple[int, float]:
-        """Return the column whose addition lowers q most, and by how much; 0 where none can be added."""
+        """Return the column whose addition lowers q most, and by how much; 0 where none can be added.
+
+        Among equals the first wins: where one column short of a perfect fit any column completes it, not rounding.
+        """
         if self._left.size == 0:
             return 0, 0.0
         slope = self._allowed(self.slope)
         usable = np.where(self._left > self._least, self._left, np.inf) + self._barred
         gain = 0.5 * slope * (slope / usable)
-        best = int(gain.argmax())
-        return best, float(gain[best])
+        first = int((gain >= _TIE * gain.max()).argmax())
+        return first, float(gain[first])
 
     def exchanges(self, count: int) -> list[tuple[int, int, float]]:
         """Return the best exchanges, as `best_exchange` does the best one, each of another chosen column."""
