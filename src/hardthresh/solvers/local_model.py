@@ -119,6 +119,10 @@ class LocalModel:
         found = out_and_back(self.tableau, {free + k for k in budgets}, free + furthest, self.least, self.negligible)
         return {size - free: sorted(ways, key=lambda way: -way.decrease) for size, ways in found.items()}
 
+    def best(self, budget: int, furthest: int) -> Tableau:
+        """Return the better of what the ways out and back lead to at one budget."""
+        return self.ways({budget}, furthest)[budget][0]
+
     def descend(self, tableau: Tableau, budget: int) -> Tableau:
         """Return where exchanges lead; see `local_search.descend`."""
         return descend(tableau, tableau.free + budget, self.least, self.negligible)

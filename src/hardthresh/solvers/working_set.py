@@ -31,8 +31,8 @@ to go out to three times as many columns and back."""
 
 _SETTLED = "the point is minimal on its support, and no exchange or swing within the working set improves it"
 
-ANCHORS = (0.64, 1.0)
-"""The budgets at which the data are read on that way, as shares of the walk's next reading."""
+ANCHOR = 0.8
+"""The budget at which the data are read on that way, as a share of the walk's next reading."""
 
 
 def next_mark(walked: int) -> int:
@@ -49,7 +49,7 @@ class Effort:
     share : float
         A column joins the working set if adding it would gain this share of what the least useful chosen one brings.
     looks : int
-        How often the data are read at the anchors before a run arrives at its budget; of a quadratic only.
+        How often the data are read at the anchor before a run arrives at its budget; of a quadratic only.
     swings : tuple of float
         How many columns a swing adds and drops again, as shares of k.
     exchanges : int
@@ -266,7 +266,7 @@ class WorkingSet(Solver):
         return dict.fromkeys(runs, replace(better, walked=mark, bar=walker.best_addition()[1]))
 
     def _look_ahead(self, objective: Any, selection: Selection, blocks: Sequence[_Block], pool: Pool) -> Pool:
-        """Let in the columns that promise enough at the anchors, the same for all budgets that leave the walk together.
+        """Let in the columns that promise enough at the anchor, the same for all budgets that leave the walk together.
 
         All gradients of a look, those of runs that left the walk elsewhere included, are one product with the data.
         """
@@ -274,22 +274,16 @@ class WorkingSet(Solver):
             return pool
         looking = [block for block in blocks if block.arriving]
         for _ in range(EFFORTS[self.effort].looks):
-            anchored = [
-                (block, model, budget, tableau)
-                for block in looking
-                for model in [LocalModel.around(objective, selection, block.state, pool, block.members, self.tol)]
-                for budget, (tableau, *_) in model.ways(block.anchors, block.furthest).items()
+            models = [LocalModel.around(objective, selection, b.state, pool, b.members, self.tol) for b in looking]
+            bests = [model.best(b.anchor, b.furthest) for b, model in zip(looking, models, strict=True)]
+            points = [model.point(best, blocks[0].state.w) for model, best in zip(models, bests, strict=True)]
+            found = [
+                self._promising(selection, at.gradient, b.state.bend, b.members, model.bar(best, b.anchor), b.most)
+                for b, model, best, at in zip(looking, models, bests, _evaluate_many(objective, points), strict=True)
             ]
-            points = [model.point(tableau, block.state.w) for block, model, _, tableau in anchored]
-            found: dict[int, np.ndarray] = {}
-            for (block, model, budget, tableau), at in zip(anchored, _evaluate_many(objective, points), strict=True):
-                most = max(32, tableau.size)
-                bar = model.bar(tableau, budget)
-                new = self._promising(selection, at.gradient, block.state.bend, model.members, bar, most)
-                found[id(block)] = _union(found.get(id(block), new), new)
-            looking = [block for block in looking if found[id(block)].size]
-            for block in looking:
-                block.members = _union(block.members, found[id(block)])
+            for block, new in zip(looking, found, strict=True):
+                block.members = _union(block.members, new)
+            looking = [block for block, new in zip(looking, found, strict=True) if new.size]
             if not looking:
                 break
             pool = _shared_pool(objective, blocks, pool)
@@ -380,9 +374,14 @@ class _Block:
         return [] if self.mark is None else [run for run, k in self.budgets.items() if 0 < k <= self.mark]
 
     @property
-    def anchors(self) -> set[int]:
-        """The budgets at which the data are read before runs arrive."""
-        return set() if self.mark is None else {ceil(share * self.mark) for share in ANCHORS}
+    def anchor(self) -> int:
+        """The budget at which the data are read before runs arrive."""
+        return ceil(ANCHOR * (self.mark or 0))
+
+    @property
+    def most(self) -> int:
+        """How many columns a look lets in at most."""
+        return max(32, ceil(1.5 * self.anchor))
 
     @property
     def furthest(self) -> int:
