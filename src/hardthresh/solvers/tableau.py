@@ -89,7 +89,8 @@ class Tableau:
         self._barred = np.zeros(m)  # infinite for the chosen columns: nothing is gained by adding them
         self._barred[self.chosen] = np.inf
         self.decrease += 0.5 * float(change @ slope[self.chosen])
-        self._mend(before)
+        if signs is not None:
+            self._mend(before)
 
     def copy(self) -> Self:
         """Return an independent tableau that shares the Gram matrix."""
@@ -170,13 +171,15 @@ class Tableau:
         """Let a column in; columns whose sign that turns wrong leave."""
         before = self.coef
         self._enter(j)
-        self._mend(np.append(before, 0.0))
+        if self.signs is not None:
+            self._mend(np.append(before, 0.0))
 
     def drop(self, place: int) -> None:
         """Let the column at a place of `chosen` out, the last one takes its place; wrong signs leave as well."""
-        before = _without(self.coef, place)
+        before = self.coef
         self._leave(place)
-        self._mend(before)
+        if self.signs is not None:
+            self._mend(_without(before, place))
 
     def _allowed(self, slope: np.ndarray) -> np.ndarray:
         """Return slopes with zeros where a coefficient would have the wrong sign."""
@@ -230,8 +233,7 @@ class Tableau:
 
         Each round is a step of Lawson and Hanson's method, so q never exceeds its value at the start.
         """
-        if self.signs is None:
-            return
+        assert self.signs is not None
         while True:
             coef = self.coef
             wrong = np.flatnonzero(coef * self.signs[self.chosen] < 0)

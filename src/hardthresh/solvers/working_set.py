@@ -255,8 +255,8 @@ class WorkingSet(Solver):
         runs = block.walking_on
         if not runs:
             return {}
-        model = LocalModel.around(objective, selection, block.state, pool, block.members, self.tol)
-        walker = model.tableau
+        model = block.model(objective, selection, pool, self.tol)
+        walker = model.tableau.copy()
         mark = next_mark(block.state.walked or 0)
         grow(walker, walker.free + mark, model.least)
         widest = max(runs, key=lambda run: block.budgets[run])
@@ -274,15 +274,15 @@ class WorkingSet(Solver):
             return pool
         looking = [block for block in blocks if block.arriving]
         for _ in range(EFFORTS[self.effort].looks):
-            models = [LocalModel.around(objective, selection, b.state, pool, b.members, self.tol) for b in looking]
-            bests = [model.best(b.anchor, b.furthest) for b, model in zip(looking, models, strict=True)]
+            models = [block.model(objective, selection, pool, self.tol) for block in looking]
+            bests = [model.best(b.anchor, b.anchor) for b, model in zip(looking, models, strict=True)]
             points = [model.point(best, blocks[0].state.w) for model, best in zip(models, bests, strict=True)]
             found = [
                 self._promising(selection, at.gradient, b.state.bend, b.members, model.bar(best, b.anchor), b.most)
                 for b, model, best, at in zip(looking, models, bests, _evaluate_many(objective, points), strict=True)
             ]
             for block, new in zip(looking, found, strict=True):
-                block.members = _union(block.members, new)
+                block.members = _union(block.members, new) if new.size else block.members
             looking = [block for block, new in zip(looking, found, strict=True) if new.size]
             if not looking:
                 break
@@ -295,7 +295,7 @@ class WorkingSet(Solver):
         """Return what each run that leaves the walk here finds at its budget, on the way out and on the way back."""
         if not block.arriving:
             return {}
-        model = LocalModel.around(objective, selection, block.state, pool, block.members, self.tol)
+        model = block.model(objective, selection, pool, self.tol)
         ways = model.ways({block.budgets[run] for run in block.arriving}, block.furthest)
         done = is_quadratic(objective) and not EFFORTS[self.effort].insist
         found = {}
@@ -315,7 +315,7 @@ class WorkingSet(Solver):
         effort, state = EFFORTS[self.effort], block.state
         ((run, budget),) = block.budgets.items()
         constraint = constraints[run]
-        model = LocalModel.around(objective, selection, state, pool, block.members, self.tol)
+        model = block.model(objective, selection, pool, self.tol)
         filled = model.tableau.copy()
         grow(filled, filled.free + budget, model.least)
         descended = best = model.descend(filled, budget)
@@ -331,7 +331,7 @@ class WorkingSet(Solver):
             )
             block.members = _union(block.members, np.unique([exchange.added for exchange in ranked]).astype(np.int64))
             pool = _shared_pool(objective, [block], pool)
-            model = LocalModel.around(objective, selection, state, pool, block.members, self.tol)
+            model = block.model(objective, selection, pool, self.tol)
             better = _first_better(objective, constraint, budget, state, model, [model.descend(model.tableau, budget)])
         return {} if better is None else {run: better}
 
@@ -357,6 +357,13 @@ class _Block:
     state: WorkingState
     budgets: dict[int, int]
     members: np.ndarray
+    _model: LocalModel | None = None
+
+    def model(self, objective: Any, selection: Selection, pool: Pool, tol: float) -> LocalModel:
+        """Return the quadratic model around the state, over the working set as it is now."""
+        if self._model is None or self._model.members is not self.members:
+            self._model = LocalModel.around(objective, selection, self.state, pool, self.members, tol)
+        return self._model
 
     @property
     def mark(self) -> int | None:
