@@ -107,8 +107,7 @@ class DenseDesign(Design):
         mean = sum(_double(self._X[rows, :]).T @ weights[rows] for rows in blocks)
         variance = xp.zeros_like(mean)
         for rows in blocks:
-            gap = _double(self._X[rows, :]) - mean
-            variance = variance + (gap * gap).T @ weights[rows]
+            variance = variance + _squares(_double(self._X[rows, :]), mean).T @ weights[rows]
         return finish_moments(mean, variance, self._X.dtype)
 
     def _by_columns(self) -> bool:
@@ -128,8 +127,11 @@ def _transposed_product(X: Array, r: Array) -> Array:
 
 
 def _squares(X: Array, center: Array | None) -> Array:
-    gap = X if center is None else X - center
-    return gap * gap
+    if center is None:
+        return X * X
+    gap = X - center
+    gap *= gap
+    return gap
 
 
 def _double(X: Array) -> Array:
@@ -141,8 +143,7 @@ def _mean_and_variance(X: Array, weights: Array) -> tuple[Array, Array]:
     """Return the weighted moments of whole columns, in double precision."""
     X = _double(X)
     mean = X.T @ weights
-    gap = X - mean
-    return mean, (gap * gap).T @ weights
+    return mean, _squares(X, mean).T @ weights
 
 
 def finish_moments(mean: Array, variance: Array, dtype: object) -> tuple[Array, Array]:

@@ -23,18 +23,28 @@ class Standardized(Design):
         m and q. A column with q_j = 0 counts as all zero: its gradient is exactly 0 and it can never be chosen.
     intercept : bool
         Whether a last column of ones is appended.
+    known : tuple of arrays, shapes (n,) and (d,), optional
+        Weights, and the weighted squares of the standardised columns if these are known already.
 
     Notes
     -----
     Products cost what those of X cost: X w - (m, w) and X^T r - m (1, r).
     """
 
-    def __init__(self, design: Design, mean: Array, inverse_scale: Array, intercept: bool) -> None:
+    def __init__(
+        self,
+        design: Design,
+        mean: Array,
+        inverse_scale: Array,
+        intercept: bool,
+        known: tuple[Array, Array] | None = None,
+    ) -> None:
         self._design = design
         self.stores_zeros = design.stores_zeros
         self.mean = mean
         self.inverse_scale = inverse_scale
         self._intercept = intercept
+        self._known = known
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,6 +90,12 @@ class Standardized(Design):
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
         xp = namespace(r)
         d = self._design.shape[1]
+        if center is None and r.ndim == 1 and self._known is not None:
+            weights, squares = self._known
+            times = xp.sum(r) / xp.sum(weights)
+            if bool(xp.all(xp.abs(r - times * weights) <= 8 * float(xp.finfo(r.dtype).eps) * xp.abs(r))):
+                inner = times * squares  # no pass
+                return xp.concat([inner, xp.sum(r)[None]]) if self._intercept else inner
         center = self.zeros(self.shape[1]) if center is None else center
         used = self.inverse_scale > 0
         shift = center[:d] / xp.where(used, self.inverse_scale, xp.ones_like(self.inverse_scale))
@@ -105,7 +121,8 @@ class Standardized(Design):
 
     def dense(self) -> Array:
         xp = namespace(self.mean)
-        inner = (self._design.dense() - self.mean) * self.inverse_scale
+        inner = self._design.dense() - self.mean
+        inner *= self.inverse_scale
         if not self._intercept:
             return inner
         ones = xp.ones((inner.shape[0], 1), dtype=inner.dtype, device=device(inner))
@@ -139,4 +156,5 @@ def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool)
     used = deviation > 0
     ones = xp.ones_like(mean)
     inverse = 1 / xp.where(used, deviation, ones) if scale else ones
-    return Standardized(design, mean, xp.where(used, inverse, xp.zeros_like(mean)), intercept)
+    inverse = xp.where(used, inverse, xp.zeros_like(mean))
+    return Standardized(design, mean, inverse, intercept, (weights, (deviation * inverse) ** 2))

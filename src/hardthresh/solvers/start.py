@@ -17,7 +17,8 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
     """Return the projection of `w0`, evaluated; without it the null model.
 
     The null model is zero, but for free coordinates (an intercept), which are fitted: a start whose value does not
-    depend on where the targets have their origin. Cost: one data pass, and another one if there is something to fit.
+    depend on where the targets have their origin. Cost: one data pass, and another one if there is something to fit
+    that is no coordinate.
 
     Raises
     ------
@@ -32,6 +33,15 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
         projection = constraint.project(w)
         return objective.evaluate(projection.point), projection
     projection = constraint.project(zeros)
+    chosen = constraint.indices(projection.support)
+    if (
+        chosen is not None
+        and chosen.shape[0] > 0
+        and provides(objective, "columns")
+        and provides(objective, "curvature")
+    ):
+        fit = refine(objective, constraint, projection, cg_iterations=0, rounds=25)
+        return objective.evaluate(fit.projection.point, fit.prediction), fit.projection
     at = objective.evaluate(projection.point)
     if provides(objective, "curvature") and norm(constraint.restrict(at.gradient, projection.support)) > 0.0:
         fit = refine(objective, constraint, projection, at.prediction, cg_iterations=0, rounds=25)
