@@ -39,6 +39,8 @@ class LaterEvaluation(Evaluation):
     """An evaluation whose gradient is computed when it is first asked for, or when it is pickled."""
 
     __slots__ = ("_compute", "_gradient")
+    _compute: Callable[[], Array]
+    _gradient: Array | None
 
     def __init__(self, point: Array, value: float, prediction: Array | None, compute: Callable[[], Array]) -> None:
         for name, given in (("point", point), ("value", value), ("prediction", prediction), ("_compute", compute)):
@@ -46,7 +48,7 @@ class LaterEvaluation(Evaluation):
         object.__setattr__(self, "_gradient", None)
 
     @property
-    def gradient(self) -> Array:  # type: ignore[override]
+    def gradient(self) -> Array:
         """The gradient of f at the point."""
         if self._gradient is None:
             object.__setattr__(self, "_gradient", self._compute())

@@ -45,7 +45,7 @@ def aic(result: Result) -> float:
     array([3, 7])
     """
     model = _model(result)
-    return model.minus_twice_log_likelihood(result.state.at) + 2.0 * _size(result)
+    return _misfit(model, result) + 2.0 * _size(result)
 
 
 def bic(result: Result) -> float:
@@ -58,7 +58,7 @@ def bic(result: Result) -> float:
     Schwarz (1978), *Estimating the dimension of a model*.
     """
     model = _model(result)
-    return model.minus_twice_log_likelihood(result.state.at) + log(model.n_examples) * _size(result)
+    return _misfit(model, result) + log(model.n_examples) * _size(result)
 
 
 def ebic(result: Result, gamma: float = 1.0) -> float:
@@ -92,7 +92,7 @@ def gic(result: Result) -> float:
     model = _model(result)
     d, k = _choice(result)
     per_feature = log(max(d, 2)) * log(log(max(model.n_examples, 3.0)))
-    return model.minus_twice_log_likelihood(result.state.at) + per_feature * k
+    return _misfit(model, result) + per_feature * k
 
 
 def _model(result: Result) -> Any:
@@ -102,6 +102,10 @@ def _model(result: Result) -> Any:
             f"this result has {type(result.objective).__name__}"
         )
     return result.objective
+
+
+def _misfit(model: Any, result: Result) -> float:
+    return float(model.minus_twice_log_likelihood(result.state.at))
 
 
 def _size(result: Result) -> int:

@@ -38,9 +38,8 @@ def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 
     """
     if not provides(objective, "curvature"):
         return IHT()
-    solver: Solver = (
-        WorkingSet() if _suits_working_set(objective, constraint) else HardThresholdingPursuit(exchanges=10)
-    )
+    suits = _suits_working_set(objective, constraint)
+    solver: WorkingSet | HardThresholdingPursuit = WorkingSet() if suits else HardThresholdingPursuit(exchanges=10)
     return replace(solver, tol=tol) if tol > 0 else solver
 
 

@@ -27,7 +27,8 @@ def without(these: np.ndarray, those: np.ndarray) -> np.ndarray:
     if these.size == 0 or those.size == 0:
         return these
     places = np.minimum(np.searchsorted(those, these), those.size - 1)
-    return these[those[places] != these]
+    rest: np.ndarray = these[those[places] != these]
+    return rest
 
 
 def is_quadratic(objective: Any) -> bool:
