@@ -10,7 +10,8 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -128,6 +129,12 @@ def spread(values: list[float]) -> str:
     return f"{median(values):.2g} ({min(values):.2g} to {max(values):.2g})"
 
 
+def row_of_panels(count: int) -> tuple[plt.Figure, Any]:
+    """Return a figure as wide as the text of the page, with panels that share the vertical axis."""
+    width = 1.1 + 2.3 * max(count, 1.5)
+    return plt.subplots(1, count, figsize=(width, 3.9), sharey=True, squeeze=False, layout="constrained")
+
+
 def draw_objective(rows: list[Row]) -> plt.Figure | None:
     """Return the picture of time against objective, one mark for each solver and instance."""
     panels = [
@@ -141,9 +148,7 @@ def draw_objective(rows: list[Row]) -> plt.Figure | None:
     ]
     if not panels:
         return None
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(1.5 + 3.0 * len(panels), 4.4), sharey=True, squeeze=False, layout="constrained"
-    )
+    figure, axes = row_of_panels(len(panels))
     drawn = {}
     for ax, (title, found) in zip(axes[0], panels, strict=True):
         for place, (solver, style) in enumerate(STYLES.items()):
@@ -156,7 +161,7 @@ def draw_objective(rows: list[Row]) -> plt.Figure | None:
                 if solver in by and "abess" in by
             ]
             if points:
-                (drawn[solver],) = ax.plot(*zip(*points, strict=True), linestyle="", markersize=6, alpha=0.75, **style)
+                (drawn[solver],) = ax.plot(*zip(*points, strict=True), linestyle="", markersize=5, alpha=0.75, **style)
         ax.axvline(1.0, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
         ax.axhline(0.0, color=GREY, linewidth=0.8, zorder=0)
         ax.set_xscale("log")
@@ -166,14 +171,14 @@ def draw_objective(rows: list[Row]) -> plt.Figure | None:
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.tick_params(axis="x", labelsize=8)
         count = sum("abess" in by for by in found.values())
-        ax.set_title(f"{title}, {count} instance{'s' * (count != 1)}", fontsize=10)
+        ax.set_title(f"{title}, {count} instance{'s' * (count != 1)}", fontsize=9)
         ax.set_xlabel("CPU time / that of abess")
     top = axes[0, 0].get_ylim()[1]
     powers = [10.0**power for power in range(-1, 7) if 10.0**power <= top]
     axes[0, 0].set_yticks([-0.05, *powers], ["the best", *(f"{power:g} %" for power in powers)])
     axes[0, 0].set_ylim(-0.1, max(top, 0.2))
     axes[0, 0].set_ylabel("objective above the best found")
-    figure.legend(drawn.values(), map(label, drawn), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    figure.legend(drawn.values(), map(label, drawn), loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
@@ -186,9 +191,7 @@ def draw_recall(rows: list[Row]) -> plt.Figure | None:
     width = len(panels) + bool(study)
     if not width:
         return None
-    figure, axes = plt.subplots(
-        1, width, figsize=(1.5 + 2.8 * width, 3.9), sharey=True, squeeze=False, layout="constrained"
-    )
+    figure, axes = row_of_panels(width)
     drawn = {}
     for ax, (title, table) in zip(axes[0], panels, strict=False):
         for place, solver in enumerate(shown):
@@ -197,10 +200,10 @@ def draw_recall(rows: list[Row]) -> plt.Figure | None:
             if line:
                 style = STYLES[solver]
                 dash = "--" if solver == "hardthresh thorough" else "-"
-                (drawn[solver],) = ax.plot(*zip(*line, strict=True), linestyle=dash, linewidth=1, markersize=7, **style)
-        ax.set_title(title, fontsize=10)
+                (drawn[solver],) = ax.plot(*zip(*line, strict=True), linestyle=dash, linewidth=1, markersize=6, **style)
+        ax.set_title(title, fontsize=9)
         ax.set_xticks(sorted(table), [f"{rho:g}" for rho in sorted(table)])
-        ax.set_xlabel("correlation of neighbouring columns")
+        ax.set_xlabel("correlation of neighbours")
     if study:
         ax = axes[0, -1]
         names = [solver for solver in shown if any(solver in by for by in study.values())]
@@ -212,10 +215,10 @@ def draw_recall(rows: list[Row]) -> plt.Figure | None:
         ax.set_xticks(range(len(names)), [SHORT[solver] for solver in names], fontsize=8)
         ax.set_xlim(-0.6, len(names) - 0.4)
         ax.set_xlabel("dashes: seeds; marks: their means")
-        ax.set_title("AR(1) study, correlation 0.9", fontsize=10)
+        ax.set_title("AR(1) study, correlation 0.9", fontsize=9)
     axes[0, 0].set_ylabel("mean share of planted columns found")
     axes[0, 0].set_ylim(top=1.03)
-    figure.legend(drawn.values(), map(label, drawn), loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    figure.legend(drawn.values(), map(label, drawn), loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
@@ -256,7 +259,7 @@ def draw_scaling(rows: list[Row]) -> plt.Figure | None:
         ("abess", "abess, user time alone", user, {"linestyle": "--", "markerfacecolor": "white"}),
         ("scikit-learn OMP", "scikit-learn OMP", cpu, {"linestyle": "-"}),
     ]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 4.4), layout="constrained")
     drawn = {}
     for solver, name, clock, own in lines:
         times, passes = [], []
@@ -266,7 +269,7 @@ def draw_scaling(rows: list[Row]) -> plt.Figure | None:
                 times.append((n * d, median(clock(row) for row in here)))
                 passes.append((d, median(clock(row) / row["pass"] for row in here)))
         if times:
-            style = {"linewidth": 1, "markersize": 7, **STYLES[solver], **own}
+            style = {"linewidth": 1, "markersize": 6, **STYLES[solver], **own}
             (drawn[name],) = left.plot(*zip(*sorted(times), strict=True), **style)
             right.plot(*zip(*sorted(passes), strict=True), **style)
     one = [(n * d, median(row["pass"] for by in group for row in by.values())) for (n, d, _), group in sizes.items()]
@@ -297,7 +300,6 @@ def draw_scaling(rows: list[Row]) -> plt.Figure | None:
         loc="outside lower center",
         ncols=3,
         frameon=False,
-        fontsize=9,
     )
     return figure
 
@@ -338,7 +340,7 @@ def table_of_efforts(rows: list[Row]) -> list[list[str]]:
     body = []
     for task in ("fixed", "logistic"):
         found = of_task(rows, task)
-        for solver in ("hardthresh fast", "hardthresh", "hardthresh thorough", "hardthresh pursuit"):
+        for solver in ("hardthresh fast", "hardthresh thorough", "hardthresh pursuit"):
             mine = [by for by in found.values() if solver in by and "hardthresh" in by]
             if mine:
                 change = [100 * (by[solver]["value"] / by["hardthresh"]["value"] - 1) for by in mine]
@@ -421,12 +423,13 @@ def main(arguments: list[str]) -> str | None:
     machines, rows = load(folder)
     if not rows:
         return f"{folder.name} holds no results of an idle machine: see benchmarks/README.md for how to make them"
+    plt.rcParams.update({"font.size": 9, "legend.fontsize": 8.5})
     for name, draw in (("objective", draw_objective), ("recall", draw_recall), ("scaling", draw_scaling)):
         figure = draw(rows)
         if figure is None:
             print(f"speed_{name}.png is left as it is: its instances are not among the results")
             continue
-        figure.savefig(DOCS / "_static" / f"speed_{name}.png", dpi=130, metadata={"Software": None})
+        figure.savefig(DOCS / "_static" / f"speed_{name}.png", dpi=160, metadata={"Software": None})
         plt.close(figure)
     for name, table in (("solvers", table_of_solvers), ("efforts", table_of_efforts), ("losses", table_of_losses)):
         write_table(DOCS / "guide" / f"speed_{name}.csv", table(rows))
@@ -439,10 +442,11 @@ def main(arguments: list[str]) -> str | None:
     return None
 
 
-def write_table(path: Path, table: Iterable[list[str]]) -> None:
-    """Write a table as the page includes it."""
+def write_table(path: Path, table: list[list[str]]) -> None:
+    """Write a table as the page includes it, without saying twice in a row what the first column says."""
+    shown = [["" if row[0] == above[0] else row[0], *row[1:]] for above, row in pairwise([[""], *table])]
     with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(table)
+        csv.writer(file, lineterminator="\n").writerows(shown)
 
 
 if __name__ == "__main__":
