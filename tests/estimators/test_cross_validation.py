@@ -13,6 +13,7 @@ from sklearn.metrics import log_loss, make_scorer, mean_squared_error
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedKFold
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.estimators import SparseLinearRegressionCV
 from hardthresh.solvers import HardThresholdingPursuit
 
 
@@ -308,3 +309,119 @@ def test_one_seed_for_all_fits_of_a_choice(chooser):
     assert len(set(Drawing.seeds)) == 1
     chooser.make(solver=Drawing(), random_state=np.random.RandomState(1)).fit(X, y)
     assert len(set(Drawing.seeds)) == 2
+
+
+# --- least squares, whose folds share their work ---------------------------------------------------------------------
+
+
+def learned_by(settings, X, y, **per_row):
+    """Return what each fold learns, as its scorer sees it: coefficients and intercept, for each number."""
+    seen = []
+
+    def score(model, X, y, sample_weight=None):
+        seen.append((model.coef_.copy(), float(model.intercept_)))
+        return 0.0
+
+    model = SparseLinearRegressionCV(scoring=score, **settings).fit(X, y, **per_row)
+    count = len(model.candidates_)
+    return [seen[start : start + count] for start in range(0, len(seen), count)]
+
+
+SETTINGS = {
+    "plain": {},
+    "ridge": {"alpha": 0.1},
+    "ridge, not standardised": {"alpha": 0.1, "standardize": False},
+    "no intercept": {"fit_intercept": False},
+    "positive": {"positive": True},
+    "included": {"always_include": [0, 7]},
+    "shifted": {},
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_a_naive_loop_over_what_the_folds_learn_gives_the_scores(kind, weighted):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((70, 30)) * rng.uniform(0.5, 5, 30) + rng.uniform(-3, 3, 30)
+    y = X[:, 2] - X[:, 11] + 4 + rng.standard_normal(70)
+    weight = rng.uniform(0.2, 2.0, 70) if weighted else np.ones(70)
+    folds = folds_of(70, 4)
+    settings = {"n_nonzero_coefs": [1, 2, 3, 6, 12], "cv": folds, **SETTINGS[kind]}
+    per_row = {"sample_weight": weight} if weighted else {}
+    learned = learned_by(settings, X, y, **per_row)
+    model = SparseLinearRegressionCV(**settings).fit(X, y, **per_row)
+    always = settings.get("always_include", [])
+    for fold, (train, test) in enumerate(folds):
+        for row, k in enumerate((1, 2, 3, 6, 12)):
+            coef, intercept = learned[fold][row]
+            score = -np.average((y[test] - X[test] @ coef - intercept) ** 2, weights=weight[test])
+            assert_allclose(model.scores_[row, fold], score, rtol=1e-9)
+            support = np.flatnonzero(coef)
+            assert np.setdiff1d(support, always).size <= k
+            expected, level = least_squares_on(support, X[train], y[train], weight[train], settings)
+            assert_allclose(coef[support], expected, rtol=1e-6, atol=1e-9)
+            assert_allclose(intercept, level, rtol=1e-6, atol=1e-7)
+    chosen = model.candidates_.tolist().index(model.n_nonzero_coefs_)
+    counts = sum((path[chosen][0] != 0).astype(float) for path in learned)
+    assert_allclose(model.selection_frequency_, counts / 4)
+
+
+def least_squares_on(support, X, y, weight, settings):
+    """Return coefficients and intercept of the ridged solution on some columns."""
+    weight = weight / weight.sum()
+    intercept = settings.get("fit_intercept", True)
+    mean, level = (weight @ X, weight @ y) if intercept else (np.zeros(X.shape[1]), 0.0)
+    centred = X - mean
+    ridge = np.full(X.shape[1], settings.get("alpha", 0.0))
+    ridge[settings.get("always_include", [])] = 0.0
+    if settings.get("standardize", True):
+        ridge = ridge * (weight @ centred**2)
+    part = centred[:, support]
+    gram = (weight[:, None] * part).T @ part + np.diag(ridge[support])
+    coef = np.linalg.solve(gram, part.T @ (weight * (y - level)))
+    return coef, level - mean[support] @ coef
+
+
+def test_an_offset_is_part_of_what_folds_learn_and_of_their_scores():
+    rng = np.random.default_rng(0)
+    X, offset = rng.standard_normal((60, 20)), 5 * rng.standard_normal(60)
+    y = X[:, 3] + rng.standard_normal(60)
+    folds = folds_of(60, 4)
+    plain = SparseLinearRegressionCV(n_nonzero_coefs=6, cv=folds).fit(X, y)
+    shifted = SparseLinearRegressionCV(n_nonzero_coefs=6, cv=folds).fit(X, y + offset, offset=offset)
+    assert_allclose(shifted.scores_, plain.scores_, rtol=1e-9)
+    assert_array_equal(shifted.support_, plain.support_)
+
+
+@pytest.mark.parametrize("factor", [1e6, 1e9])
+def test_outliers_among_held_out_rows_change_the_score_of_their_fold_and_nothing_it_learns(factor):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 20))
+    y = X[:, 3] + rng.standard_normal(60)
+    folds = folds_of(60, 4)
+    _, test = folds[2]
+    ruined, target = X.copy(), y.copy()
+    ruined[test[0]] *= factor
+    target[test[1]] *= factor
+    settings = {"n_nonzero_coefs": 6, "cv": folds}
+    before, after = (learned_by(settings, *data)[2] for data in ((X, y), (ruined, target)))
+    for (one, level), (other, shifted_level) in zip(before, after, strict=True):
+        assert_array_equal(one != 0, other != 0)
+        assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+        assert_allclose(level, shifted_level, rtol=1e-6, atol=1e-7)
+
+
+def test_bootstrap_folds_count_rows_as_often_as_they_are_drawn():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 20))
+    y = X[:, 3] + X[:, 8] + rng.standard_normal(60)
+    drawn = rng.integers(0, 60, 60)
+    left = np.setdiff1d(np.arange(60), drawn)
+    model = SparseLinearRegressionCV(n_nonzero_coefs=6, cv=[(drawn, left)]).fit(X, y)
+    ((*learned,),) = learned_by({"n_nonzero_coefs": 6, "cv": [(drawn, left)]}, X, y)
+    for row, (coef, intercept) in enumerate(learned):
+        support = np.flatnonzero(coef)
+        expected, level = least_squares_on(support, X[drawn], y[drawn], np.ones(60), {})
+        assert_allclose(coef[support], expected, rtol=1e-6)
+        assert_allclose(intercept, level, rtol=1e-6, atol=1e-9)
+        assert_allclose(model.scores_[row, 0], -np.mean((y[left] - X[left] @ coef - intercept) ** 2), rtol=1e-9)
