@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import gather, move, namespace, to_numpy
 from hardthresh.core.errors import InvalidInputError
@@ -107,8 +108,7 @@ class ChoosesBudget(SparseLinearModel):
         Each fold standardises its own training rows and walks from the smallest candidate to the largest; nothing
         passes from fold to fold, and no held-out row has a say in what its fold fits. For least squares with the
         default solver all folds share one Gram matrix (`hardthresh.selection.least_squares_fold_paths`), otherwise
-        each fit starts from the last one of the same fold. The final fits, one for each candidate, are those of the
-        candidates alone.
+        each fit starts from the last one of the same fold. The final fit is that of the chosen number alone.
 
         Parameters
         ----------
@@ -142,16 +142,49 @@ class ChoosesBudget(SparseLinearModel):
         folds = self._fold_paths(table, problem, [train for train, _ in splits], candidates, seed)
         scores = [self._scores(problem, fold, table, test) for fold, (_, test) in zip(folds, splits, strict=True)]
         self._choose(candidates, np.stack(scores, axis=1), folds, table)
-        results = self._fit_candidates(problem, candidates, seed, task)
-        _tell_unconverged(
-            [why for fold in folds for why in fold.unconverged], len(folds) * candidates.size, "inside the folds"
-        )
-        whys = [result.status.sentence for result in results.values() if not result.converged]
-        _tell_unconverged(whys, len(results), "of the path")
+        self.__dict__.pop("coefs_path_", None)  # of an earlier fit
+        result = self._solve(problem.with_budget(self.n_nonzero_coefs_), None, seed)
+        whys = [why for fold in folds for why in fold.unconverged]
+        _tell_unconverged(whys, len(folds) * candidates.size, "inside the folds")
         self._tell_constant_columns(problem)
-        self._keep(problem.with_budget(self.n_nonzero_coefs_), results[self.n_nonzero_coefs_])
+        self._keep(problem.with_budget(self.n_nonzero_coefs_), result)
+        if task.listened_to:
+            for fitted in self._path():
+                task.done("candidate", partial(self._coefficients, problem, fitted.w))
         task.end()
         return self
+
+    @cached_property
+    def coefs_path_(self) -> Any:
+        """The coefficients of every candidate on all data, each that of the candidate alone; shape as documented."""
+        check_is_fitted(self, "candidates_")
+        problem, _ = self._untouched_training()
+        coefs = [problem.coefficients(result.w)[0] for result in self._path()]
+        return namespace(*coefs).stack(coefs)
+
+    def _path(self) -> list[Result]:
+        """Return the fits of all candidates on all rows."""
+        problem, _ = self._untouched_training()
+        results = list(
+            path(
+                problem.objective,
+                lambda k: problem.with_budget(k).constraint,
+                to_numpy(self.candidates_).tolist(),
+                None if self.solver == "auto" else self._solver(problem),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                seed=self._seed(),
+                progress=bool(self.verbose),
+            )
+        )
+        whys = [result.status.sentence for result in results if not result.converged]
+        _tell_unconverged(whys, len(results), "of the path")
+        return results
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._training is not None:
+            _ = self.coefs_path_  # what is stored does not carry the data
+        return super().__getstate__()
 
     def _fold_paths(
         self, table: Table, problem: Problem, training: list[np.ndarray], candidates: np.ndarray, seed: int
@@ -177,25 +210,6 @@ class ChoosesBudget(SparseLinearModel):
                 folds.append(fold)
                 report("")
         return folds
-
-    def _fit_candidates(self, problem: Problem, candidates: np.ndarray, seed: int, task: FitTask) -> dict[int, Result]:
-        """Fit each candidate on all rows and set the path of coefficients."""
-        results = path(
-            problem.objective,
-            lambda k: problem.with_budget(k).constraint,
-            candidates.tolist(),
-            None if self.solver == "auto" else self._solver(problem),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            seed=seed,
-            progress=bool(self.verbose),
-        )
-        fitted = dict(zip(candidates.tolist(), results, strict=True))
-        for result in fitted.values():
-            task.done("candidate", partial(self._coefficients, problem, result.w))
-        coefs = [problem.coefficients(result.w)[0] for result in fitted.values()]
-        self.coefs_path_ = namespace(*coefs).stack(coefs)
-        return fitted
 
     def _candidates(self) -> np.ndarray:
         """Return the numbers of features to compare, increasing."""

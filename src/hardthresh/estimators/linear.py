@@ -144,18 +144,23 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self._certificate is None:
-            if self._training is None:
-                raise HardThreshError(
-                    "this model does not carry its training data; call certificate() before saving it, or fit it again"
-                )
-            problem, result = self._training
-            now = problem.objective.value(result.w)
-            if abs(now - result.value) > 1e-4 * abs(result.value):
-                raise HardThreshError("the training data were changed in place since the fit; fit the model again")
+            problem, result = self._untouched_training()
             self._certificate = certify_model(
                 problem.objective, problem.constraint, result.w, result.support, self._feature_name, result.state.trace
             )
         return self._certificate
+
+    def _untouched_training(self) -> tuple[Problem, Result]:
+        """Return the problem that was fitted and its answer, if the data are still there and as they were."""
+        if self._training is None:
+            raise HardThreshError(
+                "this model does not carry its training data; call certificate() before saving it, or fit it again"
+            )
+        problem, result = self._training
+        now = problem.objective.value(result.w)
+        if abs(now - result.value) > 1e-4 * abs(result.value):
+            raise HardThreshError("the training data were changed in place since the fit; fit the model again")
+        return problem, result
 
     def _validate_fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Table:
         """Return the data as validated arrays, with targets as they were given."""

@@ -31,9 +31,6 @@ to go out to three times as many columns and back."""
 
 _SETTLED = "the point is minimal on its support, and no exchange or swing within the working set improves it"
 
-ANCHOR = 0.8
-"""The budget at which the data are read on that way, as a share of the walk's next reading."""
-
 
 def next_mark(walked: int) -> int:
     """Return how many columns the walk has when it reads the data next."""
@@ -48,8 +45,9 @@ class Effort:
     ----------
     share : float
         A column joins the working set if adding it would gain this share of what the least useful chosen one brings.
-    looks : int
-        How often the data are read at the anchor before a run arrives at its budget; of a quadratic only.
+    looks : tuple of float
+        The budgets at which the data are read for the runs that leave the walk together, before they arrive at their
+        own, as shares of the walk's next reading; of a quadratic only.
     swings : tuple of float
         How many columns a swing adds and drops again, as shares of k.
     exchanges : int
@@ -59,16 +57,16 @@ class Effort:
     """
 
     share: float
-    looks: int
+    looks: tuple[float, ...] = ()
     swings: tuple[float, ...] = ()
     exchanges: int = 0
     insist: bool = False
 
 
 EFFORTS = {
-    "fast": Effort(share=0.35, looks=1),
-    "balanced": Effort(share=0.35, looks=2, swings=(0.25,)),
-    "thorough": Effort(share=0.2, looks=2, swings=(0.25, 0.5, 1.0), exchanges=16, insist=True),
+    "fast": Effort(share=0.35, looks=(1.0,)),
+    "balanced": Effort(share=0.35, looks=(1.0, 0.64), swings=(0.25,), insist=True),
+    "thorough": Effort(share=0.2, looks=(1.0, 0.64), swings=(0.25, 0.5, 1.0), exchanges=16, insist=True),
 }
 
 
@@ -272,20 +270,18 @@ class WorkingSet(Solver):
         """
         if not is_quadratic(objective):
             return pool
-        looking = [block for block in blocks if block.arriving]
-        for _ in range(EFFORTS[self.effort].looks):
-            models = [block.model(objective, selection, pool, self.tol) for block in looking]
-            bests = [model.best(b.anchor, b.anchor) for b, model in zip(looking, models, strict=True)]
-            points = [model.point(best, blocks[0].state.w) for model, best in zip(models, bests, strict=True)]
-            found = [
-                self._promising(selection, at.gradient, b.state.bend, b.members, model.bar(best, b.anchor), b.most)
-                for b, model, best, at in zip(looking, models, bests, _evaluate_many(objective, points), strict=True)
-            ]
-            for block, new in zip(looking, found, strict=True):
-                block.members = _union(block.members, new) if new.size else block.members
-            looking = [block for block, new in zip(looking, found, strict=True) if new.size]
+        for share in EFFORTS[self.effort].looks:
+            looking = [block for block in blocks if block.arriving and block.is_new_at(share)]
             if not looking:
-                break
+                continue
+            models = [block.model(objective, selection, pool, self.tol) for block in looking]
+            bests = [model.best(b.anchor(share), b.anchor(share)) for b, model in zip(looking, models, strict=True)]
+            points = [model.point(best, blocks[0].state.w) for model, best in zip(models, bests, strict=True)]
+            for block, model, best, at in zip(looking, models, bests, _evaluate_many(objective, points), strict=True):
+                bar, most = model.bar(best, block.anchor(share)), max(32, ceil(1.5 * block.anchor(share)))
+                new = self._promising(selection, at.gradient, block.state.bend, block.members, bar, most)
+                block.looked[share] = block.members
+                block.members = _union(block.members, new) if new.size else block.members
             pool = _shared_pool(objective, blocks, pool)
         return pool
 
@@ -357,6 +353,7 @@ class _Block:
     state: WorkingState
     budgets: dict[int, int]
     members: np.ndarray
+    looked: dict[float, np.ndarray] = field(default_factory=dict)
     _model: LocalModel | None = None
 
     def model(self, objective: Any, selection: Selection, pool: Pool, tol: float) -> LocalModel:
@@ -380,15 +377,13 @@ class _Block:
         """The runs that leave the walk here."""
         return [] if self.mark is None else [run for run, k in self.budgets.items() if 0 < k <= self.mark]
 
-    @property
-    def anchor(self) -> int:
+    def anchor(self, share: float) -> int:
         """The budget at which the data are read before runs arrive."""
-        return ceil(ANCHOR * (self.mark or 0))
+        return ceil(share * (self.mark or 0))
 
-    @property
-    def most(self) -> int:
-        """How many columns a look lets in at most."""
-        return max(32, ceil(1.5 * self.anchor))
+    def is_new_at(self, share: float) -> bool:
+        """Whether the working set has changed since the data were read at this share."""
+        return self.looked.get(share) is not self.members
 
     @property
     def furthest(self) -> int:
