@@ -165,7 +165,6 @@ def test_an_objective_without_likelihood_is_named(criterion):
         criterion(minimize(Bowl(), Sparsity(2), IHT()))
 
 
-@pytest.mark.xfail(strict=True, reason="a settled run of the default solver cannot be loaded")
 @every
 def test_a_result_from_a_file_has_no_data(criterion, tmp_path):
     run = minimize(LinearModel(*data("squared")), Sparsity(2))
@@ -174,7 +173,6 @@ def test_a_result_from_a_file_has_no_data(criterion, tmp_path):
         criterion(ht.load(tmp_path / "run.json"))
 
 
-@pytest.mark.xfail(strict=True, reason="criteria read the last state, which of an interrupted run is not its answer")
 @every
 def test_an_interrupted_run_is_judged_by_the_answer_it_returns(criterion):
     """Here the steps are too long, so that the best iterate is an early one."""

@@ -387,7 +387,6 @@ def test_rows_without_weight_are_absent():
         assert_same_path(case, path, alone)
 
 
-@pytest.mark.xfail(strict=True, reason="the moments of no weight at all are divided by it")
 def test_a_held_out_fold_without_weight_spoils_nothing():
     case = make(n=30)
     weights = np.ones(30)
@@ -398,14 +397,12 @@ def test_a_held_out_fold_without_weight_spoils_nothing():
     assert_least_squares(case, training, case.paths(training, budgets), budgets)
 
 
-@pytest.mark.xfail(strict=True, reason="the moments of no rows at all are divided by their weight")
 def test_all_rows_may_be_one_of_the_folds():
     case = make()
     training = [*training_rows(KFold(4), 60), np.arange(60)]
     assert_least_squares(case, training, assert_alone(case, training))
 
 
-@pytest.mark.xfail(strict=True, reason="a repeated row counts once in the gradients")
 @pytest.mark.parametrize("folds", [1, 3])
 def test_rows_that_are_drawn_twice_count_twice(folds):
     case = make()
@@ -416,7 +413,6 @@ def test_rows_that_are_drawn_twice_count_twice(folds):
         assert_same_path(case, path, alone)
 
 
-@pytest.mark.xfail(strict=True, reason="a repeated row counts once")
 def test_rows_that_are_drawn_twice_count_twice_also_where_the_held_out_ones_are_disjoint():
     case = make()
     training = [np.concatenate([rows, rows[:10]]) for rows in training_rows(KFold(3), 60)]

@@ -38,10 +38,6 @@ class Interrupting(LinearModel):
         self._count()
         return super().evaluate(w, prediction)
 
-    def evaluate_later(self, w, prediction=None):
-        self._count()
-        return super().evaluate_later(w, prediction)
-
     def evaluate_many(self, points):
         self._count()
         return super().evaluate_many(points)
@@ -57,8 +53,9 @@ def objective():
 def test_each_budget_gives_what_it_gives_alone(objective):
     for budget, result in zip((5, 1, 8), path(objective, Sparsity, (5, 1, 8)), strict=True):
         alone = minimize(objective, Sparsity(budget))
-        assert_array_equal(result.w, alone.w)
-        assert_array_equal(result.history["value"], alone.history["value"])
+        assert_array_equal(result.support, alone.support)
+        assert_allclose(result.w, alone.w, rtol=1e-9)
+        assert_allclose(result.history["value"], alone.history["value"], rtol=1e-9)
 
 
 def test_a_warm_start_is_the_last_answer(objective):
@@ -371,7 +368,6 @@ class InterruptedAt(StopRule):
         return None
 
 
-@pytest.mark.xfail(strict=True, reason="an interrupt between the records of one round leaves them half made")
 @pytest.mark.parametrize("at", [1, 2, 4, 5, 7, 8])
 def test_an_interrupt_between_iterations_leaves_results_that_agree_with_themselves(objective, at):
     runs = minimize_together(objective, [Sparsity(k) for k in (1, 2, 3)], IHT(), stop=InterruptedAt([], at), max_iter=9)
@@ -381,7 +377,6 @@ def test_an_interrupt_between_iterations_leaves_results_that_agree_with_themselv
         assert len(run.history.column("step")) == run.n_iter
 
 
-@pytest.mark.xfail(strict=True, reason="an interrupt overwrites how a run ended in the same round")
 def test_an_interrupt_takes_nothing_back_from_a_run_that_ended_in_the_same_round(objective):
     """The first run settles at iteration 1, and the key is pressed while the second one is looked at there."""
 

@@ -219,30 +219,30 @@ class _Runs:
 class _Record:
     """What is remembered of one run, and what it comes to."""
 
-    def __init__(self, objective: Objective, constraint: Constraint, began: float) -> None:
+    def __init__(self, objective: Objective, constraint: Constraint, start: State, began: float) -> None:
         self._objective, self._constraint, self._began = objective, constraint, began
         self._history = History()
         self._best: State | None = None
+        self._last = start
         self.ended: Stop | None = None
-        self._last: State
 
-    def see(self, state: State, rule: StopRule, callback: Callable[[State], None] | None) -> None:
-        """Record a state, and find out whether the run ends there."""
+    def see(self, state: State) -> None:
+        """Record a state, and how the run got there."""
+        if state is not self._last:
+            self._history.record(state.transition())
         self._last = state
-        run = Run(self._objective, self._constraint, state, perf_counter() - self._began)
-        self._history.record({**state.record(), "passes": state.passes, "seconds": run.seconds})
-        finite = _is_finite(state)
-        if finite and (self._best is None or not state.value >= self._best.value):
+        self._history.record({**state.record(), "passes": state.passes, "seconds": perf_counter() - self._began})
+        if _is_finite(state) and (self._best is None or not state.value >= self._best.value):
             self._best = state
-        self.ended = _verdict(rule, callback, run) if finite else _diverged(state)
 
-    def see_transition(self, state: State) -> None:
-        """Record how a run got to a state."""
-        self._history.record(state.transition())
+    def judge(self, rule: StopRule, callback: Callable[[State], None] | None) -> None:
+        """Find out whether the run ends at the state seen last."""
+        run = Run(self._objective, self._constraint, self._last, perf_counter() - self._began)
+        self.ended = _verdict(rule, callback, run) if _is_finite(self._last) else _diverged(self._last)
 
     def end(self, status: Status, why: str) -> None:
-        """End the run where it is."""
-        self.ended = Stop(status, f"{why} {self._last.iteration}")
+        """End the run where it is, unless it has ended."""
+        self.ended = self.ended or Stop(status, f"{why} {self._last.iteration}")
 
     def result(self) -> Result:
         """Return the outcome of a run that has ended."""
@@ -273,18 +273,19 @@ def _run(
     report: Callable[[list[State]], None],
 ) -> list[Result]:
     """Advance runs until a rule ends each of them."""
-    records = [_Record(runs.objective, constraint, began) for constraint in runs.constraints]
+    starts = zip(runs.constraints, runs.states, strict=True)
+    records = [_Record(runs.objective, constraint, start, began) for constraint, start in starts]
     going = list(range(len(records)))
     try:
         while True:
             for run in going:
-                records[run].see(runs.states[run], rule, callback)
+                records[run].see(runs.states[run])
+            for run in going:
+                records[run].judge(rule, callback)
             going = [run for run in going if records[run].ended is None]
             if not going:
                 break
             runs.advance(going)
-            for run in going:
-                records[run].see_transition(runs.states[run])
             report([runs.states[run] for run in going])
     except NotFiniteError as error:
         for run in going:
@@ -318,12 +319,10 @@ def _check_state(objective: Objective, constraint: Constraint, solver: Solver, s
 
 
 def _is_finite(state: State) -> bool:
-    """Return whether the objective and, where the run goes on, its gradient are finite numbers."""
-    if state.settled or not isfinite(state.value):  # who has settled needs no gradient: it may never be computed
-        return isfinite(state.value)
+    """Return whether the objective and its gradient are finite numbers."""
     gradient = state.at.gradient
     xp = array_namespace(gradient)
-    return bool(xp.all(xp.isfinite(gradient)))
+    return isfinite(state.value) and bool(xp.all(xp.isfinite(gradient)))
 
 
 def _diverged(state: State) -> Stop:

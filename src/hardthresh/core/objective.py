@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol, runtime_checkable
@@ -35,29 +34,6 @@ class Evaluation:
     prediction: Array | None = None
 
 
-class LaterEvaluation(Evaluation):
-    """An evaluation whose gradient is computed when it is first asked for, or when it is pickled."""
-
-    __slots__ = ("_compute", "_gradient")
-    _compute: Callable[[], Array]
-    _gradient: Array | None
-
-    def __init__(self, point: Array, value: float, prediction: Array | None, compute: Callable[[], Array]) -> None:
-        for name, given in (("point", point), ("value", value), ("prediction", prediction), ("_compute", compute)):
-            object.__setattr__(self, name, given)
-        object.__setattr__(self, "_gradient", None)
-
-    @property
-    def gradient(self) -> Array:
-        """The gradient of f at the point."""
-        if self._gradient is None:
-            object.__setattr__(self, "_gradient", self._compute())
-        return self._gradient
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Evaluation, (self.point, self.value, self.gradient, self.prediction)
-
-
 @runtime_checkable
 class Objective(Protocol):
     """A smooth function f on arrays of one shape.
@@ -72,7 +48,6 @@ class Objective(Protocol):
     * ``cross_hessian(at, other)``: the block of the Hessian between two small objectives' coordinates.
     * ``quadratic``: whether the Hessian is the same everywhere; False unless it says otherwise.
     * ``evaluate_many(points)``: several evaluations, cheaper together.
-    * ``evaluate_later(w, prediction=None)``: an evaluation that computes its gradient only if somebody asks for it.
     * ``attains_bound``: whether some finite point reaches the lower bound; True unless it says otherwise.
     * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).
     * ``metered(meter)``: the same objective, adding the data passes it makes to a `Meter`.

@@ -10,7 +10,7 @@ from array_api_compat import device
 from hardthresh.arrays import all_finite, as_floating, gather, namespace
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import Evaluation, LaterEvaluation
+from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import lookup, register
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, as_design
@@ -141,15 +141,8 @@ class LinearModel:
     def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
         """Return value and gradient at w."""
         u = self.predict(w) if prediction is None else prediction
-        return Evaluation(w, self.value(w, u), self._gradient(w, u), u)
-
-    def evaluate_later(self, w: Array, prediction: Array | None = None) -> Evaluation:
-        """Return value and gradient at w; the gradient, a data pass, is computed when it is first asked for."""
-        u = self.predict(w) if prediction is None else prediction
-        return LaterEvaluation(w, self.value(w, u), u, lambda: self._gradient(w, u))
-
-    def _gradient(self, w: Array, prediction: Array) -> Array:
-        return self.design.pullback(self.weights * self.loss.gradient(self.y, prediction)) + self.l2 * w
+        gradient = self.design.pullback(self.weights * self.loss.gradient(self.y, u)) + self.l2 * w
+        return Evaluation(w, self.value(w, u), gradient, u)
 
     def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
         """Return value and gradient at several points: with one product for all of them, counted as a pass each."""

@@ -105,7 +105,8 @@ def _model(result: Result) -> Any:
 
 
 def _misfit(model: Any, result: Result) -> float:
-    return float(model.minus_twice_log_likelihood(result.state.at))
+    at = result.state.at if result.w is result.state.w else model.evaluate(result.w)  # of a run that ended badly
+    return float(model.minus_twice_log_likelihood(at))
 
 
 def _size(result: Result) -> int:

@@ -123,7 +123,7 @@ class _Moments:
     def __add__(self, other: _Moments) -> _Moments:
         mass = self.mass + other.mass
         gap, lift = other.mean - self.mean, other.level - self.level
-        weight = self.mass * other.mass / mass
+        weight = self.mass * (other.mass / mass)
         return _Moments(
             mass,
             self.mean + other.mass / mass * gap,
@@ -156,10 +156,12 @@ class _Folds:
         n = objective.design.shape[0]
         inside = np.zeros((n, len(training)))
         for fold, rows in enumerate(training):
-            inside[rows, fold] = 1.0
+            np.add.at(inside[:, fold], rows, 1.0)  # a row may be drawn twice
         self._training = training
         self._held_out = [np.flatnonzero(inside[:, fold] == 0) for fold in range(len(training))]
-        self._disjoint = len(training) > 1 and bool(np.all(np.sum(inside == 0, axis=1) == 1))
+        weight = to_numpy(objective.weights)
+        each_once = bool(np.all(np.sum(inside == 0, axis=1) == 1)) and bool(np.all(inside <= 1))
+        self._disjoint = len(training) > 1 and each_once and all(np.any(weight[rows]) for rows in self._held_out)
         self._design, self._row_weights, self._intercept = objective.design, objective.weights, intercept
         weights = xp.astype(move(inside, objective.y), objective.y.dtype) * objective.weights[:, None]
         self._weights = weights / xp.sum(weights, axis=0)[None, :]

@@ -219,7 +219,7 @@ class WorkingSet(Solver):
         for block in blocks:
             found |= self._arrive(objective, constraints, selections[0], block, pool)
             found |= self._improve(objective, constraints, selections[0], block, pool)
-        evaluations = self._evaluate(objective, found.values())
+        evaluations = _evaluate(objective, found.values())
         return [
             _next(state, found[run], evaluations[id(found[run])]) if run in found else _settle(state)
             for run, state in enumerate(states)
@@ -331,20 +331,6 @@ class WorkingSet(Solver):
             better = _first_better(objective, constraint, budget, state, model, [model.descend(model.tableau, budget)])
         return {} if better is None else {run: better}
 
-    def _evaluate(self, objective: Any, found: Iterable[_Found]) -> dict[int, Evaluation]:
-        """Return the objective at each distinct point; the gradient where a run ends only when somebody asks for it."""
-        distinct = {id(one): one for one in found}
-        can_wait = provides(objective, "evaluate_later")
-        now = {key: one for key, one in distinct.items() if not (one.done and can_wait)}
-        if len(now) == 1:
-            evaluations = {key: objective.evaluate(one.projection.point, one.prediction) for key, one in now.items()}
-        else:
-            points = [one.projection.point for one in now.values()]
-            evaluations = dict(zip(now, _evaluate_many(objective, points), strict=True))
-        for key in distinct.keys() - now.keys():
-            evaluations[key] = objective.evaluate_later(distinct[key].projection.point)
-        return evaluations
-
 
 @dataclass(slots=True)
 class _Block:
@@ -429,6 +415,15 @@ def _shared_pool(objective: Any, blocks: Sequence[_Block], pool: Pool) -> Pool:
     if not is_quadratic(objective):
         return Pool()
     return pool.including(objective, blocks[0].state.at, reduce(_union, (block.members for block in blocks)))
+
+
+def _evaluate(objective: Any, found: Iterable[_Found]) -> dict[int, Evaluation]:
+    """Return the objective at each distinct point."""
+    distinct = {id(one): one for one in found}
+    if len(distinct) == 1:
+        return {key: objective.evaluate(one.projection.point, one.prediction) for key, one in distinct.items()}
+    points = [one.projection.point for one in distinct.values()]
+    return dict(zip(distinct, _evaluate_many(objective, points), strict=True))
 
 
 def _evaluate_many(objective: Any, points: list[Array]) -> list[Evaluation]:
