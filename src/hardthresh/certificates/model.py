@@ -91,7 +91,7 @@ class ModelCertificate:
         if not swap.optimal:
             return (
                 f"Exchanges: {pair} would lower the objective by {change:.2%}, so a better model exists; "
-                "solver=HardThresholdingPursuit(exchanges=20) looks harder for it."
+                'solver=WorkingSet(effort="thorough") looks harder for it.'
             )
         how = "proved: no exchange" if self.exact else f"no exchange among the {swap.tried} most promising"
         return (

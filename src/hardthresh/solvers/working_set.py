@@ -106,10 +106,12 @@ class WorkingSet(Solver):
     1. walk: from the null model add, greedily, the column that lowers the quadratic model of f most; at 4, 10, 25, ...
        columns compute the gradient, and let the columns in that promise most,
        :math:`g_j^2 / 2H_{jj} \ge \text{share} \times` what the best column inside still promises;
-    2. arrive at k from both sides, on the way out and back from up to three times as many columns; from each, exchange
+    2. look ahead: for a quadratic, compute the gradient at two budgets that all k between two of these numbers share,
+       and let in what promises a share of what the least useful chosen column brings;
+    3. arrive at k from both sides, on the way out and back from up to three times as many columns; from each, exchange
        one column for another as long as that helps, and take the better;
-    3. compute the gradient; let in whatever promises a share of what the least useful chosen column brings; exchange;
-       if that changes nothing, swing: add k/4 columns and drop as many, and the other way round. Repeat.
+    4. compute the gradient; let in whatever promises a share of what the least useful chosen column brings; exchange;
+       then swing: add k/4 columns and drop as many, and the other way round. Repeat until nothing helps.
 
     For a loss that is not quadratic the Gram matrix is the Hessian at the present point, and an answer of the search is
     refitted by Newton steps and accepted only if f itself falls.
@@ -117,8 +119,8 @@ class WorkingSet(Solver):
     Parameters
     ----------
     effort : {"fast", "balanced", "thorough"}
-        "fast" makes no swings; "thorough" swings further, lets more columns in, and ends by looking at the exchange of
-        the 16 least useful features for every other column of the data.
+        "fast" looks ahead once, makes no swings, and for a quadratic leaves out step 4; "thorough" swings further,
+        lets more columns in, and ends by looking at the exchange of the 16 least useful features for any other.
     tol : float
         Relative decrease of f, > 0, that counts as progress.
 
@@ -130,10 +132,11 @@ class WorkingSet(Solver):
 
     Notes
     -----
-    Needs no step size and no smoothness constant. Cost: three passes and one for each of 4, 10, 25, ... below k, then
-    one for each round; memory for the Gram matrix of about 4k + 300 columns. What it does up to 4, 10, 25, ...
-    columns does not depend on k. Guarantee: monotone; when it has settled, the point is minimal on its support, and
-    for a quadratic no exchange within the working set improves it. Global optimality is not claimed (heuristic).
+    Needs no step size and no smoothness constant. Cost: two passes, one for each of 4, 10, 25, ... below k, two to look
+    ahead, and one for each round: 7 to 12; memory for the Gram matrix of about 4k + 300 columns. Before it arrives at k
+    nothing that it does depends on k, but for the last of these numbers below it: runs with other budgets can share it
+    (`advance_together`). Guarantee: monotone; when it has settled, the point is minimal on its support, and for a
+    quadratic no exchange within the working set improves it. Global optimality is not claimed (heuristic).
 
     References
     ----------
