@@ -8,8 +8,6 @@ from math import isfinite, nan
 from time import perf_counter
 from typing import Any
 
-from array_api_compat import array_namespace
-
 from .constraint import Constraint
 from .errors import InvalidInputError, NotFiniteError
 from .meter import Meter
@@ -19,7 +17,7 @@ from .result import History, Result, Status
 from .solver import Solver, State, Trace
 from .stationarity import leading_norm, norm
 from .stopping import LowerBound, MaxIter, Run, Settled, Stop, StopRule
-from .typing import Array
+from .typing import Array, library
 
 
 def iterate(
@@ -321,7 +319,7 @@ def _check_state(objective: Objective, constraint: Constraint, solver: Solver, s
 def _is_finite(state: State) -> bool:
     """Return whether the objective and its gradient are finite numbers."""
     gradient = state.at.gradient
-    xp = array_namespace(gradient)
+    xp = library(gradient)
     return isfinite(state.value) and bool(xp.all(xp.isfinite(gradient)))
 
 

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Protocol, runtime_checkable
 
-from array_api_compat import array_namespace
-
 from .errors import CapabilityError
-from .typing import Array
+from .typing import Array, library
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,4 +102,4 @@ def curvature_along(objective: Any, at: Evaluation, direction: Array) -> float:
     if provides(objective, "curvature_along"):
         return float(objective.curvature_along(at, direction))
     image = objective.curvature(at, direction)
-    return float(array_namespace(image).sum(direction * image))
+    return float(library(image).sum(direction * image))

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from math import inf, nan, sqrt
 from typing import TYPE_CHECKING
 
-from array_api_compat import array_namespace
-
 from .constraint import Constraint
 from .objective import Evaluation, Objective, provides
-from .typing import Array, Support
+from .typing import Array, Support, library
 
 if TYPE_CHECKING:
     from .solver import Trace
@@ -24,12 +22,12 @@ if TYPE_CHECKING:
 
 def norm(v: Array) -> float:
     """Return the Euclidean (Frobenius) norm of an array."""
-    xp = array_namespace(v)
+    xp = library(v)
     return float(xp.sqrt(xp.sum(v * v)))
 
 
 def _eps(v: Array) -> float:
-    return float(array_namespace(v).finfo(v.dtype).eps)
+    return float(library(v).finfo(v.dtype).eps)
 
 
 def leading_norm(constraint: Constraint, v: Array) -> float:
@@ -99,7 +97,7 @@ def restricted_smoothness(objective: Objective, constraint: Constraint, at: Eval
     budget. Cost: about two data passes per iteration.
     """
     curvature = objective.curvature  # type: ignore[attr-defined]
-    xp = array_namespace(at.point)
+    xp = library(at.point)
     doubled = constraint.relax(2)
     direction = at.gradient if norm(at.gradient) > 0.0 else xp.ones_like(at.point)
     largest = 0.0

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import numpy as np
+from array_api_compat import array_namespace
+
 Array: TypeAlias = Any
 """An array of any library that follows the Python array API standard: NumPy, torch, CuPy, array_api_strict."""
+
+
+def library(x: Array) -> Any:
+    """Return the array library of an array; NumPy itself for NumPy, which needs no wrapper."""
+    return np if type(x) is np.ndarray else array_namespace(x)
+
 
 Support: TypeAlias = Any
 """Where a point may be non-zero, as its constraint says it: an index array, a set of groups, a pair of bases.
