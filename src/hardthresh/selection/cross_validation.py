@@ -8,23 +8,28 @@ set by sums over its own training rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from math import ceil
 from operator import add
 
 import numpy as np
 
-from hardthresh.arrays import gather, mask_of, move, namespace, to_numpy, top_k
+from hardthresh.arrays import gather, move, namespace, to_numpy
 from hardthresh.core.constraint import Selection
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, Standardized
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers.local_search import descend, grow
+from hardthresh.solvers.local_model import double, promising, rounding_and_progress, union
+from hardthresh.solvers.local_search import descend, grow, out_and_back
 from hardthresh.solvers.tableau import Tableau
-from hardthresh.solvers.working_set import EFFORTS, next_mark
+from hardthresh.solvers.working_set import EFFORTS, most_at_mark, next_mark
 
 _TOGETHER = 16  # folds at a time: their right-hand sides are kept
+_SHARE = EFFORTS["balanced"].share
+_BEYOND = 1.25  # how far the way out goes beyond the largest budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ def least_squares_fold_paths(
     standardize: bool,
     tol: float = 1e-8,
 ) -> list[FoldPath]:
-    """Return the path of every fold of a least-squares problem: greedy walks, each budget polished by exchanges.
+    """Return the path of every fold of a least-squares problem.
 
     Parameters
     ----------
@@ -80,12 +85,27 @@ def least_squares_fold_paths(
     -------
     list of FoldPath
 
+    Raises
+    ------
+    InvalidInputError
+        For another loss, budgets that do not increase, or training rows that are empty or no row numbers.
+
     Notes
     -----
-    The walk is that of `hardthresh.solvers.WorkingSet` on the fold's own rows, without the way back. Cost: about
-    ``3 + log(K)`` products of the data with a right-hand side for each fold, which BLAS does at a third of a pass each,
-    a Gram matrix of the working sets' union, and 50 to 100 updates of a tableau for each fold.
+    A fold's search is `hardthresh.solvers.WorkingSet`'s for all budgets at once: a greedy walk that reads the data at
+    4, 10, 25, ... columns, one more reading at the polished fits of these budgets and of the largest, and the ways out
+    and back; but no budget goes on from a gradient of its own, and there are no swings. Cost: about ``3 + 2 log(K)``
+    products of the data with a right-hand side for each fold, which BLAS does at a third of a pass each, a Gram matrix
+    of the working sets' union at each reading, and a few hundred updates of a tableau for each fold.
     """
+    if not objective.quadratic:
+        raise InvalidInputError(f"folds share their work for the squared loss only, not for {objective.loss}")
+    steps = np.diff(np.asarray(budgets, dtype=np.int64), prepend=-1)
+    if len(budgets) == 0 or not np.all(steps > 0):
+        raise InvalidInputError(f"budgets must be increasing numbers >= 0, at least one; got {list(budgets)}")
+    training = [np.asarray(rows) for rows in training]
+    if any(rows.dtype.kind not in "iu" or rows.size == 0 for rows in training):
+        raise InvalidInputError("training must hold an array of row numbers for each fold, none of them empty")
     paths: list[FoldPath] = []
     for start in range(0, len(training), _TOGETHER):
         some = training[start : start + _TOGETHER]
@@ -95,16 +115,22 @@ def least_squares_fold_paths(
 
 
 @dataclass(slots=True)
-class _Walk:
-    """How far a fold has come: its working set, what a column must promise, its null model's loss, its fits."""
+class _Fold:
+    """How far a fold has come: its working set, its null model's loss, its points where the data are to be read."""
 
     members: np.ndarray
-    bar: float = 0.0
     scale: float = 0.0
-    support: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    coef: np.ndarray = field(default_factory=lambda: np.empty(0))
-    constant: float = 0.0
-    fits: list[tuple[np.ndarray, np.ndarray, float]] = field(default_factory=list)
+    points: list[_Point] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A fit of a fold, and what a column must gain there to be let in."""
+
+    columns: np.ndarray
+    coef: np.ndarray
+    intercept: float
+    bar: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,31 +206,29 @@ class _Folds:
         self._eps = float(xp.finfo(objective.y.dtype).eps)
 
     def paths(self, budgets: list[int]) -> list[FoldPath]:
-        """Walk through all budgets, reading the data where the solver's walk does."""
-        walks = [_Walk(members=self._free) for _ in self._training]
-        walked = -1
+        """Fill the working sets, first along a greedy walk, then where the fits of that walk ask for more; fit all."""
+        folds = [_Fold(self._free) for _ in self._training]
+        walked, marks = 0, [0]
         while walked < budgets[-1]:
-            mark = 0 if walked < 0 else min(next_mark(walked), budgets[-1])
-            for fold, (walk, moments) in enumerate(zip(walks, self._moments(walks), strict=True)):
-                self._walk_on(fold, walk, moments, [k for k in budgets if walked < k <= mark], mark)
-            walked = mark
-            if walked < budgets[-1]:
-                self._let_in(walks, most=max(64, 2 * walked))
-        return [self._path(walk) for walk in walks]
+            self._read(folds, [walked], polished=False)
+            walked = next_mark(walked)
+            marks.append(min(walked, budgets[-1]))
+        self._read(folds, marks[1:], polished=True)
+        return [self._path(fold, tableau, moments, budgets) for fold, tableau, moments in self._tableaus(folds)]
 
-    def _moments(self, walks: list[_Walk]) -> list[_Moments]:
+    def _moments(self, folds: list[_Fold]) -> list[_Moments]:
         """Return the moments of each fold's training rows, for its members.
 
         Where each row is held out once, they are the sums of those of the other folds' held-out rows, so that each row
         is multiplied once for all folds.
         """
-        columns = np.unique(np.concatenate([walk.members for walk in walks]))
+        columns = np.unique(np.concatenate([fold.members for fold in folds]))
         block = self._design.columns(move(columns, self._y))
         parts = [self._moments_of(block, rows) for rows in (self._held_out if self._disjoint else self._training)]
         found = []
-        for fold, walk in enumerate(walks):
-            places = np.searchsorted(columns, walk.members)
-            chosen = parts[:fold] + parts[fold + 1 :] if self._disjoint else [parts[fold]]
+        for number, fold in enumerate(folds):
+            places = np.searchsorted(columns, fold.members)
+            chosen = parts[:number] + parts[number + 1 :] if self._disjoint else [parts[number]]
             found.append(reduce(add, (part.of(places) for part in chosen)))
         return found
 
@@ -214,68 +238,65 @@ class _Folds:
         weights, y, part = gather(self._row_weights, where), gather(self._y, where), block.rows(where)
         mass, size = float(xp.sum(weights)), part.shape[1]
         if not self._intercept:
-            return _Moments(mass, np.zeros(size), _double(part.gram(weights)), 0.0, _double(part.pullback(weights * y)))
+            return _Moments(mass, np.zeros(size), double(part.gram(weights)), 0.0, double(part.pullback(weights * y)))
         mean = part.pullback(weights) / mass
         level = float(xp.sum(weights * y)) / mass
         centred = Standardized(part, mean, xp.ones_like(mean), False).columns(move(np.arange(size), self._y))
         target = centred.pullback(weights * (y - level))
-        return _Moments(mass, _double(mean), _double(centred.gram(weights)), level, _double(target))
+        return _Moments(mass, double(mean), double(centred.gram(weights)), level, double(target))
 
-    def _walk_on(self, fold: int, walk: _Walk, moments: _Moments, budgets: list[int], mark: int) -> None:
-        """Add columns up to a mark, and keep the polished fit of each budget on the way."""
-        free = self._free.size
-        gram, target = moments.gram / moments.mass, moments.target / moments.mass
-        gram[np.diag_indices_from(gram)] += _double(gather(self._ridge[:, fold], move(walk.members, self._y)))
-        order = np.concatenate([self._free, walk.support[~np.isin(walk.support, self._free)]])
-        tableau = Tableau(
-            gram,
-            target,
-            np.searchsorted(walk.members, order).tolist(),
-            free=free,
-            signs=None if self._signs is None else self._signs[walk.members],
-        )
-        least, negligible = 4 * self._eps * walk.scale, max(self._tol, 4 * self._eps) * walk.scale
-        for k in budgets:
-            grow(tableau, free + k, least)
-            fit = descend(tableau.copy(), free + k, least, negligible)
-            constant = moments.level - float(fit.coef @ moments.mean[fit.chosen])
-            walk.fits.append((walk.members[fit.chosen], fit.coef, constant))
-        grow(tableau, free + mark, least)
-        places = np.argsort(tableau.chosen)
-        walk.support, walk.coef = walk.members[tableau.chosen][places], tableau.coef[places]
-        walk.constant = moments.level - float(tableau.coef @ moments.mean[tableau.chosen])
-        walk.bar = tableau.best_addition()[1] if mark else 0.0
+    def _tableaus(self, folds: list[_Fold]) -> Iterator[tuple[_Fold, Tableau, _Moments]]:
+        """Yield each fold with the tableau of its null model."""
+        for number, (fold, moments) in enumerate(zip(folds, self._moments(folds), strict=True)):
+            gram, slope = moments.gram / moments.mass, moments.target / moments.mass
+            gram[np.diag_indices_from(gram)] += double(gather(self._ridge[:, number], move(fold.members, self._y)))
+            signs = None if self._signs is None else self._signs[fold.members]
+            free = np.searchsorted(fold.members, self._free).tolist()
+            yield fold, Tableau(gram, slope, free, free=len(free), signs=signs), moments
 
-    def _let_in(self, walks: list[_Walk], most: int) -> None:
-        """Let columns into each fold's working set, by the gradient over its training rows."""
+    def _read(self, folds: list[_Fold], budgets: list[int], *, polished: bool) -> None:
+        """Let columns into the folds' working sets by the gradients at fits of some budgets, greedy or polished."""
+        for fold, tableau, moments in self._tableaus(folds):
+            least, negligible = rounding_and_progress(self._eps, self._tol, fold.scale)
+            fold.points = []
+            for k in budgets:
+                size = tableau.free + k
+                grow(tableau, size, least)
+                fit = descend(tableau.copy(), size, least, negligible) if polished else tableau
+                full = polished and fit.size == size
+                bar = float(fit.costs().min()) if full else fit.best_addition()[1] if k else 0.0
+                intercept = moments.level - float(fit.coef @ moments.mean[fit.chosen])
+                order = np.argsort(fit.chosen)
+                columns = fold.members[fit.chosen][order]
+                fold.points.append(_Point(columns, fit.coef[order], intercept, _SHARE * bar))
         xp = namespace(self._y)
-        residuals = []
-        for walk in walks:
-            coef = xp.astype(move(walk.coef, self._y), self._y.dtype)
-            explained = self._design.columns(move(walk.support, self._y)).predict(coef) if coef.shape[0] else 0.0
-            residuals.append(self._y - walk.constant - explained)
-        residual = xp.stack(residuals, axis=1)
-        slopes = self._design.pullback(self._weights * residual)
-        losses = to_numpy(xp.sum(self._weights * residual * residual, axis=0))
-        for fold, walk in enumerate(walks):
-            walk.scale = walk.scale or 0.5 * float(losses[fold])
-            slope, bend = slopes[:, fold], self._bend[:, fold]
-            eligible = (bend > 0) & ~mask_of(move(walk.members, self._y), bend.shape[0])
-            if self._signs is not None:
-                wanted = move(self._signs, self._y)
-                eligible = eligible & ((wanted == 0) | ((slope > 0) == (wanted > 0)))
-            gain = xp.where(eligible, slope * slope / (2 * xp.where(bend > 0, bend, xp.ones_like(bend))), 0 * bend)
-            gain = xp.where(gain > EFFORTS["balanced"].share * walk.bar, gain, 0 * gain)
-            new = to_numpy(top_k(gain, min(most, int(xp.count_nonzero(gain)))))
-            walk.members = np.sort(np.concatenate([walk.members, new]))
+        where = [(number, point) for number, fold in enumerate(folds) for point in fold.points]
+        residual = xp.stack([self._residual(point) for _, point in where], axis=1)
+        weights = xp.stack([self._weights[:, number] for number, _ in where], axis=1)
+        slopes = self._design.pullback(weights * residual)
+        losses = to_numpy(xp.sum(weights * residual * residual, axis=0))
+        for place, (number, point) in enumerate(where):
+            fold = folds[number]
+            fold.scale = fold.scale or 0.5 * float(losses[place])
+            most = most_at_mark(point.columns.size)
+            new = promising(-slopes[:, place], self._bend[:, number], fold.members, self._signs, point.bar, most)
+            fold.members = union(fold.members, new)
 
-    def _path(self, walk: _Walk) -> FoldPath:
-        columns = np.unique(np.concatenate([chosen for chosen, *_ in walk.fits]))
-        coefs = np.zeros((len(walk.fits), columns.size))
-        for row, (chosen, coef, _) in enumerate(walk.fits):
-            coefs[row, np.searchsorted(columns, chosen)] = coef
-        return FoldPath(columns, coefs, np.array([constant for *_, constant in walk.fits]))
+    def _residual(self, point: _Point) -> Array:
+        if point.columns.size == 0:
+            return self._y - point.intercept
+        coef = namespace(self._y).astype(move(point.coef, self._y), self._y.dtype)
+        return self._y - point.intercept - self._design.columns(move(point.columns, self._y)).predict(coef)
 
-
-def _double(x: Array) -> np.ndarray:
-    return np.asarray(to_numpy(x), dtype=np.float64)
+    def _path(self, fold: _Fold, tableau: Tableau, moments: _Moments, budgets: list[int]) -> FoldPath:
+        """Return the better of the ways out and back for each budget."""
+        least, negligible = rounding_and_progress(self._eps, self._tol, fold.scale)
+        sizes = [tableau.free + k for k in budgets]
+        ways = out_and_back(tableau, sizes, tableau.free + ceil(_BEYOND * budgets[-1]), least, negligible)
+        fits = [max(ways[size], key=lambda way: way.decrease) for size in sizes]
+        used = sorted({place for fit in fits for place in fit.chosen})
+        coefs = np.zeros((len(fits), len(used)))
+        for row, fit in enumerate(fits):
+            coefs[row, np.searchsorted(used, fit.chosen)] = fit.coef
+        intercepts = [moments.level - float(fit.coef @ moments.mean[fit.chosen]) for fit in fits]
+        return FoldPath(fold.members[used], coefs, np.array(intercepts))

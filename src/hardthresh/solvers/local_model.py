@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hardthresh.arrays import gather, move, namespace, scatter, to_numpy
+from hardthresh.arrays import gather, mask_of, move, namespace, scatter, to_numpy, top_k
 from hardthresh.core.constraint import Constraint, Projection, Selection
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.solver import State
@@ -34,6 +34,39 @@ def without(these: np.ndarray, those: np.ndarray) -> np.ndarray:
 def is_quadratic(objective: Any) -> bool:
     """Return whether one Gram matrix serves for all points."""
     return bool(getattr(objective, "quadratic", False))
+
+
+def promising(
+    gradient: Array, bend: Array, inside: np.ndarray, signs: np.ndarray | None, bar: float, most: int
+) -> np.ndarray:
+    """Return the columns outside a working set that alone would gain more than a bar, the best if they are too many.
+
+    Column j gains :math:`g_j^2 / 2H_{jj}`, for the gradient g and the diagonal `bend` of the Hessian H, if its
+    coefficient may have the sign that the gradient asks for.
+    """
+    xp = namespace(gradient)
+    eligible = (bend > 0) & ~mask_of(move(inside, gradient), gradient.shape[0])
+    if signs is not None:
+        wanted = move(signs, gradient)
+        eligible = eligible & ((wanted == 0) | ((gradient < 0) == (wanted > 0)))
+    gain = 0.5 * gradient * (gradient / xp.where(eligible, bend, xp.ones_like(bend)))  # no square that overflows
+    gain = xp.where(eligible & (gain > bar), gain, xp.zeros_like(gain))
+    return to_numpy(top_k(gain, min(most, int(xp.count_nonzero(gain)))))
+
+
+def rounding_and_progress(eps: float, tol: float, scale: float) -> tuple[float, float]:
+    """Return what a column must gain to be more than rounding, and what an exchange must gain to count."""
+    return 4 * eps * scale, max(tol, 4 * eps) * scale
+
+
+def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the increasing union of two increasing index arrays."""
+    return np.sort(np.concatenate([a, without(b, a)]))
+
+
+def double(x: Array) -> np.ndarray:
+    """Return an array as NumPy's float64."""
+    return np.asarray(to_numpy(x), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +131,21 @@ class LocalModel:
         """Return the model around a state."""
         at = state.at
         columns = move(members, at.point)
-        gram = pool.block(members) if is_quadratic(objective) else _double(objective.columns(columns).hessian(at))
-        w = _double(gather(at.point, columns))
+        gram = pool.block(members) if is_quadratic(objective) else double(objective.columns(columns).hessian(at))
+        w = double(gather(at.point, columns))
         free = np.asarray(selection.free, dtype=np.int64)
         chosen = np.searchsorted(members, np.concatenate([free, without(to_numpy(state.support), free)]))
-        slope = -_double(gather(at.gradient, columns))
+        slope = -double(gather(at.gradient, columns))
         signs = None if selection.signs is None else selection.signs[members]
         eps = float(namespace(at.point).finfo(at.point.dtype).eps)
         scale = max(abs(at.value), abs(state.trace.null_value - at.value))
+        least, negligible = rounding_and_progress(eps, tol, scale)
         return cls(
             members=members,
             pool=pool,
             tableau=Tableau(gram, slope, chosen.tolist(), w[chosen], free=free.size, signs=signs),
-            least=4 * eps * scale,
-            negligible=max(tol, 4 * eps) * scale,
+            least=least,
+            negligible=negligible,
         )
 
     def ways(self, budgets: Collection[int], furthest: int) -> dict[int, list[Tableau]]:
@@ -166,7 +200,3 @@ class LocalModel:
             return fitted
         here = Projection(constraint.restrict(state.at.point, reached.support), reached.support)
         return refine(objective, constraint, here, cg_iterations=0, rounds=8, tol=enough)
-
-
-def _double(x: Array) -> np.ndarray:
-    return np.asarray(to_numpy(x), dtype=np.float64)

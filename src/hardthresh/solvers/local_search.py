@@ -46,11 +46,11 @@ def out_and_back(
     so a size's answer does not depend on which others are asked for.
     """
     walker = tableau.copy()
-    found: dict[int, list[Tableau]] = {}
-    for size in range(walker.size + 1, furthest + 1):
+    found: dict[int, list[Tableau]] = {size: [] for size in sizes}
+    for size in range(min(walker.size, *sizes), furthest + 1):
         grow(walker, size, least)
-        if size in sizes:
-            found[size] = [descend(walker.copy(), size, least, negligible)]
+        if size in sizes and size >= tableau.size:
+            found[size].append(descend(walker.copy(), size, least, negligible))
     for size in range(furthest - 1, min(sizes) - 1, -1):
         if walker.size > size:
             shrink(walker, size)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hardthresh.arrays import gather, mask_of, move, namespace, to_numpy, top_k
+from hardthresh.arrays import gather, namespace, to_numpy
 from hardthresh.core.constraint import Constraint, Projection, Selection
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.objective import Evaluation, Objective, provides
@@ -20,7 +20,7 @@ from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array
 
 from .exchange import rank_exchanges
-from .local_model import LocalModel, Pool, is_quadratic, without
+from .local_model import LocalModel, Pool, is_quadratic, promising, union
 from .local_search import grow
 from .start import starting_point
 from .tableau import Tableau
@@ -29,12 +29,17 @@ FIRST_MARK, STRIDE, FURTHEST = 4, 2.5, 3
 """The greedy walk reads the data at 4, 10, 25, 63, ... columns; a run leaves it at the last of them below its budget,
 to go out to three times as many columns and back."""
 
-_SETTLED = "the point is minimal on its support, and no exchange or swing within the working set improves it"
+_SETTLED = "the point is minimal on its support, and nothing that was tried within the working set improves it"
 
 
 def next_mark(walked: int) -> int:
     """Return how many columns the walk has when it reads the data next."""
     return max(FIRST_MARK, ceil(STRIDE * walked))
+
+
+def most_at_mark(walked: int) -> int:
+    """Return how many columns may join the working set when the walk reads the data."""
+    return max(64, 2 * walked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +194,17 @@ class WorkingSet(Solver):
         )
 
     def start_together(self, objective: Any, constraints: Sequence[Constraint], seed: int) -> list[WorkingState]:
-        """Return one state for all: the null model does not depend on the budget."""
-        return [self.start(objective, constraints[0], None, seed)] * len(constraints)
+        """Return one state for all that differ in their budgets only: these have the same null model."""
+        starts: list[tuple[Selection, WorkingState]] = []
+        states = []
+        for constraint in constraints:
+            selection = _selection(objective, constraint)
+            known = next((state for other, state in starts if _alike(selection, other)), None)
+            if known is None:
+                known = self.start(objective, constraint, None, seed)
+                starts.append((selection, known))
+            states.append(known)
+        return states
 
     def advance(self, objective: Any, constraint: Constraint, state: State) -> WorkingState:
         assert isinstance(state, WorkingState)
@@ -205,6 +219,8 @@ class WorkingSet(Solver):
         they are at the same state of the walk, the walk.
         """
         selections = [_selection(objective, constraint) for constraint in constraints]
+        if any(not _alike(selections[0], other) for other in selections[1:]):
+            return [self.advance(objective, c, state) for c, state in zip(constraints, states, strict=True)]
         runs_at: dict[int, list[int]] = {}
         for run, state in enumerate(states):
             runs_at.setdefault(id(state.at), []).append(run)
@@ -230,24 +246,12 @@ class WorkingSet(Solver):
 
     def _working_set(self, objective: Any, selection: Selection, state: WorkingState) -> np.ndarray:
         """Return the working set of a state, with the columns outside that promise enough."""
-        inside = _union(state.members, to_numpy(state.support))
+        inside = union(state.members, to_numpy(state.support))
         size = state.support.shape[0]
-        most = max(32, size) if state.walked is None else max(64, 2 * size)
+        most = max(32, size) if state.walked is None else most_at_mark(size)
         bend = state.bend * _bend_since_start(objective, state)
-        return _union(inside, self._promising(selection, state.at.gradient, bend, inside, state.bar, most))
-
-    def _promising(
-        self, selection: Selection, gradient: Array, bend: Array, inside: np.ndarray, bar: float, most: int
-    ) -> np.ndarray:
-        """Return the columns outside a working set of which each alone would gain the effort's share of a bar."""
-        xp = namespace(gradient)
-        eligible = (bend > 0) & ~mask_of(move(inside, gradient), gradient.shape[0])
-        if selection.signs is not None:
-            wanted = move(selection.signs, gradient)
-            eligible = eligible & ((wanted == 0) | ((gradient < 0) == (wanted > 0)))
-        gain = gradient * gradient / (2 * xp.where(bend > 0, bend, xp.ones_like(bend)))
-        gain = xp.where(eligible & (gain > EFFORTS[self.effort].share * bar), gain, xp.zeros_like(gain))
-        return to_numpy(top_k(gain, min(most, int(xp.count_nonzero(gain)))))
+        bar = EFFORTS[self.effort].share * state.bar
+        return union(inside, promising(state.at.gradient, bend, inside, selection.signs, bar, most))
 
     def _walk_on(
         self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: _Block, pool: Pool
@@ -281,10 +285,11 @@ class WorkingSet(Solver):
             bests = [model.best(b.anchor(share), b.anchor(share)) for b, model in zip(looking, models, strict=True)]
             points = [model.point(best, blocks[0].state.w) for model, best in zip(models, bests, strict=True)]
             for block, model, best, at in zip(looking, models, bests, _evaluate_many(objective, points), strict=True):
-                bar, most = model.bar(best, block.anchor(share)), max(32, ceil(1.5 * block.anchor(share)))
-                new = self._promising(selection, at.gradient, block.state.bend, block.members, bar, most)
+                bar = EFFORTS[self.effort].share * model.bar(best, block.anchor(share))
+                most = max(32, ceil(1.5 * block.anchor(share)))
+                new = promising(at.gradient, block.state.bend, block.members, selection.signs, bar, most)
                 block.looked[share] = block.members
-                block.members = _union(block.members, new) if new.size else block.members
+                block.members = union(block.members, new) if new.size else block.members
             pool = _shared_pool(objective, blocks, pool)
         return pool
 
@@ -312,7 +317,7 @@ class WorkingSet(Solver):
         if block.mark is not None:
             return {}
         effort, state = EFFORTS[self.effort], block.state
-        ((run, budget),) = block.budgets.items()
+        (run, budget), *_ = block.budgets.items()
         constraint = constraints[run]
         model = block.model(objective, selection, pool, self.tol)
         filled = model.tableau.copy()
@@ -328,7 +333,7 @@ class WorkingSet(Solver):
             ranked = rank_exchanges(
                 objective, constraint, state.at, state.support, removals=effort.exchanges, count=4 * effort.exchanges
             )
-            block.members = _union(block.members, np.unique([exchange.added for exchange in ranked]).astype(np.int64))
+            block.members = union(block.members, np.unique([exchange.added for exchange in ranked]).astype(np.int64))
             pool = _shared_pool(objective, [block], pool)
             model = block.model(objective, selection, pool, self.tol)
             better = _first_better(objective, constraint, budget, state, model, [model.descend(model.tableau, budget)])
@@ -417,7 +422,7 @@ def _shared_pool(objective: Any, blocks: Sequence[_Block], pool: Pool) -> Pool:
     """Return a pool that has the columns of several working sets; empty unless the objective is quadratic."""
     if not is_quadratic(objective):
         return Pool()
-    return pool.including(objective, blocks[0].state.at, reduce(_union, (block.members for block in blocks)))
+    return pool.including(objective, blocks[0].state.at, reduce(union, (block.members for block in blocks)))
 
 
 def _evaluate(objective: Any, found: Iterable[_Found]) -> dict[int, Evaluation]:
@@ -464,9 +469,11 @@ def _settle(state: WorkingState) -> WorkingState:
     )
 
 
-def _union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the increasing union of two increasing index arrays."""
-    return np.sort(np.concatenate([a, without(b, a)]))
+def _alike(a: Selection, b: Selection) -> bool:
+    """Return whether two selections differ in their budgets only."""
+    if a.signs is None or b.signs is None:
+        return a.free == b.free and a.signs is b.signs
+    return a.free == b.free and bool(np.array_equal(a.signs, b.signs))
 
 
 def _bend_since_start(objective: Any, state: WorkingState) -> float:
