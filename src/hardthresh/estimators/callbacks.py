@@ -46,11 +46,6 @@ class FitTask:
         if self._context is not None:
             self._context.call_on_fit_task_begin(**self._data)
 
-    @property
-    def listened_to(self) -> bool:
-        """Whether there is a callback to report to."""
-        return self._context is not None
-
     def done(self, name: str, attributes: Callable[[], dict[str, Any]]) -> bool:
         """Report one finished subtask, and return whether a callback asks to stop.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,12 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import gather, move, namespace, to_numpy
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.progress import progress_line
-from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.selection import FoldPath, least_squares_fold_paths, path
 
@@ -57,6 +55,12 @@ class Fold:
         scale, mean = (to_numpy(gather(x, features)) for x in (problem.inverse_scale, problem.mean))
         coefs = path.coefs * scale
         return cls(path.columns, coefs, path.intercepts - coefs @ mean, unconverged)
+
+    def coefficients(self, row: int, table: Table) -> tuple[Any, Any]:
+        """Return all coefficients of one fit, and its intercept, where a table is."""
+        coef = np.zeros(table.X.shape[1], dtype=_numpy_dtype(table.X))
+        coef[self.columns] = self.coefs[row]
+        return table.bring(coef), table.bring(np.asarray(self.intercepts[row], dtype=coef.dtype))
 
 
 class ChoosesBudget(SparseLinearModel):
@@ -108,7 +112,8 @@ class ChoosesBudget(SparseLinearModel):
         Each fold standardises its own training rows and walks from the smallest candidate to the largest; nothing
         passes from fold to fold, and no held-out row has a say in what its fold fits. For least squares with the
         default solver all folds share one Gram matrix (`hardthresh.selection.least_squares_fold_paths`), otherwise
-        each fit starts from the last one of the same fold. The final fit is that of the chosen number alone.
+        each fit starts from the last one of the same fold; `n_jobs` and `max_iter` are about these. The final fit is
+        that of the chosen number alone, as without cross-validation: its search goes further than that of the folds.
 
         Parameters
         ----------
@@ -139,52 +144,28 @@ class ChoosesBudget(SparseLinearModel):
         self._check_folds(given, splits)
         task = FitTask(self, given, len(candidates))
         problem = self._problem(table, int(candidates[-1]))
-        folds = self._fold_paths(table, problem, [train for train, _ in splits], candidates, seed)
+        rows = np.arange(table.X.shape[0])
+        *folds, everywhere = self._fold_paths(table, problem, [*(train for train, _ in splits), rows], candidates, seed)
         scores = [self._scores(problem, fold, table, test) for fold, (_, test) in zip(folds, splits, strict=True)]
         self._choose(candidates, np.stack(scores, axis=1), folds, table)
-        self.__dict__.pop("coefs_path_", None)  # of an earlier fit
         result = self._solve(problem.with_budget(self.n_nonzero_coefs_), None, seed)
         whys = [why for fold in folds for why in fold.unconverged]
         _tell_unconverged(whys, len(folds) * candidates.size, "inside the folds")
         self._tell_constant_columns(problem)
         self._keep(problem.with_budget(self.n_nonzero_coefs_), result)
-        if task.listened_to:
-            for fitted in self._path():
-                task.done("candidate", partial(self._coefficients, problem, fitted.w))
+        self._keep_path(candidates, everywhere, table, task)
         task.end()
         return self
 
-    @cached_property
-    def coefs_path_(self) -> Any:
-        """The coefficients of every candidate on all data, each that of the candidate alone; shape as documented."""
-        check_is_fitted(self, "candidates_")
-        problem, _ = self._untouched_training()
-        coefs = [problem.coefficients(result.w)[0] for result in self._path()]
-        return namespace(*coefs).stack(coefs)
-
-    def _path(self) -> list[Result]:
-        """Return the fits of all candidates on all rows."""
-        problem, _ = self._untouched_training()
-        results = list(
-            path(
-                problem.objective,
-                lambda k: problem.with_budget(k).constraint,
-                to_numpy(self.candidates_).tolist(),
-                None if self.solver == "auto" else self._solver(problem),
-                tol=self.tol,
-                max_iter=self.max_iter,
-                seed=self._seed(),
-                progress=bool(self.verbose),
-            )
-        )
-        whys = [result.status.sentence for result in results if not result.converged]
-        _tell_unconverged(whys, len(results), "of the path")
-        return results
-
-    def __getstate__(self) -> dict[str, Any]:
-        if self._training is not None:
-            _ = self.coefs_path_  # what is stored does not carry the data
-        return super().__getstate__()
+    def _keep_path(self, candidates: np.ndarray, everywhere: Fold, table: Table, task: FitTask) -> None:
+        """Set the coefficients of all candidates, and report them to callbacks."""
+        fits = [everywhere.coefficients(row, table) for row in range(candidates.size)]
+        problem, result = self._training  # type: ignore[misc]
+        fits[int(np.flatnonzero(candidates == self.n_nonzero_coefs_)[0])] = problem.coefficients(result.w)
+        for coef, intercept in fits:
+            task.done("candidate", partial(self._fitted, coef, intercept))
+        coefs = [coef for coef, _ in fits]
+        self.coefs_path_ = namespace(*coefs).stack(coefs)
 
     def _fold_paths(
         self, table: Table, problem: Problem, training: list[np.ndarray], candidates: np.ndarray, seed: int
@@ -192,24 +173,25 @@ class ChoosesBudget(SparseLinearModel):
         """Return every fold's path; nothing passes from fold to fold."""
         objective = problem.objective
         selection = problem.constraint.selection(objective.shape[0])
-        if self.solver == "auto" and objective.quadratic and selection is not None:
-            paths = least_squares_fold_paths(
-                objective,
-                selection,
-                training,
-                candidates.tolist(),
-                intercept=self.fit_intercept,
-                standardize=self.standardize,
-                tol=self.tol,
-            )
-            return [Fold.of(path, problem, []) for path in paths]
-        folds = []
         with progress_line(bool(self.verbose), "folds", len(training)) as report:
+            if self.solver == "auto" and objective.quadratic and selection is not None:
+                report("together")
+                paths = least_squares_fold_paths(
+                    objective,
+                    selection,
+                    training,
+                    candidates.tolist(),
+                    intercept=self.fit_intercept,
+                    standardize=self.standardize,
+                    tol=self.tol,
+                )
+                return [Fold.of(path, problem, []) for path in paths]
+            folds = []
             parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
             for fold in parallel(delayed(self._fold)(table.take(train), candidates, seed) for train in training):
                 folds.append(fold)
                 report("")
-        return folds
+            return folds
 
     def _candidates(self) -> np.ndarray:
         """Return the numbers of features to compare, increasing."""
@@ -296,10 +278,7 @@ class ChoosesBudget(SparseLinearModel):
 
     def _score(self, fold: Fold, row: int, test: Table) -> float:
         """Return the scorer's verdict on one candidate."""
-        coef = np.zeros(self.n_features_in_, dtype=_numpy_dtype(test.X))
-        coef[fold.columns] = fold.coefs[row]
-        intercept = coef.dtype.type(fold.intercepts[row])
-        attributes = self._fitted(test.bring(coef), test.bring(np.asarray(intercept)))
+        attributes = self._fitted(*fold.coefficients(row, test))
         fitted = type(self)(**self.get_params(deep=False))
         for name, value in {**attributes, **self._labels(), "n_features_in_": self.n_features_in_}.items():
             setattr(fitted, name, value)

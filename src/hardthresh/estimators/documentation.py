@@ -60,8 +60,8 @@ _SHARED = {
     selection_frequency_ : array, shape (n_features,)
         The share of folds whose model of the chosen size has the feature.
     coefs_path_ : array, shape (n_candidates, n_features)
-        The coefficients of every candidate on all data, each that of the candidate alone; computed when first asked
-        for, or when the model is stored.""",
+        The coefficients of every candidate on all data, found as in the folds; those of the chosen number are the
+        model's.""",
 }
 
 

@@ -23,6 +23,7 @@ from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.registry import lookup
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
+from hardthresh.core.stationarity import norm
 from hardthresh.solvers import choose_solver, minimize
 
 from .callbacks import CallbackSupportMixin, FitTask, with_callbacks
@@ -157,8 +158,8 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                 "this model does not carry its training data; call certificate() before saving it, or fit it again"
             )
         problem, result = self._training
-        now = problem.objective.value(result.w)
-        if abs(now - result.value) > 1e-4 * abs(result.value):
+        then, now = result.state.at.gradient, problem.objective.evaluate(result.w).gradient  # every column has a say
+        if norm(now - then) > 1e-4 * result.state.trace.null_gradient:
             raise HardThreshError("the training data were changed in place since the fit; fit the model again")
         return problem, result
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from math import lgamma, log
+from math import inf, lgamma, log
 from typing import Any
 
-from hardthresh.core.errors import CapabilityError
+from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.result import Result
 
 
@@ -27,6 +27,13 @@ def aic(result: Result) -> float:
     ------
     CapabilityError
         If the objective has no likelihood, or the result was loaded from a file, which does not carry the data.
+    InvalidInputError
+        If the weights stand for fewer than three examples.
+
+    Notes
+    -----
+    Criteria compare fits with far fewer coefficients than examples. A fit with as many, less one, gets infinity; but
+    already at half as many a search over many columns fits noise that no criterion here accounts for.
 
     References
     ----------
@@ -76,6 +83,8 @@ def ebic(result: Result, gamma: float = 1.0) -> float:
     ----------
     Chen and Chen (2008), *Extended Bayesian information criteria for model selection with large model spaces*.
     """
+    if not 0.0 <= gamma <= 1.0:
+        raise InvalidInputError(f"gamma must be between 0 and 1, got {gamma!r}")
     d, k = _choice(result)
     return bic(result) + 2.0 * gamma * (lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
 
@@ -91,22 +100,33 @@ def gic(result: Result) -> float:
     """
     model = _model(result)
     d, k = _choice(result)
-    per_feature = log(max(d, 2)) * log(log(max(model.n_examples, 3.0)))
+    per_feature = log(max(d, 2)) * log(log(model.n_examples))
     return _misfit(model, result) + per_feature * k
 
 
 def _model(result: Result) -> Any:
-    if not hasattr(result.objective, "minus_twice_log_likelihood"):
+    """Return the objective, if criteria mean something for it."""
+    model: Any = result.objective
+    if not hasattr(model, "minus_twice_log_likelihood"):
         raise CapabilityError(
             "a criterion needs the objective of the fit, with a likelihood (LinearModel has one); "
-            f"this result has {type(result.objective).__name__}"
+            f"this result has {type(model).__name__}"
         )
-    return result.objective
+    if model.n_examples < 3:
+        raise InvalidInputError(
+            f"the weights stand for {model.n_examples:.3g} examples; a criterion takes them as repetitions, so scale "
+            "them until their sum is the number of examples"
+        )
+    return model
 
 
 def _misfit(model: Any, result: Result) -> float:
+    """Return minus twice the log-likelihood: infinite for a fit with as many coefficients as examples, less one."""
+    if _size(result) >= model.n_examples - 1:
+        return inf
     at = result.state.at if result.w is result.state.w else model.evaluate(result.w)  # of a run that ended badly
-    return float(model.minus_twice_log_likelihood(at))
+    rounding = 1e-14 * result.state.trace.null_value
+    return -inf if at.value <= rounding else float(model.minus_twice_log_likelihood(at))
 
 
 def _size(result: Result) -> int:
@@ -115,5 +135,6 @@ def _size(result: Result) -> int:
 
 def _choice(result: Result) -> tuple[int, int]:
     """Return among how many coordinates the choice was, and how many were chosen: free ones are no choice."""
-    free = len(getattr(result.constraint, "free", ()))
+    selection = None if result.constraint is None else result.constraint.selection(result.w.shape[0])
+    free = 0 if selection is None else len(selection.free)
     return int(result.w.shape[0]) - free, _size(result) - free

@@ -100,9 +100,9 @@ def least_squares_fold_paths(
     """
     if not objective.quadratic:
         raise InvalidInputError(f"folds share their work for the squared loss only, not for {objective.loss}")
-    steps = np.diff(np.asarray(budgets, dtype=np.int64), prepend=-1)
-    if len(budgets) == 0 or not np.all(steps > 0):
-        raise InvalidInputError(f"budgets must be increasing numbers >= 0, at least one; got {list(budgets)}")
+    steps = np.diff(np.asarray(budgets, dtype=np.int64), prepend=0)
+    if len(budgets) == 0 or not np.all(steps >= 0):
+        raise InvalidInputError(f"budgets must be numbers >= 0 that do not fall, at least one; got {list(budgets)}")
     training = [np.asarray(rows) for rows in training]
     if any(rows.dtype.kind not in "iu" or rows.size == 0 for rows in training):
         raise InvalidInputError("training must hold an array of row numbers for each fold, none of them empty")
@@ -186,8 +186,9 @@ class _Folds:
         self._training = training
         self._held_out = [np.flatnonzero(inside[:, fold] == 0) for fold in range(len(training))]
         weight = to_numpy(objective.weights)
-        each_once = bool(np.all(np.sum(inside == 0, axis=1) == 1)) and bool(np.all(inside <= 1))
-        self._disjoint = len(training) > 1 and each_once and all(np.any(weight[rows]) for rows in self._held_out)
+        weightless = any(rows.size and not np.any(weight[rows]) for rows in self._held_out)
+        once = bool(np.all(np.sum(inside == 0, axis=1) == 1)) and bool(np.all(inside <= 1))
+        self._disjoint = once and not weightless  # each row is held out by one fold, and others may train on all
         self._design, self._row_weights, self._intercept = objective.design, objective.weights, intercept
         weights = xp.astype(move(inside, objective.y), objective.y.dtype) * objective.weights[:, None]
         self._weights = weights / xp.sum(weights, axis=0)[None, :]
@@ -213,7 +214,8 @@ class _Folds:
             self._read(folds, [walked], polished=False)
             walked = next_mark(walked)
             marks.append(min(walked, budgets[-1]))
-        self._read(folds, marks[1:], polished=True)
+        if walked:
+            self._read(folds, marks[1:], polished=True)
         return [self._path(fold, tableau, moments, budgets) for fold, tableau, moments in self._tableaus(folds)]
 
     def _moments(self, folds: list[_Fold]) -> list[_Moments]:
@@ -224,11 +226,12 @@ class _Folds:
         """
         columns = np.unique(np.concatenate([fold.members for fold in folds]))
         block = self._design.columns(move(columns, self._y))
-        parts = [self._moments_of(block, rows) for rows in (self._held_out if self._disjoint else self._training)]
+        rows = self._held_out if self._disjoint else self._training
+        parts = {number: self._moments_of(block, some) for number, some in enumerate(rows) if some.size}
         found = []
         for number, fold in enumerate(folds):
             places = np.searchsorted(columns, fold.members)
-            chosen = parts[:number] + parts[number + 1 :] if self._disjoint else [parts[number]]
+            chosen = [part for other, part in parts.items() if (other == number) != self._disjoint]
             found.append(reduce(add, (part.of(places) for part in chosen)))
         return found
 

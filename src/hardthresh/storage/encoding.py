@@ -92,9 +92,7 @@ class Encoder:
             "$": "estimator",
             "class": class_name(type(value)),
             "parameters": self._parts(value.get_params(deep=False), where),
-            "fitted": self._parts(
-                {k: part for k, part in value.__getstate__().items() if is_fitted_attribute(k)}, where
-            ),
+            "fitted": self._parts({k: part for k, part in vars(value).items() if is_fitted_attribute(k)}, where),
         }
 
     def _array(self, value: Any, where: str) -> Node:
