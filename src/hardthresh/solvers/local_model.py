@@ -179,6 +179,13 @@ class LocalModel:
                 exchanged.add(j)
                 yield exchanged
 
+    def exchanged(self, removed: int, added: int) -> Tableau:
+        """Return the tableau after a coordinate of the support made room for another."""
+        tableau = self.tableau.copy()
+        tableau.drop(tableau.chosen.index(int(np.searchsorted(self.members, removed))))
+        tableau.add(int(np.searchsorted(self.members, added)))
+        return tableau
+
     def bar(self, tableau: Tableau, budget: int) -> float:
         """Return what a column must gain to take the place of the least useful chosen one: 0 if there is room."""
         full = 0 < budget <= tableau.size - tableau.free

@@ -32,6 +32,10 @@ to go out to three times as many columns and back."""
 _SETTLED = "the point is minimal on its support, and nothing that was tried within the working set improves it"
 
 
+TRIES = 10
+"""How many exchanges are tried on a loss that is not quadratic, where the model says that none helps."""
+
+
 def next_mark(walked: int) -> int:
     """Return how many columns the walk has when it reads the data next."""
     return max(FIRST_MARK, ceil(STRIDE * walked))
@@ -336,7 +340,10 @@ class WorkingSet(Solver):
             block.members = union(block.members, np.unique([exchange.added for exchange in ranked]).astype(np.int64))
             pool = _shared_pool(objective, [block], pool)
             model = block.model(objective, selection, pool, self.tol)
-            better = _first_better(objective, constraint, budget, state, model, [model.descend(model.tableau, budget)])
+            tries = [model.descend(model.tableau, budget)]
+            if not is_quadratic(objective):
+                tries += [model.exchanged(one.removed, one.added) for one in ranked[:TRIES]]
+            better = _first_better(objective, constraint, budget, state, model, tries)
         return {} if better is None else {run: better}
 
 
