@@ -17,7 +17,7 @@ from hardthresh.core.stationarity import feasibility_residual
 from hardthresh.designs import SparseDesign, as_design, standardize
 from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, auto, choose_solver, minimize
+from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, auto, choose_solver, iterate, minimize
 
 EFFORTS = ("fast", "balanced", "thorough")
 every = pytest.mark.parametrize("effort", EFFORTS)
@@ -862,3 +862,14 @@ def test_which_selections_sparsity_is():
     assert not Sparsity(1, lower=-np.inf).selection(2).signs.any()
     for constraint in OTHER_SETS:
         assert constraint.selection(12) is None
+
+
+def test_runs_that_have_arrived_at_one_state_go_on_each_for_itself():
+    X, y = data(3)
+    objective, solver = LinearModel(X, y), WorkingSet()
+    state = next(iterate(objective, Sparsity(2), solver, np.eye(1, X.shape[1], 5).ravel()))
+    alone = [solver.advance(objective, Sparsity(k), state) for k in (2, 4)]
+    together = solver.advance_together(objective, [Sparsity(2), Sparsity(4)], [state, state])
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one.support, other.support)
+        np.testing.assert_allclose(one.value, other.value, rtol=1e-12)

@@ -225,9 +225,9 @@ class WorkingSet(Solver):
         selections = [_selection(objective, constraint) for constraint in constraints]
         if any(not _alike(selections[0], other) for other in selections[1:]):
             return [self.advance(objective, c, state) for c, state in zip(constraints, states, strict=True)]
-        runs_at: dict[int, list[int]] = {}
+        runs_at: dict[tuple[int, int | None], list[int]] = {}  # runs that walk together; each of the others is alone
         for run, state in enumerate(states):
-            runs_at.setdefault(id(state.at), []).append(run)
+            runs_at.setdefault((id(state.at), run if state.walked is None else None), []).append(run)
         blocks = []
         for runs in runs_at.values():
             state = states[runs[0]]
@@ -321,7 +321,7 @@ class WorkingSet(Solver):
         if block.mark is not None:
             return {}
         effort, state = EFFORTS[self.effort], block.state
-        (run, budget), *_ = block.budgets.items()
+        ((run, budget),) = block.budgets.items()
         constraint = constraints[run]
         model = block.model(objective, selection, pool, self.tol)
         filled = model.tableau.copy()
