@@ -238,6 +238,22 @@ def test_many_additions_keep_their_precision():
     np.testing.assert_allclose(tableau.decrease, 0.0, atol=1e-9)
 
 
+@given(seeds, sizes, moves)
+@settings(max_examples=50)
+def test_a_tableau_about_some_columns_is_that_of_their_block(seed, m, changes):
+    X, y = data(seed, 2 * m)
+    columns = np.random.default_rng(seed).permutation(2 * m)[:m]
+    some = Tableau(X.T @ X, X[:, columns].T @ y, columns=columns)
+    block = Tableau((X.T @ X)[np.ix_(columns, columns)], X[:, columns].T @ y)
+    for number in changes:
+        move(some, X[:, columns], number)
+        move(block, X[:, columns], number)
+    assert some.chosen == block.chosen
+    for name in ("coef", "slope", "decrease"):
+        np.testing.assert_array_equal(getattr(some, name), getattr(block, name))
+    assert some.best_exchange() == block.best_exchange()
+
+
 def test_combinations_of_the_chosen_columns_bring_nothing():
     X, y = data(1, 5)
     X[:, 3] = X[:, 0] - 2.0 * X[:, 1]

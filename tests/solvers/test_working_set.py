@@ -663,6 +663,18 @@ def test_no_exchange_within_the_working_set_improves_what_has_settled():
                 assert least_squares(X[:, [*rest, j]], y, np.ones(60)) >= run.value * (1 - 1e-7)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_it_does_not_settle_while_a_column_outside_promises_nearly_as_much_as_one_inside_brings(seed):
+    X, y = data(seed, n=80, d=400, k=10, rho=0.8)
+    objective = LinearModel(X, y)
+    run = solve(objective, Sparsity(10))
+    gradient = np.asarray(objective.evaluate(run.w).gradient)
+    outside = np.setdiff1d(np.arange(400), run.state.members)
+    gains = gradient[outside] ** 2 / (2 * np.mean(X[:, outside] ** 2, axis=0))
+    missed = [least_squares(X[:, np.setdiff1d(run.support, [i])], y, np.ones(80)) - run.value for i in run.support]
+    assert gains.max() <= 0.8 * min(missed)
+
+
 def test_nothing_that_is_given_is_written_to():
     X, y = data(0, d=40, rho=0.8)
     w0 = np.ones(40)

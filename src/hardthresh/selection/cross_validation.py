@@ -22,10 +22,10 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, Standardized
 from hardthresh.objectives import LinearModel
+from hardthresh.solvers.effort import EFFORTS, most_at_mark, next_mark
 from hardthresh.solvers.local_model import double, promising, rounding_and_progress, union
 from hardthresh.solvers.local_search import descend, grow, out_and_back
 from hardthresh.solvers.tableau import Tableau
-from hardthresh.solvers.working_set import EFFORTS, most_at_mark, next_mark
 
 _TOGETHER = 16  # folds at a time: their right-hand sides are kept
 _SHARE = EFFORTS["balanced"].share
@@ -296,10 +296,11 @@ class _Folds:
         least, negligible = rounding_and_progress(self._eps, self._tol, fold.scale)
         sizes = [tableau.free + k for k in budgets]
         ways = out_and_back(tableau, sizes, tableau.free + ceil(_BEYOND * budgets[-1]), least, negligible)
-        fits = [max(ways[size], key=lambda way: way.decrease) for size in sizes]
-        used = sorted({place for fit in fits for place in fit.chosen})
-        coefs = np.zeros((len(fits), len(used)))
-        for row, fit in enumerate(fits):
-            coefs[row, np.searchsorted(used, fit.chosen)] = fit.coef
-        intercepts = [moments.level - float(fit.coef @ moments.mean[fit.chosen]) for fit in fits]
-        return FoldPath(fold.members[used], coefs, np.array(intercepts))
+        fits = {size: (fit.chosen, fit.coef.copy()) for size, fit in ways}
+        used = sorted({place for chosen, _ in fits.values() for place in chosen})
+        coefs, intercepts = np.zeros((len(sizes), len(used))), np.empty(len(sizes))
+        for row, size in enumerate(sizes):
+            chosen, coef = fits[size]
+            coefs[row, np.searchsorted(used, chosen)] = coef
+            intercepts[row] = moments.level - float(coef @ moments.mean[chosen])
+        return FoldPath(fold.members[used], coefs, intercepts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -61,7 +61,8 @@ def rounding_and_progress(eps: float, tol: float, scale: float) -> tuple[float, 
 
 def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the increasing union of two increasing index arrays."""
-    return np.sort(np.concatenate([a, without(b, a)]))
+    new = without(b, a)
+    return np.sort(np.concatenate([a, new])) if new.size else a
 
 
 def double(x: Array) -> np.ndarray:
@@ -94,13 +95,6 @@ class Pool:
             gram[np.ix_(new_places, old_places)] = cross.T
         return Pool(columns, gram)
 
-    def block(self, columns: np.ndarray) -> np.ndarray:
-        """Return the Gram matrix of some of the columns, given by increasing index."""
-        if columns.size == self.columns.size:
-            return self.gram
-        places = np.searchsorted(self.columns, columns)
-        return self.gram[np.ix_(places, places)]
-
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
@@ -131,7 +125,10 @@ class LocalModel:
         """Return the model around a state."""
         at = state.at
         columns = move(members, at.point)
-        gram = pool.block(members) if is_quadratic(objective) else double(objective.columns(columns).hessian(at))
+        if is_quadratic(objective):
+            gram, places = pool.gram, np.searchsorted(pool.columns, members)
+        else:
+            gram, places = double(objective.columns(columns).hessian(at)), np.arange(members.size)
         w = double(gather(at.point, columns))
         free = np.asarray(selection.free, dtype=np.int64)
         chosen = np.searchsorted(members, np.concatenate([free, without(to_numpy(state.support), free)]))
@@ -143,30 +140,33 @@ class LocalModel:
         return cls(
             members=members,
             pool=pool,
-            tableau=Tableau(gram, slope, chosen.tolist(), w[chosen], free=free.size, signs=signs),
+            tableau=Tableau(gram, slope, chosen.tolist(), w[chosen], free=free.size, columns=places, signs=signs),
             least=least,
             negligible=negligible,
         )
 
-    def ways(self, budgets: Collection[int], furthest: int) -> dict[int, list[Tableau]]:
-        """Return for each budget what the ways out and back lead to, the better one first; see `out_and_back`."""
+    def ways(self, budgets: Collection[int], furthest: int) -> Iterator[tuple[int, Tableau]]:
+        """Yield budgets with what the ways out and back lead to; see `local_search.out_and_back`."""
         free = self.tableau.free
-        found = out_and_back(self.tableau, {free + k for k in budgets}, free + furthest, self.least, self.negligible)
-        return {size - free: sorted(ways, key=lambda way: -way.decrease) for size, ways in found.items()}
+        sizes = {free + k for k in budgets}
+        for size, way in out_and_back(self.tableau, sizes, free + furthest, self.least, self.negligible):
+            yield size - free, way
 
     def best(self, budget: int, furthest: int) -> Tableau:
-        """Return the better of what the ways out and back lead to at one budget."""
-        return self.ways({budget}, furthest)[budget][0]
+        """Return what the ways out and back lead to at one budget."""
+        return next(self.ways({budget}, furthest))[1]
 
     def descend(self, tableau: Tableau, budget: int) -> Tableau:
         """Return where exchanges lead; see `local_search.descend`."""
         return descend(tableau, tableau.free + budget, self.least, self.negligible)
 
-    def swing(self, tableau: Tableau, budget: int, reach: int) -> Tableau:
-        """Return the best of a tableau and of where swings lead from it; see `local_search.swings`."""
-        for swung in swings(tableau, tableau.free + budget, reach, self.least, self.negligible):
-            if swung.decrease > tableau.decrease + self.negligible:
-                tableau = swung
+    def swings(self, tableau: Tableau, budget: int, shares: Sequence[float]) -> Tableau:
+        """Return where swings of some shares of the budget lead, one after the other; see `local_search.swings`."""
+        for share in shares:
+            reach = max(1, round(share * budget))
+            for swung in swings(tableau, tableau.free + budget, reach, self.least, self.negligible):
+                if swung.decrease > tableau.decrease + self.negligible:
+                    tableau = swung
         return tableau
 
     def close_exchanges(self, tableau: Tableau) -> Iterator[Tableau]:
@@ -200,10 +200,13 @@ class LocalModel:
 
     def refit(self, objective: Any, constraint: Constraint, state: State, tableau: Tableau) -> Refined:
         """Return where Newton steps on f lead from a tableau's minimiser, or if that is no better, from the state."""
-        enough = 1e-3 * self.negligible
+        below = state.value - self.negligible
         reached = constraint.project(self.point(tableau, state.at.point))
-        fitted = refine(objective, constraint, reached, cg_iterations=0, rounds=8, tol=enough)
-        if fitted.value < state.value:
-            return fitted
         here = Projection(constraint.restrict(state.at.point, reached.support), reached.support)
-        return refine(objective, constraint, here, cg_iterations=0, rounds=8, tol=enough)
+        for start in (reached, here):
+            fitted = refine(
+                objective, constraint, start, cg_iterations=0, rounds=8, tol=1e-3 * self.negligible, below=below
+            )
+            if fitted.value < below or fitted.hopeless:
+                break
+        return fitted

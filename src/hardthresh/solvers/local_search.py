@@ -39,32 +39,40 @@ def descend(tableau: Tableau, size: int, least: float, negligible: float) -> Tab
 
 def out_and_back(
     tableau: Tableau, sizes: Collection[int], furthest: int, least: float, negligible: float
-) -> dict[int, list[Tableau]]:
-    """Return for each size what exchanges lead to from two greedy starts: on the way out, and on the way back.
+) -> Iterator[tuple[int, Tableau]]:
+    """Yield each size with what exchanges lead to from the better of two greedy starts: on the way out, or back.
 
     The way out adds the best column up to the `furthest` size, the way back drops the cheapest; both pass every size,
     so a size's answer does not depend on which others are asked for.
     """
     walker = tableau.copy()
-    found: dict[int, list[Tableau]] = {size: [] for size in sizes}
-    for size in range(min(walker.size, *sizes), furthest + 1):
+    on_the_way_out = {}
+    for size in range(tableau.size, furthest + 1):
         grow(walker, size, least)
-        if size in sizes and size >= tableau.size:
-            found[size].append(descend(walker.copy(), size, least, negligible))
-    for size in range(furthest - 1, min(sizes) - 1, -1):
-        if walker.size > size:
-            shrink(walker, size)
-            if size in sizes:
-                found[size].append(descend(walker.copy(), size, least, negligible))
-    return found
+        on_the_way_out[size] = walker.decrease
+    left = []
+    for size in sorted(sizes, reverse=True):
+        shrink(walker, size)
+        if size in on_the_way_out and on_the_way_out[size] > walker.decrease + negligible:
+            left.append(size)
+        else:
+            yield size, descend(walker.copy(), size, least, negligible)
+    walker = tableau.copy()
+    for size in reversed(left):  # once more: what to keep of the way out was not known
+        grow(walker, size, least)
+        yield size, descend(walker.copy(), size, least, negligible)
 
 
 def swings(tableau: Tableau, size: int, reach: int, least: float, negligible: float) -> Iterator[Tableau]:
-    """Yield where exchanges lead after growing by `reach` columns and shrinking back, and after the opposite."""
+    """Yield where exchanges lead after growing by `reach` columns and shrinking back, and after the opposite.
+
+    A swing that comes back to where it started is not worth looking at again.
+    """
     outward, inward = tableau.copy(), tableau.copy()
     grow(outward, size + reach, least)
     shrink(outward, size)
-    yield descend(outward, size, least, negligible)
     shrink(inward, size - reach)
     grow(inward, size, least)
-    yield descend(inward, size, least, negligible)
+    for swung in (outward, inward):
+        if set(swung.chosen) != set(tableau.chosen):
+            yield descend(swung, size, least, negligible)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from hardthresh.arrays import conjugate_gradients, gather, mask_of, namespace, scatter, solve_semidefinite
@@ -113,12 +114,15 @@ class Refined:
         What saves computing the prediction again.
     minimal : bool
         Whether it is a minimiser on its support, up to the tolerance asked for.
+    hopeless : bool
+        Whether the search was given up, because the minimum is foreseen not to be as low as was asked for.
     """
 
     projection: Projection
     value: float
     prediction: Array | None
     minimal: bool
+    hopeless: bool = False
 
 
 def refine(
@@ -130,6 +134,7 @@ def refine(
     cg_iterations: int,
     rounds: int = 1,
     tol: float = 0.0,
+    below: float = inf,
 ) -> Refined:
     r"""Return a point of the same support with a lower value, by Newton steps that stay inside the constraint.
 
@@ -148,6 +153,9 @@ def refine(
         Limit of Newton steps.
     tol : float
         Done when the decrease that the quadratic model promises falls to this, in units of f, or to rounding.
+    below : float
+        Give up when a step promises so much less than the one before that the search is about to end, and four times
+        the decrease that it promises would not lead below this value.
 
     Notes
     -----
@@ -158,6 +166,7 @@ def refine(
     if prediction is None:
         prediction = space.objective.predict(point)
     found = Refined(projection, space.objective.value(point, prediction), prediction, minimal=False)
+    promised = 0.0
     for _ in range(rounds):
         at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
         face = constraint.face(space.lift(at.point), space.lift(at.gradient), space.support(found.projection))
@@ -166,7 +175,9 @@ def refine(
             return replace(found, minimal=True)
         direction = _newton(space, at, slope, face, cg_iterations)
         xp = namespace(slope)
-        promised = -0.5 * float(xp.sum(slope * direction))
+        before, promised = promised, -0.5 * float(xp.sum(slope * direction))
+        if promised < 0.25 * before and at.value - 4.0 * promised > below:
+            return replace(found, hopeless=True)
         last = promised <= max(tol, float(xp.finfo(slope.dtype).eps) * abs(at.value))
         better = _search(space, constraint, at, slope, direction, tries=1 if last else 30)
         found = found if better is None else better

@@ -26,8 +26,8 @@ class Tableau:
 
     Parameters
     ----------
-    gram : array, shape (m, m)
-        G, positive semidefinite, float64. It is shared, never written to.
+    gram : array, shape (p, p)
+        Products of p >= m columns, positive semidefinite, float64. It is shared, never written to.
     slope : array, shape (m,)
         :math:`c - G b` at the coefficients `coef`; c itself if these are zero.
     chosen : sequence of int
@@ -37,6 +37,8 @@ class Tableau:
         them, so that nothing is lost in their size.
     free : int
         How many of the first chosen columns may never leave.
+    columns : array of int, shape (m,), optional
+        Which of the p columns the tableau is about, so that G is their block; default all.
     signs : array of shape (m,), optional
         +1 or -1 for the columns whose coefficient may have this sign only, 0 for the others.
 
@@ -63,27 +65,30 @@ class Tableau:
         coef: np.ndarray | None = None,
         *,
         free: int = 0,
+        columns: np.ndarray | None = None,
         signs: np.ndarray | None = None,
     ) -> None:
         given = np.asarray(chosen, dtype=np.intp)
         before = np.zeros(given.size) if coef is None else np.asarray(coef)
-        kept, inverse = _basis(gram[np.ix_(given, given)])
-        self.gram, self.signs = gram, signs
+        self._gram, self.signs = gram, signs
+        self._columns = np.arange(gram.shape[0]) if columns is None else columns
+        block = self._columns[given]
+        kept, inverse = _basis(gram[np.ix_(block, block)])
         self.chosen, self.free = given[kept].tolist(), int(np.count_nonzero(kept < free))
         self.decrease = 0.0
         if kept.size < given.size:  # dependent columns give their coefficients up
             rest = np.delete(np.arange(given.size), kept)
-            pull = gram[:, given[rest]] @ before[rest]
+            pull = self._rows(given[rest]).T @ before[rest]
             self.decrease = -float(before[rest] @ (slope + 0.5 * pull)[given[rest]])
             slope, before = slope + pull, before[kept]
-        m, s = gram.shape[0], kept.size
+        m, s = self._columns.size, kept.size
         self.slots = s
-        rows = gram[self.chosen]
+        rows = self._rows(np.asarray(self.chosen, dtype=np.intp))
         change = inverse @ slope[self.chosen]
         self._table = np.zeros((s + 1, s + m))  # row 0: -b and g; row i: A and U of the i-th chosen column
         self._table[0, :s], self._table[0, s:] = -(before + change), slope - change @ rows
         self._table[1:, :s], self._table[1:, s:] = inverse, inverse @ rows
-        diagonal = gram.diagonal()
+        diagonal = gram.diagonal()[self._columns]
         self._left = diagonal - np.sum(rows * self._table[1:, s:], axis=0)
         self._least = np.where(diagonal > 0, _DEPENDENT * diagonal, np.inf)
         self._barred = np.zeros(m)  # infinite for the chosen columns: nothing is gained by adding them
@@ -181,6 +186,11 @@ class Tableau:
         if self.signs is not None:
             self._mend(_without(before, place))
 
+    def _rows(self, chosen: np.ndarray) -> np.ndarray:
+        """Return some rows of G."""
+        rows: np.ndarray = self._gram[self._columns[chosen]].take(self._columns, axis=1)
+        return rows
+
     def _allowed(self, slope: np.ndarray) -> np.ndarray:
         """Return slopes with zeros where a coefficient would have the wrong sign."""
         return slope if self.signs is None else np.where(slope * self.signs < 0, 0.0, slope)
@@ -190,8 +200,9 @@ class Tableau:
         if size == self.slots:
             self._make_room(2 * size + 8)
         table, slots = self._table, self.slots
-        row = -(self.gram[j, self.chosen] @ table[1 : size + 1])
-        row[slots:] += self.gram[j]
+        products = self._gram[self._columns[j]].take(self._columns)
+        row = -(products[self.chosen] @ table[1 : size + 1])
+        row[slots:] += products
         row[size] = 1.0
         left, slope = self._left[j], table[0, slots + j]
         self._left = self._left - row[slots:] * (row[slots:] / left)
@@ -223,7 +234,7 @@ class Tableau:
 
     def _make_room(self, slots: int) -> None:
         size = self.size
-        table = np.zeros((slots + 1, slots + self.gram.shape[0]))
+        table = np.zeros((slots + 1, slots + self._columns.size))
         table[: size + 1, :size] = self._table[: size + 1, :size]
         table[: size + 1, slots:] = self._table[: size + 1, self.slots :]
         self._table, self.slots = table, slots

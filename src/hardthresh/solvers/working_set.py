@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
-from math import ceil
+from math import ceil, inf
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hardthresh.arrays import gather, namespace, to_numpy
-from hardthresh.core.constraint import Constraint, Projection, Selection
+from hardthresh.core.constraint import Constraint, Selection
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.objective import Evaluation, Objective, provides
 from hardthresh.core.registry import register
@@ -19,89 +19,15 @@ from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array
 
+from .effort import EFFORTS, most_at_mark, next_mark
 from .exchange import rank_exchanges
-from .local_model import LocalModel, Pool, is_quadratic, promising, union
+from .local_model import Pool, is_quadratic, promising, union
 from .local_search import grow
 from .start import starting_point
-from .tableau import Tableau
-
-FIRST_MARK, STRIDE, FURTHEST = 4, 2.5, 3
-"""The greedy walk reads the data at 4, 10, 25, 63, ... columns; a run leaves it at the last of them below its budget,
-to go out to three times as many columns and back."""
-
-_SETTLED = "the point is minimal on its support, and nothing that was tried within the working set improves it"
-
+from .working_block import Block, Found, WorkingState, first_better
 
 TRIES = 10
 """How many exchanges are tried on a loss that is not quadratic, where the model says that none helps."""
-
-
-def next_mark(walked: int) -> int:
-    """Return how many columns the walk has when it reads the data next."""
-    return max(FIRST_MARK, ceil(STRIDE * walked))
-
-
-def most_at_mark(walked: int) -> int:
-    """Return how many columns may join the working set when the walk reads the data."""
-    return max(64, 2 * walked)
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How hard to search.
-
-    Attributes
-    ----------
-    share : float
-        A column joins the working set if adding it would gain this share of what the least useful chosen one brings.
-    looks : tuple of float
-        The budgets at which the data are read for the runs that leave the walk together, before they arrive at their
-        own, as shares of the walk's next reading; of a quadratic only.
-    swings : tuple of float
-        How many columns a swing adds and drops again, as shares of k.
-    exchanges : int
-        For how many chosen columns the exchange with every column of the data is looked at in the end.
-    insist : bool
-        Whether a run on a quadratic, once arrived, goes on from its own gradient; others always do.
-    """
-
-    share: float
-    looks: tuple[float, ...] = ()
-    swings: tuple[float, ...] = ()
-    exchanges: int = 0
-    insist: bool = False
-
-
-EFFORTS = {
-    "fast": Effort(share=0.35, looks=(1.0,)),
-    "balanced": Effort(share=0.35, looks=(1.0, 0.64), swings=(0.25,), insist=True),
-    "thorough": Effort(share=0.2, looks=(1.0, 0.64), swings=(0.25, 0.5, 1.0), exchanges=16, insist=True),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkingState(State):
-    """A `State` with its working set.
-
-    Attributes
-    ----------
-    bend : array, shape (d,)
-        The diagonal of the Hessian at the null model.
-    pool : Pool
-        The Gram matrix as far as it has been computed; of a quadratic only.
-    members : array of int
-        The working set of this run, by increasing index.
-    walked : int or None
-        How many columns the greedy walk has added so far; None once it has arrived at the budget.
-    bar : float
-        What a column must promise to be let in: a share of this.
-    """
-
-    bend: Array
-    pool: Pool = field(default_factory=Pool)
-    members: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    walked: int | None = 0
-    bar: float = 0.0
 
 
 @register("solver", "working_set", lambda: [WorkingSet(effort=effort) for effort in EFFORTS])
@@ -117,10 +43,11 @@ class WorkingSet(Solver):
        :math:`g_j^2 / 2H_{jj} \ge \text{share} \times` what the best column inside still promises;
     2. look ahead: for a quadratic, compute the gradient at two budgets that all k between two of these numbers share,
        and let in what promises a share of what the least useful chosen column brings;
-    3. arrive at k from both sides, on the way out and back from up to three times as many columns; from each, exchange
-       one column for another as long as that helps, and take the better;
-    4. compute the gradient; let in whatever promises a share of what the least useful chosen column brings; exchange;
-       then swing: add k/4 columns and drop as many, and the other way round. Repeat until nothing helps.
+    3. arrive at k: on the way out, or on the way back from up to three times as many columns, whichever is better;
+       exchange one column for another as long as that helps; then swing: add k/4 columns and drop as many, and the
+       other way round;
+    4. compute the gradient; if a column outside promises nearly what the least useful chosen one brings, let in
+       whatever promises a share of it, exchange, and swing. Repeat until nothing helps.
 
     For a loss that is not quadratic the Gram matrix is the Hessian at the present point, and an answer of the search is
     refitted by Newton steps and accepted only if f itself falls.
@@ -129,7 +56,8 @@ class WorkingSet(Solver):
     ----------
     effort : {"fast", "balanced", "thorough"}
         "fast" looks ahead once, makes no swings, and for a quadratic leaves out step 4; "thorough" swings further,
-        lets more columns in, and ends by looking at the exchange of the 16 least useful features for any other.
+        lets more columns in, repeats step 4 until it has nothing to let in, and ends by looking at the exchange of the
+        16 least useful features for any other.
     tol : float
         Relative decrease of f, > 0, that counts as progress.
 
@@ -232,10 +160,10 @@ class WorkingSet(Solver):
         for runs in runs_at.values():
             state = states[runs[0]]
             budgets = {run: selections[run].budget for run in runs}
-            blocks.append(_Block(state, budgets, self._working_set(objective, selections[0], state)))
+            blocks.append(Block(state, budgets, self._working_set(objective, selections[0], state)))
         pool = max((state.pool for state in states), key=lambda pool: pool.columns.size)
         pool = _shared_pool(objective, blocks, pool)
-        found: dict[int, _Found] = {}
+        found: dict[int, Found] = {}
         for block in blocks:
             found |= self._walk_on(objective, constraints, selections[0], block, pool)
         pool = self._look_ahead(objective, selections[0], blocks, pool)
@@ -244,7 +172,7 @@ class WorkingSet(Solver):
             found |= self._improve(objective, constraints, selections[0], block, pool)
         evaluations = _evaluate(objective, found.values())
         return [
-            _next(state, found[run], evaluations[id(found[run])]) if run in found else _settle(state)
+            state.move(found[run], evaluations[id(found[run])]) if run in found else state.settle()
             for run, state in enumerate(states)
         ]
 
@@ -258,8 +186,8 @@ class WorkingSet(Solver):
         return union(inside, promising(state.at.gradient, bend, inside, selection.signs, bar, most))
 
     def _walk_on(
-        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: _Block, pool: Pool
-    ) -> dict[int, _Found]:
+        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: Block, pool: Pool
+    ) -> dict[int, Found]:
         """Return where the greedy walk leads the runs that have not come to their budgets."""
         runs = block.walking_on
         if not runs:
@@ -269,12 +197,12 @@ class WorkingSet(Solver):
         mark = next_mark(block.state.walked or 0)
         grow(walker, walker.free + mark, model.least)
         widest = max(runs, key=lambda run: block.budgets[run])
-        better = _first_better(objective, constraints[widest], mark, block.state, model, [walker])
+        better = first_better(objective, constraints[widest], mark, block.state, model, [walker])
         if better is None:
             return {}
         return dict.fromkeys(runs, replace(better, walked=mark, bar=walker.best_addition()[1]))
 
-    def _look_ahead(self, objective: Any, selection: Selection, blocks: Sequence[_Block], pool: Pool) -> Pool:
+    def _look_ahead(self, objective: Any, selection: Selection, blocks: Sequence[Block], pool: Pool) -> Pool:
         """Let in the columns that promise enough at the anchor, the same for all budgets that leave the walk together.
 
         All gradients of a look, those of runs that left the walk elsewhere included, are one product with the data.
@@ -298,27 +226,27 @@ class WorkingSet(Solver):
         return pool
 
     def _arrive(
-        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: _Block, pool: Pool
-    ) -> dict[int, _Found]:
+        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: Block, pool: Pool
+    ) -> dict[int, Found]:
         """Return what each run that leaves the walk here finds at its budget, on the way out and on the way back."""
         if not block.arriving:
             return {}
+        effort, runs_at = EFFORTS[self.effort], block.arriving
         model = block.model(objective, selection, pool, self.tol)
-        ways = model.ways({block.budgets[run] for run in block.arriving}, block.furthest)
-        done = is_quadratic(objective) and not EFFORTS[self.effort].insist
         found = {}
-        for run in block.arriving:
-            budget = block.budgets[run]
-            better = _first_better(objective, constraints[run], budget, block.state, model, ways[budget])
-            if better is not None:
-                found[run] = replace(better, done=done)
+        for budget, way in model.ways(runs_at, block.furthest):
+            best = model.swings(way, budget, effort.swings) if is_quadratic(objective) else way
+            for run in runs_at[budget]:
+                better = first_better(objective, constraints[run], budget, block.state, model, [best])
+                if better is not None:
+                    found[run] = replace(better, done=is_quadratic(objective) and effort.insist == inf)
         return found
 
     def _improve(
-        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: _Block, pool: Pool
-    ) -> dict[int, _Found]:
+        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: Block, pool: Pool
+    ) -> dict[int, Found]:
         """Return a better point for a run that has arrived at its budget, if there is one."""
-        if block.mark is not None:
+        if block.mark is not None or not self._insists(objective, selection, block):
             return {}
         effort, state = EFFORTS[self.effort], block.state
         ((run, budget),) = block.budgets.items()
@@ -326,13 +254,12 @@ class WorkingSet(Solver):
         model = block.model(objective, selection, pool, self.tol)
         filled = model.tableau.copy()
         grow(filled, filled.free + budget, model.least)
-        descended = best = model.descend(filled, budget)
-        for share in effort.swings:
-            best = model.swing(best, budget, max(1, round(share * budget)))
+        descended = model.descend(filled, budget)
+        best = model.swings(descended, budget, effort.swings)
         tries = [best]
         if not is_quadratic(objective):  # f may fall where the model says it does not, quite
             tries += [descended, filled, model.tableau, *model.close_exchanges(filled)]
-        better = _first_better(objective, constraint, budget, state, model, tries)
+        better = first_better(objective, constraint, budget, state, model, tries)
         if better is None and effort.exchanges > 0 and constraint.is_full(state.support):
             ranked = rank_exchanges(
                 objective, constraint, state.at, state.support, removals=effort.exchanges, count=4 * effort.exchanges
@@ -343,96 +270,26 @@ class WorkingSet(Solver):
             tries = [model.descend(model.tableau, budget)]
             if not is_quadratic(objective):
                 tries += [model.exchanged(one.removed, one.added) for one in ranked[:TRIES]]
-            better = _first_better(objective, constraint, budget, state, model, tries)
+            better = first_better(objective, constraint, budget, state, model, tries)
         return {} if better is None else {run: better}
 
-
-@dataclass(slots=True)
-class _Block:
-    """Runs at one state, their budgets, and the working set that they share."""
-
-    state: WorkingState
-    budgets: dict[int, int]
-    members: np.ndarray
-    looked: dict[float, np.ndarray] = field(default_factory=dict)
-    _model: LocalModel | None = None
-
-    def model(self, objective: Any, selection: Selection, pool: Pool, tol: float) -> LocalModel:
-        """Return the quadratic model around the state, over the working set as it is now."""
-        if self._model is None or self._model.members is not self.members:
-            self._model = LocalModel.around(objective, selection, self.state, pool, self.members, tol)
-        return self._model
-
-    @property
-    def mark(self) -> int | None:
-        """Where the walk reads the data next; None for a run that has left it."""
-        return None if self.state.walked is None else next_mark(self.state.walked)
-
-    @property
-    def walking_on(self) -> list[int]:
-        """The runs whose budgets lie beyond the mark."""
-        return [] if self.mark is None else [run for run, k in self.budgets.items() if k > self.mark]
-
-    @property
-    def arriving(self) -> list[int]:
-        """The runs that leave the walk here."""
-        return [] if self.mark is None else [run for run, k in self.budgets.items() if 0 < k <= self.mark]
-
-    def anchor(self, share: float) -> int:
-        """The budget at which the data are read before runs arrive."""
-        return ceil(share * (self.mark or 0))
-
-    def is_new_at(self, share: float) -> bool:
-        """Whether the working set has changed since the data were read at this share."""
-        return self.looked.get(share) is not self.members
-
-    @property
-    def furthest(self) -> int:
-        """How many columns the way out goes to."""
-        return FURTHEST * max(self.state.walked or 0, FIRST_MARK - 1)
+    def _insists(self, objective: Any, selection: Selection, block: Block) -> bool:
+        """Return whether the gradient at a run's point promises enough for it to go on."""
+        state, insist = block.state, EFFORTS[self.effort].insist
+        if insist == 0.0 or not is_quadratic(objective) or state.members.size == 0:
+            return True
+        inside = union(state.members, to_numpy(state.support))
+        return promising(state.at.gradient, state.bend, inside, selection.signs, insist * state.bar, 1).size > 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A better point, not evaluated yet, and what its state will remember of the way there."""
-
-    projection: Projection
-    prediction: Array | None
-    model: LocalModel
-    bar: float
-    walked: int | None = None
-    done: bool = False
-
-
-def _first_better(
-    objective: Any,
-    constraint: Constraint,
-    budget: int,
-    state: WorkingState,
-    model: LocalModel,
-    tries: list[Tableau],
-) -> _Found | None:
-    """Return the first of some tableaus' minimisers where f is noticeably lower: the model itself if f is quadratic."""
-    for tableau in tries:
-        bar = model.bar(tableau, budget)
-        if is_quadratic(objective):
-            if tableau.decrease > model.negligible:
-                return _Found(constraint.project(model.point(tableau, state.w)), None, model, bar)
-            continue
-        fitted = model.refit(objective, constraint, state, tableau)
-        if fitted.value < state.value - model.negligible:
-            return _Found(fitted.projection, fitted.prediction, model, bar)
-    return None
-
-
-def _shared_pool(objective: Any, blocks: Sequence[_Block], pool: Pool) -> Pool:
+def _shared_pool(objective: Any, blocks: Sequence[Block], pool: Pool) -> Pool:
     """Return a pool that has the columns of several working sets; empty unless the objective is quadratic."""
     if not is_quadratic(objective):
         return Pool()
     return pool.including(objective, blocks[0].state.at, reduce(union, (block.members for block in blocks)))
 
 
-def _evaluate(objective: Any, found: Iterable[_Found]) -> dict[int, Evaluation]:
+def _evaluate(objective: Any, found: Iterable[Found]) -> dict[int, Evaluation]:
     """Return the objective at each distinct point."""
     distinct = {id(one): one for one in found}
     if len(distinct) == 1:
@@ -447,33 +304,6 @@ def _evaluate_many(objective: Any, points: list[Array]) -> list[Evaluation]:
         many: list[Evaluation] = objective.evaluate_many(points)
         return many
     return [objective.evaluate(w) for w in points]
-
-
-def _next(state: WorkingState, found: _Found, at: Evaluation) -> WorkingState:
-    """Return the state at a better point, unless rounding has eaten the progress."""
-    if not at.value < state.value:
-        return _settle(state)
-    return replace(
-        state,
-        at=at,
-        support=found.projection.support,
-        iteration=state.iteration + 1,
-        step=1.0,
-        settled=_SETTLED if found.done else "",
-        pool=found.model.pool,
-        members=found.model.members,
-        walked=found.walked,
-        bar=found.bar,
-    )
-
-
-def _settle(state: WorkingState) -> WorkingState:
-    return replace(
-        state,
-        iteration=state.iteration + 1,
-        step=0.0,
-        settled=_SETTLED,
-    )
 
 
 def _alike(a: Selection, b: Selection) -> bool:

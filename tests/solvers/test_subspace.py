@@ -1,0 +1,45 @@
+"""Refining a point on its support, also where it is given up."""
+
+import numpy as np
+import pytest
+
+from hardthresh.constraints import Sparsity
+from hardthresh.core.constraint import Projection
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers.subspace import refine
+
+
+def start(seed, scale):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((80, 12))
+    X[:, 6:] = X[:, :6] + 0.3 * X[:, 6:]
+    y = (X @ rng.standard_normal(12) + rng.logistic(size=80) > 0).astype(float)
+    support = np.sort(rng.permutation(12)[:5])
+    w = np.zeros(12)
+    w[support] = scale * rng.standard_normal(5)
+    return LinearModel(X, y, loss="logistic", l2=1e-3), Projection(w, support)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_given_up_would_not_have_come_below(seed, scale):
+    objective, projection = start(seed, scale)
+    full = refine(objective, Sparsity(5), projection, cg_iterations=0, rounds=50)
+    assert full.minimal
+    assert not full.hopeless
+    for share in (0.5, 0.9, 0.99, 0.999, 1.001, 1.1):
+        asked = share * full.value
+        found = refine(objective, Sparsity(5), projection, cg_iterations=0, rounds=50, below=asked)
+        if found.hopeless:
+            assert full.value > asked
+        else:
+            np.testing.assert_allclose(found.value, full.value, rtol=1e-9)
+
+
+def test_it_is_given_up_early_where_there_is_no_hope():
+    objective, projection = start(0, 0.0)
+    found = refine(objective, Sparsity(5), projection, cg_iterations=0, rounds=50, below=0.0)
+    assert found.hopeless
+    assert not found.minimal
+    one = refine(objective, Sparsity(5), projection, cg_iterations=0, rounds=1)
+    np.testing.assert_array_equal(found.projection.point, one.projection.point)
