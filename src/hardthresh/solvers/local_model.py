@@ -161,13 +161,16 @@ class LocalModel:
         return descend(tableau, tableau.free + budget, self.least, self.negligible)
 
     def swings(self, tableau: Tableau, budget: int, shares: Sequence[float]) -> Tableau:
-        """Return where swings of some shares of the budget lead, one after the other; see `local_search.swings`."""
-        for share in shares:
-            reach = max(1, round(share * budget))
-            for swung in swings(tableau, tableau.free + budget, reach, self.least, self.negligible):
-                if swung.decrease > tableau.decrease + self.negligible:
-                    tableau = swung
-        return tableau
+        """Return where swings of some shares of the budget lead, made as long as one helps; see `local_search.swings`."""
+        while True:
+            before = tableau
+            for share in shares:
+                reach = max(1, round(share * budget))
+                for swung in swings(tableau, tableau.free + budget, reach, self.least, self.negligible):
+                    if swung.decrease > tableau.decrease + self.negligible:
+                        tableau = swung
+            if tableau is before:
+                return tableau
 
     def close_exchanges(self, tableau: Tableau) -> Iterator[Tableau]:
         """Yield the most promising exchanges of which the model says that they gain nearly what they lose."""

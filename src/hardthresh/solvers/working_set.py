@@ -41,7 +41,7 @@ class WorkingSet(Solver):
     1. walk: from the null model add, greedily, the column that lowers the quadratic model of f most; at 4, 10, 25, ...
        columns compute the gradient, and let the columns in that promise most,
        :math:`g_j^2 / 2H_{jj} \ge \text{share} \times` what the best column inside still promises;
-    2. look ahead: for a quadratic, compute the gradient at two budgets that all k between two of these numbers share,
+    2. look ahead: for a quadratic, compute the gradient at budgets that all k between two of these numbers share,
        and let in what promises a share of what the least useful chosen column brings;
     3. arrive at k: on the way out, or on the way back from up to three times as many columns, whichever is better;
        exchange one column for another as long as that helps; then swing: add k/4 columns and drop as many, and the
@@ -69,8 +69,8 @@ class WorkingSet(Solver):
 
     Notes
     -----
-    Needs no step size and no smoothness constant. Cost: two passes, one for each of 4, 10, 25, ... below k, two to look
-    ahead, and one for each round: 7 to 12; memory for the Gram matrix of about 4k + 300 columns. Before it arrives at k
+    Needs no step size and no smoothness constant. Cost: two passes, one for each of 4, 10, 25, ... below k, three to
+    look ahead, and one for each round: 7 to 12; memory for the Gram matrix of about 4k + 300 columns. Before it arrives at k
     nothing that it does depends on k, but for the last of these numbers below it: runs with other budgets can share it
     (`advance_together`). Guarantee: monotone; when it has settled, the point is minimal on its support, and for a
     quadratic no exchange within the working set improves it. Global optimality is not claimed (heuristic).
