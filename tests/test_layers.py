@@ -43,12 +43,14 @@ REGISTERED = {"losses": "loss", "constraints": "constraint", "steps": "step", "s
 HELPERS = {
     "losses/base.py": "the contract that all losses keep",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
+    "solvers/effort.py": "how hard the working set searches",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
     "solvers/local_model.py": "the quadratic model that the working set searches",
     "solvers/local_search.py": "greedy walks, exchanges and swings on a tableau",
     "solvers/start.py": "where solvers start",
     "solvers/subspace.py": "what solvers do on one support",
     "solvers/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",
+    "solvers/working_block.py": "what the runs of the working set know",
 }
 
 

@@ -161,7 +161,7 @@ class LocalModel:
         return descend(tableau, tableau.free + budget, self.least, self.negligible)
 
     def swings(self, tableau: Tableau, budget: int, shares: Sequence[float]) -> Tableau:
-        """Return where swings of some shares of the budget lead, made as long as one helps; see `local_search.swings`."""
+        """Return where swings by shares of the budget lead, made as long as one helps; see `local_search.swings`."""
         while True:
             before = tableau
             for share in shares:

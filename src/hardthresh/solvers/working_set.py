@@ -70,10 +70,10 @@ class WorkingSet(Solver):
     Notes
     -----
     Needs no step size and no smoothness constant. Cost: two passes, one for each of 4, 10, 25, ... below k, three to
-    look ahead, and one for each round: 7 to 12; memory for the Gram matrix of about 4k + 300 columns. Before it arrives at k
-    nothing that it does depends on k, but for the last of these numbers below it: runs with other budgets can share it
-    (`advance_together`). Guarantee: monotone; when it has settled, the point is minimal on its support, and for a
-    quadratic no exchange within the working set improves it. Global optimality is not claimed (heuristic).
+    look ahead, and one for each round: 7 to 12; memory for the Gram matrix of about 4k + 300 columns. Before it
+    arrives at k nothing that it does depends on k, but for the last of these numbers below it: runs with other budgets
+    can share it (`advance_together`). Guarantee: monotone; when it has settled, the point is minimal on its support,
+    and for a quadratic no exchange within the working set improves it. Global optimality is not claimed (heuristic).
 
     References
     ----------
