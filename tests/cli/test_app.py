@@ -14,7 +14,7 @@ import hardthresh
 from hardthresh.cli import main
 from hardthresh.cli.app import app
 
-COMMANDS = ["fit", "predict", "show", "demo", "list"]
+COMMANDS = ["fit", "predict", "show", "demo", "reproduce", "list"]
 
 
 def test_help_names_every_command(done):

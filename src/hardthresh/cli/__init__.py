@@ -1,4 +1,4 @@
-"""The command ``hardthresh``: fit, predict, show, demo, list."""
+"""The command ``hardthresh``: fit, predict, show, demo, reproduce, list."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from .demo import demo
 from .fit import fit
 from .listing import list_registered
 from .predict import predict
+from .reproduce import reproduce
 from .show import show
 
 # what the parser of the command line raises: a BadParameter is a usage error is an error of the parser
@@ -91,4 +92,5 @@ app.command()(fit)
 app.command()(predict)
 app.command()(show)
 app.command()(demo)
+app.command()(reproduce)
 app.command("list")(list_registered)

@@ -1,0 +1,15 @@
+"""Runs the experiments of the papers: cells that are kept, numbers that are checked, figures that are drawn.
+
+``hardthresh reproduce`` imports this package from the folder ``papers``, which then bears the name `papers`, whatever
+it is called on disk. An experiment is a script ``papers/<paper>/<item>.py`` with an `Item` called ``ITEM``; a script
+whose name begins with an underscore is a helper.
+"""
+
+from __future__ import annotations
+
+from .experiment import Cell, Item, Row, pick
+from .library import Library
+from .run import run
+from .show import print_list, print_rows, progress
+
+__all__ = ["Cell", "Item", "Library", "Row", "pick", "print_list", "print_rows", "progress", "run"]

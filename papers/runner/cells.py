@@ -1,0 +1,72 @@
+"""Cells are computed once: each result is a file of its own, written in one step as soon as it is there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hardthresh import __version__
+
+from .experiment import Cell, Row
+
+
+class Store:
+    """The results of an item's cells.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files are.
+    full, seed :
+        The options of the run, which are part of every key.
+    """
+
+    def __init__(self, folder: Path, full: bool, seed: int) -> None:
+        self._folder, self._common = folder, {"full": full, "seed": seed, "hardthresh": __version__}
+
+    def read(self, cell: Cell) -> Row | None:
+        """Return what was computed before; None where there is nothing, or nothing that can be trusted."""
+        try:
+            kept = json.loads(self._path(cell).read_text(encoding="utf-8"))
+            return {**cell.arguments, **kept["result"]} if kept["settings"] == self._settings(cell) else None
+        except (OSError, ValueError, KeyError, TypeError):  # cut short, edited, or something else
+            return None
+
+    def compute(self, cell: Cell) -> Row:
+        """Compute a cell and keep its result."""
+        kept = {"settings": self._settings(cell), "result": dict(cell.function(**cell.arguments))}
+        write(self._path(cell), json.dumps(kept, default=_plain))
+        row = self.read(cell)
+        assert row is not None  # first and later runs see the very same values
+        return row
+
+    def _settings(self, cell: Cell) -> dict[str, Any]:
+        function = f"{cell.function.__module__}.{cell.function.__qualname__}"
+        settings = {"function": function, "arguments": dict(cell.arguments), **self._common}
+        same: dict[str, Any] = json.loads(json.dumps(settings))  # tuples are lists in the file
+        return same
+
+    def _path(self, cell: Cell) -> Path:
+        key = json.dumps(self._settings(cell), sort_keys=True)
+        name = re.sub(r"[^\w.=-]+", "_", cell.name)
+        return self._folder / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.json"
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all, also when the process is killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"a cell's result must be numbers, texts, lists and arrays; got {type(value).__name__}")

@@ -1,0 +1,59 @@
+"""What an experiment is: cells to compute, a summary to check, figures to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from matplotlib.figure import Figure
+
+Row = dict[str, Any]
+"""The arguments of a cell and what its function returned, under their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One independent piece of work.
+
+    Parameters
+    ----------
+    name : str
+        For people: the progress line and the beginning of the file's name.
+    function : callable
+        ``function(**arguments)`` returns a mapping of numbers, texts, None, lists and arrays.
+    arguments : mapping
+        Values that JSON can write; they are the key under which the result is kept.
+    """
+
+    name: str
+    function: Callable[..., Mapping[str, Any]]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One figure or table of a paper.
+
+    Parameters
+    ----------
+    title : str
+        One line that says what it shows.
+    cells : callable
+        ``cells(full, seed)`` returns the cells; cells that share data stand side by side. `full` asks for the paper's
+        own sizes. The data sets are drawn with the seeds `seed`, `seed` + 1, ...
+    summarise : callable
+        ``summarise(rows)`` returns the numbers that ``expected.toml`` knows under their keys.
+    draw : callable
+        ``draw(rows)`` returns figures under the names of their files.
+    """
+
+    title: str
+    cells: Callable[[bool, int], Sequence[Cell]]
+    summarise: Callable[[list[Row]], Mapping[str, float]]
+    draw: Callable[[list[Row]], Mapping[str, Figure]]
+
+
+def pick(rows: Sequence[Row], **wanted: Any) -> list[Row]:
+    """Return the rows that have all these values."""
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]

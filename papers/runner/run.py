@@ -1,0 +1,82 @@
+"""From an item to its answer: cells, figures, rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hardthresh import __version__
+
+from .cells import Store, write
+from .library import Library
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came out of an item.
+
+    Attributes
+    ----------
+    rows : list of dict
+        ``key, what, expected, got, ok`` for each expectation.
+    files : list of Path
+        The figures.
+    """
+
+    rows: list[dict[str, Any]]
+    files: list[Path]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is as expected."""
+        return all(row["ok"] for row in self.rows)
+
+
+def run(
+    library: Library,
+    paper: str,
+    name: str,
+    out: Path,
+    *,
+    full: bool = False,
+    seed: int = 0,
+    report: Callable[[int, int, str], None] = lambda done, total, name: None,
+) -> Answer:
+    """Run an item, or what is still missing of it.
+
+    Parameters
+    ----------
+    library, paper, name :
+        Which item.
+    out : Path
+        Everything is written in ``out/paper/name``.
+    full, seed :
+        Handed to the item.
+    report : callable
+        ``report(done, total, name)`` before each cell, and once with the empty name at the end.
+    """
+    folder = out / paper / name
+    item = library.item(paper, name)
+    cells = item.cells(full, seed)
+    store = Store(folder / "cells", full, seed)
+    found = [store.read(cell) for cell in cells]
+    rows, missing = [], found.count(None)
+    for cell, row in zip(cells, found, strict=True):
+        if row is None:
+            report(len(cells) - missing, len(cells), cell.name)
+            row = store.compute(cell)
+            missing -= 1
+        rows.append(row)
+    report(len(cells), len(cells), "")
+    files = []
+    for stem, figure in item.draw(rows).items():
+        files.append(folder / f"{stem}.png")
+        figure.savefig(files[-1], dpi=110)
+    numbers = {key: float(value) for key, value in item.summarise(rows).items()}
+    verdicts = [row.judge(numbers) for row in library.expected(paper, name) if row.applies(full, seed)]
+    settings = {"paper": paper, "item": name, "full": full, "seed": seed, "hardthresh": __version__}
+    write(folder / "results.json", json.dumps({**settings, "rows": verdicts, "numbers": numbers}, indent=1) + "\n")
+    return Answer(verdicts, files)

@@ -1,0 +1,65 @@
+"""What a person sees in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import isinf
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from .library import Library
+
+Report = Callable[[int, int, str], None]
+
+
+def print_list(console: Console, library: Library) -> None:
+    """Print the papers and their items, one line each."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for number, paper in enumerate(library.papers()):
+        if number:
+            table.add_row()
+        table.add_row(Text(paper, style="bold"), Text(library.title(paper), style="bold"))
+        for name in library.items(paper):
+            table.add_row(Text(f"{paper}/{name}"), Text(library.item(paper, name).title, style="dim"))
+    console.print(table)
+
+
+def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
+    """Print what was expected and what came out."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    for name in ("what", "paper or specification", "got", "ok"):
+        table.add_column(name, justify="right" if name == "got" else "left")
+    for row in rows:
+        ok = Text("yes") if row["ok"] else Text("NO", style="bold red")
+        table.add_row(Text(row["what"]), Text(row["expected"]), number(row["got"]), ok)
+    console.print(table)
+
+
+def number(value: float | None) -> str:
+    """Return a number as the specification writes it: four digits, and a dash for what was not reached."""
+    if value is None:
+        return "missing"
+    return "-" if isinf(value) else f"{value:.4g}"
+
+
+@contextmanager
+def progress(console: Console, title: str) -> Iterator[Report]:
+    """Show how many cells are done: a bar in a terminal, else a line for each cell."""
+    if not console.is_terminal:
+
+        def say(done: int, total: int, name: str) -> None:
+            console.print(f"{title}: {done} of {total} cells{': ' + name if name else ''}", markup=False)
+
+        yield say
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, TextColumn("{task.fields[cell]}", style="dim"), console=console) as bar:
+        task = bar.add_task(title, total=None, cell="")
+        yield lambda done, total, name: bar.update(task, completed=done, total=total, cell=name)

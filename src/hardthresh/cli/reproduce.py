@@ -1,0 +1,93 @@
+"""``hardthresh reproduce``: the figures and tables of the papers, run again and checked.
+
+The experiments come with the repository, not with the package: the command imports them from a folder ``papers``.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+
+WHAT = typer.Argument(help="list, PAPER or PAPER/ITEM.", show_default=False)
+
+
+def reproduce(
+    what: Annotated[str, WHAT] = "list",
+    full: Annotated[bool, typer.Option("--full", help="The paper's own sizes: hours, and up to 24 GiB.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed of the data; published counts are for 0.")] = 0,
+    out: Annotated[Path, typer.Option(help="Where results and figures are written, and found again.")] = Path(
+        "reproduced"
+    ),
+    papers: Annotated[Path, typer.Option(help="The folder of the experiments.")] = Path("papers"),
+) -> None:
+    """Run the experiments of the papers again, and compare what comes out with what was published.
+
+    A run that was stopped goes on where it was: each finished piece is kept under --out. The exit code is 1 if a number
+    is not as expected.
+    """
+    runner: Any = load_runner(papers)
+    from rich.console import Console
+
+    from hardthresh.datasets import DatasetError
+
+    console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
+    library = runner.Library(papers)
+    if what == "list":
+        runner.print_list(console, library)
+        return
+    if out.exists() and not out.is_dir():
+        raise InvalidInputError(f"{out} is a file; --out must be a folder")
+    ok = True
+    for paper, name in library.find(what):
+        title = f"{paper}/{name}"
+        try:
+            with runner.progress(errors, title) as report:
+                answer = runner.run(library, paper, name, out, full=full, seed=seed, report=report)
+        except DatasetError as error:  # the other items need other data, or none
+            print(f"warning: {title} was not run: {' '.join(str(error).split())}", file=sys.stderr)
+            ok = False
+        except KeyboardInterrupt:
+            print("interrupted; the same command goes on with the unfinished piece", file=sys.stderr)
+            raise SystemExit(130) from None
+        else:
+            runner.print_rows(console, title, answer.rows)
+            for file in answer.files:
+                console.print(str(file), style="dim", soft_wrap=True)
+            console.print()
+            ok = ok and answer.ok
+    if not ok:
+        raise typer.Exit(1)
+
+
+def load_runner(folder: Path) -> ModuleType:
+    """Import ``papers.runner`` from the folder of the experiments, whatever its name.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not such a folder.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    if not (folder / "runner" / "__init__.py").is_file():
+        raise InvalidInputError(
+            f"there are no experiments in {folder}: they come with the repository of hardthresh, not with the package; "
+            "clone it and run there, or name its folder with --papers"
+        )
+    try:
+        import_module("matplotlib")
+    except ImportError as error:
+        raise MissingDependencyError("the figures need matplotlib: install hardthresh[plot]") from error
+    for name in [name for name in sys.modules if name == "papers" or name.startswith("papers.")]:
+        del sys.modules[name]  # of another folder
+    package = ModuleType("papers")
+    package.__path__ = [str(folder.resolve())]
+    sys.modules["papers"] = package
+    return import_module("papers.runner")

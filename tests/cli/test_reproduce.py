@@ -1,0 +1,253 @@
+"""``hardthresh reproduce``: a tiny paper is run, stopped, resumed, and found wrong."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAPERS = Path(__file__).parents[2] / "papers"
+SOURCE = Path(__file__).parents[2] / "src"
+
+EXPECTED = """
+title = "A tiny paper"
+
+[[squares]]
+key = "sum"
+what = "sum of the squares"
+expected = "30"
+equals = 30
+seed = 0
+
+[[squares]]
+key = "sum"
+what = "more with --full"
+expected = "> 300"
+low = 300
+mode = "full"
+"""
+
+SQUARES = '''
+"""One cell for each number. Every computation leaves a mark, and the file `trap` stops the third."""
+
+import os
+import signal
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from papers.runner import Cell, Item, pick
+
+
+def square(number):
+    with open("computed.txt", "a") as file:
+        print(number, file=file)
+    if number == 3 and Path("trap").exists():
+        if Path("trap").read_text() == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if Path("trap").read_text() == "interrupt":
+            raise KeyboardInterrupt
+        raise RuntimeError("the trap")
+    return {"value": number**2}
+
+
+def cells(full, seed):
+    return [Cell(f"number {i}", square, {"number": i + seed}) for i in range(1, 11 if full else 5)]
+
+
+def summarise(rows):
+    return {"sum": sum(row["value"] for row in rows), "second": pick(rows, number=rows[1]["number"])[0]["value"]}
+
+
+def draw(rows):
+    figure = Figure()
+    figure.subplots().plot([row["number"] for row in rows], [row["value"] for row in rows])
+    return {"squares": figure}
+
+
+ITEM = Item("Sums of squares", cells, summarise, draw)
+'''
+
+
+@pytest.fixture(autouse=True)
+def tiny(folder):
+    """A folder with one paper of one item, where the command looks for it."""
+    shutil.copytree(PAPERS / "runner", folder / "papers" / "runner", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "papers" / "tiny").mkdir()
+    (folder / "papers" / "tiny" / "expected.toml").write_text(EXPECTED)
+    (folder / "papers" / "tiny" / "squares.py").write_text(SQUARES)
+    (folder / "papers" / "tiny" / "_helper.py").write_text("raise AssertionError('helpers are no items')")
+
+
+@pytest.fixture
+def computed(folder):
+    """The numbers that were squared since this was last asked."""
+
+    def read() -> list[int]:
+        path = folder / "computed.txt"
+        numbers = [int(line) for line in path.read_text().split()] if path.exists() else []
+        path.unlink(missing_ok=True)
+        return numbers
+
+    return read
+
+
+@pytest.mark.parametrize("what", [[], ["list"]])
+def test_the_list_has_papers_and_items(done, what):
+    text = done("reproduce", *what)
+    assert "A tiny paper" in text
+    assert "tiny/squares" in text
+    assert "Sums of squares" in text
+    assert "_helper" not in text
+
+
+@pytest.mark.parametrize("what", ["tiny", "tiny/squares"])
+def test_a_run_writes_numbers_and_figures(done, folder, computed, what):
+    text = done("reproduce", what, "--out", "results")
+    assert "sum of the squares" in text
+    assert "yes" in text
+    assert "with --full" not in text
+    assert computed() == [1, 2, 3, 4]
+    item = folder / "results" / "tiny" / "squares"
+    assert (item / "squares.png").read_bytes().startswith(b"\x89PNG")
+    assert len([*(item / "cells").iterdir()]) == 4
+    results = json.loads((item / "results.json").read_text())
+    assert results["numbers"] == {"sum": 30, "second": 4}
+    [row] = results["rows"]
+    assert row == {"key": "sum", "what": "sum of the squares", "expected": "30", "got": 30, "ok": True}
+
+
+def test_progress_is_a_line_for_each_cell(run, computed):
+    result = run("reproduce", "tiny")
+    lines = result.stderr.splitlines()
+    assert lines[0] == "tiny/squares: 0 of 4 cells: number 1"
+    assert lines[-1] == "tiny/squares: 4 of 4 cells"
+
+
+def test_a_second_run_computes_nothing(done, computed):
+    first = done("reproduce", "tiny")
+    assert len(computed()) == 4
+    assert done("reproduce", "tiny") == first
+    assert computed() == []
+
+
+def test_other_settings_are_other_cells(run, computed):
+    run("reproduce", "tiny")
+    computed()
+    run("reproduce", "tiny", "--seed", "1")
+    assert computed() == [2, 3, 4, 5]
+    run("reproduce", "tiny", "--full")
+    assert computed() == [*range(1, 11)]
+
+
+def test_a_failing_cell_loses_only_itself(run, done, folder, computed):
+    (folder / "trap").write_text("raise")
+    with pytest.raises(RuntimeError, match="the trap"):
+        run("reproduce", "tiny")
+    assert computed() == [1, 2, 3]
+    (folder / "trap").unlink()
+    done("reproduce", "tiny")
+    assert computed() == [3, 4]
+
+
+def test_an_interrupted_run_says_how_to_go_on(run, folder):
+    (folder / "trap").write_text("interrupt")
+    result = run("reproduce", "tiny")
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == "interrupted; the same command goes on with the unfinished piece"
+
+
+def test_a_killed_process_loses_only_its_cell(done, folder, computed):
+    (folder / "trap").write_text("kill")
+    code = f"import sys; sys.path.insert(0, {str(SOURCE)!r}); from hardthresh.cli import main; main()"
+    killed = subprocess.run(
+        [sys.executable, "-c", code, "reproduce", "tiny"], cwd=folder, capture_output=True, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert computed() == [1, 2, 3]
+    (folder / "trap").unlink()
+    done("reproduce", "tiny")
+    assert computed() == [3, 4]
+
+
+@pytest.mark.parametrize("content", ["", '{"settings": {', "[]", '{"settings": {"seed": 0}, "result": {"value": 7}}'])
+def test_a_corrupt_cell_is_computed_again(done, folder, computed, content):
+    first = done("reproduce", "tiny")
+    computed()
+    [cell] = (folder / "reproduced" / "tiny" / "squares" / "cells").glob("number_2-*.json")
+    cell.write_text(content)
+    assert done("reproduce", "tiny") == first
+    assert computed() == [2]
+
+
+def test_a_number_that_is_not_as_expected_is_exit_code_1(run, folder):
+    path = folder / "papers" / "tiny" / "expected.toml"
+    path.write_text(EXPECTED.replace("equals = 30", "equals = 31"))
+    result = run("reproduce", "tiny")
+    assert result.exit_code == 1
+    assert "NO" in result.stdout
+    assert json.loads((folder / "reproduced/tiny/squares/results.json").read_text())["rows"][0]["ok"] is False
+
+
+def test_rows_of_the_full_mode(run):
+    result = run("reproduce", "tiny", "--full")  # the sum of ten squares is 385, so the first row is wrong
+    assert result.exit_code == 1
+    assert [line.split()[-1] for line in result.stdout.splitlines() if "sum" in line or "more" in line] == ["NO", "yes"]
+
+
+def test_rows_about_one_seed(done):
+    assert "sum of the squares" not in done("reproduce", "tiny", "--seed", "5")
+
+
+def test_missing_data_stop_only_their_item(run, folder):
+    script = "from hardthresh.datasets import DatasetError\n" + SQUARES.replace(
+        'raise RuntimeError("the trap")', 'raise DatasetError("no such file here")'
+    )
+    (folder / "papers" / "tiny" / "another.py").write_text(script)
+    (folder / "papers" / "tiny" / "squares.py").write_text(SQUARES.replace('Path("trap").exists()', "False"))
+    (folder / "trap").write_text("raise")
+    result = run("reproduce", "tiny")
+    assert result.exit_code == 1
+    assert "warning: tiny/another was not run: no such file here" in result.stderr
+    assert "sum of the squares" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("tny", "there is no paper 'tny'; did you mean 'tiny'? There is: tiny."),
+        ("tiny/square", "there is no item of tiny 'square'; did you mean 'squares'? There is: squares."),
+        ("tiny/_helper", "there is no item of tiny '_helper'; There is: squares."),
+        ("runner", "there is no paper 'runner'; There is: tiny."),
+    ],
+)
+def test_a_typo_says_what_there_is(refused, what, said):
+    assert refused("reproduce", what) == said
+
+
+@pytest.mark.parametrize("folders", [(), ("papers",)])
+def test_without_the_experiments_it_says_where_they_are(refused, folder, folders):
+    shutil.rmtree(folder / "papers")
+    for name in folders:
+        (folder / name).mkdir()
+    said = refused("reproduce", "tiny")
+    assert said.startswith("there are no experiments in papers: they come with the repository")
+    assert "--papers" in said
+
+
+def test_the_folder_may_have_another_name(done, folder):
+    (folder / "papers").rename(folder / "experiments")
+    assert "sum of the squares" in done("reproduce", "tiny", "--papers", "experiments")
+
+
+def test_out_must_not_be_a_file(refused, folder):
+    (folder / "results").write_text("")
+    assert refused("reproduce", "tiny", "--out", "results") == "results is a file; --out must be a folder"
+
+
+def test_without_matplotlib_it_says_what_to_install(monkeypatch, refused):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert refused("reproduce") == "the figures need matplotlib: install hardthresh[plot]"

@@ -1,0 +1,120 @@
+"""The runner of the experiments, and the experiments that come with it."""
+
+from math import inf, nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hardthresh.cli.reproduce import load_runner
+from hardthresh.core.errors import InvalidInputError
+
+PAPERS = Path(__file__).parents[2] / "papers"
+
+
+@pytest.fixture
+def runner():
+    return load_runner(PAPERS)
+
+
+def rows(runner, **fields):
+    return runner.expected.expectations([{"key": "n", "expected": "5", **fields}])
+
+
+# --- expectations ---
+
+
+@pytest.mark.parametrize(
+    ("fields", "right", "wrong"),
+    [
+        ({"equals": 5}, [5], [5.5, inf]),
+        ({"equals": 5, "within": 1}, [4, 6], [3.9, 6.1]),
+        ({"low": 4}, [4, inf], [3, -inf]),
+        ({"high": 6}, [6, -inf], [7, inf]),
+        ({"low": 4, "high": 6}, [4, 6], [3, 7]),
+    ],
+)
+def test_bounds(runner, fields, right, wrong):
+    [row] = rows(runner, **fields)
+    assert all(row.judge({"n": number})["ok"] for number in right)
+    assert not any(row.judge({"n": number})["ok"] for number in [*wrong, nan])
+
+
+def test_a_number_that_is_not_there_is_not_ok(runner):
+    [row] = rows(runner, low=0)
+    assert row.judge({"m": 1.0}) == {"key": "n", "what": "n", "expected": "5", "got": None, "ok": False}
+
+
+@pytest.mark.parametrize(
+    ("mode", "seed", "applies"),
+    [
+        ("both", None, [True, True, True, True]),
+        ("quick", None, [True, True, False, False]),
+        ("full", 1, [False, False, False, True]),
+    ],
+)
+def test_when_a_row_is_checked(runner, mode, seed, applies):
+    [row] = rows(runner, equals=5, mode=mode, **({} if seed is None else {"seed": seed}))
+    assert [row.applies(full, number) for full in (False, True) for number in (0, 1)] == applies
+
+
+@pytest.mark.parametrize("fields", [{}, {"within": 1}, {"equals": 5, "mode": "fast"}, {"equals": 5, "tolerance": 1}])
+def test_a_row_that_could_not_fail_is_refused(runner, fields):
+    with pytest.raises(InvalidInputError, match=r"expected\.toml: the row 'n' has"):
+        rows(runner, **fields)
+
+
+def test_numbers_are_written_as_in_the_specification(runner):
+    assert [runner.show.number(value) for value in (27.0, 0.123456, inf, None)] == ["27", "0.1235", "-", "missing"]
+
+
+# --- cells ---
+
+
+def cell(runner, **arguments):
+    return runner.Cell("a / name", lambda **given: {"answer": np.arange(3) / 3, "none": None}, arguments)
+
+
+def test_a_result_is_the_same_when_it_is_read_again(runner, tmp_path):
+    store = runner.cells.Store(tmp_path, False, 0)
+    wanted = cell(runner, shape=(2, 3))
+    assert store.read(wanted) is None
+    row = store.compute(wanted)
+    assert row == store.read(wanted) == {"shape": (2, 3), "answer": [0.0, 1 / 3, 2 / 3], "none": None}
+    assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["a_name"]
+
+
+def test_every_setting_is_in_the_key(runner, tmp_path):
+    runner.cells.Store(tmp_path, False, 0).compute(cell(runner, d=1))
+    for full, seed, d in ((True, 0, 1), (False, 1, 1), (False, 0, 2)):
+        assert runner.cells.Store(tmp_path, full, seed).read(cell(runner, d=d)) is None
+    assert runner.cells.Store(tmp_path, False, 0).read(cell(runner, d=1)) is not None
+
+
+def test_a_result_that_cannot_be_kept_is_an_error(runner, tmp_path):
+    wrong = runner.Cell("wrong", lambda: {"answer": object()})
+    with pytest.raises(TypeError, match="got object"):
+        runner.cells.Store(tmp_path, False, 0).compute(wrong)
+    assert [*tmp_path.iterdir()] == []
+
+
+# --- the experiments that come with the repository ---
+
+
+def test_what_is_expected_belongs_to_an_item(runner):
+    library = runner.Library(PAPERS)
+    for paper in library.papers():
+        known = {"title", *library.items(paper)}
+        assert {*library._toml(paper)} <= known
+        for name in library.items(paper):
+            assert library.expected(paper, name), f"{paper}/{name} checks nothing"
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_cells_have_names_and_keys_of_their_own(runner, tmp_path, full):
+    library = runner.Library(PAPERS)
+    store = runner.cells.Store(tmp_path, full, 0)
+    for paper in library.papers():
+        for name in library.items(paper):
+            cells = library.item(paper, name).cells(full, 0)
+            assert len({store._path(cell) for cell in cells}) == len(cells) > 0
