@@ -43,3 +43,17 @@ def test_it_is_given_up_early_where_there_is_no_hope():
     assert not found.minimal
     one = refine(objective, Sparsity(5), projection, cg_iterations=0, rounds=1)
     np.testing.assert_array_equal(found.projection.point, one.projection.point)
+
+
+def test_it_is_not_given_up_where_curvature_shrinks_along_the_way():
+    """One pair of examples in another unit hides how far the others still have to go."""
+    X = np.append(np.ones(1000), [100.0, 100.0])[:, None]
+    y = np.append(np.ones(1001), 0.0)
+    objective = LinearModel(X, y, loss="logistic", l2=1e-6)
+    projection = Projection(np.zeros(1), np.array([0]))
+    full = refine(objective, Sparsity(1), projection, cg_iterations=0, rounds=100)
+    for share in (0.01, 0.1, 0.5, 0.9):
+        asked = full.value + share * (objective.value(np.zeros(1)) - full.value)
+        found = refine(objective, Sparsity(1), projection, cg_iterations=0, rounds=100, below=asked)
+        assert not found.hopeless
+        assert found.value < asked

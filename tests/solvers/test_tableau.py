@@ -238,13 +238,15 @@ def test_many_additions_keep_their_precision():
     np.testing.assert_allclose(tableau.decrease, 0.0, atol=1e-9)
 
 
-@given(seeds, sizes, moves)
+@given(seeds, sizes, kinds, moves)
 @settings(max_examples=50)
-def test_a_tableau_about_some_columns_is_that_of_their_block(seed, m, changes):
-    X, y = data(seed, 2 * m)
+def test_a_tableau_about_some_columns_is_that_of_their_block(seed, m, kind, changes):
+    X, y = data(seed, 2 * m, kind)
     columns = np.random.default_rng(seed).permutation(2 * m)[:m]
-    some = Tableau(X.T @ X, X[:, columns].T @ y, columns=columns)
-    block = Tableau((X.T @ X)[np.ix_(columns, columns)], X[:, columns].T @ y)
+    chosen, coef = list(range(m // 2)), np.linspace(-1.0, 1.0, m // 2)
+    slope = X[:, columns].T @ (y - X[:, columns[chosen]] @ coef)
+    some = Tableau(X.T @ X, slope, chosen, coef, columns=columns)
+    block = Tableau((X.T @ X)[np.ix_(columns, columns)], slope, chosen, coef)
     for number in changes:
         move(some, X[:, columns], number)
         move(block, X[:, columns], number)

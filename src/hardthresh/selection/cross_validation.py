@@ -92,9 +92,10 @@ def least_squares_fold_paths(
 
     Notes
     -----
-    A fold's search is `hardthresh.solvers.WorkingSet`'s for all budgets at once: a greedy walk that reads the data at
-    4, 10, 25, ... columns, one more reading at the polished fits of these budgets and of the largest, and the ways out
-    and back; but no budget goes on from a gradient of its own, and there are no swings. Cost: about ``3 + 2 log(K)``
+    A fold's search is that of `hardthresh.solvers.WorkingSet` with effort "fast", for all budgets at once: a greedy
+    walk that reads the data at 4, 10, 25, ... columns, one more reading at the polished fits of these budgets and of
+    the largest, and the ways out (to 1.25 times the largest budget) and back; no budget goes on from a gradient of its
+    own, and there are no swings. Cost: about ``3 + 2 log(K)``
     products of the data with a right-hand side for each fold, which BLAS does at a third of a pass each, a Gram matrix
     of the working sets' union at each reading, and a few hundred updates of a tableau for each fold.
     """
@@ -271,7 +272,7 @@ class _Folds:
                 intercept = moments.level - float(fit.coef @ moments.mean[fit.chosen])
                 order = np.argsort(fit.chosen)
                 columns = fold.members[fit.chosen][order]
-                fold.points.append(_Point(columns, fit.coef[order], intercept, _SHARE * bar))
+                fold.points.append(_Point(columns, fit.coef[order], intercept, max(_SHARE * bar, least)))
         xp = namespace(self._y)
         where = [(number, point) for number, fold in enumerate(folds) for point in fold.points]
         residual = xp.stack([self._residual(point) for _, point in where], axis=1)
@@ -292,7 +293,7 @@ class _Folds:
         return self._y - point.intercept - self._design.columns(move(point.columns, self._y)).predict(coef)
 
     def _path(self, fold: _Fold, tableau: Tableau, moments: _Moments, budgets: list[int]) -> FoldPath:
-        """Return the better of the ways out and back for each budget."""
+        """Return for each budget where exchanges lead from the better of the ways out and back."""
         least, negligible = rounding_and_progress(self._eps, self._tol, fold.scale)
         sizes = [tableau.free + k for k in budgets]
         ways = out_and_back(tableau, sizes, tableau.free + ceil(_BEYOND * budgets[-1]), least, negligible)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -52,6 +53,12 @@ def promising(
     gain = 0.5 * gradient * (gradient / xp.where(eligible, bend, xp.ones_like(bend)))  # no square that overflows
     gain = xp.where(eligible & (gain > bar), gain, xp.zeros_like(gain))
     return to_numpy(top_k(gain, min(most, int(xp.count_nonzero(gain)))))
+
+
+def thresholds(state: State, tol: float) -> tuple[float, float]:
+    """Return `rounding_and_progress` for a run: in units of its value and of its progress so far."""
+    eps = float(namespace(state.at.point).finfo(state.at.point.dtype).eps)
+    return rounding_and_progress(eps, tol, max(abs(state.value), abs(state.trace.null_value - state.value)))
 
 
 def rounding_and_progress(eps: float, tol: float, scale: float) -> tuple[float, float]:
@@ -134,9 +141,7 @@ class LocalModel:
         chosen = np.searchsorted(members, np.concatenate([free, without(to_numpy(state.support), free)]))
         slope = -double(gather(at.gradient, columns))
         signs = None if selection.signs is None else selection.signs[members]
-        eps = float(namespace(at.point).finfo(at.point.dtype).eps)
-        scale = max(abs(at.value), abs(state.trace.null_value - at.value))
-        least, negligible = rounding_and_progress(eps, tol, scale)
+        least, negligible = thresholds(state, tol)
         return cls(
             members=members,
             pool=pool,
@@ -182,10 +187,13 @@ class LocalModel:
                 exchanged.add(j)
                 yield exchanged
 
-    def exchanged(self, removed: int, added: int) -> Tableau:
-        """Return the tableau after a coordinate of the support made room for another."""
+    def exchanged(self, removed: int, added: int) -> Tableau | None:
+        """Return the tableau after a coordinate made room for another; None if it was not chosen, being dependent."""
+        place = int(np.searchsorted(self.members, removed))
+        if place not in self.tableau.chosen:
+            return None
         tableau = self.tableau.copy()
-        tableau.drop(tableau.chosen.index(int(np.searchsorted(self.members, removed))))
+        tableau.drop(tableau.chosen.index(place))
         tableau.add(int(np.searchsorted(self.members, added)))
         return tableau
 
@@ -193,6 +201,10 @@ class LocalModel:
         """Return what a column must gain to take the place of the least useful chosen one: 0 if there is room."""
         full = 0 < budget <= tableau.size - tableau.free
         return float(tableau.costs().min()) if full else 0.0
+
+    def holds(self, tableau: Tableau) -> bool:
+        """Return whether a tableau has all the columns of the state."""
+        return set(tableau.chosen) >= set(self.tableau.chosen)
 
     def point(self, tableau: Tableau, like: Array) -> Array:
         """Return a tableau's minimiser as a full point."""
@@ -202,14 +214,17 @@ class LocalModel:
         return scatter(coef, move(indices[order], like), like.shape[0])
 
     def refit(self, objective: Any, constraint: Constraint, state: State, tableau: Tableau) -> Refined:
-        """Return where Newton steps on f lead from a tableau's minimiser, or if that is no better, from the state."""
-        below = state.value - self.negligible
+        """Return where Newton steps on f lead from a tableau's minimiser, or if that is no better, from the state.
+
+        They are given up where they are foreseen not to come below the state, which cannot be said of more columns.
+        """
+        enough = 1e-3 * self.negligible
+        lower = state.value - self.negligible
+        below = inf if self.holds(tableau) else lower
         reached = constraint.project(self.point(tableau, state.at.point))
         here = Projection(constraint.restrict(state.at.point, reached.support), reached.support)
         for start in (reached, here):
-            fitted = refine(
-                objective, constraint, start, cg_iterations=0, rounds=8, tol=1e-3 * self.negligible, below=below
-            )
-            if fitted.value < below or fitted.hopeless:
+            fitted = refine(objective, constraint, start, cg_iterations=0, rounds=8, tol=enough, below=below)
+            if fitted.value < lower or fitted.hopeless:
                 break
         return fitted

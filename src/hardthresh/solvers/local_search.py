@@ -56,7 +56,9 @@ def out_and_back(
         if size in on_the_way_out and on_the_way_out[size] > walker.decrease + negligible:
             left.append(size)
         else:
-            yield size, descend(walker.copy(), size, least, negligible)
+            start = walker.copy()
+            grow(start, size, least)  # where signs have pushed other columns out
+            yield size, descend(start, size, least, negligible)
     walker = tableau.copy()
     for size in reversed(left):  # once more: what to keep of the way out was not known
         grow(walker, size, least)

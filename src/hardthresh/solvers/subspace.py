@@ -115,7 +115,7 @@ class Refined:
     minimal : bool
         Whether it is a minimiser on its support, up to the tolerance asked for.
     hopeless : bool
-        Whether the search was given up, because the minimum is foreseen not to be as low as was asked for.
+        Whether the search was given up, because the minimum is foreseen not to be as low as was asked for (heuristic).
     """
 
     projection: Projection
@@ -154,8 +154,9 @@ def refine(
     tol : float
         Done when the decrease that the quadratic model promises falls to this, in units of f, or to rounding.
     below : float
-        Give up when a step promises so much less than the one before that the search is about to end, and four times
-        the decrease that it promises would not lead below this value.
+        Give up when four times the decrease that a step promises would not lead below this value, and the step before
+        it brought what it had promised, up to a factor of two, and promised more than four times as much: then the
+        quadratic model is trusted (heuristic).
 
     Notes
     -----
@@ -166,7 +167,7 @@ def refine(
     if prediction is None:
         prediction = space.objective.predict(point)
     found = Refined(projection, space.objective.value(point, prediction), prediction, minimal=False)
-    promised = 0.0
+    promised, value = 0.0, inf
     for _ in range(rounds):
         at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
         face = constraint.face(space.lift(at.point), space.lift(at.gradient), space.support(found.projection))
@@ -176,8 +177,10 @@ def refine(
         direction = _newton(space, at, slope, face, cg_iterations)
         xp = namespace(slope)
         before, promised = promised, -0.5 * float(xp.sum(slope * direction))
-        if promised < 0.25 * before and at.value - 4.0 * promised > below:
+        trusted = 0.5 * before <= value - at.value <= 2.0 * before and 4.0 * promised < before
+        if trusted and at.value - 4.0 * promised > below:
             return replace(found, hopeless=True)
+        value = at.value
         last = promised <= max(tol, float(xp.finfo(slope.dtype).eps) * abs(at.value))
         better = _search(space, constraint, at, slope, direction, tries=1 if last else 30)
         found = found if better is None else better

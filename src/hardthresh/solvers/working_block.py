@@ -59,8 +59,8 @@ class WorkingState(State):
             iteration=self.iteration + 1,
             step=1.0,
             settled=_SETTLED if found.done else "",
-            pool=found.model.pool,
-            members=found.model.members,
+            pool=found.pool,
+            members=found.members,
             walked=found.walked,
             bar=found.bar,
         )
@@ -92,6 +92,10 @@ class Block:
         """The runs whose budgets lie beyond the mark."""
         return [] if self.mark is None else [run for run, k in self.budgets.items() if k > self.mark]
 
+    def forget(self) -> None:
+        """Let the quadratic model go, which takes much memory."""
+        self._model = None
+
     @property
     def arriving(self) -> dict[int, list[int]]:
         """The runs that leave the walk here, by their budgets."""
@@ -121,7 +125,8 @@ class Found:
 
     projection: Projection
     prediction: Array | None
-    model: LocalModel
+    pool: Pool
+    members: np.ndarray
     bar: float
     walked: int | None = None
     done: bool = False
@@ -140,7 +145,8 @@ def first_better(
         lower = next((tableau for tableau in tries if tableau.decrease > model.negligible), None)
         if lower is None:
             return None
-        return Found(constraint.project(model.point(lower, state.w)), None, model, model.bar(lower, budget))
+        projection = constraint.project(model.point(lower, state.w))
+        return Found(projection, None, model.pool, model.members, model.bar(lower, budget))
     here = model.tableau
     tried = {frozenset(here.chosen)} if here.decrease <= model.negligible else set()
     for tableau in tries:
@@ -149,5 +155,6 @@ def first_better(
         tried.add(frozenset(tableau.chosen))
         fitted = model.refit(objective, constraint, state, tableau)
         if fitted.value < state.value - model.negligible:
-            return Found(fitted.projection, fitted.prediction, model, model.bar(tableau, budget))
+            bar = model.bar(tableau, budget)
+            return Found(fitted.projection, fitted.prediction, model.pool, model.members, bar)
     return None

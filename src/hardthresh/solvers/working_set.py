@@ -19,9 +19,9 @@ from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array
 
-from .effort import EFFORTS, most_at_mark, next_mark
+from .effort import EFFORTS, most_at_mark
 from .exchange import rank_exchanges
-from .local_model import Pool, is_quadratic, promising, union
+from .local_model import Pool, is_quadratic, promising, thresholds, union
 from .local_search import grow
 from .start import starting_point
 from .working_block import Block, Found, WorkingState, first_better
@@ -44,10 +44,11 @@ class WorkingSet(Solver):
     2. look ahead: for a quadratic, compute the gradient at budgets that all k between two of these numbers share,
        and let in what promises a share of what the least useful chosen column brings;
     3. arrive at k: on the way out, or on the way back from up to three times as many columns, whichever is better;
-       exchange one column for another as long as that helps; then swing: add k/4 columns and drop as many, and the
-       other way round;
-    4. compute the gradient; if a column outside promises nearly what the least useful chosen one brings, let in
-       whatever promises a share of it, exchange, and swing. Repeat until nothing helps.
+       exchange one column for another as long as that helps; of a quadratic, then swing: add k/4 columns and drop as
+       many, and the other way round;
+    4. compute the gradient; if a column outside promises nearly (0.8 of) what the least useful one inside brings, or
+       the loss is not quadratic, let in whatever promises a share of it, exchange, and swing. Repeat until nothing
+       helps.
 
     For a loss that is not quadratic the Gram matrix is the Hessian at the present point, and an answer of the search is
     refitted by Newton steps and accepted only if f itself falls.
@@ -55,9 +56,9 @@ class WorkingSet(Solver):
     Parameters
     ----------
     effort : {"fast", "balanced", "thorough"}
-        "fast" looks ahead once, makes no swings, and for a quadratic leaves out step 4; "thorough" swings further,
-        lets more columns in, repeats step 4 until it has nothing to let in, and ends by looking at the exchange of the
-        16 least useful features for any other.
+        "fast" lets fewer columns in, looks ahead once, makes no swings, and for a quadratic leaves out step 4;
+        "thorough" swings further, repeats step 4 until nothing helps even where no column outside promises much, and
+        ends by looking at the exchange of the 16 least useful features for any other.
     tol : float
         Relative decrease of f, > 0, that counts as progress.
 
@@ -155,21 +156,25 @@ class WorkingSet(Solver):
             return [self.advance(objective, c, state) for c, state in zip(constraints, states, strict=True)]
         runs_at: dict[tuple[int, int | None], list[int]] = {}  # runs that walk together; each of the others is alone
         for run, state in enumerate(states):
-            runs_at.setdefault((id(state.at), run if state.walked is None else None), []).append(run)
+            if state.walked is not None or self._insists(objective, selections[0], state):
+                runs_at.setdefault((id(state.at), run if state.walked is None else None), []).append(run)
         blocks = []
         for runs in runs_at.values():
             state = states[runs[0]]
             budgets = {run: selections[run].budget for run in runs}
             blocks.append(Block(state, budgets, self._working_set(objective, selections[0], state)))
-        pool = max((state.pool for state in states), key=lambda pool: pool.columns.size)
-        pool = _shared_pool(objective, blocks, pool)
         found: dict[int, Found] = {}
-        for block in blocks:
-            found |= self._walk_on(objective, constraints, selections[0], block, pool)
-        pool = self._look_ahead(objective, selections[0], blocks, pool)
-        for block in blocks:
-            found |= self._arrive(objective, constraints, selections[0], block, pool)
-            found |= self._improve(objective, constraints, selections[0], block, pool)
+        if blocks:
+            pool = max((state.pool for state in states), key=lambda pool: pool.columns.size)
+            pool = _shared_pool(objective, blocks, pool)
+            for block in blocks:
+                found |= self._walk_on(objective, constraints, selections[0], block, pool)
+            pool = self._look_ahead(objective, selections[0], blocks, pool)
+            for block in blocks:
+                found |= self._arrive(objective, constraints, selections[0], block, pool)
+                better, pool = self._improve(objective, constraints, selections[0], block, pool)
+                found |= better
+                block.forget()
         evaluations = _evaluate(objective, found.values())
         return [
             state.move(found[run], evaluations[id(found[run])]) if run in found else state.settle()
@@ -182,8 +187,24 @@ class WorkingSet(Solver):
         size = state.support.shape[0]
         most = max(32, size) if state.walked is None else most_at_mark(size)
         bend = state.bend * _bend_since_start(objective, state)
-        bar = EFFORTS[self.effort].share * state.bar
+        bar = max(EFFORTS[self.effort].share * state.bar, thresholds(state, self.tol)[0])
         return union(inside, promising(state.at.gradient, bend, inside, selection.signs, bar, most))
+
+    def _insists(self, objective: Any, selection: Selection, state: WorkingState) -> bool:
+        """Return whether the gradient at the point of a run that has arrived promises enough for it to go on."""
+        insist = EFFORTS[self.effort].insist
+        if insist == 0.0 or not is_quadratic(objective) or state.members.size == 0:
+            return True
+        least, negligible = thresholds(state, self.tol)
+        xp = namespace(state.bend)
+        slope, bend = gather(state.at.gradient, state.support), gather(state.bend, state.support)
+        if bool(xp.any(0.5 * slope * slope > negligible * bend)):  # rounding has kept it from the minimum
+            return True
+        if insist == inf:
+            return False
+        inside = union(state.members, to_numpy(state.support))
+        bar = max(insist * state.bar, least)
+        return promising(state.at.gradient, state.bend, inside, selection.signs, bar, 1).size > 0
 
     def _walk_on(
         self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: Block, pool: Pool
@@ -192,9 +213,10 @@ class WorkingSet(Solver):
         runs = block.walking_on
         if not runs:
             return {}
+        mark = block.mark
+        assert mark is not None
         model = block.model(objective, selection, pool, self.tol)
         walker = model.tableau.copy()
-        mark = next_mark(block.state.walked or 0)
         grow(walker, walker.free + mark, model.least)
         widest = max(runs, key=lambda run: block.budgets[run])
         better = first_better(objective, constraints[widest], mark, block.state, model, [walker])
@@ -217,11 +239,11 @@ class WorkingSet(Solver):
             bests = [model.best(b.anchor(share), b.anchor(share)) for b, model in zip(looking, models, strict=True)]
             points = [model.point(best, blocks[0].state.w) for model, best in zip(models, bests, strict=True)]
             for block, model, best, at in zip(looking, models, bests, _evaluate_many(objective, points), strict=True):
-                bar = EFFORTS[self.effort].share * model.bar(best, block.anchor(share))
+                bar = max(EFFORTS[self.effort].share * model.bar(best, block.anchor(share)), model.least)
                 most = max(32, ceil(1.5 * block.anchor(share)))
                 new = promising(at.gradient, block.state.bend, block.members, selection.signs, bar, most)
                 block.looked[share] = block.members
-                block.members = union(block.members, new) if new.size else block.members
+                block.members = union(block.members, new)
             pool = _shared_pool(objective, blocks, pool)
         return pool
 
@@ -233,21 +255,26 @@ class WorkingSet(Solver):
             return {}
         effort, runs_at = EFFORTS[self.effort], block.arriving
         model = block.model(objective, selection, pool, self.tol)
-        found = {}
+        found: dict[int, Found] = {}
         for budget, way in model.ways(runs_at, block.furthest):
-            best = model.swings(way, budget, effort.swings) if is_quadratic(objective) else way
-            for run in runs_at[budget]:
-                better = first_better(objective, constraints[run], budget, block.state, model, [best])
-                if better is not None:
-                    found[run] = replace(better, done=is_quadratic(objective) and effort.insist == inf)
+            if is_quadratic(objective):
+                tries = [model.swings(way, budget, effort.swings)]
+            else:  # the model may prefer what f does not: what only adds columns always helps
+                filled = model.tableau.copy()
+                grow(filled, filled.free + budget, model.least)
+                tries = [way, filled]
+            runs = runs_at[budget]
+            better = first_better(objective, constraints[runs[0]], budget, block.state, model, tries)
+            if better is not None:
+                found |= dict.fromkeys(runs, replace(better, done=is_quadratic(objective) and effort.insist == inf))
         return found
 
     def _improve(
         self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: Block, pool: Pool
-    ) -> dict[int, Found]:
-        """Return a better point for a run that has arrived at its budget, if there is one."""
-        if block.mark is not None or not self._insists(objective, selection, block):
-            return {}
+    ) -> tuple[dict[int, Found], Pool]:
+        """Return a better point for a run that has arrived at its budget, if there is one, and the pool after that."""
+        if block.mark is not None:
+            return {}, pool
         effort, state = EFFORTS[self.effort], block.state
         ((run, budget),) = block.budgets.items()
         constraint = constraints[run]
@@ -255,8 +282,7 @@ class WorkingSet(Solver):
         filled = model.tableau.copy()
         grow(filled, filled.free + budget, model.least)
         descended = model.descend(filled, budget)
-        best = model.swings(descended, budget, effort.swings)
-        tries = [best]
+        tries = [model.swings(descended, budget, effort.swings)]
         if not is_quadratic(objective):  # f may fall where the model says it does not, quite
             tries += [descended, filled, model.tableau, *model.close_exchanges(filled)]
         better = first_better(objective, constraint, budget, state, model, tries)
@@ -269,17 +295,10 @@ class WorkingSet(Solver):
             model = block.model(objective, selection, pool, self.tol)
             tries = [model.descend(model.tableau, budget)]
             if not is_quadratic(objective):
-                tries += [model.exchanged(one.removed, one.added) for one in ranked[:TRIES]]
+                exchanged = (model.exchanged(one.removed, one.added) for one in ranked[:TRIES])
+                tries += [tableau for tableau in exchanged if tableau is not None]
             better = first_better(objective, constraint, budget, state, model, tries)
-        return {} if better is None else {run: better}
-
-    def _insists(self, objective: Any, selection: Selection, block: Block) -> bool:
-        """Return whether the gradient at a run's point promises enough for it to go on."""
-        state, insist = block.state, EFFORTS[self.effort].insist
-        if insist == 0.0 or not is_quadratic(objective) or state.members.size == 0:
-            return True
-        inside = union(state.members, to_numpy(state.support))
-        return promising(state.at.gradient, state.bend, inside, selection.signs, insist * state.bar, 1).size > 0
+        return ({} if better is None else {run: better}), pool
 
 
 def _shared_pool(objective: Any, blocks: Sequence[Block], pool: Pool) -> Pool:
@@ -290,9 +309,9 @@ def _shared_pool(objective: Any, blocks: Sequence[Block], pool: Pool) -> Pool:
 
 
 def _evaluate(objective: Any, found: Iterable[Found]) -> dict[int, Evaluation]:
-    """Return the objective at each distinct point."""
+    """Return the objective at each distinct point: by one product for all where nothing is known of them."""
     distinct = {id(one): one for one in found}
-    if len(distinct) == 1:
+    if len(distinct) == 1 or any(one.prediction is not None for one in distinct.values()):
         return {key: objective.evaluate(one.projection.point, one.prediction) for key, one in distinct.items()}
     points = [one.projection.point for one in distinct.values()]
     return dict(zip(distinct, _evaluate_many(objective, points), strict=True))
