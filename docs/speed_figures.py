@@ -24,10 +24,6 @@ RESULTS = DOCS.parent / "benchmarks" / "results"
 
 # seeds on which the settings of the search were chosen; never in a figure
 TUNED_ON = {*range(100, 122), *range(200, 290), *range(300, 420)}
-    *range(100, 122),
-    *range(200, 290),
-    *range(300, 420),
-}  # seeds on which the settings of the search were chosen; never in a figure
 SAME = 1 + 1e-6  # an objective within a millionth is as good
 TITLE = re.compile(r"(\d+)x(\d+) k(\d+) rho([\d.]+) (?:snr|scale)([\d.]+)")
 BLACK, GREY = "#111111", "#8a8a8a"
