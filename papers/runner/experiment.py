@@ -8,6 +8,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from .expected import Numbers
+
 Row = dict[str, Any]
 """The arguments of a cell and what its function returned, under their names."""
 
@@ -50,7 +52,7 @@ class Item:
 
     title: str
     cells: Callable[[bool, int], Sequence[Cell]]
-    summarise: Callable[[list[Row]], Mapping[str, float]]
+    summarise: Callable[[list[Row]], Numbers]
     draw: Callable[[list[Row]], Mapping[str, Figure]]
 
 

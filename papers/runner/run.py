@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,20 @@ def run(
     for stem, figure in item.draw(rows).items():
         files.append(folder / f"{stem}.png")
         figure.savefig(files[-1], dpi=110)
-    numbers = {key: float(value) for key, value in item.summarise(rows).items()}
+    numbers = item.summarise(rows)
     verdicts = [row.judge(numbers) for row in library.expected(paper, name) if row.applies(full, seed)]
     settings = {"paper": paper, "item": name, "full": full, "seed": seed, "hardthresh": __version__}
-    write(folder / "results.json", json.dumps({**settings, "rows": verdicts, "numbers": numbers}, indent=1) + "\n")
+    text = json.dumps(_finite({**settings, "rows": verdicts, "numbers": numbers}), indent=1)
+    write(folder / "results.json", text + "\n")
     return Answer(verdicts, files)
+
+
+def _finite(value: Any) -> Any:
+    """Return the value with null for what JSON has no number for: a count that was not reached."""
+    if isinstance(value, Mapping):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    if isinstance(value, bool | int | str | None):
+        return value
+    return float(value) if isfinite(value) else None

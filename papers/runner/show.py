@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isinf
 from typing import Any
@@ -35,18 +35,16 @@ def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None
     """Print what was expected and what came out."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for name in ("what", "paper or specification", "got", "ok"):
-        table.add_column(name, justify="right" if name == "got" else "left")
+        table.add_column(name)
     for row in rows:
         ok = Text("yes") if row["ok"] else Text("NO", style="bold red")
-        table.add_row(Text(row["what"]), Text(row["expected"]), number(row["got"]), ok)
+        table.add_row(Text(row["what"]), Text(row["expected"]), in_words(row["got"]), ok)
     console.print(table)
 
 
-def number(value: float | None) -> str:
-    """Return a number as the specification writes it: four digits, and a dash for what was not reached."""
-    if value is None:
-        return "missing"
-    return "-" if isinf(value) else f"{value:.4g}"
+def in_words(numbers: Sequence[float]) -> str:
+    """Return numbers as the specification writes them: four digits, and a dash for what was not reached."""
+    return " / ".join("-" if isinf(number) else f"{number:.4g}" for number in numbers) or "missing"
 
 
 @contextmanager

@@ -117,7 +117,7 @@ def test_a_run_writes_numbers_and_figures(done, folder, computed, what):
     results = json.loads((item / "results.json").read_text())
     assert results["numbers"] == {"sum": 30, "second": 4}
     [row] = results["rows"]
-    assert row == {"key": "sum", "what": "sum of the squares", "expected": "30", "got": 30, "ok": True}
+    assert row == {"key": "sum", "what": "sum of the squares", "expected": "30", "got": [30], "ok": True}
 
 
 def test_progress_is_a_line_for_each_cell(run, computed):

@@ -42,7 +42,7 @@ def test_bounds(runner, fields, right, wrong):
 
 def test_a_number_that_is_not_there_is_not_ok(runner):
     [row] = rows(runner, low=0)
-    assert row.judge({"m": 1.0}) == {"key": "n", "what": "n", "expected": "5", "got": None, "ok": False}
+    assert row.judge({"m": 1.0}) == {"key": "n", "what": "n", "expected": "5", "got": [], "ok": False}
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,19 @@ def test_a_row_that_could_not_fail_is_refused(runner, fields):
         rows(runner, **fields)
 
 
+def test_a_row_may_be_about_several_numbers(runner):
+    [row] = rows(runner, equals=[1, 2, inf], within=1)
+    assert row.judge({"n": [2, 1, inf]})["ok"]
+    for wrong in ([2, 1, 400], [1, 2], [1, 2, inf, inf], [3, 2, inf], 1):
+        assert not row.judge({"n": wrong})["ok"]
+    [row] = rows(runner, low=0, high=[1, 2])
+    assert row.judge({"n": [0, 2]})["ok"]
+    assert not row.judge({"n": [2, 0]})["ok"]
+
+
 def test_numbers_are_written_as_in_the_specification(runner):
-    assert [runner.show.number(value) for value in (27.0, 0.123456, inf, None)] == ["27", "0.1235", "-", "missing"]
+    assert runner.show.in_words([27.0, 0.123456, inf]) == "27 / 0.1235 / -"
+    assert runner.show.in_words([]) == "missing"
 
 
 # --- cells ---

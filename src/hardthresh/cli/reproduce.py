@@ -37,7 +37,8 @@ def reproduce(
 
     from hardthresh.datasets import DatasetError
 
-    console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
+    width = None if sys.stdout.isatty() else 160  # a file has no width of its own
+    console, errors = Console(highlight=False, width=width), Console(stderr=True, highlight=False)
     library = runner.Library(papers)
     if what == "list":
         runner.print_list(console, library)

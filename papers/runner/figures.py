@@ -1,0 +1,67 @@
+"""How the figures look: the same lines for the same things, told apart without colour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+INK, MUTED, GRID = "#1b2430", "#5a6675", "#e4e8ed"
+
+LINES: list[dict[str, Any]] = [
+    {"color": "#17568f", "linestyle": "-", "marker": "o"},
+    {"color": "#e08a2e", "linestyle": "--", "marker": "s"},
+    {"color": "#3a8f5c", "linestyle": "-.", "marker": "^"},
+    {"color": "#8c3b7a", "linestyle": ":", "marker": "D"},
+    {"color": "#5a6675", "linestyle": (0, (5, 1, 1, 1, 1, 1)), "marker": "v"},
+    {"color": "#b3372f", "linestyle": (0, (1, 1)), "marker": "X"},
+    {"color": "#1b2430", "linestyle": (0, (8, 2)), "marker": "P"},
+]
+"""Colour, dashes and marker of the first line, the second line, ..."""
+
+
+def new_figure(rows: int, columns: int, title: str, height: float = 3.6) -> tuple[Figure, list[Axes]]:
+    """Return a figure with a title, and its panels row by row."""
+    figure = Figure(figsize=(4.4 * columns + 0.4, height * rows + 0.5), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)  # type: ignore[union-attr]
+    figure.suptitle(title, fontsize=12, color=INK)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for panel in panels:
+        panel.grid(True, color=GRID, linewidth=0.8)
+        panel.set_axisbelow(True)
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.spines[["left", "bottom"]].set_color(MUTED)
+        panel.tick_params(colors=MUTED, which="both", labelsize=9)
+    return figure, panels
+
+
+def label(panel: Axes, title: str, x: str, y: str) -> None:
+    """Write what a panel shows."""
+    panel.set_title(title, fontsize=10.5, color=INK)
+    panel.set_xlabel(x, fontsize=9.5, color=INK)
+    panel.set_ylabel(y, fontsize=9.5, color=INK)
+
+
+def curves(panel: Axes, runs: Sequence[Sequence[float]], name: str | None, line: int | dict[str, Any]) -> None:
+    """Draw the median of runs over their iterations, and the range of all of them as a band.
+
+    Drawn as far as every run goes. The markers are few, and not at the same place for different lines.
+    """
+    style = LINES[line] if isinstance(line, int) else line
+    length = min(len(run) for run in runs)
+    values = np.array([run[:length] for run in runs], dtype=float)
+    at = np.arange(length)
+    if len(runs) > 1:
+        panel.fill_between(at, values.min(axis=0), values.max(axis=0), color=style["color"], alpha=0.18, linewidth=0)
+    offset = LINES.index(style) / len(LINES) if style in LINES else 0.0
+    panel.plot(
+        at, np.median(values, axis=0), label=name, linewidth=1.6, markersize=4.5, markevery=(offset / 8, 0.14), **style
+    )
+
+
+def legend(panel: Axes, **settings: Any) -> None:
+    """Add a legend that does not shout."""
+    panel.legend(fontsize=8.5, frameon=False, labelcolor=INK, handlelength=3.2, **settings)

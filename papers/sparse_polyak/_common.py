@@ -1,0 +1,92 @@
+"""The problems of section 6 and the rules that are compared on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from hardthresh.core import minimize
+from hardthresh.core.constraint import Constraint
+from hardthresh.core.objective import Objective
+from hardthresh.core.step import StepRule
+from hardthresh.datasets import make_ar1_problem
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import IHT
+from hardthresh.steps import Fixed, Polyak, SparsePolyak, restricted_smoothness_ar1
+
+LOSS = {"linear": "squared", "logistic": "logistic", "poisson": "poisson"}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An objective, the coefficients behind its data, and their value."""
+
+    objective: Objective
+    truth: Any
+    f_star: float
+
+
+@lru_cache(maxsize=1)  # cells of one problem stand side by side
+def planted(model: str, d: int, s: int, s_star: int, seed: int, **settings: Any) -> Problem:
+    """Return a problem of the paper's family, drawn with a seed."""
+    drawn = make_ar1_problem(d, s, s_star, model=model, seed=seed, **settings)
+    objective = LinearModel(drawn.X, drawn.y, loss=LOSS[model])
+    return Problem(objective, drawn.coef, objective.value(drawn.coef))
+
+
+RULES: dict[str, Callable[[float], StepRule]] = {
+    "SP5": lambda target: SparsePolyak(target),
+    "SP2": lambda target: SparsePolyak(target, scale=2.0),
+    "SP1": lambda target: SparsePolyak(target, scale=1.0),
+    "CP5": lambda target: Polyak(target),
+    "CP1": lambda target: Polyak(target, scale=1.0),
+}
+"""Sparse Polyak and the classical Polyak step; the number is c of gamma = (f - target) / (c |g|^2)."""
+
+
+def fixed_step(model: str, s: int, s_star: int, alpha: float = 5.0, omega: float = 0.5) -> Fixed:
+    """Return the step 2/(3 L) of the paper."""
+    return Fixed.from_smoothness(restricted_smoothness_ar1(s, s_star, alpha=alpha, omega=omega, loss=LOSS[model]))
+
+
+def follow(
+    problem: Problem, constraint: Constraint, step: StepRule, iterations: int, until: float = 0.0
+) -> dict[str, Any]:
+    """Return f, the squared error and the step of every iterate of iterative hard thresholding.
+
+    It ends early where the share `until` of the first gap f - f(theta*) is left.
+    """
+    errors: list[float] = []
+    goal = problem.f_star + until * (problem.objective.value(problem.objective.zeros()) - problem.f_star)
+
+    def watch(state: Any) -> None:
+        errors.append(float(np.sum((state.w - problem.truth) ** 2, dtype=np.float64)))
+        if until and state.value <= goal:
+            raise StopIteration
+
+    result = minimize(problem.objective, constraint, IHT(step=step), max_iter=iterations, tol=0.0, callback=watch)
+    return {
+        "value": result.history["value"],
+        "error": errors,
+        "step": result.history["step"],
+        "f_star": problem.f_star,
+        "size": float(np.sum(problem.truth**2, dtype=np.float64)),
+        "found": int(np.count_nonzero(problem.truth[result.w != 0])) if problem.truth.ndim == 1 else None,
+    }
+
+
+def gaps(row: dict[str, Any]) -> Any:
+    """Return the share of the first gap f - f(theta*) that is left at each iterate."""
+    value = np.asarray(row["value"])
+    return (value - row["f_star"]) / (value[0] - row["f_star"])
+
+
+def first(values: Any, levels: Sequence[float]) -> list[float]:
+    """Return the first iterations at which the values are at most these levels; inf where they never are."""
+    below = [np.flatnonzero(np.asarray(values) <= level) for level in levels]
+    return [float(found[0]) if found.size else inf for found in below]
