@@ -22,6 +22,9 @@ LINES: list[dict[str, Any]] = [
 ]
 """Colour, dashes and marker of the first line, the second line, ..."""
 
+NOTE: dict[str, Any] = {"fontsize": 8.5, "color": MUTED, "horizontalalignment": "right"}
+"""For a remark in a panel."""
+
 
 def new_figure(rows: int, columns: int, title: str, height: float = 3.6) -> tuple[Figure, list[Axes]]:
     """Return a figure with a title, and its panels row by row."""
@@ -65,3 +68,14 @@ def curves(panel: Axes, runs: Sequence[Sequence[float]], name: str | None, line:
 def legend(panel: Axes, **settings: Any) -> None:
     """Add a legend that does not shout."""
     panel.legend(fontsize=8.5, frameon=False, labelcolor=INK, handlelength=3.2, **settings)
+
+
+def shared_legend(figure: Figure) -> None:
+    """Add one legend for all panels, beside them; a name that is in several panels is listed once."""
+    entries: dict[str, Any] = {}
+    for panel in figure.axes:
+        for handle, name in zip(*panel.get_legend_handles_labels(), strict=True):
+            entries.setdefault(name, handle)
+    settings = {"fontsize": 8.5, "frameon": False, "labelcolor": INK, "handlelength": 3.2}
+    figure.legend(entries.values(), entries.keys(), loc="outside right center", **settings)
+    figure.set_figwidth(figure.get_figwidth() + 1.8)

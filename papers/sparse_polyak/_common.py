@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from hardthresh.core.step import StepRule
 from hardthresh.datasets import make_ar1_problem
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT
-from hardthresh.steps import Fixed, Polyak, SparsePolyak, restricted_smoothness_ar1
+from hardthresh.steps import AdaptiveSparsePolyak, Fixed, Polyak, SparsePolyak, restricted_smoothness_ar1
 
 LOSS = {"linear": "squared", "logistic": "logistic", "poisson": "poisson"}
 
@@ -57,15 +57,17 @@ def fixed_step(model: str, s: int, s_star: int, alpha: float = 5.0, omega: float
 def follow(
     problem: Problem, constraint: Constraint, step: StepRule, iterations: int, until: float = 0.0
 ) -> dict[str, Any]:
-    """Return f, the squared error and the step of every iterate of iterative hard thresholding.
+    """Return f, the squared error, the step and (Algorithm 2) the bound of every iterate of hard thresholding.
 
     It ends early where the share `until` of the first gap f - f(theta*) is left.
     """
     errors: list[float] = []
+    bounds: list[float] = []
     goal = problem.f_star + until * (problem.objective.value(problem.objective.zeros()) - problem.f_star)
 
     def watch(state: Any) -> None:
         errors.append(float(np.sum((state.w - problem.truth) ** 2, dtype=np.float64)))
+        bounds.append(getattr(state.memory, "bound", nan))
         if until and state.value <= goal:
             raise StopIteration
 
@@ -74,6 +76,7 @@ def follow(
         "value": result.history["value"],
         "error": errors,
         "step": result.history["step"],
+        "bound": bounds if isinstance(step, AdaptiveSparsePolyak) else None,
         "f_star": problem.f_star,
         "size": float(np.sum(problem.truth**2, dtype=np.float64)),
         "found": int(np.count_nonzero(problem.truth[result.w != 0])) if problem.truth.ndim == 1 else None,

@@ -1,0 +1,77 @@
+"""Figure 2, right: what the target fhat of Algorithm 1 does.
+
+Quick: d = 1000, s = 60, s* = 30. Full: the paper's d = 5000, s = 700, s* = 300.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from papers.runner import Cell, Item, Row, pick
+from papers.runner.figures import curves, label, new_figure, shared_legend
+
+from hardthresh.constraints import Sparsity
+from hardthresh.steps import SparsePolyak
+
+from ._common import first, follow, planted
+
+MODELS = ("linear", "logistic")
+LEVELS = {"linear": [0.1, 0.01, 0.001], "logistic": [0.4, 0.3, 0.2]}
+
+
+def run(model: str, d: int, s: int, s_star: int, factor: float, seed: int, limit: int) -> dict[str, Any]:
+    """Follow Sparse Polyak with the target factor x f(theta*)."""
+    problem = planted(model, d, s, s_star, seed)
+    return follow(problem, Sparsity(s), SparsePolyak(factor * problem.f_star), limit)
+
+
+def cells(full: bool, seed: int) -> list[Cell]:
+    """Return a cell for each model and target."""
+    settings: list[dict[str, Any]] = []
+    for model in MODELS:
+        size = {"d": 5000, "s": 700, "s_star": 300} if full else {"d": 1000, "s": 60, "s_star": 30}
+        factors = [0.5, 1.0, 1.5, 2.0, 4.0][: 5 if model == "linear" else 4] if full else [0, 0.5, 0.9, 1, 1.1, 1.5, 2]
+        limit = (300 if model == "linear" else 120) if full else 600
+        settings += [{"model": model, **size, "factor": factor, "seed": seed, "limit": limit} for factor in factors]
+    return [Cell("{model} d={d} target={factor} f*".format(**setting), run, setting) for setting in settings]
+
+
+def summarise(rows: list[Row]) -> dict[str, list[float]]:
+    """Return where each target ends, and how soon it gets there."""
+    numbers: dict[str, list[float]] = {}
+    for row in rows:
+        name = f"{row['model']} {row['factor']}"
+        relative = np.array(row["error"]) / row["size"]
+        at = 90 if row["s"] == 700 and row["model"] == "linear" else -1
+        numbers[f"{name} end"] = [row["value"][at] / row["f_star"], relative[at], relative.min()]
+        numbers[f"{name} squared error"] = [row["error"][at]]
+        numbers[f"{name} first"] = first(relative, LEVELS[row["model"]])
+        numbers[f"{name} first error"] = first(row["error"], [1.0, 0.03])
+    return numbers
+
+
+def draw(rows: list[Row]) -> dict[str, Figure]:
+    """Draw the squared error over the iterations, one line for each target."""
+    title = "The target caps the accuracy: too high costs accuracy for good, too low does not"
+    figure, panels = new_figure(1, 2, title, height=4.0)
+    factors = sorted({row["factor"] for row in rows})
+    for panel, model in zip(panels, MODELS, strict=True):
+        for row in pick(rows, model=model):
+            line = factors.index(row["factor"])
+            name = f"target {row['factor']:g} f(θ*)" if row["factor"] else "target 0"
+            curves(panel, [np.array(row["error"]) / row["size"]], name, line)
+        panel.set_yscale("log")
+        panel.set_xlim(0, 120 if model == "linear" or rows[0]["s"] == 700 else 600)
+        label(
+            panel,
+            f"{model} regression, d = {rows[0]['d']:,}, s = {rows[0]['s']}",
+            "iterations",
+            "squared error ‖θ − θ*‖² / ‖θ*‖²",
+        )
+    shared_legend(figure)
+    return {"fig2_target": figure}
+
+
+ITEM = Item("Figure 2, right: the target of Algorithm 1 decides how accurate it becomes", cells, summarise, draw)
