@@ -5,8 +5,9 @@ from math import inf
 import numpy as np
 import pytest
 from cases import examples
-from toys import GROUPS, Groups, LinearMap, Rank, matrix_problem
+from toys import GROUPS, Groups, LinearMap, matrix_problem
 
+from hardthresh.constraints import Rank
 from hardthresh.core import registered
 from hardthresh.core.minimize import minimize
 from hardthresh.objectives import LinearModel
@@ -71,7 +72,7 @@ def test_pursuit_finds_a_matrix_of_low_rank():
 
 
 def test_points_that_are_matrices_have_no_coordinates_to_select():
-    with pytest.raises(ValueError, match="no matrices"):
+    with pytest.raises(ValueError, match="about matrices"):
         minimize(LinearMap(np.eye(4), np.ones(4), (4,)), Rank(1), IHT())
     with pytest.raises(ValueError, match="group numbers"):
         minimize(LinearMap(np.eye(4), np.ones(4), (2, 2)), Groups(1, (0, 1, 0, 1)), IHT())

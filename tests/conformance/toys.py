@@ -1,7 +1,7 @@
 """Small things whose points and supports are not those of `Sparsity`, so that the suites never rely on it.
 
-They belong to the tests alone: supports that are arrays of *group* numbers, supports that are a pair of bases, points
-that are matrices, and an objective with hardly an ability.
+They belong to the tests alone: supports that are arrays of *group* numbers, and an objective with hardly an ability,
+of vectors and of matrices.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import gather, mask_of, namespace, top_k, union, where_true
-from hardthresh.core import Constraint, Evaluation, InvalidInputError, NotFiniteError, Projection
+from hardthresh.core import Constraint, Evaluation, InvalidInputError, Projection
 
 
 @dataclass(frozen=True)
@@ -82,60 +82,6 @@ class Groups(Constraint):
         return xp.stack(one_by_one)
 
 
-@dataclass(frozen=True)
-class Rank(Constraint):
-    """Matrices of at most some rank; a support is the pair (U, V') of bases of columns and rows.
-
-    `restrict` projects on the tangent space: what has its columns in U or its rows in V.
-    """
-
-    r: int
-
-    def check(self, shape):
-        if len(shape) != 2:
-            raise InvalidInputError(f"points of shape {tuple(shape)} are no matrices")
-
-    def project(self, z):
-        if not np.isfinite(z).all():
-            raise NotFiniteError("the point contains NaN or infinity")
-        U, s, V = np.linalg.svd(z, full_matrices=False)
-        r = min(self.r, int(np.count_nonzero(s > 1e3 * np.finfo(z.dtype).eps * s[0])))
-        U, s, V = np.ascontiguousarray(U[:, :r]), s[:r], np.ascontiguousarray(V[:r])
-        return Projection((U * s) @ V, (U, V))
-
-    def restrict(self, v, support):
-        U, V = support
-        inside = U @ (U.T @ v)
-        return inside + (v - inside) @ V.T @ V
-
-    def join(self, a, b):
-        return _basis(np.hstack([a[0], b[0]])), _basis(np.vstack([a[1], b[1]]).T).T
-
-    def relax(self, factor):
-        return Rank(ceil(factor * self.r))
-
-    def same(self, a, b):
-        return _same_span(a[0], b[0]) and _same_span(a[1].T, b[1].T)
-
-    def is_full(self, support):
-        return support[0].shape[1] >= self.r
-
-    def reference_project(self, z):
-        """Return the projection by the eigenvectors of z'z."""
-        V = np.linalg.eigh(z.T @ z)[1][:, ::-1][:, : self.r]
-        return replace(self.project(z @ V @ V.T), point=z @ V @ V.T)
-
-
-def _basis(columns):
-    U, s, _ = np.linalg.svd(columns, full_matrices=False)
-    return np.ascontiguousarray(U[:, s > 1e-6])
-
-
-def _same_span(A, B):
-    tolerance = 1e2 * sqrt(np.finfo(A.dtype).eps)
-    return A.shape == B.shape and bool(np.linalg.norm(A @ (A.T @ B) - B) <= tolerance)
-
-
 class LinearMap:
     """The mean squared residual of y = <A_i, w> for points of any shape: curvature, and no other ability."""
 
@@ -185,7 +131,6 @@ GROUPS = (2, 0, 1, 1, 0, 3, 3, 2, 0, 1, 4, 2)
 TOYS: dict[str, dict[str, list[Any]]] = {
     "constraint": {
         "toy_groups": [Groups(2, GROUPS), Groups(1, GROUPS), Groups(9, GROUPS)],
-        "toy_rank": [Rank(1), Rank(2)],
     },
     "objective": {"toy_linear_map": _linear_maps()},
 }

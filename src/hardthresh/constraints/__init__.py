@@ -1,5 +1,6 @@
 """Sets that we can project onto, one per file."""
 
+from .rank import Bases, Rank
 from .sparsity import Sparsity
 
-__all__ = ["Sparsity"]
+__all__ = ["Bases", "Rank", "Sparsity"]

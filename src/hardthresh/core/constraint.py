@@ -88,6 +88,10 @@ class Constraint(ABC):
         """Return which single coordinates of a vector may be chosen, or None if the set is not of that kind."""
         return None
 
+    def near(self, support: Support) -> Constraint:
+        """Return the same set, whose projections may start their search from a support that is nearly right."""
+        return self
+
     def leading(self, v: Array) -> Array:
         """Return the part of a direction with the largest norm on any one support (HT_s, PM_s), whatever the bounds."""
         return self.project(v).point

@@ -203,7 +203,8 @@ class _Runs:
         """Replace the states of some runs by the next ones."""
         before = [self.states[run] for run in which]
         constraints = [self.constraints[run] for run in which]
-        after = self.solver.advance_together(self._metered, constraints, before)
+        near = [constraint.near(state.support) for constraint, state in zip(constraints, before, strict=True)]
+        after = self.solver.advance_together(self._metered, near, before)
         for run, constraint, old, new in zip(which, constraints, before, after, strict=True):
             trace = replace(
                 old.trace,

@@ -49,6 +49,7 @@ class Objective(Protocol):
     * ``attains_bound``: whether some finite point reaches the lower bound; True unless it says otherwise.
     * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).
     * ``metered(meter)``: the same objective, adding the data passes it makes to a `Meter`.
+    * ``lacks``: names of abilities that its class has but it has not, because of how its data are stored.
     """
 
     @property
@@ -74,6 +75,8 @@ class Objective(Protocol):
 
 def provides(objective: Any, ability: str) -> bool:
     """Return whether an objective has an optional ability (see `Objective`)."""
+    if ability in getattr(objective, "lacks", ()):
+        return False
     if ability == "shape":
         return hasattr(objective, "shape")
     if ability == "lower_bound":

@@ -6,14 +6,15 @@ import scipy.sparse as _sp
 
 from .base import Design
 from .dense import DenseDesign
+from .operator import OperatorDesign, is_operator
 from .sparse import SparseDesign
 from .standardized import Standardized, standardize
 
-__all__ = ["DenseDesign", "Design", "SparseDesign", "Standardized", "as_design", "standardize"]
+__all__ = ["DenseDesign", "Design", "OperatorDesign", "SparseDesign", "Standardized", "as_design", "standardize"]
 
 
 def as_design(X: Any) -> Design:
-    """Return a data matrix as a `Design`: dense in any array library, scipy.sparse in any format, or already one.
+    """Return a data matrix as a `Design`: dense in any array library, scipy.sparse in any format, or an operator.
 
     Raises
     ------
@@ -28,4 +29,6 @@ def as_design(X: Any) -> Design:
     """
     if isinstance(X, Design):
         return X
+    if is_operator(X):
+        return OperatorDesign(X)
     return SparseDesign(X) if _sp.issparse(X) else DenseDesign(X)

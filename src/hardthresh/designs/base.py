@@ -18,6 +18,9 @@ class Design(ABC):
     stores_zeros: bool = True
     """False where only non-zeros are held, so that centring a column would fill it."""
 
+    lacks: frozenset[str] = frozenset()
+    """Abilities that a linear model on this design does not have; see `Objective`."""
+
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
@@ -29,7 +32,10 @@ class Design(ABC):
 
     @abstractmethod
     def predict(self, w: Array) -> Array:
-        """Return X w, shape (n,); only the columns where w is non-zero are read when these are few."""
+        """Return X w, shape (n,); only the columns where w is non-zero are read when these are few.
+
+        For w of shape (d, q) the (n, q) products.
+        """
 
     @abstractmethod
     def pullback(self, r: Array) -> Array:
@@ -78,6 +84,7 @@ class Metered(Design):
         self._meter = meter
         self._share = share
         self.stores_zeros = design.stores_zeros
+        self.lacks = design.lacks
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -88,7 +95,7 @@ class Metered(Design):
 
     def predict(self, w: Array) -> Array:
         nonzero = int(namespace(w).count_nonzero(w))
-        self._meter.add(self._share * nonzero / max(self.shape[1], 1))
+        self._meter.add(self._share * nonzero / max(self.shape[1], 1))  # of a matrix, the passes of its columns
         return self._design.predict(w)
 
     def pullback(self, r: Array) -> Array:

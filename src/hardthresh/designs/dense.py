@@ -52,7 +52,7 @@ class DenseDesign(Design):
         return namespace(self._X).zeros(size, dtype=self._X.dtype, device=device(self._X))
 
     def predict(self, w: Array) -> Array:
-        if self.shape[1] < 64:
+        if w.ndim == 2 or self.shape[1] < 64:
             return self._X @ w
         chosen = where_true(w != 0)
         if 4 * chosen.shape[0] >= self.shape[1]:

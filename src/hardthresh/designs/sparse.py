@@ -59,8 +59,8 @@ class SparseDesign(Design):
         return np.zeros(size, dtype=self._X.dtype)
 
     def predict(self, w: Array) -> Array:
-        chosen = np.flatnonzero(w)
-        if 4 * chosen.size >= w.size:
+        chosen = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
+        if 4 * chosen.size >= w.shape[0]:
             return self._X @ w
         return self._X[:, chosen] @ w[chosen]
 

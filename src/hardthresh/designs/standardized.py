@@ -57,9 +57,12 @@ class Standardized(Design):
     def predict(self, w: Array) -> Array:
         xp = namespace(w)
         d = self._design.shape[1]
-        scaled = w[:d] * self.inverse_scale
-        shift = xp.sum(scaled * self.mean)
-        return self._design.predict(scaled) + ((w[d] - shift) if self._intercept else -shift)
+        mean, scale = (
+            (self.mean, self.inverse_scale) if w.ndim == 1 else (self.mean[:, None], self.inverse_scale[:, None])
+        )
+        scaled = w[:d, ...] * scale
+        shift = xp.sum(scaled * mean, axis=0)
+        return self._design.predict(scaled) + ((w[d, ...] - shift) if self._intercept else -shift)
 
     def pullback(self, r: Array) -> Array:
         xp = namespace(r)

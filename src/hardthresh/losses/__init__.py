@@ -2,6 +2,7 @@
 
 from .base import Loss
 from .logistic import Logistic
+from .poisson import Poisson
 from .squared import Squared
 
-__all__ = ["Logistic", "Loss", "Squared"]
+__all__ = ["Logistic", "Loss", "Poisson", "Squared"]

@@ -1,5 +1,7 @@
 """Functions to minimise."""
 
 from .linear_model import LinearModel
+from .matrix_regression import MatrixRegression
+from .multi_output import MultiOutputModel
 
-__all__ = ["LinearModel"]
+__all__ = ["LinearModel", "MatrixRegression", "MultiOutputModel"]

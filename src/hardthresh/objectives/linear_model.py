@@ -49,7 +49,7 @@ class LinearModel:
     y : array, shape (n,)
         Targets in the domain of the loss.
     loss : str or Loss
-        "squared", "logistic", or an instance.
+        "squared", "logistic", "poisson", or an instance.
     sample_weight : array, shape (n,), optional
         s, non-negative, not all zero; weight 2 is the same as a row given twice, weight 0 as a row left out.
     offset : array, shape (n,), optional
@@ -122,6 +122,11 @@ class LinearModel:
     def attains_bound(self) -> bool:
         """Whether a perfect fit has finite coefficients; False for separated classes without a ridge."""
         return self.loss.attains_bound or bool(namespace(self.l2).any(self.l2 > 0))
+
+    @property
+    def lacks(self) -> frozenset[str]:
+        """Abilities that the data do not allow: of an operator there are no columns."""
+        return self.design.lacks
 
     def zeros(self) -> Array:
         """Return w = 0."""

@@ -1,0 +1,165 @@
+"""Matrices of at most some rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from math import ceil, sqrt
+from operator import index
+
+from hardthresh.arrays import METHODS, Method, all_finite, namespace, truncated_svd
+from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.errors import InvalidInputError, NotFiniteError
+from hardthresh.core.registry import register
+from hardthresh.core.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Bases:
+    """The support of a matrix of low rank: where its columns and its rows live.
+
+    Attributes
+    ----------
+    left : array, shape (p, r)
+        Orthonormal basis U of the columns.
+    right : array, shape (q, r)
+        Orthonormal basis V of the rows.
+    """
+
+    left: Array
+    right: Array
+
+
+def _examples() -> Iterable[Rank]:
+    """Return constraints for small matrices."""
+    yield from (Rank(r) for r in (0, 1, 2, 20))
+    yield Rank(2, method="lanczos")
+
+
+@register("constraint", "rank", _examples)
+@dataclass(frozen=True, slots=True)
+class Rank(Constraint):
+    r"""Matrices of rank at most r.
+
+    .. math:: C = \{ W \in R^{p \times q} : \mathrm{rank}(W) \le r \}
+
+    Parameters
+    ----------
+    r : int
+        Largest rank, >= 0; r >= min(p, q) allows every matrix.
+    method : {"auto", "lapack", "lanczos", "randomized"}
+        How the singular value decomposition is truncated; see `hardthresh.arrays.truncated_svd`. All are exact but
+        "randomized", which starts from the bases of the last iterate and takes two block power steps.
+
+    Raises
+    ------
+    InvalidInputError
+        For a negative or fractional r or an unknown method; by `check`, for points that are no matrices.
+    NotFiniteError
+        By `project`, for NaN or infinity.
+
+    Notes
+    -----
+    The projection keeps the r largest singular values (Eckart and Young 1936). Where the r-th and the next are equal
+    there are several nearest points, and the decomposition's own order decides. The support is the pair of `Bases`
+    U, V; singular values that are rounding next to the largest bring no direction in. `restrict` is the projection on
+    the tangent space of the matrices with these bases,
+
+    .. math:: P_T(G) = UU^\top G + G VV^\top - UU^\top G VV^\top,
+
+    the directions along which the rank does not grow to first order. It contains the matrices of the form
+    :math:`UAV^\top` on which *Sparse Polyak* measures gradients; that measure itself is `leading`, :math:`PM_r`.
+    Cost of a projection: one truncated decomposition, O(p q min(p, q)) or a few dozen times O(p q r); no data pass.
+
+    References
+    ----------
+    PM_s of *Sparse Polyak*, Section 5; tangent spaces: Vandereycken (2013).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Rank(1).project(np.array([[3.0, 0.0], [0.0, 2.0]])).point
+    array([[3., 0.],
+           [0., 0.]])
+    """
+
+    r: int
+    method: Method = "auto"
+    _start: Array | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        try:
+            r = index(self.r)
+        except TypeError as error:
+            raise InvalidInputError(f"the rank must be an integer, got {self.r!r}") from error
+        if r < 0:
+            raise InvalidInputError(f"the rank must be >= 0, got {r}")
+        if self.method not in METHODS:
+            raise InvalidInputError(f"method must be one of {', '.join(METHODS)}; got {self.method!r}")
+        object.__setattr__(self, "r", r)
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        """Whether `project` returns the nearest point, and not an approximation."""
+        return self.method != "randomized"
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        if len(shape) != 2:
+            raise InvalidInputError(f"{self} is about matrices, but the points have shape {tuple(shape)}")
+
+    def project(self, z: Array) -> Projection:
+        if not all_finite(z):
+            raise NotFiniteError("the point to project contains NaN or infinity; shorten the step or rescale the data")
+        U, s, Vt = truncated_svd(z, self.r, self.method, self._start)
+        return Projection((U * s) @ Vt, Bases(U, Vt.T))
+
+    def restrict(self, v: Array, support: Bases) -> Array:
+        U, V = support.left, support.right
+        inside = U @ (U.T @ v)
+        return inside + ((v - inside) @ V) @ V.T
+
+    def join(self, a: Bases, b: Bases) -> Bases:
+        return Bases(_span(a.left, b.left), _span(a.right, b.right))
+
+    def relax(self, factor: float) -> Rank:
+        return replace(self, r=ceil(factor * self.r))
+
+    def near(self, support: Bases) -> Rank:
+        return replace(self, _start=support.right)
+
+    def same(self, a: Bases, b: Bases) -> bool:
+        return _same_span(a.left, b.left) and _same_span(a.right, b.right)
+
+    def is_full(self, support: Bases) -> bool:
+        return bool(support.left.shape[1] >= min(self.r, support.left.shape[0], support.right.shape[0]))
+
+    def reference_project(self, z: Array) -> Projection:
+        """Return the projection by the eigenvectors of z'z: slow and less precise, for the tests."""
+        xp = namespace(z)
+        _, vectors = xp.linalg.eigh(z.T @ z)
+        leading = xp.flip(vectors, axis=1)[:, : self.r]
+        point = z @ leading @ leading.T
+        return Projection(point, replace(self, method="lapack").project(point).support)
+
+
+def _span(a: Array, b: Array) -> Array:
+    """Return an orthonormal basis of the sum of two spaces, given by orthonormal bases."""
+    xp = namespace(a, b)
+    both = xp.concat([a, b], axis=1)
+    if both.shape[1] == 0:
+        return both
+    U, s, _ = xp.linalg.svd(both, full_matrices=False)
+    return xp.asarray(U[:, : int(xp.count_nonzero(s > _angle(a)))], copy=True)
+
+
+def _same_span(a: Array, b: Array) -> bool:
+    xp = namespace(a, b)
+    if a.shape != b.shape:
+        return False
+    gap = a @ (a.T @ b) - b
+    return bool(xp.sqrt(xp.sum(gap * gap)) <= _angle(a))
+
+
+def _angle(a: Array) -> float:
+    """Return the angle below which two directions count as one."""
+    return 100.0 * sqrt(float(namespace(a).finfo(a.dtype).eps))

@@ -1,0 +1,172 @@
+"""Linear measurements of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hardthresh.arrays import as_floating
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.meter import Meter
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.registry import register
+from hardthresh.core.typing import Array
+from hardthresh.losses import Loss
+
+from .linear_model import LinearModel
+
+
+def _examples() -> list[MatrixRegression]:
+    """Return small problems for the conformance tests: 60 measurements of a 6 x 6 matrix."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((60, 6, 6)), rng.standard_normal(60)
+    return [
+        MatrixRegression(A, y),
+        MatrixRegression(A, (y > 0).astype(float), loss="logistic", l2=0.1),
+    ]
+
+
+@register("objective", "matrix_regression", _examples)
+class MatrixRegression:
+    r"""The mean loss of linear measurements of a matrix.
+
+    .. math:: f(W) = \sum_i \omega_i \, \ell(y_i, \langle A_i, W \rangle + o_i) + \tfrac{\lambda}{2} \|W\|_F^2,
+              \qquad \omega_i = \frac{s_i}{\sum_i s_i}
+
+    so for ``loss="squared"`` :math:`f(W) = \tfrac{1}{2n} \sum_i (y_i - \langle A_i, W \rangle)^2`.
+
+    Parameters
+    ----------
+    A : array, shape (n, p, q), or what a design is made of, shape (n, p q)
+        The measurements :math:`A_i`. With `shape`: a matrix, a scipy.sparse array, or a
+        `scipy.sparse.linalg.LinearOperator` whose i-th row is :math:`A_i` row by row; an operator is only ever
+        multiplied with vectors.
+    y : array, shape (n,)
+        Targets in the domain of the loss.
+    loss : str or Loss
+        "squared", "logistic", "poisson", or an instance.
+    shape : tuple of int, optional
+        (p, q), where A does not say.
+    sample_weight, offset : array, shape (n,), optional
+        As in `LinearModel`.
+    l2 : float
+        Ridge :math:`\lambda \ge 0`.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinity, shapes that do not fit, negative weights or ridge, targets outside the loss's domain.
+
+    Notes
+    -----
+    It is a `LinearModel` of the entries of W. Cost of `evaluate`: two data passes; `curvature` costs the same.
+
+    References
+    ----------
+    *Sparse Polyak*, Section 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> A = np.array([[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
+    >>> f = MatrixRegression(A, np.array([2.0, 4.0]))
+    >>> f.evaluate(np.eye(2)).gradient
+    array([[-0.5,  0. ],
+           [ 0. , -1.5]])
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        y: Any,
+        loss: str | Loss = "squared",
+        *,
+        shape: tuple[int, int] | None = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        l2: float = 0.0,
+    ) -> None:
+        if shape is None:
+            A = as_floating(A, name="A")
+            if A.ndim != 3:
+                raise InvalidInputError(
+                    f"A has {A.ndim} dimensions; (n, p, q) is needed, or shape=(p, q) for measurements as rows"
+                )
+            shape = (A.shape[1], A.shape[2])
+            A = A.reshape((A.shape[0], -1)) if hasattr(A, "reshape") else A
+        self.shape = (int(shape[0]), int(shape[1]))
+        self.model = LinearModel(A, y, loss, sample_weight=sample_weight, offset=offset, l2=l2)
+        if self.model.shape != (self.shape[0] * self.shape[1],):
+            raise InvalidInputError(
+                f"A has {self.model.shape[0]} columns, which do not make matrices of shape {self.shape}"
+            )
+
+    def _of(self, model: LinearModel) -> MatrixRegression:
+        """Return the problem of the same shape on another model of the entries."""
+        other = MatrixRegression.__new__(MatrixRegression)
+        other.shape, other.model = self.shape, model
+        return other
+
+    def _matrix(self, at: Evaluation, W: Array) -> Evaluation:
+        return Evaluation(W, at.value, at.gradient.reshape(self.shape), at.prediction)
+
+    def _vector(self, at: Evaluation) -> Evaluation:
+        return Evaluation(_flat(at.point), at.value, _flat(at.gradient), at.prediction)
+
+    @property
+    def lower_bound(self) -> float:
+        """The loss's own lower bound."""
+        return self.model.lower_bound
+
+    @property
+    def attains_bound(self) -> bool:
+        """Whether a perfect fit is finite."""
+        return self.model.attains_bound
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether the Hessian is the same everywhere."""
+        return self.model.quadratic
+
+    def zeros(self) -> Array:
+        """Return W = 0."""
+        return self.model.zeros().reshape(self.shape)
+
+    def predict(self, W: Array) -> Array:
+        """Return the predictions :math:`\\langle A_i, W \\rangle + o_i`, shape (n,)."""
+        return self.model.predict(_flat(W))
+
+    def value(self, W: Array, prediction: Array | None = None) -> float:
+        """Return f(W)."""
+        return self.model.value(_flat(W), prediction)
+
+    def evaluate(self, W: Array, prediction: Array | None = None) -> Evaluation:
+        """Return value and gradient at W."""
+        return self._matrix(self.model.evaluate(_flat(W), prediction), W)
+
+    def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
+        """Return value and gradient at several points."""
+        evaluations = self.model.evaluate_many([_flat(W) for W in points])
+        return [self._matrix(at, W) for at, W in zip(evaluations, points, strict=True)]
+
+    def curvature(self, at: Evaluation, direction: Array) -> Array:
+        """Return the Hessian at an evaluated point times a direction."""
+        return self.model.curvature(self._vector(at), _flat(direction)).reshape(self.shape)
+
+    def curvature_along(self, at: Evaluation, direction: Array) -> float:
+        """Return direction' H direction: one data pass instead of two."""
+        return self.model.curvature_along(self._vector(at), _flat(direction))
+
+    def rows(self, indices: Array) -> MatrixRegression:
+        """Return the problem of some measurements; see `LinearModel.rows`."""
+        return self._of(self.model.rows(indices))
+
+    def metered(self, meter: Meter) -> MatrixRegression:
+        """Return the same problem, adding its data passes to a meter."""
+        return self._of(self.model.metered(meter))
+
+
+def _flat(W: Array) -> Array:
+    return W.reshape((-1,))

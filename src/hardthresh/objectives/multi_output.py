@@ -1,0 +1,148 @@
+"""Several outputs explained by the same columns: a design and a matrix of targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hardthresh.arrays import all_finite, as_floating, gather, namespace
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.meter import Meter
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.registry import register
+from hardthresh.core.typing import Array
+from hardthresh.designs import Design, as_design
+from hardthresh.losses import Squared
+
+from .linear_model import _ridge, _weights
+
+
+def _examples() -> list[MultiOutputModel]:
+    """Return small models for the conformance tests: 30 examples, three outputs of four columns, six of six."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X, Y, weights = rng.standard_normal((30, 6)), rng.standard_normal((30, 6)), rng.integers(0, 3, 30).astype(float)
+    return [MultiOutputModel(X, Y), MultiOutputModel(X[:, :4], Y[:, :3], sample_weight=weights, l2=0.1)]
+
+
+@register("objective", "multi_output", _examples)
+class MultiOutputModel:
+    r"""The mean squared error of several linear predictors of the same columns.
+
+    .. math:: f(W) = \tfrac12 \sum_i \omega_i \, \|W^\top x_i - y_i\|^2 + \tfrac{\lambda}{2} \|W\|_F^2,
+              \qquad \omega_i = \frac{s_i}{\sum_i s_i}
+
+    Parameters
+    ----------
+    X : array or scipy.sparse array, shape (n, p), or Design
+        Data, one example per row. float32 is computed in float32.
+    Y : array, shape (n, q)
+        Targets, one output per column.
+    sample_weight : array, shape (n,), optional
+        s, non-negative, not all zero.
+    l2 : float
+        Ridge :math:`\lambda \ge 0`.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinity, shapes that do not match, negative weights or ridge.
+
+    Notes
+    -----
+    Cost of `evaluate`: q data passes for the gradient and up to q for the prediction, each a product of two matrices;
+    `curvature` costs the same, `curvature_along` half of it. The Hessian is the same for every output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> f = MultiOutputModel(np.eye(2), np.array([[1.0, 0.0], [0.0, 2.0]]))
+    >>> f.evaluate(np.zeros((2, 2))).gradient
+    array([[-0.5,  0. ],
+           [ 0. , -1. ]])
+    """
+
+    lower_bound = 0.0
+    quadratic = True
+
+    def __init__(self, X: Any, Y: Any, *, sample_weight: Any = None, l2: float = 0.0) -> None:
+        design = as_design(X)
+        n, p = design.shape
+        if n == 0 or p == 0:
+            raise InvalidInputError(f"X has shape {(n, p)}; at least one example and one column are needed")
+        like = design.zeros(1)
+        Y = as_floating(Y, like, "Y")
+        if Y.ndim != 2 or Y.shape[0] != n or Y.shape[1] == 0:
+            raise InvalidInputError(f"Y has shape {tuple(Y.shape)}; ({n}, q) is needed, one row per row of X")
+        if not all_finite(Y):
+            raise InvalidInputError("Y contains NaN or infinity; remove or impute these entries first")
+        Squared().check_targets(Y)
+        self.design = design
+        self.Y = Y
+        self.weights = _weights(sample_weight, like, n)
+        self.l2 = float(_ridge(float(l2), like, p))
+
+    def _with(self, design: Design, **changes: Any) -> MultiOutputModel:
+        """Return a model that differs in some parts, which are known to fit."""
+        model = MultiOutputModel.__new__(MultiOutputModel)
+        vars(model).update(vars(self), design=design, **changes)
+        return model
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of W, (p, q)."""
+        return (self.design.shape[1], self.Y.shape[1])
+
+    def zeros(self) -> Array:
+        """Return W = 0."""
+        p, q = self.shape
+        return namespace(self.Y).reshape(self.design.zeros(p * q), (p, q))
+
+    def predict(self, W: Array) -> Array:
+        """Return XW, shape (n, q)."""
+        return self.design.predict(W)
+
+    def value(self, W: Array, prediction: Array | None = None) -> float:
+        """Return f(W)."""
+        residual = (self.predict(W) if prediction is None else prediction) - self.Y
+        return 0.5 * self._mean_square(residual) + 0.5 * self.l2 * float(namespace(W).sum(W * W))
+
+    def evaluate(self, W: Array, prediction: Array | None = None) -> Evaluation:
+        """Return value and gradient at W."""
+        u = self.predict(W) if prediction is None else prediction
+        gradient = self.design.pullback(self.weights[:, None] * (u - self.Y)) + self.l2 * W
+        return Evaluation(W, self.value(W, u), gradient, u)
+
+    def curvature(self, at: Evaluation, direction: Array) -> Array:
+        """Return the Hessian times a direction."""
+        return self.design.pullback(self.weights[:, None] * self.predict(direction)) + self.l2 * direction
+
+    def curvature_along(self, at: Evaluation, direction: Array) -> float:
+        """Return direction' H direction: half the cost of the product."""
+        square = float(namespace(direction).sum(direction * direction))
+        return self._mean_square(self.predict(direction)) + self.l2 * square
+
+    def rows(self, indices: Array) -> MultiOutputModel:
+        """Return the model of some examples: drawn at random, an unbiased estimate of this one.
+
+        The mean is taken over all n rows as if the m given ones stood for them: weights are multiplied by n / m.
+
+        Raises
+        ------
+        InvalidInputError
+            If no rows are given.
+        """
+        if indices.shape[0] == 0:
+            raise InvalidInputError("a mini-batch needs at least one row, got none")
+        weights = gather(self.weights, indices) * (self.design.shape[0] / indices.shape[0])
+        Y = namespace(self.Y).take(self.Y, indices, axis=0)
+        return self._with(self.design.rows(indices), Y=Y, weights=weights)
+
+    def metered(self, meter: Meter) -> MultiOutputModel:
+        """Return the same model, adding its data passes to a meter."""
+        return self._with(self.design.metered(meter))
+
+    def _mean_square(self, residual: Array) -> float:
+        """Return the weighted mean over the examples of the squares of their outputs, added up."""
+        xp = namespace(residual)
+        return float(xp.sum(self.weights * xp.sum(residual * residual, axis=1)))

@@ -1,0 +1,102 @@
+"""The truncated decomposition, by whatever method, against LAPACK's full one."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardthresh.arrays import METHODS, to_numpy, truncated_svd
+from hardthresh.core import InvalidInputError
+
+SHAPES = [(6, 6), (9, 4), (4, 9), (1, 5), (5, 1)]
+
+
+def decaying(seed, shape, dtype=float):
+    """A matrix whose singular values halve from one to the next."""
+    rng = np.random.default_rng(seed)
+    U, _ = np.linalg.qr(rng.standard_normal((shape[0], min(shape))))
+    V, _ = np.linalg.qr(rng.standard_normal((shape[1], min(shape))))
+    return ((U * 0.5 ** np.arange(min(shape))) @ V.T).astype(dtype)
+
+
+def check(A, rank, U, s, Vt, tol):
+    exact = np.linalg.svd(A, compute_uv=False)
+    r = min(rank, min(A.shape))
+    assert U.shape == (A.shape[0], r)
+    assert Vt.shape == (r, A.shape[1])
+    np.testing.assert_allclose(s, exact[:r], rtol=0, atol=tol * exact[0])
+    np.testing.assert_allclose(U.T @ U, np.eye(r), rtol=0, atol=tol)
+    np.testing.assert_allclose(Vt @ Vt.T, np.eye(r), rtol=0, atol=tol)
+    left = np.sqrt(np.sum(exact[r:] ** 2))
+    assert np.linalg.norm(A - (U * s) @ Vt) <= left + tol * exact[0]
+
+
+@given(
+    st.integers(0, 2**31), st.sampled_from(SHAPES), st.integers(0, 8), st.sampled_from(["auto", "lapack", "lanczos"])
+)
+@settings(max_examples=60)
+def test_exact_methods_find_the_nearest_matrix(seed, shape, rank, method):
+    A = decaying(seed, shape)
+    check(A, rank, *truncated_svd(A, rank, method), 1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_matrices(method, dtype):
+    A = decaying(0, (300, 250), dtype)
+    U, s, Vt = truncated_svd(A, 7, method)
+    assert U.dtype == s.dtype == Vt.dtype == dtype
+    check(A, 7, U, s, Vt, 1e-3 if method == "randomized" else 50 * float(np.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_singular_values_that_are_rounding_are_left_out(method):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((230, 3)) @ rng.standard_normal((3, 220))
+    U, s, Vt = truncated_svd(A, 6, method)
+    assert s.shape == (3,)
+    np.testing.assert_allclose((U * s) @ Vt, A, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("shape", [(4, 3), (230, 240)])
+def test_zero_has_no_singular_vectors(method, shape):
+    U, s, Vt = truncated_svd(np.zeros(shape), 2, method)
+    assert (U.shape, s.shape, Vt.shape) == ((shape[0], 0), (0,), (0, shape[1]))
+
+
+@pytest.mark.parametrize("method", ["lanczos", "randomized"])
+def test_a_start_changes_nothing_but_the_way(method):
+    A = decaying(1, (240, 230))
+    _, _, Vt = truncated_svd(A, 5, "lapack")
+    for start in (Vt.T, np.zeros((230, 0)), np.linalg.qr(np.random.default_rng(0).standard_normal((230, 9)))[0]):
+        U, s, Wt = truncated_svd(A, 5, method, start)
+        check(A, 5, U, s, Wt, 1e-3 if method == "randomized" else 1e-10)
+    again = truncated_svd(A, 5, method, Vt.T)
+    for one, other in zip(truncated_svd(A, 5, method, Vt.T), again, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_good_start_makes_block_power_exact():
+    A = np.random.default_rng(3).standard_normal((260, 250))  # a flat spectrum: two steps do not resolve it
+    exact = truncated_svd(A, 5, "lapack")
+    cold = truncated_svd(A, 5, "randomized")[1]
+    warm = truncated_svd(A, 5, "randomized", exact[2].T)[1]
+    assert np.max(np.abs(warm - exact[1])) < 1e-8 < np.max(np.abs(cold - exact[1]))
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+@pytest.mark.parametrize("method", ["auto", "lapack", "randomized"])
+def test_other_array_libraries(library, method):
+    xp = pytest.importorskip(library, reason=f"{library} is not installed")
+    A = decaying(2, (20, 30))
+    U, s, Vt = (to_numpy(x) for x in truncated_svd(xp.asarray(A), 3, method))
+    check(A, 3, U, s, Vt, 1e-6)
+
+
+def test_what_it_refuses():
+    with pytest.raises(InvalidInputError, match="auto, lapack, lanczos, randomized; got 'svd'"):
+        truncated_svd(np.eye(3), 1, "svd")
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    with pytest.raises(InvalidInputError, match="NumPy arrays only"):
+        truncated_svd(torch.eye(3), 1, "lanczos")
