@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hardthresh.constraints import Sparsity
-from hardthresh.core import Status, minimize
+from hardthresh.core import StallWarning, Status, minimize
 from hardthresh.datasets import make_ar1_problem
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet
@@ -399,3 +399,26 @@ def test_degenerate_budgets(linear, k):
         result = run(objective, k, step, 5)
         assert np.isfinite(result.w).all()
         assert k or not result.w.any()
+
+
+# --- 1d: epochs that are too short -------------------------------------------------------------------------------
+
+
+def with_epochs(model_name, seed, length, epochs):
+    problem = make_ar1_problem(1000, 30, 15, seed=seed, model=model_name)
+    objective = LinearModel(problem.X, problem.y, loss=LOSS[model_name])
+    step = AdaptiveSparsePolyak(lower_bound=0.0, epoch_length=length)
+    return run(objective, 30, step, length * epochs).history["value"].min() / objective.value(problem.coef)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("length", "least"), [(10, 15.0), (20, 6.0)])
+def test_short_epochs_stall_far_above_the_truth_and_say_so(seed, length, least):
+    with pytest.warns(StallWarning, match="make epoch_length larger"):
+        assert with_epochs("linear", seed, length, 600 // length) > least
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("model_name", "length"), [("linear", 100), ("logistic", 20), ("logistic", 100)])
+def test_epochs_that_are_long_enough_end_below_the_truth_without_a_warning(seed, model_name, length):
+    assert with_epochs(model_name, seed, length, 600 // length) < 1.0

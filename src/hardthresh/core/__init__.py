@@ -1,7 +1,14 @@
 """The contracts and the one loop."""
 
 from .constraint import Constraint, Projection
-from .errors import CapabilityError, HardThreshError, InvalidInputError, MissingDependencyError, NotFiniteError
+from .errors import (
+    CapabilityError,
+    HardThreshError,
+    InvalidInputError,
+    MissingDependencyError,
+    NotFiniteError,
+    StallWarning,
+)
 from .meter import Meter
 from .minimize import iterate, minimize, minimize_together
 from .objective import Evaluation, Objective, provides, require
@@ -46,6 +53,7 @@ __all__ = [
     "Seconds",
     "Settled",
     "Solver",
+    "StallWarning",
     "State",
     "Stationarity",
     "Status",

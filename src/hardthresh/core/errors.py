@@ -19,5 +19,9 @@ class CapabilityError(HardThreshError, TypeError):
     """A solver or step rule needs something that the objective or the constraint does not provide."""
 
 
+class StallWarning(UserWarning):
+    """A method has come to a halt where nothing says that it should."""
+
+
 class MissingDependencyError(HardThreshError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""

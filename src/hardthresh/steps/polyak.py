@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import inf
+import warnings
+from dataclasses import dataclass, replace
+from math import inf, nan
 from typing import Any
 
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, StallWarning
 from hardthresh.core.objective import Evaluation, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
 from hardthresh.core.typing import Array
+
+_FADING = 0.4  # from epoch to epoch the gap to a valid bound halves, and so does the step
 
 
 def _polyak_step(gap: float, scale: float, length: float) -> float:
@@ -114,11 +117,35 @@ class SparsePolyak(StepRule):
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Where Algorithm 2 stands: the current lower bound, the steps made under it, and the best point seen."""
+    """Where Algorithm 2 stands.
+
+    Attributes
+    ----------
+    bound : float
+        The current lower bound.
+    steps : int
+        How many were made under it.
+    best : Evaluation or None
+        The best point seen.
+    last : float
+        The length of the last step; nan before the first.
+    final : float
+        The length of the last step of the epoch before; nan in the first.
+    fading : int
+        For how many epochs in a row the final step has shrunk by more than the bound explains.
+    """
 
     bound: float
     steps: int
     best: Evaluation | None
+    last: float = nan
+    final: float = nan
+    fading: int = 0
+
+    def next(self, best: Evaluation) -> Epoch:
+        """Return the start of the next epoch, from the best point."""
+        fading = self.fading + 1 if self.last < _FADING * self.final else 0
+        return Epoch(0.5 * (best.value + self.bound), 0, best, self.last, self.last, fading)
 
 
 @register("step", "adaptive_sparse_polyak", lambda: [AdaptiveSparsePolyak(epoch_length=3)])
@@ -136,8 +163,8 @@ class AdaptiveSparsePolyak(StepRule):
     lower_bound : float, optional
         :math:`\tilde f_1`; default the objective's lower bound.
     epoch_length : int
-        T >= 1. Too short an epoch raises the bound above the minimum, and the method then stalls there for good:
-        keep it at 100 or more unless the problem is known to be easy.
+        T >= 1. Too short an epoch raises the bound above the minimum, and the method then stalls there for good, with
+        a `StallWarning`: keep it at 100 or more unless the problem is known to be easy.
     scale : float
         c > 0; 10 is the paper's.
 
@@ -145,7 +172,9 @@ class AdaptiveSparsePolyak(StepRule):
     -----
     Cost: no extra data pass. Guarantee: statistical precision with a number of gradients that grows with the
     logarithm of the gap of the first bound, for epochs long enough (Theorem 2). The clip at 0 is ours: the printed
-    algorithm would ascend.
+    algorithm would ascend. So is the warning: under valid bounds the gap, and with it the step, halves from epoch to
+    epoch; the warning comes where the final step falls to less than 0.4 of that of the epoch before, twice in a row,
+    because f then runs into a bound that it cannot pass (heuristic).
 
     References
     ----------
@@ -170,10 +199,19 @@ class AdaptiveSparsePolyak(StepRule):
             bound = objective.lower_bound if self.lower_bound is None else self.lower_bound
             memory = Epoch(bound, 0, None)
         best = at if memory.best is None or at.value < memory.best.value else memory.best
-        epoch = Epoch(memory.bound, memory.steps, best)
+        epoch = replace(memory, best=best)
         if epoch.steps == self.epoch_length:
-            epoch = Epoch(0.5 * (best.value + epoch.bound), 0, best)
+            epoch = epoch.next(best)
+            if epoch.fading == 2:
+                warnings.warn(self._stalled(epoch), StallWarning, stacklevel=2)
             at, direction = best, -best.gradient
         step = _polyak_step(at.value - epoch.bound, self.scale, norm(constraint.leading(direction)))
         moved = constraint.project(at.point + step * direction)
-        return Move(moved, step, None, Epoch(epoch.bound, epoch.steps + 1, epoch.best))
+        return Move(moved, step, None, replace(epoch, steps=epoch.steps + 1, last=step))
+
+    def _stalled(self, epoch: Epoch) -> str:
+        assert epoch.best is not None
+        return (
+            f"Adaptive Sparse Polyak stalls at f = {epoch.best.value:.6g}: after epochs of {self.epoch_length} steps "
+            f"its lower bound has come to {epoch.bound:.6g}, probably above the minimum; make epoch_length larger"
+        )
