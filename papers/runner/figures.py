@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 INK, MUTED, GRID = "#1b2430", "#5a6675", "#e4e8ed"
 
@@ -42,14 +43,22 @@ def new_figure(rows: int, columns: int, title: str, height: float = 3.6) -> tupl
 
 
 def label(panel: Axes, title: str, x: str, y: str) -> None:
-    """Write what a panel shows."""
+    """Write what a panel shows, and the numbers of a logarithmic axis in full."""
+    if panel.get_yscale() == "log":
+        low, high = panel.get_ylim()
+        marks = (1, 1.5, 2, 3, 5, 7) if high / low < 8 else (1, 2, 5) if high / low < 500 else (1,)
+        panel.yaxis.set_major_locator(LogLocator(subs=marks))
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
     panel.set_title(title, fontsize=10.5, color=INK)
     panel.set_xlabel(x, fontsize=9.5, color=INK)
     panel.set_ylabel(y, fontsize=9.5, color=INK)
 
 
-def curves(panel: Axes, runs: Sequence[Sequence[float]], name: str | None, line: int | dict[str, Any]) -> None:
-    """Draw the median of runs over their iterations, and the range of all of them as a band.
+def curves(
+    panel: Axes, runs: Sequence[Sequence[float]], name: str | None, line: int | dict[str, Any], *, band: bool = True
+) -> None:
+    """Draw the median of runs, and a band: the range of all, of more than four runs the middle half.
 
     Drawn as far as every run goes. The markers are few, and not at the same place for different lines.
     """
@@ -57,12 +66,11 @@ def curves(panel: Axes, runs: Sequence[Sequence[float]], name: str | None, line:
     length = min(len(run) for run in runs)
     values = np.array([run[:length] for run in runs], dtype=float)
     at = np.arange(length)
-    if len(runs) > 1:
-        panel.fill_between(at, values.min(axis=0), values.max(axis=0), color=style["color"], alpha=0.18, linewidth=0)
-    offset = LINES.index(style) / len(LINES) if style in LINES else 0.0
-    panel.plot(
-        at, np.median(values, axis=0), label=name, linewidth=1.6, markersize=4.5, markevery=(offset / 8, 0.14), **style
-    )
+    if band and len(runs) > 1:
+        low, high = np.quantile(values, (0.25, 0.75) if len(runs) > 4 else (0.0, 1.0), axis=0)
+        panel.fill_between(at, low, high, color=style["color"], alpha=0.18, linewidth=0)
+    every = (0.02 * (LINES.index(style) if style in LINES else 0), 0.14)
+    panel.plot(at, np.median(values, axis=0), label=name, linewidth=1.6, markersize=4.5, markevery=every, **style)
 
 
 def legend(panel: Axes, **settings: Any) -> None:

@@ -53,7 +53,9 @@ def progress(console: Console, title: str) -> Iterator[Report]:
     if not console.is_terminal:
 
         def say(done: int, total: int, name: str) -> None:
-            console.print(f"{title}: {done} of {total} cells{': ' + name if name else ''}", markup=False)
+            console.print(
+                f"{title}: {done} of {total} cells{': ' + name if name else ''}", markup=False, soft_wrap=True
+            )
 
         yield say
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +13,7 @@ import numpy as np
 
 from hardthresh.core import minimize
 from hardthresh.core.constraint import Constraint
+from hardthresh.core.errors import StallWarning
 from hardthresh.core.objective import Objective
 from hardthresh.core.step import StepRule
 from hardthresh.datasets import make_ar1_problem
@@ -71,7 +73,9 @@ def follow(
         if until and state.value <= goal:
             raise StopIteration
 
-    result = minimize(problem.objective, constraint, IHT(step=step), max_iter=iterations, tol=0.0, callback=watch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StallWarning)  # Algorithm 2 with short epochs: the figure shows it
+        result = minimize(problem.objective, constraint, IHT(step=step), max_iter=iterations, tol=0.0, callback=watch)
     return {
         "value": result.history["value"],
         "error": errors,

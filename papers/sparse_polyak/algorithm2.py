@@ -87,9 +87,6 @@ def draw(rows: list[Row]) -> dict[str, Figure]:
         panel.set_yscale("log")
         panel.set_xlim(0, 300 if full else 200)
         top = max(row["value"][0] / row["f_star"] for row in pick(rows, model=model))
-        ticks = [tick for tick in (0.7, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if tick <= 2 * top]
-        panel.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-        panel.minorticks_off()
         panel.set_ylim(0.6, 1.3 * top)
         label(panel, f"{model} regression, d = {rows[0]['d']:,}, s = {rows[0]['s']}", "iterations", "f / f(θ*)")
     shared_legend(figure)

@@ -34,6 +34,7 @@ from hardthresh.datasets.simulate import (
     make_toy,
     sample_size,
 )
+from hardthresh.datasets.wave_energy import fetch_wave_energy
 
 __all__ = [
     "Dataset",
@@ -52,6 +53,7 @@ __all__ = [
     "fetch_news20",
     "fetch_riboflavin",
     "fetch_tecator",
+    "fetch_wave_energy",
     "list_datasets",
     "load_colon",
     "make_ar1_problem",

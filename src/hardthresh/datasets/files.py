@@ -49,9 +49,7 @@ def read_arrays(record: Record) -> dict[str, NDArray[Any]]:
 def _locate(record: Record) -> Path:
     if record.bundled:
         return Path(__file__).with_name("data") / record.file
-    folders = [Path(mirror).expanduser()] if (mirror := os.environ.get(MIRROR_VARIABLE)) else []
-    if cache := _cache_folder():
-        folders.append(cache)
+    folders = local_folders()
     for folder in folders:
         if (folder / record.file).is_file():
             return folder / record.file
@@ -65,6 +63,14 @@ def _locate(record: Record) -> Path:
             f"{record.source}. Licence: {record.licence}. SHA-256 of the file: {record.sha256}."
         )
     return _download(record, base_url)
+
+
+def local_folders() -> list[Path]:
+    """Return the folders where the files of data sets may lie, the first choice first."""
+    folders = [Path(mirror).expanduser()] if (mirror := os.environ.get(MIRROR_VARIABLE)) else []
+    if cache := _cache_folder():
+        folders.append(cache)
+    return folders
 
 
 def _cache_folder() -> Path | None:

@@ -1,0 +1,119 @@
+"""The wave farms of UCI, which we may read but have never seen: the file must be brought by the user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.datasets.dataset import Dataset
+from hardthresh.datasets.files import MIRROR_VARIABLE, DatasetError, local_folders
+
+SITES = ("Perth", "Sydney")
+TARGET = "Total_Power"
+SOURCE = "UCI Machine Learning Repository, Large-scale Wave Energy Farm, https://doi.org/10.24432/C5GG7Q"
+
+
+@overload
+def fetch_wave_energy(site: str = ..., *, return_X_y: Literal[False] = ..., as_frame: bool = ...) -> Dataset: ...
+@overload
+def fetch_wave_energy(site: str = ..., *, return_X_y: Literal[True], as_frame: bool = ...) -> tuple[Any, Any]: ...
+def fetch_wave_energy(
+    site: str = "Perth", *, return_X_y: bool = False, as_frame: bool = False
+) -> Dataset | tuple[Any, Any]:
+    """Fetch the wave farms with 49 buoys at one site, from a file that you have downloaded.
+
+    Each row is a layout: the coordinates and the power of 49 buoys, the quality factor qW, and the total power, which
+    is the target and the sum of the 49 powers.
+
+    Parameters
+    ----------
+    site : {"Perth", "Sydney"}
+        Which of the files ``WEC_Perth_49.csv`` and ``WEC_Sydney_49.csv``.
+    return_X_y : bool
+        Return ``(data, target)`` instead of a `Dataset`.
+    as_frame : bool
+        Return a pandas DataFrame and Series in place of arrays.
+
+    Returns
+    -------
+    Dataset, or tuple (data, target)
+        Float64; `data` has a column for each one of the file but the target, 148.
+
+    Raises
+    ------
+    DatasetError
+        The file is not in the folder that ``HARDTHRESH_DATA`` names nor in the cache, or it is not such a table.
+    InvalidInputError
+        The site is unknown.
+    MissingDependencyError
+        `as_frame` was asked for and pandas is not installed.
+
+    See Also
+    --------
+    fetch : The data sets of which we have a copy to compare a file with.
+
+    Notes
+    -----
+    Source: UCI Machine Learning Repository, data set 882. Licence: CC BY 4.0. No checksum is known to us, so any table
+    with a column ``Total_Power`` is accepted.
+
+    References
+    ----------
+    Neshat, Alexander, Sergiienko and Wagner (2020), Large-scale Wave Energy Farm data set, UCI Machine Learning
+    Repository.
+
+    Examples
+    --------
+    Not run by the tests, because it needs the file:
+
+    >>> from hardthresh.datasets import fetch_wave_energy
+    >>> X, y = fetch_wave_energy(return_X_y=True)  # doctest: +SKIP
+    """
+    if site not in SITES:
+        raise InvalidInputError(f"site={site!r} is unknown; use {' or '.join(map(repr, SITES))}")
+    dataset = _read(_locate(f"WEC_{site}_49.csv"), site)
+    if as_frame:
+        dataset = dataset.to_pandas()
+    return (dataset.data, dataset.target) if return_X_y else dataset
+
+
+def _locate(name: str) -> Path:
+    folders = local_folders()
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    looked = " and ".join(map(str, folders)) or "no folder, because none is set"
+    raise DatasetError(
+        f"{name} is not on this machine (looked in: {looked}), and hardthresh cannot download it. Get it from "
+        f"{SOURCE}, and set the environment variable {MIRROR_VARIABLE} to the folder that holds it."
+    )
+
+
+def _read(path: Path, site: str) -> Dataset:
+    with path.open(encoding="utf-8-sig") as file:
+        names = [name.strip().strip('"') for name in file.readline().split(",")]
+        if TARGET not in names or len(set(names)) < len(names):
+            raise DatasetError(f"{path} is no table of wave farms: its header must name {TARGET} and every column once")
+        try:
+            table = np.loadtxt(file, delimiter=",", ndmin=2)
+        except ValueError as error:
+            raise DatasetError(f"{path} is no table of numbers: {error}") from error
+    if table.shape[1] != len(names):
+        raise DatasetError(f"{path} has {len(names)} names for {table.shape[1]} columns")
+    last = names.index(TARGET)
+    return Dataset(
+        data=np.delete(table, last, axis=1),
+        target=table[:, last].copy(),
+        feature_names=np.array([name for name in names if name != TARGET], dtype=object),
+        target_names=np.array([TARGET], dtype=object),
+        name="wave_energy",
+        description=f"Layouts of 49 wave energy converters at {site}, and their power. Source: {SOURCE}.",
+        licence="CC BY 4.0 (UCI Machine Learning Repository)",
+        citation=(
+            "Neshat, Alexander, Sergiienko and Wagner (2020), Large-scale Wave Energy Farm data set, UCI Machine "
+            "Learning Repository."
+        ),
+    )
