@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, nan
@@ -56,6 +57,14 @@ def fixed_step(model: str, s: int, s_star: int, alpha: float = 5.0, omega: float
     return Fixed.from_smoothness(restricted_smoothness_ar1(s, s_star, alpha=alpha, omega=omega, loss=LOSS[model]))
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Leave out the warnings that Algorithm 2 stalls: the figures and tables show it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StallWarning)
+        yield
+
+
 def follow(
     problem: Problem, constraint: Constraint, step: StepRule, iterations: int, until: float = 0.0
 ) -> dict[str, Any]:
@@ -73,8 +82,7 @@ def follow(
         if until and state.value <= goal:
             raise StopIteration
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StallWarning)  # Algorithm 2 with short epochs: the figure shows it
+    with quiet():
         result = minimize(problem.objective, constraint, IHT(step=step), max_iter=iterations, tol=0.0, callback=watch)
     return {
         "value": result.history["value"],

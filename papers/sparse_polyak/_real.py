@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,6 @@ from papers.runner import Row, pick
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import Passes, minimize
-from hardthresh.core.errors import StallWarning
 from hardthresh.core.solver import Solver
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet
@@ -24,6 +22,8 @@ from hardthresh.steps import (
     Polyak,
     SparsePolyak,
 )
+
+from ._common import quiet
 
 ROWS, S = 120, 20
 BUDGETS = [25, 100, 200]
@@ -73,8 +73,7 @@ def race(objective: LinearModel, solver: Solver) -> dict[str, Any]:
     The pass for the gradient at an iterate is that of the next step: f was known before.
     """
     stop = Passes(max(BUDGETS) + 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StallWarning)  # Algorithm 2 with short epochs: the table shows it
+    with quiet():
         result = minimize(objective, Sparsity(S), solver, stop=stop, max_iter=10_000)
     value = np.array(result.history["value"])
     value[~np.isfinite(value)] = np.inf
