@@ -90,21 +90,23 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support)
     return high
 
 
-def restricted_smoothness(objective: Objective, constraint: Constraint, at: Evaluation, iterations: int = 10) -> float:
+def restricted_smoothness(
+    objective: Objective, constraint: Constraint, at: Evaluation, iterations: int = 10, *, factor: float = 2
+) -> float:
     """Return an estimate, from below, of the largest curvature of f at a point over directions of twice the budget.
 
     Power iteration with the Hessian: the first half finds where the curvature is, the second half stays within the
-    budget. Cost: about two data passes per iteration.
+    budget (`factor` times the constraint's). Cost: about two data passes per iteration.
     """
     curvature = objective.curvature  # type: ignore[attr-defined]
     xp = library(at.point)
-    doubled = constraint.relax(2)
+    relaxed = constraint.relax(factor)
     direction = at.gradient if norm(at.gradient) > 0.0 else xp.ones_like(at.point)
     largest = 0.0
     for iteration in range(iterations):
         restricted = 2 * iteration >= iterations - 1
         if restricted:
-            direction = doubled.leading(direction)
+            direction = relaxed.leading(direction)
         length = norm(direction)
         if length == 0.0:
             break
