@@ -4,13 +4,16 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format docs bench bench-smoke bench-peers clean
+.PHONY: help demo reproduce test lint format docs bench bench-smoke bench-peers clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 demo: .venv/demo.stamp ## choose a few genes of 2,000, print the model, write the report
 	$(BIN)/hardthresh demo
+
+reproduce: .venv/demo.stamp ## run the experiments of the papers; ARGS names a paper or an item, without it they are listed
+	$(BIN)/hardthresh reproduce $(ARGS)
 
 test: export OMP_NUM_THREADS = 1
 test: export OPENBLAS_NUM_THREADS = 1
