@@ -92,6 +92,12 @@ def assert_is_least_squares(tableau, X, y):
     np.testing.assert_allclose(tableau.decrease, before, **near)
     costs = [before - decrease(X, y, [j for j in chosen if j != i]) for i in chosen]
     assert np.isposinf(tableau.costs()[:free]).all()
+    outside = {i: fit(X, y, [j for j in chosen if j != i])[1] @ X[:, i] for i in chosen[free:]}
+    missed = [slope**2 / (2 * unit[i] ** 2) for i, slope in outside.items()]
+    np.testing.assert_allclose(tableau.least_missed(), min(missed, default=0.0), **near)
+    promised = (X.T @ residual) ** 2 / (2 * unit**2)
+    promised = promised[[j for j in range(X.shape[1]) if X[:, j].any()]]
+    np.testing.assert_allclose(tableau.most_promising(), promised.max(initial=0.0), **near)
     np.testing.assert_allclose(tableau.costs()[free:], costs[free:], **near)
     gains = {j: decrease(X, y, [*chosen, j]) - before for j in independent(X, chosen)}
     best, gain = tableau.best_addition()

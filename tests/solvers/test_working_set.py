@@ -673,7 +673,7 @@ def test_it_goes_on_where_a_column_outside_promises_nearly_as_much_as_one_inside
     w[support] = np.linalg.lstsq(X[:, support], y)[0]
     state = solver.start(objective, constraint, w, 0)
     gains = np.delete(state.at.gradient**2 / (2 * np.mean(X**2, axis=0)), support)
-    state = replace(state, members=support, bar=float(gains.max()) / share)
+    state = replace(state, members=support, bar=float(gains.max()) / share, precision=0.0)
     after = solver.advance(objective, constraint, state)
     assert bool(after.settled) != goes_on
     assert (after.value < state.value) == goes_on
@@ -701,6 +701,40 @@ def test_thorough_exchanges_survive_a_start_that_shares_a_coefficient_among_dupl
     shared[[0, 9]] = shared[0] / 2 + shared[9] / 2
     run = solve(objective, Sparsity(5), "thorough", w0=shared)
     assert run.value <= found.value * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rho", [0.9, 0.99])
+def test_a_common_factor_in_all_columns_hides_nothing(rho):
+    """What a column promises by its slope is next to nothing then, inside and outside alike."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = np.sqrt(rho) * rng.standard_normal((400, 1)) + np.sqrt(1 - rho) * rng.standard_normal((400, 200))
+        mean = X[:, ::30] @ rng.choice([-2.0, -1.0, 1.0, 2.0], 7)
+        y = mean + np.std(mean) / 10 * rng.standard_normal(400)
+        run = solve(LinearModel(X, y), Sparsity(7))
+        assert run.value <= least_squares(X[:, ::30], y, np.ones(400)) * (1 + 1e-9)
+
+
+@every
+@both_losses
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
+def test_a_start_far_away_is_no_excuse(effort, loss, far):
+    """Where it begins, the search is as coarse as f is large; it must not end there."""
+    X, y = data(1, n=100, d=20, k=2)
+    objective = LinearModel(X, target(X, y, loss), loss=loss, l2=1e-3)
+    w0 = np.zeros(20)
+    w0[[2, 3]] = far * np.array([1.0, -2.0])
+    run = solve(objective, Sparsity(2), effort, w0=w0)
+    assert run.value <= solve(objective, Sparsity(2), effort).value * (1 + 1e-6)
+
+
+@both_losses
+@pytest.mark.parametrize("scale", [1e155, 1e300, 1e-165])
+def test_columns_whose_squares_leave_the_range_are_refused(loss, scale):
+    X, y = data(0)
+    X[:, 3] *= scale
+    with np.errstate(all="ignore"), pytest.raises(InvalidInputError, match=r"column 3 of X (over|under)flow"):
+        solve(LinearModel(X, target(X, y, loss), loss=loss), Sparsity(2))
 
 
 def test_nothing_that_is_given_is_written_to():
@@ -816,13 +850,13 @@ def test_more_columns_never_fit_worse_along_a_path():
 # --- what it refuses, and when it is chosen --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("effort", ["", "max", None, 3])
+@pytest.mark.parametrize("effort", ["", "max", None, 3, ["fast"]])
 def test_an_unknown_effort_is_refused_with_those_that_exist(effort):
     with pytest.raises(InvalidInputError, match="fast, balanced, thorough"):
         WorkingSet(effort=effort)
 
 
-@pytest.mark.parametrize("tol", [0.0, -1e-3, np.nan])
+@pytest.mark.parametrize("tol", [0.0, -1e-3, np.nan, "a", None])
 def test_a_tolerance_that_is_not_positive_is_refused(tol):
     with pytest.raises(InvalidInputError, match="tol must be > 0"):
         WorkingSet(tol=tol)

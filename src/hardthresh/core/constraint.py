@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from .errors import InvalidInputError
 from .typing import Array, Support
 
 
@@ -33,6 +34,12 @@ class Selection:
     budget: int
     free: tuple[int, ...] = ()
     signs: Array | None = None
+
+
+def require_constraint(constraint: object) -> None:
+    """Refuse, before a run starts, what is no constraint."""
+    if not isinstance(constraint, Constraint):
+        raise InvalidInputError(f"the constraint must be a set to stay in, such as Sparsity(3); got {constraint!r}")
 
 
 class Constraint(ABC):

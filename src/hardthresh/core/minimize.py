@@ -8,7 +8,7 @@ from math import isfinite, nan
 from time import perf_counter
 from typing import Any
 
-from .constraint import Constraint
+from .constraint import Constraint, require_constraint
 from .errors import InvalidInputError, NotFiniteError
 from .meter import Meter
 from .objective import Objective, provides, require
@@ -179,6 +179,7 @@ class _Runs:
     ) -> None:
         require(objective, ("shape", "zeros", "predict", "value", "evaluate"), by="an objective's contract")
         for constraint in constraints:
+            require_constraint(constraint)
             constraint.check(tuple(objective.shape))
             solver.check(objective, constraint)
         if state is not None and w0 is not None:

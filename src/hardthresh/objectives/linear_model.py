@@ -7,7 +7,7 @@ from typing import Any
 
 from array_api_compat import device
 
-from hardthresh.arrays import all_finite, as_floating, gather, namespace
+from hardthresh.arrays import all_finite, as_floating, gather, namespace, scatter, where_true
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation
@@ -188,8 +188,30 @@ class LinearModel:
         return float(xp.sum(bend * image * image)) + float(xp.sum(self.l2 * direction * direction))
 
     def curvature_diagonal(self, at: Evaluation) -> Array:
-        """Return the diagonal of the Hessian at an evaluated point, shape (d,): one data pass."""
-        return self.design.pullback_squares(self.weights * self.loss.curvature(self.y, at.prediction)) + self.l2
+        """Return the diagonal of the Hessian at an evaluated point, shape (d,): one data pass.
+
+        Raises
+        ------
+        InvalidInputError
+            If the squares of a column leave the range of its dtype.
+        """
+        bend = self.weights * self.loss.curvature(self.y, at.prediction)
+        squares = self.design.pullback_squares(bend)
+        self._check_squares(squares, bend)
+        return squares + self.l2
+
+    def _check_squares(self, squares: Array, bend: Array) -> None:
+        """Refuse columns whose squares overflow, or vanish where the column does not."""
+        xp = namespace(squares)
+        outside = ~xp.isfinite(squares)
+        if not bool(xp.any(outside)) and not bool(xp.all(squares > 0)):
+            zero = where_true(squares == 0)
+            tilt = bend * xp.linspace(1.0, 2.0, bend.shape[0], dtype=bend.dtype, device=device(bend))
+            outside = scatter(xp.abs(self.design.columns(zero).pullback(tilt)), zero, squares.shape[0]) > 0
+        if bool(xp.any(outside)):
+            j = int(xp.argmax(xp.astype(outside, xp.int8)))
+            how = "overflow" if bool(xp.isinf(squares[j])) or bool(xp.isnan(squares[j])) else "underflow"
+            raise InvalidInputError(f"the squares of column {j} of X {how} {squares.dtype}; rescale it")
 
     def hessian(self, at: Evaluation) -> Array:
         """Return the Hessian at an evaluated point as a (d, d) matrix; for models of few columns."""

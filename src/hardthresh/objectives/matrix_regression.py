@@ -17,11 +17,11 @@ from .linear_model import LinearModel
 
 
 def _examples() -> list[MatrixRegression]:
-    """Return small problems for the conformance tests: 60 measurements of a 6 x 6 matrix."""
+    """Return small problems for the conformance tests: 30 measurements of a 6 x 6 matrix."""
     import numpy as np
 
     rng = np.random.default_rng(0)
-    A, y = rng.standard_normal((60, 6, 6)), rng.standard_normal(60)
+    A, y = rng.standard_normal((30, 6, 6)), rng.standard_normal(30)
     return [
         MatrixRegression(A, y),
         MatrixRegression(A, (y > 0).astype(float), loss="logistic", l2=0.1),

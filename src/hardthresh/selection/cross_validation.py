@@ -268,7 +268,7 @@ class _Folds:
                 grow(tableau, size, least)
                 fit = descend(tableau.copy(), size, least, negligible) if polished else tableau
                 full = polished and fit.size == size
-                bar = float(fit.costs().min()) if full else fit.best_addition()[1] if k else 0.0
+                bar = fit.least_missed() if full else fit.most_promising() if k else 0.0
                 intercept = moments.level - float(fit.coef @ moments.mean[fit.chosen])
                 order = np.argsort(fit.chosen)
                 columns = fold.members[fit.chosen][order]

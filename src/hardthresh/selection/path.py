@@ -8,6 +8,7 @@ from typing import Any
 
 from hardthresh.core import minimize_together
 from hardthresh.core.constraint import Constraint
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Objective
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
@@ -45,6 +46,11 @@ def path(
     **options
         ``stop``, ``max_iter``, ``progress`` and ``seed``, as for `minimize`.
 
+    Raises
+    ------
+    InvalidInputError
+        For budgets that are one number, and as by `minimize`.
+
     Notes
     -----
     Without `warm_start` all budgets run side by side and share what they can: with the default solver the Gram matrix,
@@ -60,6 +66,8 @@ def path(
     >>> [result.support.tolist() for result in path(f, Sparsity, [1, 2])]
     [[0], [0, 2]]
     """
+    if not isinstance(budgets, Iterable):
+        raise InvalidInputError(f"budgets must be several numbers, such as range(1, 11); got {budgets!r}")
     sets = [constraint(budget) for budget in budgets]
     solvers = [solver or choose_solver(objective, one, tol=tol) for one in sets]
     one_by_one = _warm_started if warm_start else _side_by_side

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hardthresh.core import iterate as core_iterate
 from hardthresh.core import minimize as core_minimize
-from hardthresh.core.constraint import Constraint
+from hardthresh.core.constraint import Constraint, require_constraint
 from hardthresh.core.errors import CapabilityError
 from hardthresh.core.objective import Objective, provides
 from hardthresh.core.result import Result
@@ -36,6 +36,7 @@ def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 
     tol : float
         Relative tolerance; 0 stands for the solver's own default.
     """
+    require_constraint(constraint)
     if not provides(objective, "curvature"):
         return IHT()
     suits = _suits_working_set(objective, constraint)

@@ -50,6 +50,6 @@ class Effort:
 
 EFFORTS = {
     "fast": Effort(share=0.35, looks=(1.0,)),
-    "balanced": Effort(share=0.2, looks=(1.0, 0.64, 1.0), swings=(0.25,), insist=0.8),
+    "balanced": Effort(share=0.35, looks=(1.0, 0.64), swings=(0.25,), insist=0.8),
     "thorough": Effort(share=0.2, looks=(1.0, 0.64, 1.0), swings=(0.25, 0.5, 1.0), exchanges=16, insist=0.0),
 }

@@ -198,9 +198,9 @@ class LocalModel:
         return tableau
 
     def bar(self, tableau: Tableau, budget: int) -> float:
-        """Return what a column must gain to take the place of the least useful chosen one: 0 if there is room."""
+        """Return what the least useful chosen column would promise if it were outside: 0 if there is room for more."""
         full = 0 < budget <= tableau.size - tableau.free
-        return float(tableau.costs().min()) if full else 0.0
+        return tableau.least_missed() if full else 0.0
 
     def holds(self, tableau: Tableau) -> bool:
         """Return whether a tableau has all the columns of the state."""

@@ -88,7 +88,7 @@ class Tableau:
         self._table = np.zeros((s + 1, s + m))  # row 0: -b and g; row i: A and U of the i-th chosen column
         self._table[0, :s], self._table[0, s:] = -(before + change), slope - change @ rows
         self._table[1:, :s], self._table[1:, s:] = inverse, inverse @ rows
-        diagonal = gram.diagonal()[self._columns]
+        self._norms = diagonal = gram.diagonal()[self._columns]
         self._left = diagonal - np.sum(rows * self._table[1:, s:], axis=0)
         self._least = np.where(diagonal > 0, _DEPENDENT * diagonal, np.inf)
         self._barred = np.zeros(m)  # infinite for the chosen columns: nothing is gained by adding them
@@ -127,6 +127,26 @@ class Tableau:
         costs = 0.5 * self.coef * (self.coef / self._table[1 : size + 1, :size].diagonal())
         costs[: self.free] = np.inf
         return costs
+
+    def least_missed(self) -> float:
+        """Return what the least useful chosen column would promise from outside, and nothing where none may leave.
+
+        Of i, once dropped, that is :math:`g_i^2 / 2G_{ii}`: its cost divided by :math:`A_{ii} G_{ii}`, which says how
+        much of the column the other chosen ones explain. It compares with what is known of columns that are not in
+        the tableau, of which nobody knows how much the chosen ones explain.
+        """
+        size, free = self.size, self.free
+        if size == free:
+            return 0.0
+        explained = self._table[1 + free : size + 1, free:size].diagonal() * self._norms[self.chosen[free:]]
+        return float((self.costs()[free:] / explained).min())
+
+    def most_promising(self) -> float:
+        """Return what the best column that is not chosen promises by its slope alone, :math:`g_j^2 / 2G_{jj}`."""
+        if self._norms.size == 0:
+            return 0.0
+        slope = self._allowed(self.slope)
+        return float((0.5 * slope * (slope / np.where(self._norms > 0, self._norms, np.inf) + 0.0)).max())
 
     def best_addition(self) -> tuple[int, float]:
         """Return the column whose addition lowers q most, and by how much; 0 where none can be added.

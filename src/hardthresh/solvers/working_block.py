@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ class WorkingState(State):
         How many columns the greedy walk has added so far; None once it has arrived at the budget.
     bar : float
         What a column must promise to be let in: a share of this.
+    precision : float
+        What counted as progress when the working set was searched last.
     """
 
     bend: Array
@@ -43,6 +46,7 @@ class WorkingState(State):
     members: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     walked: int | None = 0
     bar: float = 0.0
+    precision: float = inf
 
     def settle(self) -> WorkingState:
         """Return the state of a run that has come to its end here."""
@@ -63,6 +67,7 @@ class WorkingState(State):
             members=found.members,
             walked=found.walked,
             bar=found.bar,
+            precision=found.precision,
         )
 
 
@@ -128,6 +133,7 @@ class Found:
     pool: Pool
     members: np.ndarray
     bar: float
+    precision: float
     walked: int | None = None
     done: bool = False
 
@@ -146,7 +152,7 @@ def first_better(
         if lower is None:
             return None
         projection = constraint.project(model.point(lower, state.w))
-        return Found(projection, None, model.pool, model.members, model.bar(lower, budget))
+        return Found(projection, None, model.pool, model.members, model.bar(lower, budget), model.negligible)
     here = model.tableau
     tried = {frozenset(here.chosen)} if here.decrease <= model.negligible else set()
     for tableau in tries:
@@ -156,5 +162,5 @@ def first_better(
         fitted = model.refit(objective, constraint, state, tableau)
         if fitted.value < state.value - model.negligible:
             bar = model.bar(tableau, budget)
-            return Found(fitted.projection, fitted.prediction, model.pool, model.members, bar)
+            return Found(fitted.projection, fitted.prediction, model.pool, model.members, bar, model.negligible)
     return None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import ceil, inf
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,9 +101,10 @@ class WorkingSet(Solver):
     state_type: ClassVar[type[State]] = WorkingState
 
     def __post_init__(self) -> None:
-        if self.effort not in EFFORTS:
+        if not isinstance(self.effort, str) or self.effort not in EFFORTS:
             raise InvalidInputError(f"effort must be one of {', '.join(EFFORTS)}; got {self.effort!r}")
-        if not self.tol > 0:
+        tol: Any = self.tol
+        if not (isinstance(tol, Real) and float(tol) > 0):
             raise InvalidInputError(f"tol must be > 0, got {self.tol!r}")
 
     @property
@@ -196,6 +198,8 @@ class WorkingSet(Solver):
         if insist == 0.0 or not is_quadratic(objective) or state.members.size == 0:
             return True
         least, negligible = thresholds(state, self.tol)
+        if negligible < 0.5 * state.precision:  # it came from so far away that the search was coarse
+            return True
         xp = namespace(state.bend)
         slope, bend = gather(state.at.gradient, state.support), gather(state.bend, state.support)
         if bool(xp.any(0.5 * slope * slope > negligible * bend)):  # rounding has kept it from the minimum
@@ -222,7 +226,7 @@ class WorkingSet(Solver):
         better = first_better(objective, constraints[widest], mark, block.state, model, [walker])
         if better is None:
             return {}
-        return dict.fromkeys(runs, replace(better, walked=mark, bar=walker.best_addition()[1]))
+        return dict.fromkeys(runs, replace(better, walked=mark, bar=walker.most_promising()))
 
     def _look_ahead(self, objective: Any, selection: Selection, blocks: Sequence[Block], pool: Pool) -> Pool:
         """Let in the columns that promise enough at the anchor, the same for all budgets that leave the walk together.
