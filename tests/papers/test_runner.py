@@ -1,5 +1,6 @@
 """The runner of the experiments, and the experiments that come with it."""
 
+from importlib import import_module
 from math import inf, nan
 from pathlib import Path
 
@@ -129,3 +130,34 @@ def test_cells_have_names_and_keys_of_their_own(runner, tmp_path, full):
         for name in library.items(paper):
             cells = library.item(paper, name).cells(full, 0)
             assert len({store._path(cell) for cell in cells}) == len(cells) > 0
+
+
+@pytest.mark.parametrize("name", ["fig2_fixed_step", "fig2_target", "algorithm2"])
+def test_an_item_from_its_cells_to_its_figure(runner, name):
+    """The experiment in small: every number that is expected has its key, and the figure can be drawn."""
+    library = runner.Library(PAPERS)
+    item = library.item("sparse_polyak", name)
+    small = {"d": 40, "s": 4, "s_star": 2}
+    rows = [cell.arguments | small | cell.function(**(cell.arguments | small)) for cell in item.cells(False, 0)]
+    numbers = item.summarise(rows)
+    for expectation in library.expected("sparse_polyak", name):
+        if expectation.applies(False, 0):
+            assert len(numbers[expectation.key]) == len(expectation.bounds)
+    [(stem, figure)] = item.draw(rows).items()
+    assert stem == name
+    assert all(panel.get_title() and panel.get_xlabel() and panel.lines for panel in figure.axes)
+
+
+def test_the_first_iteration_at_a_level(runner):
+    runner.Library(PAPERS).item("sparse_polyak", "matrix")
+    common = import_module("papers.sparse_polyak._common")
+    assert common.first([1.0, 0.5, 0.6, 0.1], [1.0, 0.55, 0.2, 0.05]) == [0, 1, 3, inf]
+    assert common.gaps({"value": [5.0, 3.0, 1.0, 0.5], "f_star": 1.0}).tolist() == [1.0, 0.5, 0.0, -0.125]
+
+
+def test_a_run_on_real_data_is_read_at_a_number_of_passes(runner):
+    runner.Library(PAPERS).item("sparse_polyak", "fig3_musk")
+    real = import_module("papers.sparse_polyak._real")
+    row = {"passes": [0.5, 1.5, 30.0], "best": [1.0, 0.5, 0.1]}
+    assert [real.at(row, passes) for passes in (0, 1, 1.5, 29, 30, 200)] == [1.0, 1.0, 0.5, 0.5, 0.1, 0.1]
+    assert real.medians([row], best=row["best"]) == [0.5, 0.1, 0.1]
