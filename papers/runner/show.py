@@ -33,6 +33,9 @@ def print_list(console: Console, library: Library) -> None:
 
 def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
     """Print what was expected and what came out."""
+    if not rows:
+        console.print(f"{title}: nothing is expected of data sets with this seed", style="bold")
+        return
     table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for name in ("what", "paper or specification", "got", "ok"):
         table.add_column(name)

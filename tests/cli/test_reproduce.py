@@ -199,7 +199,7 @@ def test_rows_of_the_full_mode(run):
 
 
 def test_rows_about_one_seed(done):
-    assert "sum of the squares" not in done("reproduce", "tiny", "--seed", "5")
+    assert "tiny/squares: nothing is expected of data sets with this seed" in done("reproduce", "tiny", "--seed", "5")
 
 
 def test_missing_data_stop_only_their_item(run, folder):
