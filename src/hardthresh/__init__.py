@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     )
     from hardthresh.core import Result, Status
     from hardthresh.estimators import (
+        LowRankRegression,
+        LowRankRegressionCV,
         SparseLinearRegression,
         SparseLinearRegressionCV,
         SparseLogisticRegression,
@@ -48,6 +50,8 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
 __version__ = "0.1.0"
 
 __all__ = [
+    "LowRankRegression",
+    "LowRankRegressionCV",
     "Result",
     "SparseLinearRegression",
     "SparseLinearRegressionCV",
@@ -80,6 +84,8 @@ __all__ = [
 _HOME = {
     "Result": "core",
     "Status": "core",
+    "LowRankRegression": "estimators",
+    "LowRankRegressionCV": "estimators",
     "SparseLinearRegression": "estimators",
     "SparseLinearRegressionCV": "estimators",
     "SparseLogisticRegression": "estimators",

@@ -92,6 +92,8 @@ def assert_is(design, X, tol=1e-12):
         w = np.zeros(d)
         w[rng.permutation(d)[:count]] = 1.0 + rng.random(count)
         np.testing.assert_allclose(to_numpy(design.predict(like(design, w))), X @ w, **close)
+        W = w[:, None] * rng.standard_normal((d, 3))
+        np.testing.assert_allclose(to_numpy(design.predict(like(design, W))), X @ W, **close)
     mean, deviation = design.moments(like(design, WEIGHTS[:n] / WEIGHTS[:n].sum()))
     weights = WEIGHTS[:n] / WEIGHTS[:n].sum()
     expected = weights @ X
@@ -222,6 +224,8 @@ def test_metered_designs_say_the_same_and_count(storage, centred):
         (lambda: first.gram(WEIGHTS, rest), 1.0),
         (lambda: design.pullback(np.ones(N)), 1.0),
         (lambda: design.pullback(np.ones((N, 3))), 3.0),
+        (lambda: design.predict(np.ones(d)), 1.0),
+        (lambda: design.predict(np.ones((d, 3))), 3.0),
     ):
         before = meter.passes
         count()

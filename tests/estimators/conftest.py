@@ -1,4 +1,4 @@
-"""Every registered estimator as a case: how to make one, and data it can be fitted to."""
+"""Every registered sparse model as a case: how to make one, and data it can be fitted to."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 
 import hardthresh.estimators  # noqa: F401 - registers them
 from hardthresh.core.registry import registered
+from hardthresh.estimators.linear import SparseLinearModel
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,9 @@ class Case:
         return np.where(positive, "well", "ill")
 
 
-CASES = [Case(name, entry.cls) for name, entry in registered("estimator").items()]
+CASES = [
+    Case(name, entry.cls) for name, entry in registered("estimator").items() if issubclass(entry.cls, SparseLinearModel)
+]
 
 
 def _parameters(cases: list[Case]) -> list[Any]:

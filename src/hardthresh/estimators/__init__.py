@@ -1,9 +1,12 @@
 """scikit-learn estimators."""
 
 from .classification import SparseLogisticRegression, SparseLogisticRegressionCV
+from .low_rank import LowRankRegression, LowRankRegressionCV
 from .regression import SparseLinearRegression, SparseLinearRegressionCV
 
 __all__ = [
+    "LowRankRegression",
+    "LowRankRegressionCV",
     "SparseLinearRegression",
     "SparseLinearRegressionCV",
     "SparseLogisticRegression",

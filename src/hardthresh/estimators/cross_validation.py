@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from hardthresh.arrays import gather, move, namespace, to_numpy
@@ -22,8 +17,10 @@ from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
 from hardthresh.selection import FoldPath, least_squares_fold_paths, path
 
+from .base import numpy_dtype
 from .callbacks import FitTask, with_callbacks
-from .linear import SparseLinearModel, _numpy_dtype
+from .folds import Splits, Verdict, candidates_of, check_rule, check_splits, score_by, splits_of, tell_unconverged
+from .linear import SparseLinearModel
 from .problem import Problem, Table, take_columns
 
 
@@ -58,7 +55,7 @@ class Fold:
 
     def coefficients(self, row: int, table: Table) -> tuple[Any, Any]:
         """Return all coefficients of one fit, and its intercept, where a table is."""
-        coef = np.zeros(table.X.shape[1], dtype=_numpy_dtype(table.X))
+        coef = np.zeros(table.X.shape[1], dtype=numpy_dtype(table.X))
         coef[self.columns] = self.coefs[row]
         return table.bring(coef), table.bring(np.asarray(self.intercepts[row], dtype=coef.dtype))
 
@@ -133,14 +130,15 @@ class ChoosesBudget(SparseLinearModel):
         given = everything.weighted()
         table = self._encode(given)
         candidates = self._candidates()
-        if self.rule not in ("best", "one_standard_error"):
-            raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {self.rule!r}')
+        check_rule(self.rule)
         if self.scoring is not None and offset is not None:
             raise InvalidInputError(
                 "scorers cannot see an offset; use scoring=None, which scores by the loss, or no offset"
             )
         seed = self._seed()
-        splits = self._splits(given, everything.weighted_rows(), everything.X.shape[0])
+        splits = splits_of(
+            self.cv, given, everything.weighted_rows(), everything.X.shape[0], classifier=is_classifier(self)
+        )
         self._check_folds(given, splits)
         task = FitTask(self, given, len(candidates))
         problem = self._problem(table, int(candidates[-1]))
@@ -150,7 +148,7 @@ class ChoosesBudget(SparseLinearModel):
         self._choose(candidates, np.stack(scores, axis=1), folds, table)
         result = self._solve(problem.with_budget(self.n_nonzero_coefs_), None, seed)
         whys = [why for fold in folds for why in fold.unconverged]
-        _tell_unconverged(whys, len(folds) * candidates.size, "inside the folds")
+        tell_unconverged(whys, len(folds) * candidates.size, "inside the folds")
         self._tell_constant_columns(problem)
         self._keep(problem.with_budget(self.n_nonzero_coefs_), result)
         self._keep_path(candidates, everywhere, table, task)
@@ -195,48 +193,13 @@ class ChoosesBudget(SparseLinearModel):
 
     def _candidates(self) -> np.ndarray:
         """Return the numbers of features to compare, increasing."""
-        given = self.n_nonzero_coefs
-        if given is None:
-            given = range(1, min(30, self.n_features_in_) + 1)
-        elif isinstance(given, Integral):
-            given = range(1, self._budget(given) + 1)
-        elif isinstance(given, str) or not isinstance(given, Iterable):
-            raise InvalidInputError(
-                f"n_nonzero_coefs must be a number or numbers of features to compare, got {given!r}"
-            )
-        candidates = sorted({self._budget(k) for k in given})
-        if not candidates:
-            raise InvalidInputError(
-                "n_nonzero_coefs is empty; give the numbers of features to compare, such as range(1, 11)"
-            )
-        return np.array(candidates)
+        most = min(30, self.n_features_in_)
+        return candidates_of(self.n_nonzero_coefs, most, self._budget, "n_nonzero_coefs", "numbers of features")
 
-    def _splits(self, table: Table, kept: np.ndarray, n_given: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the folds as row indices of the table, which holds the `kept` ones of the rows that were given."""
-        splitter = check_cv(self.cv, table.y, classifier=is_classifier(self))
-        if hasattr(self.cv, "split") or self.cv is None or isinstance(self.cv, Integral):
-            return list(splitter.split(table.X, table.y))
-        place = np.full(n_given, -1)
-        place[kept] = np.arange(kept.size)
-
-        def among_kept(rows: Any) -> np.ndarray:
-            rows = np.asarray(rows)
-            places = place[rows if rows.size else rows.astype(np.intp)]
-            return np.asarray(places[places >= 0])
-
-        try:
-            return [(among_kept(train), among_kept(test)) for train, test in splitter.split()]
-        except IndexError as error:
-            raise InvalidInputError(f"cv must name rows of X, which has {n_given}: {error}") from error
-
-    def _check_folds(self, table: Table, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    def _check_folds(self, table: Table, splits: Splits) -> None:
         """Refuse folds that nothing can be learned from."""
-        if not splits:
-            raise InvalidInputError("cv gives no folds; give a number of folds >= 2, a splitter or a list of folds")
-        for fold, (train, test) in enumerate(splits):
-            for part, rows in (("train on", train), ("hold out", test)):
-                if rows.size == 0:
-                    raise InvalidInputError(f"fold {fold} of cv has no rows to {part}")
+        check_splits(splits)
+        for fold, (train, _) in enumerate(splits):
             if is_classifier(self) and np.unique(table.y[train]).size < 2:
                 raise InvalidInputError(
                     f"fold {fold} of cv trains on rows of one class only; use fewer or stratified folds"
@@ -269,7 +232,7 @@ class ChoosesBudget(SparseLinearModel):
             test = table.take(rows)
             return np.array([self._score(fold, row, test) for row in range(fold.intercepts.size)])
         test = replace(table, X=take_columns(table.X, table.bring(fold.columns))).take(rows)
-        coefs = table.bring(fold.coefs.T.astype(_numpy_dtype(table.X)))
+        coefs = table.bring(fold.coefs.T.astype(numpy_dtype(table.X)))
         u = to_numpy(test.X @ coefs) + fold.intercepts
         u = u if test.offset is None else u + to_numpy(test.offset)[:, None]
         losses = self._loss_scale * problem.objective.loss.value(to_numpy(test.y)[:, None], u)
@@ -282,34 +245,18 @@ class ChoosesBudget(SparseLinearModel):
         fitted = type(self)(**self.get_params(deep=False))
         for name, value in {**attributes, **self._labels(), "n_features_in_": self.n_features_in_}.items():
             setattr(fitted, name, value)
-        weighted = {} if test.sample_weight is None else {"sample_weight": test.sample_weight}
-        scorer = check_scoring(fitted, scoring=self.scoring)
-        return float(scorer(fitted, test.X, self._decode_target(test.y), **weighted))
+        return score_by(self.scoring, fitted, test, self._decode_target(test.y))
 
     def _choose(self, candidates: np.ndarray, scores: np.ndarray, folds: list[Fold], table: Table) -> None:
         """Set what the folds say, and the chosen number."""
-        if not np.all(np.isfinite(scores)):
-            raise InvalidInputError("a held-out score is NaN or infinite; check the scoring and the folds")
-        size = float(np.max(np.abs(scores))) or 1.0  # no overflow in the square of a large score
-        spread = size * (scores / size).std(axis=1, ddof=1) if len(folds) > 1 else np.zeros(len(candidates))
-        mean, error = scores.mean(axis=1), spread / np.sqrt(len(folds))
-        best = int(np.argmax(mean))
-        close = mean >= mean[best] - error[best]
-        self.one_standard_error_ = int(candidates[np.argmax(close)])
-        self.n_nonzero_coefs_ = int(candidates[best]) if self.rule == "best" else self.one_standard_error_
-        row = int(np.flatnonzero(candidates == self.n_nonzero_coefs_)[0])
+        verdict = Verdict.of(scores)
+        row = verdict.chosen(self.rule)
+        self.one_standard_error_ = int(candidates[verdict.modest])
+        self.n_nonzero_coefs_ = int(candidates[row])
         self.candidates_, self.scores_ = table.bring(candidates), table.bring(scores)
-        self.mean_scores_, self.standard_errors_ = table.bring(mean), table.bring(error)
+        self.mean_scores_, self.standard_errors_ = table.bring(verdict.mean), table.bring(verdict.error)
         chosen = np.zeros((len(folds), self.n_features_in_))
         for fold, taken in zip(folds, chosen, strict=True):
             taken[fold.columns[fold.coefs[row] != 0]] = 1.0
         self.selection_frequency_ = table.bring(chosen.mean(axis=0))
         self.scorer_name_ = self._default_scorer if self.scoring is None else str(self.scoring)
-
-
-def _tell_unconverged(whys: list[str], total: int, where: str) -> None:
-    """Warn of fits that did not converge, with the reason of the first."""
-    if whys:
-        warnings.warn(
-            f"{len(whys)} of {total} fits {where} did not converge: {whys[0]}", ConvergenceWarning, stacklevel=4
-        )

@@ -62,6 +62,56 @@ _SHARED = {
     coefs_path_ : array, shape (n_candidates, n_features)
         The coefficients of every candidate on all data, found as in the folds; those of the chosen number are the
         model's.""",
+    "rank": """
+    rank : int, optional
+        The largest rank of the coefficient matrix, 0 <= rank <= min(n_features, n_outputs); default a tenth of that,
+        rounded up.""",
+    "low_rank_parameters": """
+    alpha : float
+        Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients.
+    fit_intercept : bool
+        Whether to fit an intercept for each output; it is not penalised.
+    standardize : bool
+        Whether to scale columns to unit variance for the fit; coefficients come back on the scale of the data. It
+        matters where there is a ridge, or where several matrices fit equally well; outputs are never scaled.
+    solver : str or Solver
+        "auto", the closed form; or the name of a registered solver, or a solver object, for
+        `hardthresh.minimize`, which holds the whole matrix of coefficients.
+    tol : float
+        Relative tolerance > 0 of such a solver.
+    max_iter : int
+        Its limit of iterations, >= 1.
+    random_state : int, RandomState or None
+        Seed of solvers that draw random numbers; the closed form draws none.
+    verbose : bool
+        Whether to show a progress line.""",
+    "low_rank_attributes": """
+    U_ : array, shape (n_features, rank_)
+        Orthonormal directions of the features, on the scale of the data: the coefficient matrix is
+        ``U_ @ diag(singular_values_) @ V_.T``.
+    V_ : array, shape (n_outputs, rank_)
+        Orthonormal directions of the outputs; the entry of largest size in each is positive.
+    singular_values_ : array, shape (rank_,)
+        Decreasing, > 0.
+    intercept_ : array, shape (n_outputs,), or float
+        The intercepts; a float after a fit to one-dimensional targets.
+    coef_ : array, shape (n_outputs, n_features) or (n_features,)
+        The coefficients, computed when asked for.
+    rank_ : int
+        The rank attained, at most `rank`.
+    n_iter_, converged_, stop_reason_, objective_ :
+        Iterations, 1 for the closed form; whether and why the solver stopped; the minimised objective.
+    n_features_in_, feature_names_in_ :
+        The columns seen in `fit`.""",
+    "low_rank_cv_parameters": """
+    cv : int, splitter or iterable of (train, test) indices
+        The folds, as everywhere in scikit-learn.
+    scoring : str or callable, optional
+        A scikit-learn scorer. Default: minus the mean squared error over rows and outputs.
+    rule : {"best", "one_standard_error"}
+        Take the rank with the best mean score, or the smallest one within a standard error of it.
+    n_jobs : int, optional
+        How many folds to fit at a time.""",
 }
 
 

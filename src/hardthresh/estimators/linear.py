@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from inspect import signature
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from array_api_compat import device, is_array_api_obj, is_numpy_array
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.core.errors import HardThreshError, InvalidInputError
-from hardthresh.core.registry import lookup
-from hardthresh.core.result import Result, Status
+from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.core.stationarity import norm
-from hardthresh.solvers import choose_solver, minimize
 
-from .callbacks import CallbackSupportMixin, FitTask, with_callbacks
+from .base import ThresholdingEstimator, is_integer, numpy_dtype, per_row, row_weights
+from .callbacks import FitTask, with_callbacks
 from .problem import Problem, Table, build_problem, linear_predictor
 
 try:
@@ -37,12 +32,11 @@ except ImportError:  # scikit-learn < 1.8 lets the arrays themselves refuse to m
         """Check nothing."""
 
 
-class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
+class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
     """Base of the estimators that fit one linear predictor with at most k features. See the concrete classes."""
 
     _loss: ClassVar[str]
     _loss_scale: ClassVar[float] = 1.0
-    _default_alpha: ClassVar[float] = 0.0
     _training: tuple[Problem, Result] | None = None
     _certificate: ModelCertificate | None = None
 
@@ -111,7 +105,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                 raise InvalidInputError(
                     f"warm_start: the last fit had {coef.size} features, X has {self.n_features_in_}"
                 )
-            w0 = problem.point(move(coef.astype(_numpy_dtype(table.X)), problem.mean), self._intercept())
+            w0 = problem.point(move(coef.astype(numpy_dtype(table.X)), problem.mean), self._intercept())
         result = self._solve(
             problem,
             w0,
@@ -171,15 +165,11 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             self, X, y, accept_sparse=("csc", "csr"), dtype=(xp.float64, xp.float32), y_numeric=self._numeric_target
         )
         y = to_numpy(column_or_1d(y, warn=True))
-        sample_weight = self._per_row(sample_weight, X, "sample_weight")
-        if sample_weight is not None and (np.any(sample_weight < 0) or not np.any(sample_weight > 0)):
-            found = "only zeros" if not np.any(sample_weight) else "a negative weight"
-            raise InvalidInputError(f"sample_weight must be non-negative with a positive entry, found {found}")
-        return Table(X, y, sample_weight, self._per_row(offset, X, "offset"))
+        return Table(X, y, row_weights(sample_weight, X), per_row(offset, X, "offset"))
 
     def _encode(self, given: Table) -> Table:
         """Return the table with targets as the loss wants them, all of it where X is."""
-        return given.together(self._encode_target(given.y).astype(_numpy_dtype(given.X), copy=False))
+        return given.together(self._encode_target(given.y).astype(numpy_dtype(given.X), copy=False))
 
     _numeric_target: ClassVar[bool] = True
 
@@ -194,30 +184,6 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     def _labels(self) -> dict[str, Any]:
         """Return the fitted attributes that `predict` needs besides the coefficients."""
         return {}
-
-    def _check_settings(self) -> None:
-        """Refuse settings that make no sense."""
-        if not (self.alpha is None or (_is_real(self.alpha) and 0 <= self.alpha < np.inf)):
-            raise InvalidInputError(f"alpha must be None or a finite number >= 0, got {self.alpha!r}")
-        if not (_is_real(self.tol) and self.tol > 0):
-            raise InvalidInputError(f"tol must be > 0, got {self.tol!r}")
-        if not (_is_integer(self.max_iter) and self.max_iter >= 1):
-            raise InvalidInputError(f"max_iter must be an integer >= 1, got {self.max_iter!r}")
-
-    def _per_row(self, x: Any, X: Any, name: str) -> np.ndarray | None:
-        """Return one number per row, in the precision of X; a single number stands for all rows."""
-        if x is None:
-            return None
-        x = np.asarray(to_numpy(x) if is_array_api_obj(x) else x)
-        if x.dtype.kind not in "fiub":
-            raise InvalidInputError(f"{name} must be numeric, got dtype {x.dtype}")
-        x = np.full(X.shape[0], x) if x.ndim == 0 else x
-        if x.shape != (X.shape[0],):
-            raise InvalidInputError(f"{name} has shape {x.shape}; ({X.shape[0]},) is needed, one number per row of X")
-        if not np.all(np.isfinite(x)):
-            raise InvalidInputError(f"{name} contains NaN or infinity")
-        rows: np.ndarray = x.astype(_numpy_dtype(X))
-        return rows
 
     def _always(self) -> tuple[int, ...]:
         """Return the always-included columns as increasing indices."""
@@ -234,7 +200,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                     raise InvalidInputError(f"always_include names the unknown column {column!r}; {known}")
                 found.add(names.index(column))
                 continue
-            if not _is_integer(column):
+            if not is_integer(column):
                 raise InvalidInputError(f"always_include takes names and indices, got {column!r}")
             j = int(column)
             if not 0 <= j < self.n_features_in_:
@@ -246,7 +212,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """Return a validated number of non-zeros."""
         if k is None:
             return max(1, int(self.n_features_in_) // 10)
-        if not _is_integer(k):
+        if not is_integer(k):
             raise InvalidInputError(f"n_nonzero_coefs must be an integer or None, got {k!r}")
         if not 0 <= k <= self.n_features_in_:
             raise InvalidInputError(
@@ -259,7 +225,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             table,
             loss=self._loss,
             k=k,
-            alpha=self._default_alpha if self.alpha is None else float(self.alpha),
+            alpha=self._ridge(),
             always_include=self._always(),
             positive=self.positive,
             fit_intercept=self.fit_intercept,
@@ -272,35 +238,6 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             shown = ", ".join(self._feature_name(j) for j in constant[:5]) + (", ..." if constant.size > 5 else "")
             columns = "1 constant column" if constant.size == 1 else f"{constant.size} constant columns"
             warnings.warn(f"{columns} ({shown}) carry no information and cannot be chosen", stacklevel=3)
-
-    def _solver(self, problem: Problem) -> Solver:
-        if isinstance(self.solver, Solver):
-            return self.solver
-        if self.solver == "auto":
-            return choose_solver(problem.objective, problem.constraint, tol=self.tol)
-        if not isinstance(self.solver, str):
-            raise InvalidInputError(f'solver must be "auto", a name or a Solver, got {self.solver!r}')
-        solver = lookup("solver", self.solver)
-        named: Solver = solver(tol=self.tol) if "tol" in signature(solver).parameters else solver()
-        return named
-
-    def _seed(self) -> int:
-        return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _solve(self, problem: Problem, w0: Any, seed: int, **options: Any) -> Result:
-        result = minimize(
-            problem.objective,
-            problem.constraint,
-            self._solver(problem),
-            w0,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            seed=seed,
-            **options,
-        )
-        if result.status is Status.INTERRUPTED:  # the best iterate is not the model that was asked for
-            raise KeyboardInterrupt
-        return result
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
         """Return the attributes that `predict` needs, for a point."""
@@ -342,7 +279,7 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         xp, _ = get_namespace(X)
         X = validate_data(self, X, accept_sparse=("csc", "csr"), dtype=(xp.float64, xp.float32), reset=False)
         coef = namespace(self.coef_).reshape(self.coef_, (-1,))
-        offset = self._per_row(offset, X, "offset")
+        offset = per_row(offset, X, "offset")
         u = linear_predictor(X, self.support_, coef, self._intercept())
         if offset is None and getattr(self, "offset_used_", False):
             warnings.warn(
@@ -394,19 +331,6 @@ class SparseLinearModel(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         return tags
 
 
-def _is_real(x: Any) -> bool:
-    return isinstance(x, Real) and not isinstance(x, bool)
-
-
-def _is_integer(x: Any) -> bool:
-    return isinstance(x, Integral) and not isinstance(x, bool)
-
-
 def _is_foreign(X: Any) -> bool:
     """Return whether X is an array of another library than NumPy."""
     return bool(is_array_api_obj(X)) and not is_numpy_array(X)
-
-
-def _numpy_dtype(X: Any) -> type[np.float32] | type[np.float64]:
-    """Return NumPy's dtype of the precision of X."""
-    return np.float32 if "float32" in str(X.dtype) else np.float64

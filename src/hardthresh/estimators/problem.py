@@ -12,7 +12,7 @@ from hardthresh.arrays import gather, gather_columns, move, namespace, to_numpy
 from hardthresh.constraints import Sparsity
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
-from hardthresh.designs import as_design, standardize
+from hardthresh.designs import Standardized, as_design, standardize
 from hardthresh.objectives import LinearModel
 
 
@@ -130,13 +130,9 @@ def build_problem(
     InvalidInputError
         If an always-included column is constant, or entries are so large that the scale of a column overflows.
     """
-    design, sample_weight = as_design(table.X), table.sample_weight
-    n, d = design.shape
-    like = design.zeros(n)
-    xp = namespace(like)
-    weights = xp.ones_like(like) if sample_weight is None else xp.astype(sample_weight, like.dtype, copy=False)
-    standardized = standardize(design, weights / xp.sum(weights), scale=scale, intercept=fit_intercept)
+    standardized = standardize_table(table, fit_intercept=fit_intercept, scale=scale)[0]
     inverse_scale = standardized.inverse_scale
+    d = inverse_scale.shape[0]
     for j in always_include:
         if fit_intercept and float(inverse_scale[j]) == 0.0:
             raise InvalidInputError(
@@ -151,8 +147,20 @@ def build_problem(
         lower = np.zeros(size)
         if fit_intercept:
             lower[d] = -np.inf
-    objective = LinearModel(standardized, table.y, loss, sample_weight=sample_weight, offset=table.offset, l2=ridge)
+    objective = LinearModel(
+        standardized, table.y, loss, sample_weight=table.sample_weight, offset=table.offset, l2=ridge
+    )
     return Problem(objective, Sparsity(k, free=free, lower=lower), standardized.mean, inverse_scale, fit_intercept)
+
+
+def standardize_table(table: Table, *, fit_intercept: bool, scale: bool) -> tuple[Standardized, Array]:
+    """Return a table's standardised columns, with one of ones for the intercept, and weights that sum to one."""
+    design, sample_weight = as_design(table.X), table.sample_weight
+    like = design.zeros(design.shape[0])
+    xp = namespace(like)
+    weights = xp.ones_like(like) if sample_weight is None else xp.astype(sample_weight, like.dtype, copy=False)
+    weights = weights / xp.sum(weights)
+    return standardize(design, weights, scale=scale, intercept=fit_intercept), weights
 
 
 def take_columns(X: Any, columns: Array) -> Any:

@@ -1,0 +1,128 @@
+"""What all estimators share: the settings of a run, its solver and its seed, and what is given row by row."""
+
+from __future__ import annotations
+
+from inspect import signature
+from numbers import Integral, Real
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from array_api_compat import is_array_api_obj
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from hardthresh.arrays import to_numpy
+from hardthresh.core.constraint import Constraint
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.objective import Objective
+from hardthresh.core.registry import lookup
+from hardthresh.core.result import Result, Status
+from hardthresh.core.solver import Solver
+from hardthresh.solvers import choose_solver, minimize
+
+from .callbacks import CallbackSupportMixin
+
+
+class Solvable(Protocol):
+    """What to minimise, and over what."""
+
+    @property
+    def objective(self) -> Objective:
+        """The objective."""
+
+    @property
+    def constraint(self) -> Constraint:
+        """The constraint."""
+
+
+class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
+    """Base of the estimators that minimise an objective over a constraint. See the concrete classes."""
+
+    _default_alpha: ClassVar[float] = 0.0
+
+    alpha: float | None
+    solver: str | Solver
+    tol: float
+    max_iter: int
+    random_state: Any
+
+    def _check_settings(self) -> None:
+        """Refuse settings that make no sense."""
+        if not (self.alpha is None or (is_real(self.alpha) and 0 <= self.alpha < np.inf)):
+            raise InvalidInputError(f"alpha must be None or a finite number >= 0, got {self.alpha!r}")
+        if not (is_real(self.tol) and self.tol > 0):
+            raise InvalidInputError(f"tol must be > 0, got {self.tol!r}")
+        if not (is_integer(self.max_iter) and self.max_iter >= 1):
+            raise InvalidInputError(f"max_iter must be an integer >= 1, got {self.max_iter!r}")
+
+    def _ridge(self) -> float:
+        return self._default_alpha if self.alpha is None else float(self.alpha)
+
+    def _solver(self, problem: Solvable) -> Solver:
+        if isinstance(self.solver, Solver):
+            return self.solver
+        if self.solver == "auto":
+            return choose_solver(problem.objective, problem.constraint, tol=self.tol)
+        if not isinstance(self.solver, str):
+            raise InvalidInputError(f'solver must be "auto", a name or a Solver, got {self.solver!r}')
+        solver = lookup("solver", self.solver)
+        named: Solver = solver(tol=self.tol) if "tol" in signature(solver).parameters else solver()
+        return named
+
+    def _seed(self) -> int:
+        return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _solve(self, problem: Solvable, w0: Any, seed: int, **options: Any) -> Result:
+        result = minimize(
+            problem.objective,
+            problem.constraint,
+            self._solver(problem),
+            w0,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            seed=seed,
+            **options,
+        )
+        if result.status is Status.INTERRUPTED:  # the best iterate is not the model that was asked for
+            raise KeyboardInterrupt
+        return result
+
+
+def per_row(x: Any, X: Any, name: str) -> np.ndarray | None:
+    """Return one number per row, in the precision of X; a single number stands for all rows."""
+    if x is None:
+        return None
+    x = np.asarray(to_numpy(x) if is_array_api_obj(x) else x)
+    if x.dtype.kind not in "fiub":
+        raise InvalidInputError(f"{name} must be numeric, got dtype {x.dtype}")
+    x = np.full(X.shape[0], x) if x.ndim == 0 else x
+    if x.shape != (X.shape[0],):
+        raise InvalidInputError(f"{name} has shape {x.shape}; ({X.shape[0]},) is needed, one number per row of X")
+    if not np.all(np.isfinite(x)):
+        raise InvalidInputError(f"{name} contains NaN or infinity")
+    rows: np.ndarray = x.astype(numpy_dtype(X))
+    return rows
+
+
+def row_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
+    """Return validated weights of the rows of X, in its precision."""
+    weights = per_row(sample_weight, X, "sample_weight")
+    if weights is not None and (np.any(weights < 0) or not np.any(weights > 0)):
+        found = "only zeros" if not np.any(weights) else "a negative weight"
+        raise InvalidInputError(f"sample_weight must be non-negative with a positive entry, found {found}")
+    return weights
+
+
+def is_real(x: Any) -> bool:
+    """Return whether something is a real number, and no truth value."""
+    return isinstance(x, Real) and not isinstance(x, bool)
+
+
+def is_integer(x: Any) -> bool:
+    """Return whether something is an integer, and no truth value."""
+    return isinstance(x, Integral) and not isinstance(x, bool)
+
+
+def numpy_dtype(X: Any) -> type[np.float32] | type[np.float64]:
+    """Return NumPy's dtype of the precision of X."""
+    return np.float32 if "float32" in str(X.dtype) else np.float64

@@ -1,0 +1,117 @@
+"""What cross-validation shares, whatever it chooses: candidates, folds as rows of a table, and the verdict."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from hardthresh.core.errors import InvalidInputError
+
+from .problem import Table
+
+Splits = list[tuple[np.ndarray, np.ndarray]]
+
+
+def candidates_of(given: Any, most: int, check: Callable[[Any], int], name: str, what: str) -> np.ndarray:
+    """Return the budgets to compare, increasing: 1 .. `most` by default, and 1 .. K for a single number K."""
+    if given is None:
+        given = range(1, most + 1)
+    elif isinstance(given, Integral):
+        given = range(1, check(given) + 1)
+    elif isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"{name} must be a number or {what} to compare, got {given!r}")
+    candidates = sorted({check(budget) for budget in given})
+    if not candidates:
+        raise InvalidInputError(f"{name} is empty; give the {what} to compare, such as range(1, 11)")
+    return np.array(candidates)
+
+
+def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, *, classifier: bool) -> Splits:
+    """Return the folds as row indices of the table, which holds the `kept` ones of the rows that were given."""
+    splitter = check_cv(cv, table.y, classifier=classifier)
+    if hasattr(cv, "split") or cv is None or isinstance(cv, Integral):
+        return list(splitter.split(table.X, table.y))
+    place = np.full(n_given, -1)
+    place[kept] = np.arange(kept.size)
+
+    def among_kept(rows: Any) -> np.ndarray:
+        rows = np.asarray(rows)
+        places = place[rows if rows.size else rows.astype(np.intp)]
+        return np.asarray(places[places >= 0])
+
+    try:
+        return [(among_kept(train), among_kept(test)) for train, test in splitter.split()]
+    except IndexError as error:
+        raise InvalidInputError(f"cv must name rows of X, which has {n_given}: {error}") from error
+
+
+def check_splits(splits: Splits) -> None:
+    """Refuse folds that nothing can be learned from."""
+    if not splits:
+        raise InvalidInputError("cv gives no folds; give a number of folds >= 2, a splitter or a list of folds")
+    for fold, (train, test) in enumerate(splits):
+        for part, rows in (("train on", train), ("hold out", test)):
+            if rows.size == 0:
+                raise InvalidInputError(f"fold {fold} of cv has no rows to {part}")
+
+
+def check_rule(rule: Any) -> None:
+    """Refuse an unknown rule of choice."""
+    if rule not in ("best", "one_standard_error"):
+        raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {rule!r}')
+
+
+def score_by(scoring: Any, fitted: Any, test: Table, y: Any) -> float:
+    """Return a scorer's verdict on a fitted model and held-out rows, whose targets are y as they were given."""
+    weighted = {} if test.sample_weight is None else {"sample_weight": test.sample_weight}
+    return float(check_scoring(fitted, scoring=scoring)(fitted, test.X, y, **weighted))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the folds say about the candidates.
+
+    Attributes
+    ----------
+    mean, error : array, shape (n_candidates,)
+        Mean score and its standard error.
+    best, modest : int
+        Which candidate has the best mean, and which is the smallest within a standard error of it.
+    """
+
+    mean: np.ndarray
+    error: np.ndarray
+    best: int
+    modest: int
+
+    @classmethod
+    def of(cls, scores: np.ndarray) -> Verdict:
+        """Return the verdict of scores, shape (n_candidates, n_folds)."""
+        if not np.all(np.isfinite(scores)):
+            raise InvalidInputError("a held-out score is NaN or infinite; check the scoring and the folds")
+        n_folds = scores.shape[1]
+        size = float(np.max(np.abs(scores))) or 1.0  # no overflow in the square of a large score
+        spread = size * (scores / size).std(axis=1, ddof=1) if n_folds > 1 else np.zeros(scores.shape[0])
+        mean, error = scores.mean(axis=1), spread / np.sqrt(n_folds)
+        best = int(np.argmax(mean))
+        return cls(mean, error, best, int(np.argmax(mean >= mean[best] - error[best])))
+
+    def chosen(self, rule: str) -> int:
+        """Return which candidate a rule chooses."""
+        return self.best if rule == "best" else self.modest
+
+
+def tell_unconverged(whys: list[str], total: int, where: str) -> None:
+    """Warn of fits that did not converge, with the reason of the first."""
+    if whys:
+        warnings.warn(
+            f"{len(whys)} of {total} fits {where} did not converge: {whys[0]}", ConvergenceWarning, stacklevel=4
+        )

@@ -1,0 +1,191 @@
+"""Reduced-rank regression: from a table to an objective and a constraint, and its best answer in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+from scipy.sparse import issparse
+
+from hardthresh.arrays import truncated_svd
+from hardthresh.constraints import Rank
+from hardthresh.core.typing import Array
+from hardthresh.designs import Standardized, as_design
+from hardthresh.objectives import MultiOutputModel
+
+from .base import numpy_dtype
+from .problem import Table, standardize_table
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """A matrix W = L R' of coefficients of standardised columns, its directions by decreasing importance.
+
+    Attributes
+    ----------
+    left : array, shape (p, r)
+        L.
+    right : array, shape (q, r)
+        R, with orthonormal columns.
+    """
+
+    left: Array
+    right: Array
+
+    @classmethod
+    def of(cls, W: Array, rank: int) -> Factors:
+        """Return the factors of a matrix of at most some rank."""
+        U, s, Vt = truncated_svd(W, rank)
+        return cls(U * s, Vt.T)
+
+    def first(self, rank: int) -> Factors:
+        """Return the factors of the first directions."""
+        return Factors(self.left[:, :rank], self.right[:, :rank])
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """What predicts: W = U diag(s) V' on the scale of the data, with U and V orthonormal, and the intercepts."""
+
+    U: Array
+    s: Array
+    V: Array
+    intercept: Array
+
+    def predict(self, X: Array) -> Array:
+        """Return X W + intercept, without ever forming W."""
+        return ((X @ self.U) * self.s) @ self.V.T + self.intercept
+
+
+@dataclass(frozen=True, slots=True)
+class LowRankProblem:
+    """A reduced-rank regression of centred outputs on standardised columns; the intercepts follow from the means.
+
+    Attributes
+    ----------
+    objective, constraint :
+        What to minimise, and over what.
+    table : Table
+        The data as they were given.
+    mean, inverse_scale : array, shape (p,)
+        How the columns were standardised; inverse scale 0 marks a constant column.
+    target_mean : array, shape (q,)
+        What the outputs were centred by; zero without an intercept.
+    """
+
+    objective: MultiOutputModel
+    constraint: Rank
+    table: Table
+    mean: Array
+    inverse_scale: Array
+    target_mean: Array
+
+    def with_rank(self, rank: int) -> LowRankProblem:
+        """Return the problem with another rank."""
+        return replace(self, constraint=Rank(rank))
+
+    def coefficients(self, factors: Factors) -> Coefficients:
+        """Return the coefficients on the scale of the data."""
+        left = factors.left * self.inverse_scale[:, None]
+        _, s, turn = np.linalg.svd(left, full_matrices=False)
+        kept = s > 0
+        s, turn = s[kept], turn[kept].T
+        # not the U of that decomposition: so every row of U keeps its own precision, whatever the units of the columns
+        U, V = (left @ turn) / s, factors.right @ turn
+        sign = np.where(V[np.argmax(np.abs(V), axis=0), np.arange(s.size)] < 0, -1.0, 1.0).astype(s.dtype)
+        U, V = U * sign, V * sign
+        return Coefficients(U, s, V, self.target_mean - ((self.mean @ U) * s) @ V.T)
+
+    def value(self, factors: Factors) -> float:
+        """Return the objective, without ever forming W."""
+        prediction = self.objective.design.predict(factors.left) @ factors.right.T
+        return self.objective.value(factors.left, prediction)  # whose norm is that of W: R is orthonormal
+
+    def least_squares(self) -> Factors:
+        r"""Return the factors of the global minimum.
+
+        With A and B the standardised columns and the centred outputs, each row times the root of its weight, and
+        :math:`A = P D Q^\top`,
+
+        .. math:: \|B - AW\|^2 + \alpha \|W\|^2
+                  = c + \|K - (D^2 + \alpha)^{1/2} Q^\top W\|^2 + \alpha \|(I - QQ^\top) W\|^2,
+                  \qquad K = (D^2 + \alpha)^{-1/2} D P^\top B,
+
+        so the best K of a rank is its truncated singular value decomposition (Eckart and Young), and W is
+        :math:`Q (D^2 + \alpha)^{-1/2}` times that: without a ridge, the answer of least norm.
+        """
+        objective, alpha = self.objective, self.objective.l2
+        dtype = numpy_dtype(self.table.X)
+        d, seen, lift = self._sparse_spectrum() if issparse(self.table.X) else self._dense_spectrum()
+        root = np.hypot(d, sqrt(alpha))
+        K = (d / root)[:, None] * seen
+        L, s, Rt = truncated_svd(K, min(self.constraint.r, *objective.shape))
+        return Factors(lift((L * s) / root[:, None]).astype(dtype), Rt.T.astype(dtype))
+
+    def _dense_spectrum(self) -> Spectrum:
+        """Return D, P'B and the product with Q, from the singular values of A: no precision is squared away."""
+        design, Y = self.objective.design, self.objective.Y
+        (n, p), q = design.shape, Y.shape[1]
+        root = np.sqrt(self.objective.weights)[:, None]
+        size = 4 * (p + q)
+        if q > p or n <= size:
+            A, B = design.dense() * root, Y * root
+        else:  # many rows: the triangle of a QR decomposition stands for them, and X is never copied as a whole
+            stacked: np.ndarray = np.empty((0, p + q), dtype=Y.dtype)
+            for start in range(0, n, size):
+                rows = slice(start, min(start + size, n))
+                block = np.hstack([design.rows(rows).dense(), Y[rows]]) * root[rows]
+                stacked = np.asarray(np.linalg.qr(np.vstack([stacked, block]), mode="r"))
+            A, B = stacked[:, :p], stacked[:, p:]
+        P, d, Qt = np.linalg.svd(A, full_matrices=False)
+        kept = d > max(n, p) * np.finfo(d.dtype).eps * np.max(d, initial=0.0)
+        return d[kept], P[:, kept].T @ B, lambda inner: Qt[kept].T @ inner
+
+    def _sparse_spectrum(self) -> Spectrum:
+        """Return the same from the eigenvalues of A'A or AA', whichever is smaller: A is never made dense."""
+        X, weights = self.table.X, self.objective.weights.astype(np.float64)
+        mean, scale = self.mean.astype(np.float64), self.inverse_scale.astype(np.float64)
+        design = Standardized(as_design(X), mean, scale, intercept=False)
+        B = np.sqrt(weights)[:, None] * self.objective.Y
+        n, p = X.shape
+        if p <= n:
+            d, Q = _roots(design.gram(weights))
+            moments = design.pullback(np.sqrt(weights)[:, None] * B)
+            return d, (Q.T @ moments) / d[:, None], lambda inner: Q @ inner
+        shift = X @ (scale * scale * mean)
+        products = as_design(X.T).gram(scale * scale) - shift[:, None] - shift + np.sum((scale * mean) ** 2)
+        root = np.sqrt(weights)
+        d, P = _roots(products * root[:, None] * root)
+        return d, P.T @ B, lambda inner: design.pullback(root[:, None] * (P @ (inner / d[:, None])))
+
+
+Spectrum = tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]
+
+
+def _roots(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the roots of the eigenvalues of a semidefinite matrix that are more than rounding, and eigenvectors."""
+    values, vectors = np.linalg.eigh(A)
+    kept = values > A.shape[0] * np.finfo(values.dtype).eps * np.max(values, initial=0.0)
+    return np.sqrt(values[kept]), vectors[:, kept]
+
+
+def build_low_rank_problem(
+    table: Table, *, rank: int, alpha: float, fit_intercept: bool, scale: bool
+) -> LowRankProblem:
+    """Return the problem of fitting a table whose targets are a matrix.
+
+    Raises
+    ------
+    InvalidInputError
+        If entries are so large that the scale of a column overflows.
+    """
+    columns, weights = standardize_table(table, fit_intercept=fit_intercept, scale=scale)
+    design = Standardized(as_design(table.X), columns.mean, columns.inverse_scale, intercept=False)
+    Y, target_mean = table.y, np.zeros(table.y.shape[1], dtype=table.y.dtype)
+    if fit_intercept:
+        target_mean, deviation = as_design(Y).moments(weights)
+        Y = np.where(deviation > 0, Y - target_mean, 0 * target_mean)  # a constant output is all intercept
+    objective = MultiOutputModel(design, Y, sample_weight=table.sample_weight, l2=alpha)
+    return LowRankProblem(objective, Rank(rank), table, columns.mean, columns.inverse_scale, target_mean)
