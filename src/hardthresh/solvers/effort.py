@@ -27,8 +27,8 @@ class Effort:
     Attributes
     ----------
     share : float
-        A column joins the working set if adding it would gain this share of what the least useful chosen one brings,
-        or on the walk, of what the best one inside that is not chosen would gain.
+        A column joins the working set if it promises this share of what the least useful chosen one would promise from
+        outside, or on the walk, of what the best one inside that is not chosen promises; a promise is g^2 / 2H.
     looks : tuple of float
         The budgets at which the data are read for the runs that leave the walk together, before they arrive at their
         own, as shares of the walk's next reading; of a quadratic only.
@@ -37,8 +37,8 @@ class Effort:
     exchanges : int
         For how many chosen columns the exchange with every column of the data is looked at in the end.
     insist : float
-        A run on a quadratic that has arrived goes on if its own gradient promises this share of what the least useful
-        chosen column brings, for a column outside the working set: always if 0, never if infinite. Others always do.
+        A run on a quadratic that has arrived goes on if a column outside its working set promises this share of what
+        the least useful chosen one would promise from outside: always if 0, never if infinite. Others always do.
     """
 
     share: float

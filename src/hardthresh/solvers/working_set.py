@@ -43,13 +43,12 @@ class WorkingSet(Solver):
        columns compute the gradient, and let the columns in that promise most,
        :math:`g_j^2 / 2H_{jj} \ge \text{share} \times` what the best column inside still promises;
     2. look ahead: for a quadratic, compute the gradient at budgets that all k between two of these numbers share,
-       and let in what promises a share of what the least useful chosen column brings;
+       and let in what promises a share of what the least useful chosen column would promise from outside;
     3. arrive at k: on the way out, or on the way back from up to three times as many columns, whichever is better;
        exchange one column for another as long as that helps; of a quadratic, then swing: add k/4 columns and drop as
        many, and the other way round;
-    4. compute the gradient; if a column outside promises nearly (0.8 of) what the least useful one inside brings, or
-       the loss is not quadratic, let in whatever promises a share of it, exchange, and swing. Repeat until nothing
-       helps.
+    4. compute the gradient; if a column outside promises nearly (0.8 of) what the least useful chosen one would, or the
+       loss is not quadratic, let in whatever promises a share of it, exchange, and swing. Repeat until nothing helps.
 
     For a loss that is not quadratic the Gram matrix is the Hessian at the present point, and an answer of the search is
     refitted by Newton steps and accepted only if f itself falls.
@@ -57,9 +56,9 @@ class WorkingSet(Solver):
     Parameters
     ----------
     effort : {"fast", "balanced", "thorough"}
-        "fast" lets fewer columns in, looks ahead once, makes no swings, and for a quadratic leaves out step 4;
-        "thorough" swings further, repeats step 4 until nothing helps even where no column outside promises much, and
-        ends by looking at the exchange of the 16 least useful features for any other.
+        "fast" looks ahead once, makes no swings, and for a quadratic leaves out step 4; "thorough" lets more columns
+        in, looks ahead three times, swings further, repeats step 4 until nothing helps even where no column outside
+        promises much, and ends by looking at the exchange of the 16 least useful features for any other.
     tol : float
         Relative decrease of f, > 0, that counts as progress.
 
@@ -71,7 +70,7 @@ class WorkingSet(Solver):
 
     Notes
     -----
-    Needs no step size and no smoothness constant. Cost: two passes, one for each of 4, 10, 25, ... below k, three to
+    Needs no step size and no smoothness constant. Cost: two passes, one for each of 4, 10, 25, ... below k, two to
     look ahead, and one for each round: 7 to 12; memory for the Gram matrix of about 4k + 300 columns. Before it
     arrives at k nothing that it does depends on k, but for the last of these numbers below it: runs with other budgets
     can share it (`advance_together`). Guarantee: monotone; when it has settled, the point is minimal on its support,
