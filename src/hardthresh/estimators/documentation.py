@@ -62,7 +62,7 @@ _SHARED = {
     coefs_path_ : array, shape (n_candidates, n_features)
         The coefficients of every candidate on all data, found as in the folds; those of the chosen number are the
         model's.""",
-    "rank": """
+    "largest_rank": """
     rank : int, optional
         The largest rank of the coefficient matrix, 0 <= rank <= min(n_features, n_outputs); default a tenth of that,
         rounded up.""",
@@ -86,19 +86,19 @@ _SHARED = {
     verbose : bool
         Whether to show a progress line.""",
     "low_rank_attributes": """
-    U_ : array, shape (n_features, rank_)
+    U_ : array, shape (n_features, r)
         Orthonormal directions of the features, on the scale of the data: the coefficient matrix is
         ``U_ @ diag(singular_values_) @ V_.T``.
-    V_ : array, shape (n_outputs, rank_)
+    V_ : array, shape (n_outputs, r)
         Orthonormal directions of the outputs; the entry of largest size in each is positive.
-    singular_values_ : array, shape (rank_,)
+    singular_values_ : array, shape (r,)
         Decreasing, > 0.
     intercept_ : array, shape (n_outputs,), or float
         The intercepts; a float after a fit to one-dimensional targets.
     coef_ : array, shape (n_outputs, n_features) or (n_features,)
         The coefficients, computed when asked for.
     rank_ : int
-        The rank attained, at most `rank`.
+        The rank r attained, at most `rank`.
     n_iter_, converged_, stop_reason_, objective_ :
         Iterations, 1 for the closed form; whether and why the solver stopped; the minimised objective.
     n_features_in_, feature_names_in_ :

@@ -46,7 +46,7 @@ class LowRankRegression(
 
     Parameters
     ----------
-    {rank}
+    {largest_rank}
     {low_rank_parameters}
 
     Attributes
@@ -166,7 +166,7 @@ class LowRankRegression(
         return prediction if np.ndim(self.intercept_) else prediction[:, 0]
 
     def transform(self, X: Any) -> Any:
-        """Return the latent factors ``X @ U_``, shape (n_samples, rank_): all that predictions depend on.
+        """Return the latent factors ``X @ U_``, shape (n_samples, r): all that predictions depend on.
 
         Parameters
         ----------
