@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.estimators import SparseLinearRegression
 
 
 def changed(X, place, value):
@@ -340,3 +341,29 @@ def test_predicting_other_columns_is_refused(case):
         model.predict(X[:, :11])
     with pytest.raises(ValueError, match="X contains NaN"):
         model.predict(changed(X, (0, 0), np.nan))
+
+
+@pytest.mark.parametrize("name", ["fit_intercept", "standardize", "positive", "warm_start"])
+@pytest.mark.parametrize("value", ["no", 1, None])
+def test_what_is_yes_or_no_is_a_boolean(name, value):
+    X, y = np.eye(6), np.arange(6.0)
+    with pytest.raises(ValueError, match=f"{name} must be True or False, got {value!r}"):
+        SparseLinearRegression(n_nonzero_coefs=2, **{name: value}).fit(X, y)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csc_array], ids=["dense", "sparse"])
+def test_tiny_columns_are_not_called_constant(convert):
+    rng = np.random.default_rng(0)
+    X, y = 1e-200 * rng.standard_normal((20, 4)), rng.standard_normal(20)
+    with pytest.raises(ValueError, match="feature 0 are so small that their squares underflow"):
+        SparseLinearRegression(n_nonzero_coefs=2).fit(convert(X), y)
+
+
+def test_sparse_columns_far_from_zero_are_told():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 4))
+    X[:, 2] += 1e8
+    y = X[:, 1] + 0.1 * rng.standard_normal(20)
+    SparseLinearRegression(n_nonzero_coefs=1).fit(X, y)
+    with pytest.warns(UserWarning, match=r"1 sparse column \(feature 2\) have means a million times"):
+        SparseLinearRegression(n_nonzero_coefs=1).fit(sp.csc_array(X), y)

@@ -54,6 +54,9 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
             raise InvalidInputError(f"tol must be > 0, got {self.tol!r}")
         if not (is_integer(self.max_iter) and self.max_iter >= 1):
             raise InvalidInputError(f"max_iter must be an integer >= 1, got {self.max_iter!r}")
+        for name in ("fit_intercept", "standardize", "positive", "warm_start"):
+            if not isinstance(getattr(self, name, False), bool | np.bool_):
+                raise InvalidInputError(f"{name} must be True or False, got {getattr(self, name)!r}")
 
     def _ridge(self) -> float:
         return self._default_alpha if self.alpha is None else float(self.alpha)
