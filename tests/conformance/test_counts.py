@@ -12,18 +12,18 @@ from toys import TOYS
 HERE = Path(__file__).parent
 
 LEAST = {
-    "test_losses.py": 30,
-    "test_constraints.py": 409,
-    "test_steps.py": 734,
-    "test_solvers.py": 2139,
+    "test_losses.py": 45,
+    "test_constraints.py": 481,
+    "test_steps.py": 941,
+    "test_solvers.py": 2691,
     "test_toys.py": 21,
 }
 """Lower bounds of the combinations in each suite. Raise them when a suite grows, never lower them for a green run."""
 
-LEAST_EXAMPLES = {"loss": 2, "constraint": 8, "step": 9, "solver": 6, "objective": 3}
+LEAST_EXAMPLES = {"loss": 3, "constraint": 13, "step": 9, "solver": 8, "objective": 7}
 """Registered ones; the toys come on top."""
 
-LEAST_PROBLEMS = {"step": 414, "solver": 293}
+LEAST_PROBLEMS = {"step": 621, "solver": 408}
 """Each with every objective that can do what it needs and every constraint that fits."""
 
 

@@ -3,12 +3,11 @@
 from .indexing import gather, gather_columns, mask_of, scatter, union, where_true
 from .linalg import conjugate_gradients, inverse_definite, inverse_semidefinite, solve_semidefinite
 from .namespace import all_finite, as_floating, move, namespace, to_numpy
-from .svd import METHODS, Method, truncated_svd
+from .svd import METHODS, truncated_svd
 from .topk import top_k
 
 __all__ = [
     "METHODS",
-    "Method",
     "all_finite",
     "as_floating",
     "conjugate_gradients",

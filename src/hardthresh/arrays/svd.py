@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from array_api_compat import is_numpy_array
 
@@ -12,16 +10,13 @@ from hardthresh.core.typing import Array
 
 from .namespace import namespace, to_numpy
 
-Method = Literal["auto", "lapack", "lanczos", "randomized"]
 METHODS = ("auto", "lapack", "lanczos", "randomized")
 
 _SMALL = 200  # matrices with a side of at most this are left to LAPACK
 _OVERSAMPLING, _POWER_STEPS = 10, 2
 
 
-def truncated_svd(
-    A: Array, rank: int, method: Method = "auto", start: Array | None = None
-) -> tuple[Array, Array, Array]:
+def truncated_svd(A: Array, rank: int, method: str = "auto", start: Array | None = None) -> tuple[Array, Array, Array]:
     r"""Return :math:`U, s, V^\top` of the largest singular values of a matrix.
 
     Parameters

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil, sqrt
 from operator import index
 
-from hardthresh.arrays import METHODS, Method, all_finite, namespace, truncated_svd
+from hardthresh.arrays import METHODS, all_finite, namespace, truncated_svd
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, NotFiniteError
 from hardthresh.core.registry import register
@@ -84,7 +84,7 @@ class Rank(Constraint):
     """
 
     r: int
-    method: Method = "auto"
+    method: str = "auto"
     _start: Array | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
