@@ -75,7 +75,8 @@ def draw(rows: list[Row]) -> dict[str, Figure]:
             panel.set_yscale("log")
             if what == "gap":
                 panel.set_ylim(1e-4, 1.5)
-                panel.text(0.98, 0.72, "a line ends where f falls below f(θ*)", transform=panel.transAxes, **NOTE)
+                if any(gaps(run).min() < 0 for run in pick(rows, model=model)):
+                    panel.text(0.98, 0.72, "a line ends where f falls below f(θ*)", transform=panel.transAxes, **NOTE)
             y = "share of the gap f − f(θ*) that is left" if what == "gap" else "squared error ‖θ − θ*‖² / ‖θ*‖²"
             label(panel, f"{model} regression, d = {rows[0]['d']:,}, s = {rows[0]['s']}", "iterations", y)
             legend(panel, loc="upper right")
