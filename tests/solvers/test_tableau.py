@@ -452,3 +452,16 @@ def test_the_best_exchange_has_the_allowed_sign(sign):
     place, j, fall = tableau.best_exchange()
     assert (place, j) == (0, 1)
     np.testing.assert_allclose(fall, 0.5 * (9.0 - 1.0))
+
+
+def test_a_diagonal_that_rounding_has_eaten_keeps_its_column():
+    """Nothing becomes NaN, and nobody thinks that the column costs nothing."""
+    X, y = data(0, 6)
+    tableau = tableau_of(X, y, [0, 1, 2])
+    tableau._table[2, 1] = -1e-20
+    assert np.isfinite(tableau.costs()).all()
+    assert tableau.costs().argmax() == 1
+    place, _, fall = tableau.best_exchange()
+    assert place != 1
+    assert np.isfinite(fall)
+    assert np.isfinite(tableau.least_missed())

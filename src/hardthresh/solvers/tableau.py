@@ -123,10 +123,15 @@ class Tableau:
 
     def costs(self) -> np.ndarray:
         """Return by how much q rises when a chosen column is dropped: infinite for free ones."""
-        size = self.size
-        costs = 0.5 * self.coef * (self.coef / self._table[1 : size + 1, :size].diagonal())
+        costs = 0.5 * self.coef * (self.coef / self._spread())
         costs[: self.free] = np.inf
         return costs
+
+    def _spread(self) -> np.ndarray:
+        """Return the diagonal of A; where rounding has eaten it, hardly anything, so that nobody drops that column."""
+        size = self.size
+        diagonal = self._table[1 : size + 1, :size].diagonal()
+        return np.where(diagonal > 0, diagonal, 1e-100)
 
     def least_missed(self) -> float:
         """Return what the least useful chosen column would promise from outside, and nothing where none may leave.
@@ -138,7 +143,7 @@ class Tableau:
         size, free = self.size, self.free
         if size == free:
             return 0.0
-        explained = self._table[1 + free : size + 1, free:size].diagonal() * self._norms[self.chosen[free:]]
+        explained = self._spread()[free:] * self._norms[self.chosen[free:]]
         return float((self.costs()[free:] / explained).min())
 
     def most_promising(self) -> float:
@@ -180,7 +185,7 @@ class Tableau:
     def _exchange_gains(self) -> tuple[np.ndarray, np.ndarray]:
         """Return twice what each column (axis 1) gains when a chosen one (axis 0) is gone, and what that loses."""
         size, free = self.size, self.free
-        scale = 1.0 / np.sqrt(self._table[1 + free : size + 1, free:size].diagonal())
+        scale = 1.0 / np.sqrt(self._spread()[free:])
         shift = self.coef[free:] * scale
         bend = self._table[1 + free : size + 1, self.slots :] * scale[:, None]
         slope = bend * shift[:, None]
