@@ -459,8 +459,8 @@ def test_a_diagonal_that_rounding_has_eaten_keeps_its_column():
     X, y = data(0, 6)
     tableau = tableau_of(X, y, [0, 1, 2])
     tableau._table[2, 1] = -1e-20
-    assert np.isfinite(tableau.costs()).all()
-    assert tableau.costs().argmax() == 1
+    assert (tableau.costs() > 0).all()
+    assert tableau.costs()[1] == np.inf
     place, _, fall = tableau.best_exchange()
     assert place != 1
     assert np.isfinite(fall)

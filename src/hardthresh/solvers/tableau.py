@@ -123,15 +123,18 @@ class Tableau:
 
     def costs(self) -> np.ndarray:
         """Return by how much q rises when a chosen column is dropped: infinite for free ones."""
-        costs = 0.5 * self.coef * (self.coef / self._spread())
+        spread, eaten = self._spread()
+        costs = 0.5 * self.coef * (self.coef / spread)
+        costs[eaten] = np.inf
         costs[: self.free] = np.inf
         return costs
 
-    def _spread(self) -> np.ndarray:
-        """Return the diagonal of A; where rounding has eaten it, hardly anything, so that nobody drops that column."""
+    def _spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the diagonal of A, and where rounding has eaten it (and 1 stands for it): such a column must stay."""
         size = self.size
         diagonal = self._table[1 : size + 1, :size].diagonal()
-        return np.where(diagonal > 0, diagonal, 1e-100)
+        eaten = ~(diagonal > 0)
+        return np.where(eaten, 1.0, diagonal), eaten
 
     def least_missed(self) -> float:
         """Return what the least useful chosen column would promise from outside, and nothing where none may leave.
@@ -143,7 +146,7 @@ class Tableau:
         size, free = self.size, self.free
         if size == free:
             return 0.0
-        explained = self._spread()[free:] * self._norms[self.chosen[free:]]
+        explained = self._spread()[0][free:] * self._norms[self.chosen[free:]]
         return float((self.costs()[free:] / explained).min())
 
     def most_promising(self) -> float:
@@ -185,7 +188,8 @@ class Tableau:
     def _exchange_gains(self) -> tuple[np.ndarray, np.ndarray]:
         """Return twice what each column (axis 1) gains when a chosen one (axis 0) is gone, and what that loses."""
         size, free = self.size, self.free
-        scale = 1.0 / np.sqrt(self._spread()[free:])
+        spread, eaten = self._spread()
+        scale = 1.0 / np.sqrt(spread[free:])
         shift = self.coef[free:] * scale
         bend = self._table[1 + free : size + 1, self.slots :] * scale[:, None]
         slope = bend * shift[:, None]
@@ -195,7 +199,9 @@ class Tableau:
         bend += np.maximum(self._left, self._least) + self._barred
         bend = np.divide(slope, bend, out=bend)
         bend *= slope
-        return bend, shift * shift
+        loss = shift * shift
+        loss[eaten[free:]] = np.inf
+        return bend, loss
 
     def add(self, j: int) -> None:
         """Let a column in; columns whose sign that turns wrong leave."""
