@@ -124,7 +124,7 @@ class Tableau:
     def costs(self) -> np.ndarray:
         """Return by how much q rises when a chosen column is dropped: infinite for free ones."""
         spread, eaten = self._spread()
-        costs = 0.5 * self.coef * (self.coef / spread)
+        costs: np.ndarray = 0.5 * self.coef * (self.coef / spread)
         costs[eaten] = np.inf
         costs[: self.free] = np.inf
         return costs
