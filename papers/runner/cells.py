@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh import __version__
-
 from .experiment import Cell, Row
 
 
@@ -23,12 +21,12 @@ class Store:
     ----------
     folder : Path
         Where the files are.
-    full, seed :
-        The options of the run, which are part of every key.
+    code : str
+        A digest of the code that computes the cells, which is part of every key; see `digest`.
     """
 
-    def __init__(self, folder: Path, full: bool, seed: int) -> None:
-        self._folder, self._common = folder, {"full": full, "seed": seed, "hardthresh": __version__}
+    def __init__(self, folder: Path, code: str) -> None:
+        self._folder, self._common = folder, {"code": code}
 
     def read(self, cell: Cell) -> Row | None:
         """Return what was computed before; None where there is nothing, or nothing that can be trusted."""
@@ -56,6 +54,15 @@ class Store:
         key = json.dumps(self._settings(cell), sort_keys=True)
         name = re.sub(r"[^\w.=-]+", "_", cell.name)
         return self._folder / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.json"
+
+
+def digest(*folders: Path) -> str:
+    """Return a digest of all Python files in some folders: a result is worth what the code was that computed it."""
+    total = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            total.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()[:16]
 
 
 def write(path: Path, text: str) -> None:

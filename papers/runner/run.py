@@ -9,9 +9,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from hardthresh import __version__
+import hardthresh
 
-from .cells import Store, write
+from .cells import Store, digest, write
 from .library import Library
 
 
@@ -62,7 +62,7 @@ def run(
     folder = out / paper / name
     item = library.item(paper, name)
     cells = item.cells(full, seed)
-    store = Store(folder / "cells", full, seed)
+    store = Store(folder / "cells", digest(Path(hardthresh.__file__).parent, library.folder / paper))
     found = [store.read(cell) for cell in cells]
     rows, missing = [], found.count(None)
     for cell, row in zip(cells, found, strict=True):
@@ -78,7 +78,7 @@ def run(
         figure.savefig(files[-1], dpi=110)
     numbers = item.summarise(rows)
     verdicts = [row.judge(numbers) for row in library.expected(paper, name) if row.applies(full, seed)]
-    settings = {"paper": paper, "item": name, "full": full, "seed": seed, "hardthresh": __version__}
+    settings = {"paper": paper, "item": name, "full": full, "seed": seed, "hardthresh": hardthresh.__version__}
     text = json.dumps(_finite({**settings, "rows": verdicts, "numbers": numbers}), indent=1)
     write(folder / "results.json", text + "\n")
     return Answer(verdicts, files)

@@ -100,3 +100,28 @@ def test_what_it_refuses():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     with pytest.raises(InvalidInputError, match="NumPy arrays only"):
         truncated_svd(torch.eye(3), 1, "lanczos")
+
+
+def test_small_singular_values_of_float32_are_kept_by_default():
+    rng = np.random.default_rng(0)
+    U, V = (np.linalg.qr(rng.standard_normal((230, 2)))[0] for _ in range(2))
+    A = ((U * [1.0, 1e-4]) @ V.T).astype(np.float32)  # below the square root of rounding
+    np.testing.assert_allclose(truncated_svd(A, 2)[1], [1.0, 1e-4], rtol=1e-2)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_lanczos_in_any_units(scale):
+    A = decaying(4, (230, 220))
+    U, s, Vt = truncated_svd(scale * A, 4, "lanczos")
+    check(A, 4, U, s / scale, Vt, 1e-10)
+
+
+def test_lanczos_that_does_not_converge_is_left_to_lapack(monkeypatch):
+    import scipy.sparse.linalg as spla
+
+    def fail(*args, **options):
+        raise spla.ArpackNoConvergence("no", np.empty(0), np.empty((0, 0)))
+
+    monkeypatch.setattr(spla, "svds", fail)
+    A = decaying(5, (230, 220))
+    check(A, 4, *truncated_svd(A, 4, "lanczos"), 1e-12)

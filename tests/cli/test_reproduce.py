@@ -134,13 +134,22 @@ def test_a_second_run_computes_nothing(done, computed):
     assert computed() == []
 
 
-def test_other_settings_are_other_cells(run, computed):
+def test_other_arguments_are_other_cells(run, computed):
     run("reproduce", "tiny")
     computed()
     run("reproduce", "tiny", "--seed", "1")
     assert computed() == [2, 3, 4, 5]
     run("reproduce", "tiny", "--full")
-    assert computed() == [*range(1, 11)]
+    assert computed() == [*range(5, 11)]  # 1 to 4 are those of the first run
+
+
+def test_other_code_computes_everything_again(run, computed, folder):
+    run("reproduce", "tiny")
+    assert len(computed()) == 4
+    script = next(folder.glob("papers/tiny/squares.py"))
+    script.write_text(script.read_text() + "\n# a change\n")
+    run("reproduce", "tiny")
+    assert len(computed()) == 4
 
 
 def test_a_failing_cell_loses_only_itself(run, done, folder, computed):

@@ -400,7 +400,9 @@ def test_turned_outputs_turn_the_answer():
 def test_constant_columns_have_no_say(storage, constant):
     X, Y = data()
     wider = STORAGES[storage](np.insert(X, 3, constant, axis=1))
-    here, there = LowRankRegression(rank=2).fit(X, Y), LowRankRegression(rank=2).fit(wider, Y)
+    here = LowRankRegression(rank=2).fit(X, Y)
+    with pytest.warns(UserWarning, match=r"1 constant column \(feature 3\)"):
+        there = LowRankRegression(rank=2).fit(wider, Y)
     assert_array_equal(there.coef_[:, 3], np.zeros(5))
     assert_allclose(np.delete(there.coef_, 3, axis=1), here.coef_, rtol=1e-8, atol=1e-10)
 
@@ -417,10 +419,18 @@ def test_constant_outputs_are_intercepts(constant):
     assert_allclose(nothing.predict(X), constant, rtol=1e-14)
 
 
+def test_sparse_columns_far_from_zero_are_told():
+    X, Y = data()
+    X[:, 1] += 1e8
+    with pytest.warns(UserWarning, match=r"1 sparse column \(feature 1\) have means a million times"):
+        LowRankRegression(rank=2).fit(sp.csc_array(X), Y)
+
+
 def test_nothing_to_learn_from_is_the_mean():
     _, Y = data()
     for X in (np.ones((60, 4)), sp.csr_array((60, 4)), sp.csr_array((60, 90))):
-        model = LowRankRegression(rank=2).fit(X, Y)
+        with pytest.warns(UserWarning, match="constant columns"):
+            model = LowRankRegression(rank=2).fit(X, Y)
         assert model.rank_ == 0
         assert_allclose(model.predict(X), np.tile(Y.mean(axis=0), (60, 1)))
 

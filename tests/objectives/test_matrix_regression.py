@@ -6,8 +6,10 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 import hardthresh as ht
+from hardthresh.arrays import to_numpy
 from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError
+from hardthresh.designs import Standardized, as_design
 from hardthresh.objectives import LinearModel, MatrixRegression
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, choose_solver
 from hardthresh.steps import SparsePolyak
@@ -86,6 +88,23 @@ def test_an_operator_is_only_multiplied():
         operator.design.gram(np.ones(60))
 
 
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+def test_other_array_libraries(library):
+    xp = pytest.importorskip(library, reason=f"{library} is not installed")
+    A, y, _ = data()
+    theirs = ht.minimize(MatrixRegression(xp.asarray(A), xp.asarray(y)), Rank(2))
+    ours = ht.minimize(MatrixRegression(A, y), Rank(2))
+    np.testing.assert_allclose(to_numpy(theirs.w), ours.w, atol=1e-6)
+
+
+def test_standardised_columns_of_an_operator_are_no_columns_either():
+    X = np.random.default_rng(0).standard_normal((30, 5))
+    design = Standardized(as_design(aslinearoperator(X)), np.zeros(5), np.ones(5), intercept=True)
+    objective = LinearModel(design, X[:, 0])
+    assert isinstance(choose_solver(objective, Sparsity(1, free=(5,))), HardThresholdingPursuit)
+    np.testing.assert_array_equal(ht.minimize(objective, Sparsity(1, free=(5,))).support, [0, 5])
+
+
 def test_float32_stays_float32():
     A, y, _ = data()
     run = ht.minimize(MatrixRegression(A.astype(np.float32), y.astype(np.float32)), Rank(2))
@@ -97,6 +116,9 @@ def test_float32_stays_float32():
     [
         (np.ones((3, 4)), {}, "2 dimensions"),
         (np.ones((3, 4)), {"shape": (2, 3)}, r"4 columns, which do not make matrices of shape \(2, 3\)"),
+        (np.ones((3, 6)), {"shape": (-2, -3)}, ">= 1"),
+        (np.ones((3, 6)), {"shape": (2.5, 2.4)}, "two integers"),
+        (np.ones((3, 6)), {"shape": 6}, "two integers"),
         (np.ones((3, 2, 2)) * np.nan, {}, "NaN"),
         (np.ones((4, 2, 2)), {}, "y has shape"),
     ],

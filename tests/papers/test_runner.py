@@ -88,7 +88,7 @@ def cell(runner, **arguments):
 
 
 def test_a_result_is_the_same_when_it_is_read_again(runner, tmp_path):
-    store = runner.cells.Store(tmp_path, False, 0)
+    store = runner.cells.Store(tmp_path, "code")
     wanted = cell(runner, shape=(2, 3))
     assert store.read(wanted) is None
     row = store.compute(wanted)
@@ -96,17 +96,29 @@ def test_a_result_is_the_same_when_it_is_read_again(runner, tmp_path):
     assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["a_name"]
 
 
-def test_every_setting_is_in_the_key(runner, tmp_path):
-    runner.cells.Store(tmp_path, False, 0).compute(cell(runner, d=1))
-    for full, seed, d in ((True, 0, 1), (False, 1, 1), (False, 0, 2)):
-        assert runner.cells.Store(tmp_path, full, seed).read(cell(runner, d=d)) is None
-    assert runner.cells.Store(tmp_path, False, 0).read(cell(runner, d=1)) is not None
+def test_arguments_and_code_are_in_the_key(runner, tmp_path):
+    runner.cells.Store(tmp_path, "code").compute(cell(runner, d=1))
+    for code, d in (("other code", 1), ("code", 2)):
+        assert runner.cells.Store(tmp_path, code).read(cell(runner, d=d)) is None
+    assert runner.cells.Store(tmp_path, "code").read(cell(runner, d=1)) is not None
+
+
+def test_a_digest_knows_every_change_of_the_code(runner, tmp_path):
+    (tmp_path / "a.py").write_text("x = 1")
+    (tmp_path / "notes.txt").write_text("anything")
+    before = runner.cells.digest(tmp_path)
+    (tmp_path / "notes.txt").write_text("something else")
+    assert runner.cells.digest(tmp_path) == before
+    (tmp_path / "a.py").write_text("x = 2")
+    changed = runner.cells.digest(tmp_path)
+    (tmp_path / "a.py").rename(tmp_path / "b.py")
+    assert len({before, changed, runner.cells.digest(tmp_path)}) == 3
 
 
 def test_a_result_that_cannot_be_kept_is_an_error(runner, tmp_path):
     wrong = runner.Cell("wrong", lambda: {"answer": object()})
     with pytest.raises(TypeError, match="got object"):
-        runner.cells.Store(tmp_path, False, 0).compute(wrong)
+        runner.cells.Store(tmp_path, "code").compute(wrong)
     assert [*tmp_path.iterdir()] == []
 
 
@@ -125,7 +137,7 @@ def test_what_is_expected_belongs_to_an_item(runner):
 @pytest.mark.parametrize("full", [False, True])
 def test_cells_have_names_and_keys_of_their_own(runner, tmp_path, full):
     library = runner.Library(PAPERS)
-    store = runner.cells.Store(tmp_path, full, 0)
+    store = runner.cells.Store(tmp_path, "code")
     for paper in library.papers():
         for name in library.items(paper):
             cells = library.item(paper, name).cells(full, 0)

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hardthresh.constraints import Sparsity
+from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import StallWarning, Status, minimize
 from hardthresh.datasets import make_ar1_problem
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import LinearModel, MatrixRegression
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet
 from hardthresh.steps import (
     AdaptiveSparsePolyak,
@@ -60,6 +60,15 @@ def run(objective, k, step, iterations, w0=None):
 def test_hard_thresholding_is_golden(s):
     arrays = golden("operators")
     np.testing.assert_array_equal(Sparsity(s).project(arrays["z"]).point, arrays[f"ht_{s}"])
+
+
+@pytest.mark.parametrize("s", range(1, 6))
+@pytest.mark.parametrize("method", ["auto", "lanczos"])
+def test_the_projection_on_low_rank_is_golden(s, method):
+    arrays = golden("operators")
+    leading = Rank(s, method=method).leading(arrays["W"])
+    np.testing.assert_allclose(leading, arrays[f"pm_{s}"], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.sum(leading**2), arrays[f"pmnorm2_{s}"], rtol=1e-12)
 
 
 def test_ties_of_the_golden_vector():
@@ -422,3 +431,28 @@ def test_short_epochs_stall_far_above_the_truth_and_say_so(seed, length, least):
 @pytest.mark.parametrize(("model_name", "length"), [("linear", 100), ("logistic", 20), ("logistic", 100)])
 def test_epochs_that_are_long_enough_end_below_the_truth_without_a_warning(seed, model_name, length):
     assert with_epochs(model_name, seed, length, 600 // length) < 1.0
+
+
+# --- 1e: matrices of low rank ------------------------------------------------------------------------------------
+
+
+def matrix_problem(d, rank, n, seed):
+    """A d x d truth seen through n Gaussian measurements, noise variance 1/4, in the specification's order of draws."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, d * d))
+    U, V = rng.standard_normal((d, rank)), rng.standard_normal((d, rank))
+    truth = U @ V.T / np.sqrt(d)
+    y = A @ truth.ravel() + 0.5 * rng.standard_normal(n)
+    return MatrixRegression(A, y, shape=(d, d)), truth
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"), [(SparsePolyak, [12, 23, 36, 122]), (Polyak, [18, 39, 70, None])], ids=["sparse", "classical"]
+)
+def test_first_hits_on_matrices_of_low_rank(rule, expected):
+    objective, truth = matrix_problem(30, 3, 1200, 0)
+    best, start = objective.value(truth), objective.value(objective.zeros())
+    values = minimize(objective, Rank(3), IHT(step=rule(best)), max_iter=300, tol=0.0).history["value"]
+    gaps = (values - best) / (start - best)
+    hits = [int(np.argmax(gaps <= level)) if (gaps <= level).any() else None for level in (1e-1, 1e-2, 1e-3, 1e-6)]
+    assert hits == expected

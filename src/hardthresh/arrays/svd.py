@@ -26,9 +26,10 @@ def truncated_svd(A: Array, rank: int, method: str = "auto", start: Array | None
     rank : int
         How many, >= 0; more than A has are not found.
     method : {"auto", "lapack", "lanczos", "randomized"}
-        "lapack" computes all of them; "lanczos" (ARPACK; NumPy only) is exact as well, and faster for a few of a large
-        matrix; "randomized" takes two block power steps, and is approximate. "auto" is "lanczos" for NumPy matrices
-        of which it wants less than a fifth of more than 200, else "lapack".
+        "lapack" computes all of them; "lanczos" (ARPACK; NumPy only) is faster for a few of a large matrix, but blind
+        to singular values below the square root of rounding times the largest; "randomized" takes two block power
+        steps, and is approximate. "auto" is "lanczos" for float64 NumPy matrices of which it wants less than a fifth
+        of more than 200, else "lapack".
     start : array, shape (q, any), optional
         Approximate right singular vectors: where "lanczos" and "randomized" start.
 
@@ -57,10 +58,11 @@ def truncated_svd(A: Array, rank: int, method: str = "auto", start: Array | None
         raise InvalidInputError(f"the method of a truncated SVD is one of {', '.join(METHODS)}; got {method!r}")
     small = min(A.shape)
     if method == "auto":
-        method = "lanczos" if is_numpy_array(A) and small > _SMALL and 5 * rank < small else "lapack"
+        large = small > _SMALL and 5 * rank < small
+        method = "lanczos" if large and is_numpy_array(A) and A.dtype == np.float64 else "lapack"
     if method == "lanczos" and not is_numpy_array(A):
         raise InvalidInputError("Lanczos works on NumPy arrays only; use method='lapack' or 'randomized'")
-    none = not bool(namespace(A).any(A != 0))  # ARPACK cannot start on zeros
+    none = not bool(namespace(A).any(A != 0))  # where ARPACK cannot start
     if method == "lapack" or rank >= small - 1 or rank == 0 or none:
         U, s, Vt = namespace(A).linalg.svd(A, full_matrices=False)
     elif method == "lanczos":
@@ -79,17 +81,22 @@ def _leading(A: Array, U: Array, s: Array, Vt: Array, rank: int) -> tuple[Array,
 
 
 def _lanczos(A: np.ndarray, rank: int, start: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    from scipy.sparse.linalg import svds  # not for everybody: it takes a while to import
+    from scipy.sparse.linalg import ArpackError, svds  # not for everybody: it takes a while to import
 
+    size = np.max(np.abs(A))
+    unit = A / size  # ARPACK multiplies with A'A, whose entries would leave the range much earlier
     v0 = np.random.default_rng(0).standard_normal(min(A.shape)).astype(A.dtype)
     if start is not None and start.shape[1]:
         known = np.sum(start, axis=1)
-        known = A @ known if A.shape[0] < A.shape[1] else known  # ARPACK works in the smaller of the two spaces
-        size = np.linalg.norm(known)
-        v0 = v0 * (size / np.linalg.norm(v0) / 100) + known if size > 0 else v0
-    U, s, Vt = svds(A, k=rank, v0=v0, solver="arpack")
+        known = unit @ known if A.shape[0] < A.shape[1] else known  # ARPACK works in the smaller of the two spaces
+        length = np.linalg.norm(known)
+        v0 = v0 * (length / np.linalg.norm(v0) / 100) + known if length > 0 else v0
+    try:
+        U, s, Vt = svds(unit, k=rank, v0=v0, solver="arpack")
+    except ArpackError:  # it has not converged, or broken down
+        U, s, Vt = np.linalg.svd(unit, full_matrices=False)
     order = np.argsort(-s, kind="stable")
-    return U[:, order], s[order], Vt[order]
+    return U[:, order], size * s[order], Vt[order]
 
 
 def _block_power(A: Array, rank: int, start: Array | None) -> tuple[Array, Array, Array]:

@@ -20,7 +20,7 @@ WHAT = typer.Argument(help="list, PAPER or PAPER/ITEM.", show_default=False)
 
 def reproduce(
     what: Annotated[str, WHAT] = "list",
-    full: Annotated[bool, typer.Option("--full", help="The paper's own sizes: hours, and up to 24 GiB.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The paper's own sizes: up to hours, and gigabytes.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="The first seed of the data; published counts are for 0.")] = 0,
     out: Annotated[Path, typer.Option(help="Where results and figures are written, and found again.")] = Path(
         "reproduced"
@@ -30,7 +30,7 @@ def reproduce(
     """Run the experiments of the papers again, and compare what comes out with what was published.
 
     A run that was stopped goes on where it was: each finished piece is kept under --out. The exit code is 1 if a number
-    is not as expected.
+    is not as expected, or data are missing.
     """
     runner: Any = load_runner(papers)
     from rich.console import Console

@@ -305,13 +305,14 @@ def _check_state(objective: Objective, constraint: Constraint, solver: Solver, s
         )
     if tuple(state.w.shape) != tuple(objective.shape):
         raise InvalidInputError(f"the state has shape {tuple(state.w.shape)}, the objective {tuple(objective.shape)}")
-    if norm(constraint.project(state.w).point - state.w) > 1e-6 * norm(state.w):
+    rounding = max(1e-6, float(library(state.w).finfo(state.w.dtype).eps) ** 0.5)
+    if norm(constraint.project(state.w).point - state.w) > rounding * norm(state.w):
         raise InvalidInputError(
             "the state's point is outside the constraint; to start from its projection give w0=state.w"
         )
     if "value" in state.record():
         now = objective.value(state.w)
-        if abs(now - state.value) > 1e-6 * max(abs(now), abs(state.value)):
+        if abs(now - state.value) > rounding * max(abs(now), abs(state.value)):
             raise InvalidInputError(
                 f"the state says f = {state.value:.6g} where this objective has {now:.6g}: it was made with another "
                 "objective; to start from its point give w0=state.w"

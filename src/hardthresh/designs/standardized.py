@@ -41,6 +41,7 @@ class Standardized(Design):
     ) -> None:
         self._design = design
         self.stores_zeros = design.stores_zeros
+        self.lacks = design.lacks
         self.mean = mean
         self.inverse_scale = inverse_scale
         self._intercept = intercept

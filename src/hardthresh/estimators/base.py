@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import warnings
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from array_api_compat import is_array_api_obj
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from hardthresh.arrays import to_numpy
+from hardthresh.arrays import gather_columns, move, to_numpy
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Objective
 from hardthresh.core.registry import lookup
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
+from hardthresh.core.typing import Array
 from hardthresh.solvers import choose_solver, minimize
 
 from .callbacks import CallbackSupportMixin
+
+_FAR = 1e6  # deviations from zero: about six of the sixteen digits are lost twice, in the product and in the square
 
 
 class Solvable(Protocol):
@@ -33,6 +38,18 @@ class Solvable(Protocol):
     @property
     def constraint(self) -> Constraint:
         """The constraint."""
+
+
+class Scaled(Protocol):
+    """Columns that are centred and scaled."""
+
+    @property
+    def mean(self) -> Array:
+        """The mean of each column."""
+
+    @property
+    def inverse_scale(self) -> Array:
+        """What each column is multiplied by; 0 for a constant one."""
 
 
 class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
@@ -57,6 +74,34 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         for name in ("fit_intercept", "standardize", "positive", "warm_start"):
             if not isinstance(getattr(self, name, False), bool | np.bool_):
                 raise InvalidInputError(f"{name} must be True or False, got {getattr(self, name)!r}")
+
+    def _tell_useless_columns(self, columns: Scaled, X: Any) -> None:
+        """Warn of columns that are constant, or too far from zero for a sparse matrix; refuse those that are tiny."""
+        inverse_scale = to_numpy(columns.inverse_scale)
+        constant = np.flatnonzero(inverse_scale == 0)
+        for j in constant[_tiny(X, constant)][:1]:
+            raise InvalidInputError(
+                f"the entries of {self._feature_name(j)} are so small that their squares underflow; rescale it"
+            )
+        if constant.size:
+            warnings.warn(
+                f"{self._listed(constant, 'constant')} carry no information and cannot be chosen", stacklevel=3
+            )
+        far = np.flatnonzero(np.abs(to_numpy(columns.mean)) * inverse_scale > _FAR)
+        if far.size and issparse(X):
+            warnings.warn(
+                f"{self._listed(far, 'sparse')} have means a million times their deviations, which costs digits "
+                "because sparse columns are not centred; subtract a constant from them first, or pass dense data",
+                stacklevel=3,
+            )
+
+    def _listed(self, columns: np.ndarray, kind: str) -> str:
+        shown = ", ".join(self._feature_name(j) for j in columns[:5]) + (", ..." if columns.size > 5 else "")
+        return f"{columns.size} {kind} column{'' if columns.size == 1 else 's'} ({shown})"
+
+    def _feature_name(self, j: int) -> str:
+        names = getattr(self, "feature_names_in_", None)
+        return f"feature {j}" if names is None else str(names[j])
 
     def _ridge(self) -> float:
         return self._default_alpha if self.alpha is None else float(self.alpha)
@@ -89,6 +134,14 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         if result.status is Status.INTERRUPTED:  # the best iterate is not the model that was asked for
             raise KeyboardInterrupt
         return result
+
+
+def _tiny(X: Any, columns: np.ndarray) -> np.ndarray:
+    """Return for each of some columns whether it is not zero but its squares are."""
+    some = X[:, columns] if issparse(X) else to_numpy(gather_columns(X, move(columns, X)))
+    largest = abs(some).max(axis=0, initial=0.0) if not issparse(some) else abs(some).max(axis=0).toarray().ravel()
+    tiny: np.ndarray = (largest > 0) & (largest < float(np.sqrt(np.finfo(largest.dtype).tiny)))
+    return tiny
 
 
 def per_row(x: Any, X: Any, name: str) -> np.ndarray | None:

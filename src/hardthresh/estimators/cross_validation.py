@@ -149,7 +149,7 @@ class ChoosesBudget(SparseLinearModel):
         result = self._solve(problem.with_budget(self.n_nonzero_coefs_), None, seed)
         whys = [why for fold in folds for why in fold.unconverged]
         tell_unconverged(whys, len(folds) * candidates.size, "inside the folds")
-        self._tell_useless_columns(problem, table)
+        self._tell_useless_columns(problem, table.X)
         self._keep(problem.with_budget(self.n_nonzero_coefs_), result)
         self._keep_path(candidates, everywhere, table, task)
         task.end()

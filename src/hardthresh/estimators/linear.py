@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from array_api_compat import device, is_array_api_obj, is_numpy_array
-from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._array_api import get_namespace
@@ -23,7 +22,7 @@ from hardthresh.core.stationarity import norm
 
 from .base import ThresholdingEstimator, is_integer, numpy_dtype, per_row, row_weights
 from .callbacks import FitTask, with_callbacks
-from .problem import Problem, Table, build_problem, linear_predictor, tiny_columns
+from .problem import Problem, Table, build_problem, linear_predictor
 
 try:
     from sklearn.utils._array_api import check_same_namespace
@@ -97,7 +96,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         given = self._validate_fit(X, y, sample_weight, offset).weighted()
         table = self._encode(given)
         problem = self._problem(table, self._budget(self.n_nonzero_coefs))
-        self._tell_useless_columns(problem, table)
+        self._tell_useless_columns(problem, table.X)
         task = FitTask(self, given, self.max_iter)
         w0 = None
         if self.warm_start and hasattr(self, "coef_"):
@@ -233,30 +232,6 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             scale=self.standardize,
         )
 
-    def _tell_useless_columns(self, problem: Problem, table: Table) -> None:
-        """Warn of columns that are constant, or too far from zero for a sparse matrix; refuse those that are tiny."""
-        constant = problem.constant()
-        if constant.size:
-            for j in constant[tiny_columns(table.X, constant)][:1]:
-                raise InvalidInputError(
-                    f"the entries of {self._feature_name(j)} are so small that their squares underflow; rescale it"
-                )
-            warnings.warn(
-                f"{self._listed(constant, 'constant')} carry no information and cannot be chosen", stacklevel=3
-            )
-        if issparse(table.X) and self.fit_intercept:
-            far = problem.far_from_zero()
-            if far.size:
-                warnings.warn(
-                    f"{self._listed(far, 'sparse')} have means a million times their deviations, which costs digits "
-                    "because sparse columns are not centred; subtract a constant from them first, or pass dense data",
-                    stacklevel=3,
-                )
-
-    def _listed(self, columns: np.ndarray, kind: str) -> str:
-        shown = ", ".join(self._feature_name(j) for j in columns[:5]) + (", ..." if columns.size > 5 else "")
-        return f"{columns.size} {kind} column{'' if columns.size == 1 else 's'} ({shown})"
-
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
         """Return the attributes that `predict` needs, for a point."""
         return self._fitted(*problem.coefficients(w))
@@ -285,10 +260,6 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         self._certificate = None
         if not result.converged:
             warnings.warn(f"{type(self).__name__}: {result.message}", ConvergenceWarning, stacklevel=4)
-
-    def _feature_name(self, j: int) -> str:
-        names = getattr(self, "feature_names_in_", None)
-        return f"feature {j}" if names is None else str(names[j])
 
     def _linear_predictor(self, X: Any, offset: Any, method: str) -> Any:
         """Return X coef + intercept + offset, reading only the chosen columns."""

@@ -41,7 +41,8 @@ class LowRankRegression(
     .. math:: \min_{W, b} \; \frac{1}{2 \sum_i s_i} \sum_i s_i \|W^\top x_i + b - y_i\|^2
               + \frac{\alpha}{2} \sum_j \sigma_j^2 \|W_j\|^2 \quad \text{with } \mathrm{rank}(W) \le r
 
-    with weights s, rows :math:`W_j`, and :math:`\sigma_j` the standard deviation of column j (1 if not standardised).
+    with weights s, rows :math:`W_j`, and :math:`\sigma_j` the standard deviation of column j (about zero without an
+    intercept; 1 if not standardised).
     All outputs then depend on X through the same r directions.
 
     Parameters
@@ -148,6 +149,7 @@ class LowRankRegression(
         given = self._validate_fit(X, y, sample_weight)[1]
         table = _with_matrix(given)
         problem = self._problem(table, self._budget(self.rank, table))
+        self._tell_useless_columns(problem, table.X)
         task = FitTask(self, given, self.max_iter)
         self._fit_and_keep(problem, given, task)
         task.end()
@@ -398,7 +400,9 @@ class LowRankRegressionCV(LowRankRegression):
         self.one_standard_error_ = int(candidates[verdict.modest])
         self.scorer_name_ = self._default_scorer if self.scoring is None else str(self.scoring)
         tell_unconverged(whys, scores.size, "inside the folds")
-        self._fit_and_keep(self._problem(table, self.best_rank_), given, task)
+        problem = self._problem(table, self.best_rank_)
+        self._tell_useless_columns(problem, table.X)
+        self._fit_and_keep(problem, given, task)
         task.end()
         return self
 

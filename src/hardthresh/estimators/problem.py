@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from hardthresh.arrays import gather, gather_columns, move, namespace, to_numpy
+from hardthresh.arrays import gather, gather_columns, move, namespace
 from hardthresh.constraints import Sparsity
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
@@ -105,14 +105,6 @@ class Problem:
         scale = 1 / xp.where(varies, self.inverse_scale, xp.ones_like(self.inverse_scale))
         return xp.where(varies, scale, xp.zeros_like(scale))
 
-    def constant(self) -> np.ndarray:
-        """Return the indices of the constant columns, which cannot be chosen."""
-        return np.flatnonzero(to_numpy(self.inverse_scale) == 0)
-
-    def far_from_zero(self) -> np.ndarray:
-        """Return the indices of the columns whose mean is a million times their deviation."""
-        return np.flatnonzero(np.abs(to_numpy(self.mean)) * to_numpy(self.inverse_scale) > 1e6)
-
 
 def build_problem(
     table: Table,
@@ -165,14 +157,6 @@ def standardize_table(table: Table, *, fit_intercept: bool, scale: bool) -> tupl
     weights = xp.ones_like(like) if sample_weight is None else xp.astype(sample_weight, like.dtype, copy=False)
     weights = weights / xp.sum(weights)
     return standardize(design, weights, scale=scale, intercept=fit_intercept), weights
-
-
-def tiny_columns(X: Any, columns: np.ndarray) -> np.ndarray:
-    """Return for each of some columns whether it is not zero but its squares are."""
-    some = take_columns(X, move(columns, X) if not issparse(X) else columns)
-    largest = abs(some).max(axis=0).toarray().ravel() if issparse(some) else np.max(np.abs(to_numpy(some)), axis=0)
-    tiny: np.ndarray = (largest > 0) & (largest < float(np.sqrt(np.finfo(largest.dtype).tiny)))
-    return tiny
 
 
 def take_columns(X: Any, columns: Array) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
-from hardthresh.arrays import as_floating
+from hardthresh.arrays import as_floating, namespace
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation
@@ -95,8 +96,8 @@ class MatrixRegression:
                     f"A has {A.ndim} dimensions; (n, p, q) is needed, or shape=(p, q) for measurements as rows"
                 )
             shape = (A.shape[1], A.shape[2])
-            A = A.reshape((A.shape[0], -1)) if hasattr(A, "reshape") else A
-        self.shape = (int(shape[0]), int(shape[1]))
+            A = namespace(A).reshape(A, (A.shape[0], shape[0] * shape[1]))
+        self.shape = _shape(shape)
         self.model = LinearModel(A, y, loss, sample_weight=sample_weight, offset=offset, l2=l2)
         if self.model.shape != (self.shape[0] * self.shape[1],):
             raise InvalidInputError(
@@ -110,7 +111,7 @@ class MatrixRegression:
         return other
 
     def _matrix(self, at: Evaluation, W: Array) -> Evaluation:
-        return Evaluation(W, at.value, at.gradient.reshape(self.shape), at.prediction)
+        return Evaluation(W, at.value, namespace(W).reshape(at.gradient, self.shape), at.prediction)
 
     def _vector(self, at: Evaluation) -> Evaluation:
         return Evaluation(_flat(at.point), at.value, _flat(at.gradient), at.prediction)
@@ -132,7 +133,8 @@ class MatrixRegression:
 
     def zeros(self) -> Array:
         """Return W = 0."""
-        return self.model.zeros().reshape(self.shape)
+        zeros = self.model.zeros()
+        return namespace(zeros).reshape(zeros, self.shape)
 
     def predict(self, W: Array) -> Array:
         """Return the predictions :math:`\\langle A_i, W \\rangle + o_i`, shape (n,)."""
@@ -153,7 +155,8 @@ class MatrixRegression:
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""
-        return self.model.curvature(self._vector(at), _flat(direction)).reshape(self.shape)
+        image = self.model.curvature(self._vector(at), _flat(direction))
+        return namespace(image).reshape(image, self.shape)
 
     def curvature_along(self, at: Evaluation, direction: Array) -> float:
         """Return direction' H direction: one data pass instead of two."""
@@ -169,4 +172,14 @@ class MatrixRegression:
 
 
 def _flat(W: Array) -> Array:
-    return W.reshape((-1,))
+    return namespace(W).reshape(W, (-1,))
+
+
+def _shape(shape: tuple[int, int]) -> tuple[int, int]:
+    try:
+        p, q = (index(side) for side in shape)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"shape must be two integers (p, q), got {shape!r}") from error
+    if p < 1 or q < 1:
+        raise InvalidInputError(f"shape must be two integers >= 1, got {shape!r}")
+    return p, q

@@ -72,10 +72,12 @@ class SparsePolyak(StepRule):
     Parameters
     ----------
     target : float, optional
-        :math:`\hat f`, the value to reach; default the objective's lower bound, which is the safe side: a target above
-        the attainable minimum caps the accuracy, one below does not.
+        :math:`\hat f`, the value to reach; default the objective's lower bound. A target above the attainable minimum
+        caps the accuracy. Below it nothing is guaranteed: the nearer the minimiser, the longer the step. Under a
+        budget that leaves much of the gradient outside f still settled in all our experiments with c = 5, and ended
+        lower; where the support can be solved (k >= d, full rank) it never does. Keep the best iterate then.
     scale : float
-        c > 0. 5 is the paper's and safe with any target; 1 to 2 is much faster but only with a trustworthy target.
+        c > 0. 5 is the paper's; 1 to 2 is much faster, but only with a target that can be reached.
     relax : float
         r >= 1: the gradient is measured on the budget r s (2 for generalised linear models, Corollary 5).
 
