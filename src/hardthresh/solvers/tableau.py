@@ -154,7 +154,7 @@ class Tableau:
         if self._norms.size == 0:
             return 0.0
         slope = self._allowed(self.slope)
-        return float((0.5 * slope * (slope / np.where(self._norms > 0, self._norms, np.inf) + 0.0)).max())
+        return float((0.5 * slope * (slope / np.where(self._norms > 0, self._norms, np.inf))).max())
 
     def best_addition(self) -> tuple[int, float]:
         """Return the column whose addition lowers q most, and by how much; 0 where none can be added.
