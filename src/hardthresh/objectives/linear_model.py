@@ -7,14 +7,14 @@ from typing import Any
 
 from array_api_compat import device
 
-from hardthresh.arrays import all_finite, as_floating, gather, namespace, scatter, where_true
+from hardthresh.arrays import as_floating, gather, namespace, scatter, where_true
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import lookup, register
 from hardthresh.core.typing import Array
-from hardthresh.designs import Design, as_design
 from hardthresh.losses import Loss
+
+from .base import MeanOverRows, checked_design, checked_ridge, checked_targets, mean_weights
 
 _MANY = 1 << 23  # entries of all the gradients computed by one product
 
@@ -34,7 +34,7 @@ def _examples() -> list[LinearModel]:
 
 
 @register("objective", "linear_model", _examples)
-class LinearModel:
+class LinearModel(MeanOverRows):
     r"""The mean loss of a linear predictor.
 
     .. math:: f(w) = \sum_i \omega_i \, \ell(y_i, x_i^\top w + o_i) + \tfrac12 \sum_j \lambda_j w_j^2,
@@ -75,6 +75,11 @@ class LinearModel:
     array([-0.5, -2. ])
     """
 
+    _by_row = ("y", "offset")
+
+    n_examples: float
+    """How many examples the weights stand for: their sum."""
+
     def __init__(
         self,
         X: Any,
@@ -85,28 +90,16 @@ class LinearModel:
         offset: Any = None,
         l2: Any = 0.0,
     ) -> None:
-        design = as_design(X)
-        n, d = design.shape
-        if n == 0 or d == 0:
-            raise InvalidInputError(f"X has shape {(n, d)}; at least one example and one column are needed")
-        like = design.zeros(1)
-        self.design = design
+        self.design = checked_design(X)
+        n, d = self.design.shape
+        like = self.design.zeros(1)
         self.loss: Loss = lookup("loss", loss)() if isinstance(loss, str) else loss
-        self.y = _vector(y, like, n, "y")
+        self.y = checked_targets(y, like, n, "y")
         self.loss.check_targets(self.y)
-        self.weights = _weights(sample_weight, like, n)
+        self.weights = mean_weights(sample_weight, like, n)
         self.n_examples = float(n) if sample_weight is None else _total(as_floating(sample_weight, like))
-        self.offset = None if offset is None else _vector(offset, like, n, "offset")
-        self.l2 = _ridge(l2, like, d)
-
-    n_examples: float
-    """How many examples the weights stand for: their sum."""
-
-    def _with(self, design: Design, **changes: Any) -> LinearModel:
-        """Return a model that differs in some parts, which are known to fit."""
-        model = LinearModel.__new__(LinearModel)
-        vars(model).update(vars(self), design=design, **changes)
-        return model
+        self.offset = None if offset is None else checked_targets(offset, like, n, "offset")
+        self.l2 = checked_ridge(l2, like, d)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -122,11 +115,6 @@ class LinearModel:
     def attains_bound(self) -> bool:
         """Whether a perfect fit has finite coefficients; False for separated classes without a ridge."""
         return self.loss.attains_bound or bool(namespace(self.l2).any(self.l2 > 0))
-
-    @property
-    def lacks(self) -> frozenset[str]:
-        """Abilities that the data do not allow: of an operator there are no columns."""
-        return self.design.lacks
 
     def zeros(self) -> Array:
         """Return w = 0."""
@@ -228,64 +216,9 @@ class LinearModel:
         l2 = gather(self.l2, indices) if self.l2.ndim else self.l2
         return self._with(self.design.columns(indices), l2=l2)
 
-    def rows(self, indices: Array) -> LinearModel:
-        """Return the model of some examples: drawn at random, an unbiased estimate of this one.
-
-        The mean is taken over all n rows as if the m given ones stood for them: weights are multiplied by n / m.
-
-        Raises
-        ------
-        InvalidInputError
-            If no rows are given.
-        """
-        if indices.shape[0] == 0:
-            raise InvalidInputError("a mini-batch needs at least one row, got none")
-        return self._with(
-            self.design.rows(indices),
-            y=gather(self.y, indices),
-            weights=gather(self.weights, indices) * (self.design.shape[0] / indices.shape[0]),
-            offset=None if self.offset is None else gather(self.offset, indices),
-        )
-
-    def metered(self, meter: Meter) -> LinearModel:
-        """Return the same model, adding its data passes to a meter."""
-        return self._with(self.design.metered(meter))
-
-
-def _vector(x: Any, like: Array, n: int, name: str) -> Array:
-    x = as_floating(x, like, name)
-    if tuple(x.shape) != (n,):
-        raise InvalidInputError(f"{name} has shape {tuple(x.shape)}; ({n},) is needed, one number per row of X")
-    if not all_finite(x):
-        raise InvalidInputError(f"{name} contains NaN or infinity; remove or impute these entries first")
-    return x
-
-
-def _weights(sample_weight: Any, like: Array, n: int) -> Array:
-    xp = namespace(like)
-    if sample_weight is None:
-        return xp.full((n,), 1.0 / n, dtype=like.dtype, device=device(like))
-    weights = _vector(sample_weight, like, n, "sample_weight")
-    if bool(xp.any(weights < 0)) or not bool(xp.any(weights > 0)):
-        raise InvalidInputError(
-            "sample_weight must be non-negative with a positive entry; negative or all-zero weights given"
-        )
-    weights = weights / xp.max(weights)  # their sum may overflow
-    return weights / xp.sum(weights)
-
 
 def _total(weights: Array) -> float:
     """Return the sum of non-negative weights, infinite if that overflows."""
     xp = namespace(weights)
     largest = float(xp.max(weights))
     return largest * float(xp.sum(weights / largest))
-
-
-def _ridge(l2: Any, like: Array, d: int) -> Array:
-    xp = namespace(like)
-    l2 = xp.asarray(l2, dtype=like.dtype, device=device(like))
-    if tuple(l2.shape) not in ((), (d,)):
-        raise InvalidInputError(f"l2 has shape {tuple(l2.shape)}; a number or ({d},) is needed")
-    if not bool(xp.all(l2 >= 0)) or not all_finite(l2):
-        raise InvalidInputError("l2 must be finite and >= 0 everywhere")
-    return l2

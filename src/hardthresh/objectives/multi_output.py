@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hardthresh.arrays import all_finite, as_floating, gather, namespace
-from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.meter import Meter
+from hardthresh.arrays import namespace
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
-from hardthresh.designs import Design, as_design
 from hardthresh.losses import Squared
 
-from .linear_model import _ridge, _weights
+from .base import MeanOverRows, checked_design, checked_ridge, checked_targets, mean_weights
 
 
 def _examples() -> list[MultiOutputModel]:
@@ -26,7 +23,7 @@ def _examples() -> list[MultiOutputModel]:
 
 
 @register("objective", "multi_output", _examples)
-class MultiOutputModel:
+class MultiOutputModel(MeanOverRows):
     r"""The mean squared error of several linear predictors of the same columns.
 
     .. math:: f(W) = \tfrac12 \sum_i \omega_i \, \|W^\top x_i - y_i\|^2 + \tfrac{\lambda}{2} \|W\|_F^2,
@@ -64,29 +61,15 @@ class MultiOutputModel:
 
     lower_bound = 0.0
     quadratic = True
+    _by_row = ("Y",)
 
     def __init__(self, X: Any, Y: Any, *, sample_weight: Any = None, l2: float = 0.0) -> None:
-        design = as_design(X)
-        n, p = design.shape
-        if n == 0 or p == 0:
-            raise InvalidInputError(f"X has shape {(n, p)}; at least one example and one column are needed")
-        like = design.zeros(1)
-        Y = as_floating(Y, like, "Y")
-        if Y.ndim != 2 or Y.shape[0] != n or Y.shape[1] == 0:
-            raise InvalidInputError(f"Y has shape {tuple(Y.shape)}; ({n}, q) is needed, one row per row of X")
-        if not all_finite(Y):
-            raise InvalidInputError("Y contains NaN or infinity; remove or impute these entries first")
-        Squared().check_targets(Y)
-        self.design = design
-        self.Y = Y
-        self.weights = _weights(sample_weight, like, n)
-        self.l2 = float(_ridge(float(l2), like, p))
-
-    def _with(self, design: Design, **changes: Any) -> MultiOutputModel:
-        """Return a model that differs in some parts, which are known to fit."""
-        model = MultiOutputModel.__new__(MultiOutputModel)
-        vars(model).update(vars(self), design=design, **changes)
-        return model
+        self.design = checked_design(X)
+        n, like = self.design.shape[0], self.design.zeros(1)
+        self.Y = checked_targets(Y, like, n, "Y", matrix=True)
+        Squared().check_targets(self.Y)
+        self.weights = mean_weights(sample_weight, like, n)
+        self.l2 = float(checked_ridge(l2, like))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -121,26 +104,6 @@ class MultiOutputModel:
         """Return direction' H direction: half the cost of the product."""
         square = float(namespace(direction).sum(direction * direction))
         return self._mean_square(self.predict(direction)) + self.l2 * square
-
-    def rows(self, indices: Array) -> MultiOutputModel:
-        """Return the model of some examples: drawn at random, an unbiased estimate of this one.
-
-        The mean is taken over all n rows as if the m given ones stood for them: weights are multiplied by n / m.
-
-        Raises
-        ------
-        InvalidInputError
-            If no rows are given.
-        """
-        if indices.shape[0] == 0:
-            raise InvalidInputError("a mini-batch needs at least one row, got none")
-        weights = gather(self.weights, indices) * (self.design.shape[0] / indices.shape[0])
-        Y = namespace(self.Y).take(self.Y, indices, axis=0)
-        return self._with(self.design.rows(indices), Y=Y, weights=weights)
-
-    def metered(self, meter: Meter) -> MultiOutputModel:
-        """Return the same model, adding its data passes to a meter."""
-        return self._with(self.design.metered(meter))
 
     def _mean_square(self, residual: Array) -> float:
         """Return the weighted mean over the examples of the squares of their outputs, added up."""

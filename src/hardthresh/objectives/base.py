@@ -1,0 +1,103 @@
+"""What objectives that are a weighted mean over the rows of a design share: checked inputs, mini-batches, the meter."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from array_api_compat import device
+
+from hardthresh.arrays import all_finite, as_floating, namespace
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.meter import Meter
+from hardthresh.core.typing import Array
+from hardthresh.designs import Design, as_design
+
+
+class MeanOverRows:
+    """Base of the objectives that are a weighted mean over the rows of a design. See the concrete classes."""
+
+    design: Design
+    weights: Array
+    """What each row counts in the mean, shape (n,): their sum is 1 but for a mini-batch."""
+
+    _by_row: ClassVar[tuple[str, ...]]
+    """The attributes that have one entry for each row, besides the weights; None is allowed."""
+
+    @property
+    def lacks(self) -> frozenset[str]:
+        """Abilities that the data do not allow: of an operator there are no columns."""
+        return self.design.lacks
+
+    def rows(self, indices: Array) -> Self:
+        """Return the model of some examples: drawn at random, an unbiased estimate of this one.
+
+        The mean is taken over all n rows as if the m given ones stood for them: weights are multiplied by n / m.
+
+        Raises
+        ------
+        InvalidInputError
+            If no rows are given.
+        """
+        if indices.shape[0] == 0:
+            raise InvalidInputError("a mini-batch needs at least one row, got none")
+        xp = namespace(self.weights)
+        given = {name: getattr(self, name) for name in ("weights", *self._by_row)}
+        some = {name: None if x is None else xp.take(x, indices, axis=0) for name, x in given.items()}
+        some["weights"] = some["weights"] * (self.design.shape[0] / indices.shape[0])
+        return self._with(self.design.rows(indices), **some)
+
+    def metered(self, meter: Meter) -> Self:
+        """Return the same model, adding its data passes to a meter."""
+        return self._with(self.design.metered(meter))
+
+    def _with(self, design: Design, **changes: Any) -> Self:
+        """Return a model that differs in some parts, which are known to fit."""
+        model = type(self).__new__(type(self))
+        vars(model).update(vars(self), design=design, **changes)
+        return model
+
+
+def checked_design(X: Any) -> Design:
+    """Return the design of some data with at least one row and one column."""
+    design = as_design(X)
+    if 0 in design.shape:
+        raise InvalidInputError(f"X has shape {design.shape}; at least one example and one column are needed")
+    return design
+
+
+def checked_targets(y: Any, like: Array, n: int, name: str, *, matrix: bool = False) -> Array:
+    """Return one finite number for each of n rows, or, for a matrix, one row of numbers."""
+    y = as_floating(y, like, name)
+    if matrix and (y.ndim != 2 or y.shape[0] != n or y.shape[1] == 0):
+        raise InvalidInputError(f"{name} has shape {tuple(y.shape)}; ({n}, q) is needed, one row per row of X")
+    if not matrix and tuple(y.shape) != (n,):
+        raise InvalidInputError(f"{name} has shape {tuple(y.shape)}; ({n},) is needed, one number per row of X")
+    if not all_finite(y):
+        raise InvalidInputError(f"{name} contains NaN or infinity; remove or impute these entries first")
+    return y
+
+
+def mean_weights(sample_weight: Any, like: Array, n: int) -> Array:
+    """Return what each of n rows counts in the mean: weights that sum to 1."""
+    xp = namespace(like)
+    if sample_weight is None:
+        return xp.full((n,), 1.0 / n, dtype=like.dtype, device=device(like))
+    weights = checked_targets(sample_weight, like, n, "sample_weight")
+    if bool(xp.any(weights < 0)) or not bool(xp.any(weights > 0)):
+        raise InvalidInputError(
+            "sample_weight must be non-negative with a positive entry; negative or all-zero weights given"
+        )
+    weights = weights / xp.max(weights)  # their sum may overflow
+    return weights / xp.sum(weights)
+
+
+def checked_ridge(l2: Any, like: Array, d: int | None = None) -> Array:
+    """Return a ridge: one finite number >= 0, or, where d is given, one for each of d coordinates."""
+    xp = namespace(like)
+    l2 = xp.asarray(l2, dtype=like.dtype, device=device(like))
+    if tuple(l2.shape) not in ((), (d,)):
+        needed = "a number" if d is None else f"a number or ({d},)"
+        raise InvalidInputError(f"l2 has shape {tuple(l2.shape)}; {needed} is needed")
+    if not bool(xp.all(l2 >= 0)) or not all_finite(l2):
+        raise InvalidInputError("l2 must be finite and >= 0 everywhere")
+    return l2
