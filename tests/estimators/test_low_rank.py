@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold
 import hardthresh as ht
 from hardthresh.constraints import Rank
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.result import History
 from hardthresh.estimators import LowRankRegression, LowRankRegressionCV, reduced_rank
 from hardthresh.objectives import MultiOutputModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit
@@ -220,6 +221,65 @@ def test_the_factors_make_the_coefficients():
     assert 0.5 < model.score(X, Y) < 1.0
 
 
+def units_of(p, spread=6):
+    return np.where(np.arange(p) % 2, -1.0, 1.0) * 10.0 ** np.linspace(-spread, spread, p)
+
+
+@pytest.mark.parametrize("rank", [2, 5, 8])
+@pytest.mark.parametrize("solver", ["auto", "pursuit"])
+@pytest.mark.parametrize("cls", [LowRankRegression, LowRankRegressionCV])
+def test_the_factors_are_orthonormal_whatever_the_units(cls, solver, rank):
+    X, Y = data(q=8, rank=8)
+    ranks = rank if cls is LowRankRegression else [rank]
+    here, there = (cls(rank=ranks, solver=solver).fit(A, Y) for A in (X, X * units_of(8)))
+    assert there.rank_ == rank
+    assert_allclose(there.U_.T @ there.U_, np.eye(rank), atol=1e-12)
+    assert_allclose(there.V_.T @ there.V_, np.eye(rank), atol=1e-12)
+    assert np.all(np.diff(there.singular_values_) < 0)
+    assert np.all(there.singular_values_ > 0)
+    if solver == "auto":  # a search takes other steps where rounding differs
+        size = np.linalg.norm(here.coef_, axis=0)
+        assert_allclose(there.coef_ * units_of(8) / size, here.coef_ / size, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("spread", [0, 6, 12])
+@pytest.mark.parametrize("shape", [(12, 9, 9), (9, 12, 9), (40, 30, 4), (5, 5, 1), (6, 4, 0)])
+def test_turning_the_factors_keeps_the_matrix_row_by_row(shape, spread, dtype):
+    p, q, r = shape
+    rng = np.random.default_rng(shape)
+    left = rng.standard_normal((p, r)) * units_of(p, spread)[:, None]
+    right = np.linalg.qr(rng.standard_normal((q, r)))[0].astype(dtype)
+    U, s, V = reduced_rank._orthonormal(left, right)
+    size = np.linalg.norm(left, axis=1, keepdims=True) + (r == 0)
+    assert_allclose((U * s) @ V.T / size, left @ right.T / size, atol=1e-12)
+    assert_allclose(U.T @ U, np.eye(r), atol=1e-12)
+    assert_allclose(V.T @ V, np.eye(r), atol=1e-12 if dtype == np.float64 else 1e-6)
+    assert np.all(np.diff(s) <= 0)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("cls", [LowRankRegression, LowRankRegressionCV])
+def test_a_fit_tells_its_history(cls, storage):
+    X, Y = data()
+    table = STORAGES[storage](X)
+    for solver in ("auto", "pursuit", IHT()):
+        model = cls(rank=[2] if cls is LowRankRegressionCV else 2, alpha=0.1, solver=solver).fit(table, Y)
+        assert isinstance(model.history_, History)
+        values = model.history_["value"]
+        assert values.size == model.n_iter_ + 1
+        assert np.all(np.diff(values) <= 0)
+        assert_allclose(values[0], np.sum(Y.var(axis=0)) / 2, rtol=1e-12, err_msg="it starts from the mean")
+        assert_allclose(values[-1], model.objective_, rtol=1e-12)
+        assert ("passes" in model.history_) == (solver != "auto"), "the closed form is no run"
+
+
+def test_no_alpha_is_no_ridge():
+    X, Y = data()
+    none, zero = (LowRankRegression(rank=2, alpha=alpha).fit(X, Y) for alpha in (None, 0.0))
+    assert_array_equal(none.coef_, zero.coef_)
+
+
 def test_predictions_never_form_the_matrix(monkeypatch):
     X, Y = data()
     model = LowRankRegression(rank=2).fit(X, Y)
@@ -288,6 +348,7 @@ def test_models_travel(make, tmp_path):
     for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), ht.load(tmp_path / "model.json")):
         assert_array_equal(again.predict(X), model.predict(X))
         assert_array_equal(again.coef_, model.coef_)
+        assert_array_equal(again.history_["value"], model.history_["value"])
         assert_array_equal(again.get_feature_names_out(), model.get_feature_names_out())
 
 
@@ -350,7 +411,7 @@ def test_a_row_of_weight_zero_is_absent(cls, storage):
 @pytest.mark.parametrize("intercept", [True, False])
 def test_units_of_columns_change_only_their_coefficients(alpha, intercept):
     X, Y = data()
-    units = np.where(np.arange(8) % 2, -1.0, 1.0) * 10.0 ** np.linspace(-6, 6, 8)
+    units = units_of(8)
     settings = {"rank": 2, "alpha": alpha, "fit_intercept": intercept}
     here, there = (LowRankRegression(**settings).fit(A, Y) for A in (X, X * units))
     assert_allclose(there.coef_ * units, here.coef_, rtol=1e-7, atol=1e-12)

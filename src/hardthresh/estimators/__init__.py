@@ -1,7 +1,8 @@
 """scikit-learn estimators."""
 
 from .classification import SparseLogisticRegression, SparseLogisticRegressionCV
-from .low_rank import LowRankRegression, LowRankRegressionCV
+from .low_rank import LowRankRegression
+from .low_rank_cross_validation import LowRankRegressionCV
 from .regression import SparseLinearRegression, SparseLinearRegressionCV
 
 __all__ = [

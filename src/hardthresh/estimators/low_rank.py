@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, MultiOutputMixin, RegressorMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardthresh.arrays import as_floating
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.progress import progress_line
 from hardthresh.core.registry import register
-from hardthresh.core.solver import Solver
-from hardthresh.selection import path
+from hardthresh.core.result import History
+from hardthresh.core.solver import Solver, State
 
 from .base import ThresholdingEstimator, is_integer, numpy_dtype, row_weights
 from .callbacks import FitTask, with_callbacks
 from .documentation import documented
-from .folds import Verdict, candidates_of, check_rule, check_splits, score_by, splits_of, tell_unconverged
 from .problem import Table
-from .reduced_rank import Coefficients, Factors, LowRankProblem, build_low_rank_problem
+from .reduced_rank import Coefficients, Factors, LowRankProblem, build_low_rank_problem, with_matrix
 
 _CLOSED_FORM = "closed form: the global minimum of the least-squares problem"
 
@@ -147,7 +142,7 @@ class LowRankRegression(
             For NaN, infinity, wrong lengths, or settings out of range; the message says which and what to do.
         """
         given = self._validate_fit(X, y, sample_weight)[1]
-        table = _with_matrix(given)
+        table = with_matrix(given)
         problem = self._problem(table, self._budget(self.rank, table))
         self._tell_useless_columns(problem, table.X)
         task = FitTask(self, given, self.max_iter)
@@ -235,37 +230,40 @@ class LowRankRegression(
             table, rank=rank, alpha=self._ridge(), fit_intercept=self.fit_intercept, scale=self.standardize
         )
 
-    def _closed(self) -> bool:
-        """Return whether the closed form is asked for."""
+    def _takes_closed_form(self) -> bool:
         return isinstance(self.solver, str) and self.solver == "auto"
 
     def _fit_and_keep(self, problem: LowRankProblem, given: Table, task: FitTask) -> None:
         """Set the fitted attributes, and say so if the fit did not converge."""
-
-        def attributes(factors: Factors) -> dict[str, Any]:
-            return _fitted(problem.coefficients(factors), given)
-
-        if self._closed():
-            factors = problem.least_squares()
-            task.done("iteration", partial(attributes, factors))
-            self.n_iter_, self.converged_, self.stop_reason_ = 1, True, _CLOSED_FORM
-            self.objective_ = problem.value(factors)
-        else:
-            rank = problem.constraint.r
-            result = self._solve(
-                problem,
-                None,
-                self._seed(),
-                progress=bool(self.verbose),
-                callback=task.on_state(lambda state: attributes(Factors.of(state.w, rank))),
-            )
-            factors = Factors.of(result.w, rank)
-            self.n_iter_, self.converged_, self.stop_reason_ = result.n_iter, result.converged, result.message
-            self.objective_ = result.value
-        for name, value in attributes(factors).items():
+        fit = self._closed_form if self._takes_closed_form() else self._search
+        factors = fit(problem, given, task)
+        for name, value in problem.coefficients(factors).attributes(given).items():
             setattr(self, name, value)
         if not self.converged_:
             warnings.warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning, stacklevel=4)
+
+    def _closed_form(self, problem: LowRankProblem, given: Table, task: FitTask) -> Factors:
+        """Return the factors of the global minimum, and set how they were found."""
+        factors = problem.least_squares()
+        task.done("iteration", lambda: problem.coefficients(factors).attributes(given))
+        self.n_iter_, self.converged_, self.stop_reason_ = 1, True, _CLOSED_FORM
+        self.objective_ = problem.value(factors)
+        self.history_ = History({"value": [problem.value(factors.first(0)), self.objective_]})
+        return factors
+
+    def _search(self, problem: LowRankProblem, given: Table, task: FitTask) -> Factors:
+        """Return the factors that a solver finds, and set how it found them."""
+        rank = problem.constraint.r
+
+        def attributes(state: State) -> dict[str, Any]:
+            return problem.coefficients(Factors.of(state.w, rank)).attributes(given)
+
+        result = self._solve(
+            problem, None, self._seed(), progress=bool(self.verbose), callback=task.on_state(attributes)
+        )
+        self.n_iter_, self.converged_, self.stop_reason_ = result.n_iter, result.converged, result.message
+        self.objective_, self.history_ = result.value, result.history
+        return Factors.of(result.w, rank)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -273,184 +271,3 @@ class LowRankRegression(
         tags.target_tags.single_output = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-@documented
-@register("estimator", "low_rank_regression_cv", lambda: [LowRankRegressionCV(cv=3)])
-class LowRankRegressionCV(LowRankRegression):
-    """Reduced-rank regression with the rank chosen by cross-validation.
-
-    Parameters
-    ----------
-    rank : iterable of int, or int, optional
-        The ranks to compare; a single number R means 1 .. R. Default 1 .. min(30, n_features, n_outputs).
-    {low_rank_cv_parameters}
-    {low_rank_parameters}
-
-    Attributes
-    ----------
-    candidates_ : array of int, shape (n_candidates,)
-        The ranks compared, increasing.
-    scores_ : array, shape (n_candidates, n_folds)
-        Held-out scores; higher is better. `mean_scores_` and `standard_errors_` summarise them, and `scorer_name_`
-        names them.
-    best_rank_ : int
-        The rank that the rule chose; `rank_` is less where the data attain less.
-    one_standard_error_ : int
-        The smallest rank within one standard error of the best.
-    {low_rank_attributes}
-
-    Notes
-    -----
-    One decomposition of its training rows serves all ranks of a fold, so with ``solver="auto"`` the cost is that of one
-    fit per fold, one for the final fit, and the scores. Each fold centres and scales its own training rows.
-
-    See Also
-    --------
-    LowRankRegression : with a given rank.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hardthresh import LowRankRegressionCV
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((100, 30))
-    >>> W = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 8))
-    >>> Y = X @ W + rng.standard_normal((100, 8))
-    >>> LowRankRegressionCV(rule="one_standard_error").fit(X, Y).best_rank_
-    2
-    """
-
-    _default_scorer: ClassVar[str] = "neg_mean_squared_error"
-
-    def __init__(
-        self,
-        *,
-        rank: int | Iterable[int] | None = None,
-        cv: Any = 5,
-        scoring: Any = None,
-        rule: str = "best",
-        n_jobs: int | None = None,
-        alpha: float | None = 0.0,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        solver: str | Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        super().__init__(
-            rank=rank,
-            alpha=alpha,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.n_jobs = n_jobs
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the rank, then fit on all data with it.
-
-        Parameters
-        ----------
-        X, y, sample_weight :
-            As for `LowRankRegression`; weights are used in the scores too.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            As there, and for candidates or folds that cannot be used.
-        """
-        everything, given = self._validate_fit(X, y, sample_weight)
-        table = _with_matrix(given)
-        most = min(30, table.X.shape[1], table.y.shape[1])
-        check: Callable[[Any], int] = partial(self._budget, table=table)
-        candidates = candidates_of(self.rank, most, check, "rank", "ranks")
-        check_rule(self.rule)
-        seed = self._seed()
-        splits = splits_of(self.cv, given, everything.weighted_rows(), everything.X.shape[0], classifier=False)
-        check_splits(splits)
-        task = FitTask(self, given, len(splits) + 1)
-        scores, whys = np.empty((candidates.size, len(splits))), []
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        fits = parallel(delayed(self._fold)(table.take(train), candidates, seed) for train, _ in splits)
-        with progress_line(bool(self.verbose), "folds", len(splits)) as report:
-            for fold, ((_, test), (coefficients, unconverged)) in enumerate(zip(splits, fits, strict=True)):
-                scores[:, fold] = [self._score(fit, given.take(test)) for fit in coefficients]
-                whys += unconverged
-                task.done("fold", partial(_fitted, coefficients[-1], given))
-                report("")
-        verdict = Verdict.of(scores)
-        self.candidates_, self.scores_ = candidates, scores
-        self.mean_scores_, self.standard_errors_ = verdict.mean, verdict.error
-        self.best_rank_ = int(candidates[verdict.chosen(self.rule)])
-        self.one_standard_error_ = int(candidates[verdict.modest])
-        self.scorer_name_ = self._default_scorer if self.scoring is None else str(self.scoring)
-        tell_unconverged(whys, scores.size, "inside the folds")
-        problem = self._problem(table, self.best_rank_)
-        self._tell_useless_columns(problem, table.X)
-        self._fit_and_keep(problem, given, task)
-        task.end()
-        return self
-
-    def _fold(self, train: Table, candidates: np.ndarray, seed: int) -> tuple[list[Coefficients], list[str]]:
-        """Return the fits of one fold's training rows, one for each candidate, and why some did not converge."""
-        problem = self._problem(train, int(candidates[-1]))
-        ranks: list[int] = candidates.tolist()
-        if self._closed():
-            factors = problem.least_squares()
-            return [problem.coefficients(factors.first(rank)) for rank in ranks], []
-        results = list(
-            path(
-                problem.objective,
-                lambda rank: problem.with_rank(rank).constraint,
-                ranks,
-                self._solver(problem),
-                warm_start=True,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                seed=seed,
-            )
-        )
-        unconverged = [result.status.sentence for result in results if not result.converged]
-        found = [Factors.of(result.w, rank) for result, rank in zip(results, ranks, strict=True)]
-        return [problem.coefficients(factors) for factors in found], unconverged
-
-    def _score(self, fit: Coefficients, test: Table) -> float:
-        """Return the score of one fit on held-out rows: by the scorer, or minus the mean squared error."""
-        if self.scoring is None:
-            errors = np.mean((fit.predict(test.X) - _with_matrix(test).y) ** 2, axis=1)
-            return -float(np.average(errors, weights=test.sample_weight))
-        fitted = type(self)(**self.get_params(deep=False))
-        for name, value in {**_fitted(fit, test), "n_features_in_": self.n_features_in_}.items():
-            setattr(fitted, name, value)
-        return score_by(self.scoring, fitted, test, test.y)
-
-
-def _with_matrix(table: Table) -> Table:
-    """Return the table with its targets as a matrix."""
-    return Table(table.X, table.y.reshape((table.y.shape[0], -1)), table.sample_weight)
-
-
-def _fitted(fit: Coefficients, given: Table) -> dict[str, Any]:
-    """Return the attributes that `predict` needs; the intercept tells whether the targets had one dimension."""
-    return {
-        "U_": fit.U,
-        "V_": fit.V,
-        "singular_values_": fit.s,
-        "intercept_": fit.intercept if given.y.ndim == 2 else float(fit.intercept[0]),
-        "rank_": int(fit.s.size),
-    }

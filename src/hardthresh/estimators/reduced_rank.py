@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -58,6 +59,16 @@ class Coefficients:
         """Return X W + intercept, without ever forming W."""
         return ((X @ self.U) * self.s) @ self.V.T + self.intercept
 
+    def attributes(self, given: Table) -> dict[str, Any]:
+        """Return what an estimator predicts with; the intercept tells whether the targets had one dimension."""
+        return {
+            "U_": self.U,
+            "V_": self.V,
+            "singular_values_": self.s,
+            "intercept_": self.intercept if given.y.ndim == 2 else float(self.intercept[0]),
+            "rank_": int(self.s.size),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class LowRankProblem:
@@ -88,13 +99,11 @@ class LowRankProblem:
 
     def coefficients(self, factors: Factors) -> Coefficients:
         """Return the coefficients on the scale of the data."""
-        left = factors.left * self.inverse_scale[:, None]
-        _, s, turn = np.linalg.svd(left, full_matrices=False)
-        kept = s > 0
-        s, turn = s[kept], turn[kept].T
-        # not the U of that decomposition: so every row of U keeps its own precision, whatever the units of the columns
-        U, V = (left @ turn) / s, factors.right @ turn
-        sign = np.where(V[np.argmax(np.abs(V), axis=0), np.arange(s.size)] < 0, -1.0, 1.0).astype(s.dtype)
+        dtype = numpy_dtype(self.table.X)
+        U, s, V = _orthonormal(factors.left * self.inverse_scale.astype(np.float64)[:, None], factors.right)
+        kept = s >= np.finfo(dtype).tiny
+        U, s, V = U[:, kept].astype(dtype), s[kept].astype(dtype), V[:, kept].astype(dtype)
+        sign = np.where(V[np.argmax(np.abs(V), axis=0), np.arange(s.size)] < 0, -1, 1).astype(dtype)
         U, V = U * sign, V * sign
         return Coefficients(U, s, V, self.target_mean - ((self.mean @ U) * s) @ V.T)
 
@@ -161,6 +170,33 @@ class LowRankProblem:
         return d, P.T @ B, lambda inner: design.pullback(root[:, None] * (P @ (inner / d[:, None])))
 
 
+def _orthonormal(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return U, s and V of the matrix left right', where the right one has orthonormal columns.
+
+    A decomposition of the left one alone would not do. Its rows have the units of the columns of the data, which may
+    lie many powers of ten apart: its own U keeps no digits of small rows, and its turn leaves small directions
+    anything but orthogonal. So each row is only ever turned, which it survives with all its digits, and a turn is
+    trusted for the directions within a factor of 20 of its largest; the others are made orthogonal to these, which
+    is a change by rounding, and turned again among themselves.
+    """
+    U, s, V = left[:, :0].astype(np.float64), np.empty(0), right[:, :0].astype(np.float64)
+    left, right = left.astype(np.float64), right.astype(np.float64)
+    while left.shape[1]:
+        _, sizes, turn = np.linalg.svd(left, full_matrices=False)
+        if sizes[0] == 0:
+            break
+        trusted = int(np.count_nonzero(sizes > 0.05 * sizes[0]))
+        left, right = left @ turn.T, right @ turn.T
+        directions = left[:, :trusted] / sizes[:trusted]
+        lengths = np.sqrt(np.sum(directions * directions, axis=0))
+        U, V = np.hstack([U, directions / lengths]), np.hstack([V, right[:, :trusted]])
+        s = np.concatenate([s, sizes[:trusted] * lengths])
+        left, right = left[:, trusted:], right[:, trusted:]
+        left = left - U @ (U.T @ left)
+    order = np.argsort(-s, kind="stable")
+    return U[:, order], s[order], V[:, order]
+
+
 Spectrum = tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]
 
 
@@ -169,6 +205,11 @@ def _roots(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values, vectors = np.linalg.eigh(A)
     kept = values > A.shape[0] * np.finfo(values.dtype).eps * np.max(values, initial=0.0)
     return np.sqrt(values[kept]), vectors[:, kept]
+
+
+def with_matrix(table: Table) -> Table:
+    """Return the table with its targets as a matrix."""
+    return Table(table.X, table.y.reshape((table.y.shape[0], -1)), table.sample_weight)
 
 
 def build_low_rank_problem(

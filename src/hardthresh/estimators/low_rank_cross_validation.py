@@ -1,0 +1,190 @@
+"""Reduced-rank regression with the rank chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from hardthresh.core.progress import progress_line
+from hardthresh.core.registry import register
+from hardthresh.core.result import Result
+from hardthresh.core.solver import Solver
+from hardthresh.selection import path
+
+from .callbacks import FitTask, with_callbacks
+from .documentation import documented
+from .folds import Verdict, candidates_of, check_rule, check_splits, score_by, splits_of, tell_unconverged
+from .low_rank import LowRankRegression
+from .problem import Table
+from .reduced_rank import Coefficients, Factors, LowRankProblem, with_matrix
+
+
+@documented
+@register("estimator", "low_rank_regression_cv", lambda: [LowRankRegressionCV(cv=3)])
+class LowRankRegressionCV(LowRankRegression):
+    """Reduced-rank regression with the rank chosen by cross-validation.
+
+    Parameters
+    ----------
+    rank : iterable of int, or int, optional
+        The ranks to compare; a single number R means 1 .. R. Default 1 .. min(30, n_features, n_outputs).
+    {low_rank_cv_parameters}
+    {low_rank_parameters}
+
+    Attributes
+    ----------
+    candidates_ : array of int, shape (n_candidates,)
+        The ranks compared, increasing.
+    scores_ : array, shape (n_candidates, n_folds)
+        Held-out scores; higher is better. `mean_scores_` and `standard_errors_` summarise them, and `scorer_name_`
+        names them.
+    best_rank_ : int
+        The rank that the rule chose; `rank_` is less where the data attain less.
+    one_standard_error_ : int
+        The smallest rank within one standard error of the best.
+    {low_rank_attributes}
+
+    Notes
+    -----
+    One decomposition of its training rows serves all ranks of a fold, so with ``solver="auto"`` the cost is that of one
+    fit per fold, one for the final fit, and the scores. Each fold centres and scales its own training rows.
+
+    See Also
+    --------
+    LowRankRegression : with a given rank.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import LowRankRegressionCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 30))
+    >>> W = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 8))
+    >>> Y = X @ W + rng.standard_normal((100, 8))
+    >>> LowRankRegressionCV(rule="one_standard_error").fit(X, Y).best_rank_
+    2
+    """
+
+    _default_scorer: ClassVar[str] = "neg_mean_squared_error"
+
+    def __init__(
+        self,
+        *,
+        rank: int | Iterable[int] | None = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        rule: str = "best",
+        n_jobs: int | None = None,
+        alpha: float | None = 0.0,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        solver: str | Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            rank=rank,
+            alpha=alpha,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose the rank, then fit on all data with it.
+
+        Parameters
+        ----------
+        X, y, sample_weight :
+            As for `LowRankRegression`; weights are used in the scores too.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As there, and for candidates or folds that cannot be used.
+        """
+        everything, given = self._validate_fit(X, y, sample_weight)
+        table = with_matrix(given)
+        most = min(30, table.X.shape[1], table.y.shape[1])
+        check: Callable[[Any], int] = partial(self._budget, table=table)
+        candidates = candidates_of(self.rank, most, check, "rank", "ranks")
+        check_rule(self.rule)
+        seed = self._seed()
+        splits = splits_of(self.cv, given, everything.weighted_rows(), everything.X.shape[0], classifier=False)
+        check_splits(splits)
+        task = FitTask(self, given, len(splits) + 1)
+        scores, whys = np.empty((candidates.size, len(splits))), []
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        fits = parallel(delayed(self._fold)(table.take(train), candidates, seed) for train, _ in splits)
+        with progress_line(bool(self.verbose), "folds", len(splits)) as report:
+            for fold, ((_, test), (coefficients, unconverged)) in enumerate(zip(splits, fits, strict=True)):
+                scores[:, fold] = [self._score(fit, given.take(test)) for fit in coefficients]
+                whys += unconverged
+                task.done("fold", partial(coefficients[-1].attributes, given))
+                report("")
+        verdict = Verdict.of(scores)
+        self.candidates_, self.scores_ = candidates, scores
+        self.mean_scores_, self.standard_errors_ = verdict.mean, verdict.error
+        self.best_rank_ = int(candidates[verdict.chosen(self.rule)])
+        self.one_standard_error_ = int(candidates[verdict.modest])
+        self.scorer_name_ = self._default_scorer if self.scoring is None else str(self.scoring)
+        tell_unconverged(whys, scores.size, "inside the folds")
+        problem = self._problem(table, self.best_rank_)
+        self._tell_useless_columns(problem, table.X)
+        self._fit_and_keep(problem, given, task)
+        task.end()
+        return self
+
+    def _fold(self, train: Table, candidates: np.ndarray, seed: int) -> tuple[list[Coefficients], list[str]]:
+        """Return the fits of one fold's training rows, one for each candidate, and why some did not converge."""
+        problem = self._problem(train, int(candidates[-1]))
+        ranks: list[int] = candidates.tolist()
+        if self._takes_closed_form():
+            factors = problem.least_squares()
+            return [problem.coefficients(factors.first(rank)) for rank in ranks], []
+        results = list(self._walk(problem, ranks, seed))
+        found = [Factors.of(result.w, rank) for result, rank in zip(results, ranks, strict=True)]
+        unconverged = [result.status.sentence for result in results if not result.converged]
+        return [problem.coefficients(factors) for factors in found], unconverged
+
+    def _walk(self, problem: LowRankProblem, ranks: list[int], seed: int) -> Iterator[Result]:
+        """Return the runs of a solver for increasing ranks, each from where the last one ended."""
+        return path(
+            problem.objective,
+            lambda rank: problem.with_rank(rank).constraint,
+            ranks,
+            self._solver(problem),
+            warm_start=True,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            seed=seed,
+        )
+
+    def _score(self, fit: Coefficients, test: Table) -> float:
+        """Return the score of one fit on held-out rows: by the scorer, or minus the mean squared error."""
+        if self.scoring is None:
+            errors = np.mean((fit.predict(test.X) - with_matrix(test).y) ** 2, axis=1)
+            return -float(np.average(errors, weights=test.sample_weight))
+        fitted = type(self)(**self.get_params(deep=False))
+        for name, value in {**fit.attributes(test), "n_features_in_": self.n_features_in_}.items():
+            setattr(fitted, name, value)
+        return score_by(self.scoring, fitted, test, test.y)
