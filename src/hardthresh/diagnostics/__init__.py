@@ -1,5 +1,18 @@
 """Numbers of the theory that a user can compute."""
 
+from .enumeration import RestrictedConstants, restricted_constants
+from .momentum import MomentumRange, best_momentum, local_rate, momentum_range
+from .phase_transition import l1_phase_transition
 from .restricted import RestrictedCondition, restricted_condition
 
-__all__ = ["RestrictedCondition", "restricted_condition"]
+__all__ = [
+    "MomentumRange",
+    "RestrictedCondition",
+    "RestrictedConstants",
+    "best_momentum",
+    "l1_phase_transition",
+    "local_rate",
+    "momentum_range",
+    "restricted_condition",
+    "restricted_constants",
+]

@@ -1,0 +1,143 @@
+"""Restricted constants of toys, exactly: every support is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice
+from math import comb, inf
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import all_finite, as_floating, to_numpy
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.objective import provides, require
+
+_MOST = 1_000_000  # supports
+_TOGETHER = 1 << 20  # entries of the matrices whose eigenvalues are computed by one call
+
+
+@dataclass(frozen=True, slots=True)
+class RestrictedConstants:
+    """The restricted constants of a quadratic on supports of one size, exactly; ``print`` it to read it.
+
+    Attributes
+    ----------
+    smoothness : float
+        beta, the largest eigenvalue on any support.
+    strong_convexity : float
+        alpha, the smallest eigenvalue on any support; rounding next to beta where columns are dependent.
+    subsets : int
+        How many supports were tried.
+    """
+
+    smoothness: float
+    strong_convexity: float
+    subsets: int
+
+    @property
+    def condition(self) -> float:
+        """Their ratio; inf if some support has a flat direction."""
+        return self.smoothness / self.strong_convexity if self.strong_convexity > 0.0 else inf
+
+    def __str__(self) -> str:
+        return (
+            f"restricted smoothness {self.smoothness:.5g}, strong convexity {self.strong_convexity:.5g}, condition "
+            f"number {self.condition:.4g} ({self.subsets} supports)"
+        )
+
+
+def restricted_constants(problem: Any, k: int, w: Any = None) -> RestrictedConstants:
+    r"""Return the exact restricted constants of a toy, by the eigenvalues on every support of k columns.
+
+    .. math:: \alpha = \min_{|S| = k} \lambda_{\min}(H_{SS}), \qquad \beta = \max_{|S| = k} \lambda_{\max}(H_{SS})
+
+    Parameters
+    ----------
+    problem : array, shape (n, d), or objective with ``hessian``
+        What H is. **Units:** of a matrix X, :math:`H = X^\top X`, the paper's; of an objective, its Hessian, that is of
+        the *mean* loss: for ``LinearModel(X, y)`` these numbers are n times smaller. A step that multiplies the
+        gradient of the mean loss belongs to the latter.
+    k : int
+        Size of the supports, 1 <= k <= d, with at most a million supports.
+    w : array of the objective's shape, optional
+        Where; only for an objective whose Hessian is not the same everywhere. Default: the zero point.
+
+    Returns
+    -------
+    RestrictedConstants
+
+    Raises
+    ------
+    InvalidInputError
+        For a matrix that is not finite or of another shape, k out of range, or more than a million supports.
+    CapabilityError
+        If an objective has no Hessian as a matrix.
+
+    See Also
+    --------
+    restricted_condition : Estimates, each from its safe side, for problems of any size.
+
+    Notes
+    -----
+    Guarantee: exact up to rounding, since every support is tried. Cost: the Hessian, d passes at most, and
+    :math:`O(\binom{d}{k} k^3)`.
+
+    References
+    ----------
+    Khanna and Kyrillidis (2018), *IHT dies hard*, Definition of restricted strong convexity and smoothness.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]])
+    >>> print(restricted_constants(X, 1))
+    restricted smoothness 4, strong convexity 1, condition number 4 (3 supports)
+    """
+    hessian = _hessian(problem, w)
+    d = hessian.shape[0]
+    try:
+        size = index(k)
+    except TypeError as error:
+        raise InvalidInputError(f"k must be an integer, got {k!r}") from error
+    if not 1 <= size <= d:
+        raise InvalidInputError(f"k must be between 1 and the {d} columns, got {size}")
+    subsets = comb(d, size)
+    if subsets > _MOST:
+        raise InvalidInputError(
+            f"{size} of {d} columns make {subsets} supports, more than the {_MOST} that are tried; "
+            "restricted_condition estimates the constants"
+        )
+    smallest, largest = inf, -inf
+    for chosen in _batches(d, size):
+        values = np.linalg.eigvalsh(hessian[chosen[:, :, None], chosen[:, None, :]])
+        smallest, largest = min(smallest, float(values[:, 0].min())), max(largest, float(values[:, -1].max()))
+    return RestrictedConstants(largest, smallest, subsets)
+
+
+def _hessian(problem: Any, w: Any) -> np.ndarray:
+    if provides(problem, "evaluate"):
+        require(problem, ("hessian",), by="restricted_constants")
+        zeros = problem.zeros()
+        point = zeros if w is None else as_floating(w, zeros, "w")
+        if tuple(point.shape) != tuple(zeros.shape) or not all_finite(point):
+            raise InvalidInputError(f"w must be finite, of shape {tuple(zeros.shape)}; got {w!r}")
+        return np.asarray(to_numpy(problem.hessian(problem.evaluate(point))), dtype=float)
+    if w is not None:
+        raise InvalidInputError("w is for objectives; X'X of a matrix is the same everywhere")
+    X = to_numpy(as_floating(problem, name="X"))
+    if X.ndim != 2 or X.shape[1] == 0 or not all_finite(X):
+        raise InvalidInputError(f"X must be a finite matrix with columns, got shape {X.shape}")
+    X = np.asarray(X, dtype=float)
+    gram: np.ndarray = X.T @ X
+    return gram
+
+
+def _batches(d: int, size: int) -> Iterator[np.ndarray]:
+    """Yield all supports, some thousands at a time, one per row."""
+    supports = combinations(range(d), size)
+    count = max(1, _TOGETHER // (size * size))
+    while batch := list(islice(supports, count)):
+        yield np.array(batch)

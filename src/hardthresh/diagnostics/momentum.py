@@ -1,0 +1,201 @@
+"""What theory and the local law say about the momentum of accelerated iterative hard thresholding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import as_floating, to_numpy
+from hardthresh.core.errors import InvalidInputError
+
+_GOLDEN = (1.0 + sqrt(5.0)) / 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class MomentumRange:
+    """The published range of the momentum, in both readings; ``print`` it to read it.
+
+    Attributes
+    ----------
+    xi : float
+        1 - alpha / beta, the contraction of plain iterative hard thresholding.
+    published : float
+        The largest absolute momentum of the theorem, with the golden ratio; negative where the range is empty.
+    without_golden_ratio : float
+        The same without the golden ratio, as in the caption of the paper's first figure; never negative, infinite
+        where alpha = beta.
+    """
+
+    xi: float
+    published: float
+    without_golden_ratio: float
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the published range holds no momentum at all: alpha / beta is below 0.618."""
+        return self.published < 0.0
+
+    def __str__(self) -> str:
+        published = "empty" if self.is_empty else f"|tau| <= {self.published:.4g}"
+        return f"published: {published}; without the golden ratio: |tau| <= {self.without_golden_ratio:.4g}"
+
+
+def momentum_range(alpha: float, beta: float) -> MomentumRange:
+    r"""Return the published range of the momentum of accelerated iterative hard thresholding.
+
+    .. math:: |\tau| \le \frac{1 - \varphi \xi^{1/2}}{\varphi \xi^{1/2}}, \qquad
+              \xi = 1 - \frac{\alpha}{\beta}, \qquad \varphi = \frac{1 + \sqrt 5}{2}
+
+    Parameters
+    ----------
+    alpha, beta : float
+        Restricted strong convexity and smoothness, 0 < alpha <= beta, in any unit; `restricted_constants` has them
+        for toys.
+
+    Returns
+    -------
+    MomentumRange
+        With :math:`\varphi`, as in the theorem, and without, as in the caption of the paper's Fig. 1.
+
+    Raises
+    ------
+    InvalidInputError
+        If 0 < alpha <= beta < inf does not hold.
+
+    Notes
+    -----
+    **A sufficient condition only, and never a limit that a solver imposes.** The published range is empty unless
+    :math:`\xi < 1/\varphi^2`, that is :math:`\alpha/\beta > 0.618`; on the paper's own toy it is empty. Without
+    :math:`\varphi` it allows 0.03 there, while the method converges for -0.9 to 1 and is fastest at 0.5. Where the
+    support no longer changes `local_rate` is exact. Cost: none.
+
+    References
+    ----------
+    Khanna and Kyrillidis (2018), *IHT dies hard: provable accelerated iterative hard thresholding*, Section 4.
+
+    Examples
+    --------
+    >>> found = momentum_range(0.6274, 10.811)
+    >>> found.is_empty
+    True
+    >>> print(found)
+    published: empty; without the golden ratio: |tau| <= 0.0303
+    """
+    if not (0.0 < alpha <= beta and isfinite(beta)):
+        raise InvalidInputError(f"need 0 < alpha <= beta < inf, got alpha = {alpha!r} and beta = {beta!r}")
+    xi = 1.0 - alpha / beta
+    root = sqrt(xi)
+    return MomentumRange(xi, _largest(_GOLDEN * root), _largest(root))
+
+
+def _largest(contraction: float) -> float:
+    return (1.0 - contraction) / contraction if contraction > 0.0 else float("inf")
+
+
+def local_rate(eigenvalues: Any, step: float, momentum: float) -> float:
+    r"""Return how fast accelerated iterative hard thresholding converges once the support no longer changes.
+
+    .. math:: \max_\lambda \max \{ |r| : r^2 - (1 - \mu\lambda)(1 + \tau) r + (1 - \mu\lambda) \tau = 0 \}
+
+    over the eigenvalues :math:`\lambda` of the Hessian on the support.
+
+    Parameters
+    ----------
+    eigenvalues : array-like
+        :math:`\lambda \ge 0`, at least one, finite.
+    step : float
+        :math:`\mu > 0`, in the units in which :math:`\mu\lambda` has none: with the Hessian of the mean loss, the step
+        that multiplies the gradient of the mean loss.
+    momentum : float
+        :math:`\tau`, any number; 0 is plain iterative hard thresholding.
+
+    Returns
+    -------
+    float
+        The factor by which the error shrinks per iteration in the long run; at 1 or above it does not.
+
+    Raises
+    ------
+    InvalidInputError
+        For no eigenvalue, a negative or infinite one, a step that is not positive, or a momentum that is not finite.
+
+    Notes
+    -----
+    Guarantee: exact for quadratic objectives, while the support is the same, by the recursion of the error in each
+    eigenvector; for the others to first order. Cost: none.
+
+    References
+    ----------
+    The recursion of Algorithm 1 of Khanna and Kyrillidis (2018) on a fixed support.
+
+    Examples
+    --------
+    >>> [round(local_rate([0.1, 1.0], step=1.0, momentum=tau), 3) for tau in (0.0, 0.25, 0.5)]
+    [0.9, 0.865, 0.75]
+    """
+    kept = 1.0 - _eigenvalues(eigenvalues) * _positive(step)
+    if not isfinite(momentum):
+        raise InvalidInputError(f"the momentum must be finite, got {momentum!r}")
+    middle = 0.5 * kept * (1.0 + momentum)
+    inside = middle * middle - kept * momentum
+    # two real roots, or a pair of complex ones whose product is kept * momentum
+    real = np.abs(middle) + np.sqrt(np.maximum(inside, 0.0))
+    moduli = np.where(inside >= 0.0, real, np.sqrt(np.maximum(kept * momentum, 0.0)))
+    return float(moduli.max())
+
+
+def best_momentum(eigenvalues: Any, step: float) -> float:
+    r"""Return the constant momentum with the best `local_rate`.
+
+    .. math:: \tau = \frac{1 - q}{1 + q}, \qquad q = \sqrt{\mu \lambda_{\min}}
+
+    Parameters
+    ----------
+    eigenvalues : array-like
+        As in `local_rate`.
+    step : float
+        :math:`\mu > 0`, at most :math:`1/\lambda_{\max}`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; with it the local rate is 1 - q.
+
+    Raises
+    ------
+    InvalidInputError
+        As in `local_rate`; and for a longer step, for which the formula is not the best.
+
+    Notes
+    -----
+    Guarantee: the best constant for quadratic objectives while the support is the same (Polyak; Nesterov). The support
+    is known only afterwards, so this explains a run and does not tune it. Cost: none.
+
+    Examples
+    --------
+    >>> tau = best_momentum([0.1, 1.0], step=1.0)
+    >>> round(tau, 3), round(local_rate([0.1, 1.0], 1.0, tau), 3)
+    (0.519, 0.684)
+    """
+    values = _eigenvalues(eigenvalues) * _positive(step)
+    if values.max() > 1.0 + 1e-9:
+        raise InvalidInputError(f"the step must be at most 1 / the largest eigenvalue, but is {values.max():.4g} of it")
+    q = sqrt(float(values.min()))
+    return (1.0 - q) / (1.0 + q)
+
+
+def _eigenvalues(eigenvalues: Any) -> np.ndarray:
+    values = np.asarray(to_numpy(as_floating(eigenvalues, name="eigenvalues")), dtype=float).ravel()
+    if values.size == 0 or not np.isfinite(values).all() or values.min() < -1e-12 * values.max():
+        raise InvalidInputError("at least one eigenvalue is needed, and all must be finite and >= 0")
+    clipped: np.ndarray = np.maximum(values, 0.0)
+    return clipped
+
+
+def _positive(step: float) -> float:
+    if not (step > 0.0 and isfinite(step)):
+        raise InvalidInputError(f"the step must be positive and finite, got {step!r}")
+    return step
