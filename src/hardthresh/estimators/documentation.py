@@ -67,8 +67,9 @@ _SHARED = {
         The largest rank of the coefficient matrix, 0 <= rank <= min(n_features, n_outputs); default a tenth of that,
         rounded up.""",
     "low_rank_parameters": """
-    alpha : float
-        Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients.
+    alpha : float or None
+        Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients. Default 0, no
+        ridge; None says the same, as in the other estimators, where it is each one's own default.
     fit_intercept : bool
         Whether to fit an intercept for each output; it is not penalised.
     standardize : bool
@@ -87,8 +88,8 @@ _SHARED = {
         Whether to show a progress line.""",
     "low_rank_attributes": """
     U_ : array, shape (n_features, r)
-        Orthonormal directions of the features, on the scale of the data: the coefficient matrix is
-        ``U_ @ diag(singular_values_) @ V_.T``.
+        Orthonormal directions of the features, on the scale of the data and whatever its units: the matrix W is
+        ``U_ @ diag(singular_values_) @ V_.T``. Like all arrays here, float32 after a fit to float32, else float64.
     V_ : array, shape (n_outputs, r)
         Orthonormal directions of the outputs; the entry of largest size in each is positive.
     singular_values_ : array, shape (r,)
@@ -101,6 +102,9 @@ _SHARED = {
         The rank r attained, at most `rank`.
     n_iter_, converged_, stop_reason_, objective_ :
         Iterations, 1 for the closed form; whether and why the solver stopped; the minimised objective.
+    history_ : History
+        What happened along the way, as in the linear estimators: ``history_["value"][t]`` is the objective after t
+        iterations. The closed form has two values, that of no coefficients and the minimum, and no other column.
     n_features_in_, feature_names_in_ :
         The columns seen in `fit`.""",
     "low_rank_cv_parameters": """

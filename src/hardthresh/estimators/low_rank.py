@@ -37,8 +37,7 @@ class LowRankRegression(
               + \frac{\alpha}{2} \sum_j \sigma_j^2 \|W_j\|^2 \quad \text{with } \mathrm{rank}(W) \le r
 
     with weights s, rows :math:`W_j`, and :math:`\sigma_j` the standard deviation of column j (about zero without an
-    intercept; 1 if not standardised).
-    All outputs then depend on X through the same r directions.
+    intercept; 1 if not standardised). All outputs then depend on X through the same r directions.
 
     Parameters
     ----------
@@ -53,20 +52,28 @@ class LowRankRegression(
     ------
     ValueError
         By `fit`, for NaN, infinity, wrong lengths, fewer than two rows, or settings out of range; the message says
-        which and what to do.
+        which and what to do. Its type is `hardthresh.core.InvalidInputError` where hardthresh found it.
+
+    Warns
+    -----
+    UserWarning
+        For constant columns, whose coefficients are 0, and for sparse columns whose mean is a million times their
+        deviation.
+    ConvergenceWarning
+        If a given solver did not converge.
 
     Notes
     -----
     Guarantee: with ``solver="auto"``, the global minimum, in closed form: a singular value decomposition of the
-    columns, and one of the fitted values that it leads to. Where several matrices fit equally well (more columns than
-    rows, no ridge), the one of least norm among the standardised coefficients. With a solver of its own, the guarantee
-    is that solver's.
+    columns, and one of the fitted values that it leads to (Eckart and Young 1936; Izenman 1975). Where several matrices
+    fit equally well (more columns than rows, no ridge), the one of least norm among the standardised coefficients. With
+    a solver of its own, the guarantee is that solver's.
 
-    Cost: O(n p min(n, p)) for dense X, which is copied once if it has fewer than 4 (p + q) rows or more outputs than
-    columns, and read in blocks of rows otherwise. Sparse X stays sparse; dense is one square matrix of side min(n, p)
-    with its eigenvectors, 1.6 GB for a side of 10,000, and directions of X smaller than about 1e-7 of the largest count
-    as none. The matrix W, p x q, is never formed unless `coef_` is asked for or a solver is given. Constant columns get
-    coefficient 0.
+    Cost: two data passes to standardise, r for the objective, and O((p + q) n min(n, p)) operations between them. Dense
+    X is copied once if it has fewer than 4 (p + q) rows or more outputs than columns, and read in blocks of rows
+    otherwise. Sparse X stays sparse; dense is one square matrix of side min(n, p) with its eigenvectors, 1.6 GB for a
+    side of 10,000, and directions of X smaller than about 1e-7 of the largest count as none. The matrix W, p x q, is
+    never formed unless `coef_` is asked for or a solver is given; then an iteration costs a few times q passes.
 
     Other array libraries than NumPy are not supported.
 
@@ -79,7 +86,8 @@ class LowRankRegression(
     References
     ----------
     A. J. Izenman (1975), Reduced-rank regression for the multivariate linear model, *Journal of Multivariate Analysis*
-    5, 248-264. With a ridge: A. Mukherjee and J. Zhu (2011), *Statistical Analysis and Data Mining* 4, 612-622.
+    5, 248-264. With a ridge: A. Mukherjee and J. Zhu (2011), Reduced rank ridge regression and its kernel extensions,
+    *Statistical Analysis and Data Mining* 4, 612-622.
 
     Examples
     --------
@@ -130,7 +138,7 @@ class LowRankRegression(
         y : array, shape (n_samples, n_outputs) or (n_samples,)
             Targets.
         sample_weight : array, shape (n_samples,), optional
-            Non-negative weights; weight 2 is a row given twice, weight 0 a row left out.
+            Non-negative weights, at least two of them positive; weight 2 is a row given twice, weight 0 a row left out.
 
         Returns
         -------
@@ -156,7 +164,23 @@ class LowRankRegression(
         Parameters
         ----------
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
-            Data.
+            Finite numbers.
+
+        Returns
+        -------
+        array
+            In the precision of X.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            For NaN, infinity, or other columns than in `fit`.
+
+        Notes
+        -----
+        Cost: r data passes.
         """
         X = self._validate_rows(X)
         prediction = Coefficients(self.U_, self.singular_values_, self.V_, np.atleast_1d(self.intercept_)).predict(X)
@@ -168,7 +192,21 @@ class LowRankRegression(
         Parameters
         ----------
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
-            Data.
+            Finite numbers.
+
+        Returns
+        -------
+        array
+            In the precision of X.
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As `predict`.
+
+        Notes
+        -----
+        Cost: r data passes.
         """
         return self._validate_rows(X) @ self.U_
 

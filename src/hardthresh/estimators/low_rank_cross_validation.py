@@ -26,12 +26,20 @@ from .reduced_rank import Coefficients, Factors, LowRankProblem, with_matrix
 @documented
 @register("estimator", "low_rank_regression_cv", lambda: [LowRankRegressionCV(cv=3)])
 class LowRankRegressionCV(LowRankRegression):
-    """Reduced-rank regression with the rank chosen by cross-validation.
+    r"""Reduced-rank regression with the rank chosen by cross-validation.
+
+    .. math:: \hat r = \arg\min_{r} \frac{1}{F} \sum_{f=1}^{F} \frac{1}{q \sum_{i \in f} s_i}
+              \sum_{i \in f} s_i \|\hat y_i^{(f, r)} - y_i\|^2
+
+    over the candidates r, with weights s, where the prediction :math:`\hat y_i^{(f, r)}` of q outputs is that of
+    `LowRankRegression` of rank r fitted without the rows of fold f. A scorer or the rule of one standard error changes
+    the criterion; the final fit is on all data.
 
     Parameters
     ----------
     rank : iterable of int, or int, optional
-        The ranks to compare; a single number R means 1 .. R. Default 1 .. min(30, n_features, n_outputs).
+        The ranks to compare, 0 <= rank <= min(n_features, n_outputs); a single number R means 1 .. R. Default
+        1 .. min(30, n_features, n_outputs).
     {low_rank_cv_parameters}
     {low_rank_parameters}
 
@@ -48,14 +56,34 @@ class LowRankRegressionCV(LowRankRegression):
         The smallest rank within one standard error of the best.
     {low_rank_attributes}
 
+    Raises
+    ------
+    ValueError
+        By `fit`, as for `LowRankRegression`, and for candidates, folds, a rule or a score that cannot be used.
+
+    Warns
+    -----
+    UserWarning, ConvergenceWarning
+        As for `LowRankRegression`; fits within the folds that did not converge are counted in one warning.
+
     Notes
     -----
-    One decomposition of its training rows serves all ranks of a fold, so with ``solver="auto"`` the cost is that of one
-    fit per fold, one for the final fit, and the scores. Each fold centres and scales its own training rows.
+    Guarantee: with ``solver="auto"``, every fit is the global minimum for its rank and rows, and no held-out row has a
+    say in what its fold fits: each fold centres and scales its own training rows. That the chosen rank is the right one
+    is not guaranteed (heuristic).
+
+    Cost: one decomposition of its training rows serves all ranks of a fold, so with ``solver="auto"`` it is that of one
+    fit per fold with the largest rank, one for the final fit, and for each candidate and fold r passes over the
+    held-out rows. Another solver starts each fit of a fold from the last one.
 
     See Also
     --------
     LowRankRegression : with a given rank.
+
+    References
+    ----------
+    The rule of one standard error: L. Breiman, J. Friedman, R. Olshen and C. Stone (1984), *Classification and
+    Regression Trees*, Section 3.4.3.
 
     Examples
     --------

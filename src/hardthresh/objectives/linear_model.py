@@ -47,13 +47,13 @@ class LinearModel(MeanOverRows):
     X : array or scipy.sparse array, shape (n, d), or Design
         Data, one example per row. float32 is computed in float32.
     y : array, shape (n,)
-        Targets in the domain of the loss.
+        Targets in the domain of the loss; computed, like all arrays here, in the precision of X.
     loss : str or Loss
         "squared", "logistic", "poisson", or an instance.
     sample_weight : array, shape (n,), optional
         s, non-negative, not all zero; weight 2 is the same as a row given twice, weight 0 as a row left out.
     offset : array, shape (n,), optional
-        o, a known part of the prediction.
+        o, a known part of the prediction; finite.
     l2 : float or array, shape (d,)
         Ridge :math:`\lambda \ge 0` on the mean loss; an array sets it coordinate by coordinate (0 for an intercept).
 
@@ -64,8 +64,15 @@ class LinearModel(MeanOverRows):
 
     Notes
     -----
+    f is convex where the loss is, and bounded below by `lower_bound`.
+
     Cost of `evaluate`: one data pass, plus s/d of a pass for the prediction at a w with s of d entries non-zero.
-    `curvature` costs the same; a model of some `columns` costs their share.
+    `curvature` costs the same; a model of some `columns` or `rows` costs their share. On an operator every product is a
+    whole pass; see `hardthresh.designs.OperatorDesign`.
+
+    References
+    ----------
+    P. McCullagh and J. A. Nelder (1989), *Generalized Linear Models*, Chapter 2.
 
     Examples
     --------
@@ -126,13 +133,13 @@ class LinearModel(MeanOverRows):
         return u if self.offset is None else u + self.offset
 
     def value(self, w: Array, prediction: Array | None = None) -> float:
-        """Return f(w)."""
+        """Return f(w); `prediction`, if the caller has it, saves computing it again."""
         xp = namespace(w)
         u = self.predict(w) if prediction is None else prediction
         return float(xp.sum(self.weights * self.loss.value(self.y, u))) + 0.5 * float(xp.sum(self.l2 * w * w))
 
     def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
-        """Return value and gradient at w."""
+        """Return value and gradient at w; `prediction`, if the caller has it, saves computing it again."""
         u = self.predict(w) if prediction is None else prediction
         gradient = self.design.pullback(self.weights * self.loss.gradient(self.y, u)) + self.l2 * w
         return Evaluation(w, self.value(w, u), gradient, u)
@@ -169,7 +176,7 @@ class LinearModel(MeanOverRows):
         return self.design.pullback(bend * self.design.predict(direction)) + self.l2 * direction
 
     def curvature_along(self, at: Evaluation, direction: Array) -> float:
-        """Return direction' H direction without a data pass: only the direction's non-zero coordinates are read."""
+        """Return direction' H direction: s/d of a data pass for a direction with s of d entries non-zero."""
         xp = namespace(direction)
         image = self.design.predict(direction)
         bend = self.weights * self.loss.curvature(self.y, at.prediction)

@@ -42,27 +42,33 @@ class MatrixRegression:
     ----------
     A : array, shape (n, p, q), or what a design is made of, shape (n, p q)
         The measurements :math:`A_i`. With `shape`: a matrix, a scipy.sparse array, or a
-        `scipy.sparse.linalg.LinearOperator` whose i-th row is :math:`A_i` row by row; an operator is only ever
-        multiplied with vectors.
+        `scipy.sparse.linalg.LinearOperator` whose i-th row is :math:`A_i` row by row; an operator needs `rmatvec` and
+        is only ever multiplied with vectors. float32 is computed in float32.
     y : array, shape (n,)
         Targets in the domain of the loss.
     loss : str or Loss
         "squared", "logistic", "poisson", or an instance.
     shape : tuple of int, optional
-        (p, q), where A does not say.
+        (p, q), both >= 1, where A does not say.
     sample_weight, offset : array, shape (n,), optional
         As in `LinearModel`.
     l2 : float
-        Ridge :math:`\lambda \ge 0`.
+        Ridge :math:`\lambda \ge 0` on the mean loss.
 
     Raises
     ------
     InvalidInputError
-        For NaN or infinity, shapes that do not fit, negative weights or ridge, targets outside the loss's domain.
+        For NaN or infinity, shapes that do not fit, negative weights or ridge, targets outside the loss's domain, an
+        operator without `rmatvec`.
 
     Notes
     -----
-    It is a `LinearModel` of the entries of W. Cost of `evaluate`: two data passes; `curvature` costs the same.
+    It is a `LinearModel` of the entries of W, and as convex. Cost of `evaluate`: two data passes; `curvature` costs the
+    same, `curvature_along` and `value` half of it. Some `rows` cost their share, but all of it where A is an operator.
+
+    See Also
+    --------
+    hardthresh.constraints.Rank : the constraint that it is made for.
 
     References
     ----------
@@ -76,6 +82,13 @@ class MatrixRegression:
     >>> f.evaluate(np.eye(2)).gradient
     array([[-0.5,  0. ],
            [ 0. , -1.5]])
+
+    The same as an operator, here the two products with a matrix of rows that is never shown:
+
+    >>> from scipy.sparse.linalg import aslinearoperator
+    >>> f = MatrixRegression(aslinearoperator(A.reshape(2, 4)), np.array([2.0, 4.0]), shape=(2, 2))
+    >>> f.value(np.eye(2))
+    2.5
     """
 
     def __init__(
@@ -141,15 +154,15 @@ class MatrixRegression:
         return self.model.predict(_flat(W))
 
     def value(self, W: Array, prediction: Array | None = None) -> float:
-        """Return f(W)."""
+        """Return f(W); `prediction`, if the caller has it, saves computing it again."""
         return self.model.value(_flat(W), prediction)
 
     def evaluate(self, W: Array, prediction: Array | None = None) -> Evaluation:
-        """Return value and gradient at W."""
+        """Return value and gradient at W; `prediction`, if the caller has it, saves computing it again."""
         return self._matrix(self.model.evaluate(_flat(W), prediction), W)
 
     def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
-        """Return value and gradient at several points."""
+        """Return value and gradient at several points: with one product for all of them, counted as a pass each."""
         evaluations = self.model.evaluate_many([_flat(W) for W in points])
         return [self._matrix(at, W) for at, W in zip(evaluations, points, strict=True)]
 

@@ -34,21 +34,34 @@ class MultiOutputModel(MeanOverRows):
     X : array or scipy.sparse array, shape (n, p), or Design
         Data, one example per row. float32 is computed in float32.
     Y : array, shape (n, q)
-        Targets, one output per column.
+        Targets, one output per column, q >= 1; computed in the precision of X.
     sample_weight : array, shape (n,), optional
-        s, non-negative, not all zero.
+        s, non-negative, not all zero; weight 2 is the same as a row given twice, weight 0 as a row left out.
     l2 : float
-        Ridge :math:`\lambda \ge 0`.
+        Ridge :math:`\lambda \ge 0` on the mean.
 
     Raises
     ------
     InvalidInputError
-        For NaN or infinity, shapes that do not match, negative weights or ridge.
+        For NaN or infinity, shapes that do not match, negative weights or ridge, targets whose squares leave the range
+        of their dtype.
 
     Notes
     -----
+    Points and gradients have the shape (p, q) of W. f is convex and quadratic with the same Hessian
+    :math:`X^\top \mathrm{diag}(\omega) X + \lambda I` for every output, and is >= 0.
+
     Cost of `evaluate`: q data passes for the gradient and up to q for the prediction, each a product of two matrices;
-    `curvature` costs the same, `curvature_along` half of it. The Hessian is the same for every output.
+    `curvature` costs the same, `curvature_along` and `value` half of it.
+
+    See Also
+    --------
+    hardthresh.estimators.LowRankRegression : its global minimum over matrices of low rank, in closed form.
+
+    References
+    ----------
+    A. J. Izenman (1975), Reduced-rank regression for the multivariate linear model, *Journal of Multivariate Analysis*
+    5, 248-264.
 
     Examples
     --------
@@ -86,18 +99,18 @@ class MultiOutputModel(MeanOverRows):
         return self.design.predict(W)
 
     def value(self, W: Array, prediction: Array | None = None) -> float:
-        """Return f(W)."""
+        """Return f(W); `prediction`, if the caller has it, saves computing it again."""
         residual = (self.predict(W) if prediction is None else prediction) - self.Y
         return 0.5 * self._mean_square(residual) + 0.5 * self.l2 * float(namespace(W).sum(W * W))
 
     def evaluate(self, W: Array, prediction: Array | None = None) -> Evaluation:
-        """Return value and gradient at W."""
+        """Return value and gradient at W; `prediction`, if the caller has it, saves computing it again."""
         u = self.predict(W) if prediction is None else prediction
         gradient = self.design.pullback(self.weights[:, None] * (u - self.Y)) + self.l2 * W
         return Evaluation(W, self.value(W, u), gradient, u)
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
-        """Return the Hessian times a direction."""
+        """Return the Hessian times a direction, shape (p, q)."""
         return self.design.pullback(self.weights[:, None] * self.predict(direction)) + self.l2 * direction
 
     def curvature_along(self, at: Evaluation, direction: Array) -> float:
