@@ -41,12 +41,15 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # room -> kind in the registry, and the files in it that hold no such thing, with the reason
 REGISTERED = {"losses": "loss", "constraints": "constraint", "steps": "step", "solvers": "solver"}
 HELPERS = {
+    "constraints/labels.py": "labels of columns as numbers of groups",
     "losses/base.py": "the contract that all losses keep",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
+    "solvers/block_search.py": "local search over whole groups of coordinates",
     "solvers/effort.py": "how hard the working set searches",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
     "solvers/local_model.py": "the quadratic model that the working set searches",
     "solvers/local_search.py": "greedy walks, exchanges and swings on a tableau",
+    "solvers/momentum.py": "how far accelerated solvers go on",
     "solvers/start.py": "where solvers start",
     "solvers/subspace.py": "what solvers do on one support",
     "solvers/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",

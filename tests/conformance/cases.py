@@ -117,7 +117,13 @@ def shape_for(constraint: Any) -> tuple[int, ...]:
     raise AssertionError(f"{constraint} fits none of the shapes {SHAPES}")
 
 
-COORDINATE_FIELDS = {"free": "indices", "lower": "values", "upper": "values", "groups": "values"}
+COORDINATE_FIELDS = {
+    "free": "indices",
+    "lower": "values",
+    "upper": "values",
+    "labels": "values",
+    "groups": "sets of indices",
+}
 """Settings of constraints that speak of single coordinates, and how they follow a permutation."""
 
 
@@ -125,16 +131,25 @@ def permuted(constraint: Any, order: np.ndarray) -> Any:
     """Return the constraint that holds for z[order] where the given one holds for z."""
     changes: dict[str, Any] = {}
     for field in fields(constraint):
+        if not field.init:
+            continue
         value = getattr(constraint, field.name)
         kind = COORDINATE_FIELDS.get(field.name)
-        if value is None or kind is None or (kind == "values" and np.ndim(value) == 0):
-            assert np.ndim(value) == 0, f"say in COORDINATE_FIELDS how {field.name} follows a permutation"
+        if value is None or kind is None or np.isscalar(value):
+            assert value is None or np.ndim(value) == 0, f"say in COORDINATE_FIELDS how {field.name} is permuted"
             continue
         if kind == "indices":
-            changes[field.name] = tuple(int(j) for j in np.flatnonzero(np.isin(order, value)))
+            changes[field.name] = moved(value, order)
+        elif kind == "sets of indices":
+            changes[field.name] = tuple(moved(one, order) for one in value)
         else:
-            changes[field.name] = np.asarray(value)[order]
+            changes[field.name] = value[order] if isinstance(value, np.ndarray) else [value[j] for j in order]
     return replace(constraint, **changes)
+
+
+def moved(indices: Any, order: np.ndarray) -> tuple[int, ...]:
+    """Where coordinates are in z[order] that are `indices` in z."""
+    return tuple(int(j) for j in np.flatnonzero(np.isin(order, indices)))
 
 
 def is_bounded(constraint: Any) -> bool:

@@ -36,6 +36,25 @@ class Selection:
     signs: Array | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """What a constraint is that allows any `budget` blocks of coordinates.
+
+    Attributes
+    ----------
+    budget : int
+        How many blocks may be non-zero.
+    count : int
+        How many blocks there are.
+    numbers : array of int, shape (d,)
+        The block of each coordinate, 0 .. count - 1; `count` for coordinates that are always allowed.
+    """
+
+    budget: int
+    count: int
+    numbers: Array
+
+
 def require_constraint(constraint: object) -> None:
     """Refuse, before a run starts, what is no constraint."""
     if not isinstance(constraint, Constraint):
@@ -95,9 +114,17 @@ class Constraint(ABC):
         """Return which single coordinates of a vector may be chosen, or None if the set is not of that kind."""
         return None
 
+    def blocks(self) -> Blocks | None:
+        """Return which blocks of coordinates of a vector may be chosen, or None if the set is not of that kind."""
+        return None
+
     def near(self, support: Support) -> Constraint:
         """Return the same set, whose projections may start their search from a support that is nearly right."""
         return self
+
+    def settle(self, z: Array, support: Support) -> Projection:
+        """Return the nearest point of the set to a point of a support's subspace, on that support or part of it."""
+        return self.project(z)
 
     def leading(self, v: Array) -> Array:
         """Return the part of a direction with the largest norm on any one support (HT_s, PM_s), whatever the bounds."""

@@ -15,6 +15,7 @@ from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import exact_step, majorised_step
 
+from .block_search import search_blocks
 from .exchange import rank_exchanges, try_exchanges
 from .start import starting_point
 from .subspace import Refined, refine
@@ -39,8 +40,8 @@ class HardThresholdingPursuit(Solver):
     2. if the support changes and f falls: `cg_iterations` Newton-CG steps on the new support;
     3. otherwise: minimise f on the support to the end;
     4. at such a minimiser: escape, by the supports that larger and larger steps lead to, then by exchanging one of the
-       coordinates that are missed least for the one that gains most; the first whose refined value is lower is taken,
-       and when none is, the solver has settled.
+       coordinates that are missed least for the one that gains most, or where whole groups are chosen, by a local
+       search over these; the first whose refined value is lower is taken, and when none is, the solver has settled.
 
     Parameters
     ----------
@@ -49,8 +50,8 @@ class HardThresholdingPursuit(Solver):
     escapes : int
         How many times the step is doubled in search of a better support, >= 0.
     exchanges : int
-        How many coordinates are considered for an exchange, >= 0; only where the constraint and the objective know
-        single coordinates.
+        How many coordinates are considered for an exchange, >= 0, where the constraint and the objective know single
+        coordinates; where they know groups of them, whether these are searched.
     tol : float
         Relative decrease of f, > 0, that counts as progress.
 
@@ -138,6 +139,10 @@ class HardThresholdingPursuit(Solver):
             swaps = try_exchanges(objective, constraint, state.at, state.support, ranked, cg_iterations=0, rounds=3)
             for _, tried in swaps:
                 yield tried, step
+        if self.exchanges > 0:
+            blocks = search_blocks(objective, constraint, state.at, self._negligible(state))
+            if blocks is not None:
+                yield refine(objective, constraint, blocks, cg_iterations=0, rounds=3), step
 
     def _longer_steps(
         self, constraint: Constraint, state: PursuitState, step: float

@@ -170,7 +170,8 @@ def refine(
     promised, value = 0.0, inf
     for _ in range(rounds):
         at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
-        face = constraint.face(space.lift(at.point), space.lift(at.gradient), space.support(found.projection))
+        support = space.support(found.projection)
+        face = constraint.face(space.lift(at.point), space.lift(at.gradient), support)
         slope = space.keep(at.gradient, face)
         if norm(slope) == 0.0:
             return replace(found, minimal=True)
@@ -182,7 +183,7 @@ def refine(
             return replace(found, hopeless=True)
         value = at.value
         last = promised <= max(tol, float(xp.finfo(slope.dtype).eps) * abs(at.value))
-        better = _search(space, constraint, at, slope, direction, tries=1 if last else 30)
+        better = _search(space, constraint, support, at, slope, direction, tries=1 if last else 30)
         found = found if better is None else better
         if last or better is None:
             return replace(found, minimal=True)
@@ -205,13 +206,19 @@ def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_ite
 
 
 def _search(
-    space: Subspace, constraint: Constraint, at: Evaluation, slope: Array, direction: Array, tries: int
+    space: Subspace,
+    constraint: Constraint,
+    support: Support,
+    at: Evaluation,
+    slope: Array,
+    direction: Array,
+    tries: int,
 ) -> Refined | None:
     """Return the first of the projected points at + t direction, t = 1, 1/2, ..., with a sufficient decrease."""
     xp = namespace(direction)
     t = 1.0
     for _ in range(tries):
-        projection = constraint.project(space.lift(at.point + t * direction))
+        projection = constraint.settle(space.lift(at.point + t * direction), support)
         point = space.lower(projection.point)
         prediction = space.objective.predict(point)
         value = space.objective.value(point, prediction)

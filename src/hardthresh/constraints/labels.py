@@ -1,0 +1,114 @@
+"""Labels of columns, whatever they are and in whatever order, as numbers of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from operator import index
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hardthresh.arrays.grouping import Grouping
+from hardthresh.core.errors import InvalidInputError
+
+T = TypeVar("T")
+
+
+def changed(constraint: T, **budgets: int) -> T:
+    """Return a constraint that differs in its budgets only, so that nothing has to be read anew."""
+    twin = object.__new__(type(constraint))
+    for name in constraint.__dataclass_fields__:  # type: ignore[attr-defined]
+        object.__setattr__(twin, name, budgets.get(name, getattr(constraint, name)))
+    return twin
+
+
+def whole_number(x: Any, name: str) -> int:
+    """Return a budget: an integer >= 0."""
+    try:
+        number = index(x)
+    except TypeError as error:
+        raise InvalidInputError(f"{name} must be an integer, got {x!r}") from error
+    if number < 0:
+        raise InvalidInputError(f"{name} must be >= 0, got {number}")
+    return number
+
+
+def free_coordinates(free: Any, size: int | None = None) -> tuple[int, ...]:
+    """Return the free coordinates, increasing, without repetition."""
+    try:
+        found = tuple(sorted({index(j) for j in free}))
+    except TypeError as error:
+        raise InvalidInputError(f"the free coordinates must be integers, got {free!r}") from error
+    if found and found[0] < 0:
+        raise InvalidInputError(f"free coordinates must be >= 0, got {found[0]}")
+    if size is not None and found and found[-1] >= size:
+        raise InvalidInputError(f"free coordinate {found[-1]} does not exist: there are labels for {size} coordinates")
+    return found
+
+
+def read_labels(labels: Any, free: tuple[int, ...] | Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """Return one hashable label per coordinate, None for free ones, and the free coordinates.
+
+    Raises
+    ------
+    InvalidInputError
+        For labels that are missing (None, NaN) or not hashable, and for coordinates that do not exist.
+    """
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise InvalidInputError(f"labels must be a list with one label per column, got {labels!r}")
+    given = [
+        label.item() if isinstance(label, np.generic) else label
+        for label in (labels.tolist() if hasattr(labels, "tolist") else labels)
+    ]
+    allowed = free_coordinates(free, len(given))
+    for j in allowed:
+        given[j] = None
+    counted = np.ones(len(given), dtype=bool)
+    counted[list(allowed)] = False
+    for j in np.flatnonzero(counted).tolist():
+        if not isinstance(given[j], Hashable) or not _can_be_hashed(given[j]):
+            raise InvalidInputError(
+                f"labels must be hashable, one per column, but that of column {j} is {given[j]!r}; use text or numbers"
+            )
+        if is_missing(given[j]):
+            raise InvalidInputError(
+                f"the label of column {j} is missing ({given[j]!r}); give every column a label, "
+                "or list it among the free coordinates"
+            )
+    return tuple(given), allowed
+
+
+def is_missing(label: Any) -> bool:
+    """Return whether a label is None, NaN or another library's word for nothing."""
+    if isinstance(label, str | int):
+        return False
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(label, tuple):
+        return any(map(is_missing, label))
+    return bool(label != label)
+
+
+def dealt(labels: tuple[Any, ...], free: tuple[int, ...]) -> tuple[tuple[Any, ...], Grouping]:
+    """Return the labels of the groups in order of first appearance, and the coordinates dealt to them."""
+    number_of: dict[Any, int] = {}
+    counted = np.ones(len(labels), dtype=bool)
+    counted[list(free)] = False
+    numbers = np.fromiter(
+        (
+            number_of.setdefault(label, len(number_of)) if kept else -1
+            for label, kept in zip(labels, counted, strict=True)
+        ),
+        dtype=np.int64,
+        count=len(labels),
+    )
+    numbers[~counted] = len(number_of)
+    return tuple(number_of), Grouping(numbers, len(number_of))
+
+
+def _can_be_hashed(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
