@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan
 from typing import Any
 
 from hardthresh.core.errors import InvalidInputError
 
 MODES = ("quick", "full", "both")
-FIELDS = {"key", "what", "expected", "low", "high", "equals", "within", "mode", "seed"}
+TEXTS = ("key", "expected", "what", "mode")
+NUMBERS = ("low", "high", "equals", "within", "relative")
 
 Numbers = Mapping[str, float | Sequence[float]]
-"""What an item's summary says: a number, or the numbers of one row of a table; inf for what was not reached."""
+"""What an item's summary says: a number, or the numbers of one row of a table.
+
+inf is what was not reached. NaN is a failure of the experiment, and never ok.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Expectation:
         return self.mode in ("both", "full" if full else "quick") and self.seed in (None, seed)
 
     def judge(self, numbers: Numbers) -> dict[str, Any]:
-        """Return the row of the answer; numbers that the item does not have are not ok."""
+        """Return the row of the answer; numbers that the item does not have are not ok, and NaN never is."""
         got = [float(number) for number in _list(numbers.get(self.key, []))]
         ok = len(got) == len(self.bounds) and all(  # False for NaN
             low <= number <= high for number, (low, high) in zip(got, self.bounds, strict=True)
@@ -59,42 +63,92 @@ class Expectation:
 def expectations(rows: Any) -> list[Expectation]:
     """Return the rows on one item.
 
-    ``low``, ``high`` and ``equals`` are numbers or lists of numbers; ``equals`` and ``within`` stand for both bounds.
+    ``low``, ``high`` and ``equals`` are numbers or lists of numbers. ``equals`` stands for both bounds, with a distance
+    ``within``, or ``relative``: a share of the number itself. A single number holds for the whole list.
 
     Raises
     ------
     InvalidInputError
-        If a row has a field that we do not know, or no bound at all: it could not fail.
+        If these are no rows, or one lacks its key or what was expected, has a field that we do not know, lists of
+        different lengths, or a number that no result could fail: one without a bound, or whose only bound is infinite.
     """
-    found = []
-    for row in rows:
-        if unknown := {*row} - FIELDS:
-            raise InvalidInputError(f"expected.toml: the row {row.get('key')!r} has an unknown field {min(unknown)!r}")
-        if not row.keys() & {"low", "high", "equals"} or row.get("mode", "both") not in MODES:
-            raise InvalidInputError(f"expected.toml: the row {row['key']!r} has no bound, or a mode not in {MODES}")
-        given = [_list(row[name]) for name in ("low", "high", "equals") if name in row]
-        length = max(map(len, given))
-        low, high = (_spread(row.get(name, side), length) for name, side in (("low", -inf), ("high", inf)))
-        if "equals" in row:
-            pairs = [*zip(_spread(row["equals"], length), _spread(row.get("within", 0), length), strict=True)]
-            low, high = [centre - within for centre, within in pairs], [centre + within for centre, within in pairs]
-        found.append(
-            Expectation(
-                key=row["key"],
-                what=row.get("what", row["key"]),
-                expected=str(row["expected"]),
-                bounds=[*zip(low, high, strict=True)],
-                mode=row.get("mode", "both"),
-                seed=row.get("seed"),
-            )
-        )
-    return found
+    if not isinstance(rows, list):
+        raise InvalidInputError(f"expected.toml: rows are written [[item]], got {rows!r}")
+    return [_expectation(row) for row in rows]
 
 
-def _list(value: Any) -> list[float]:
+def _expectation(row: Mapping[str, Any]) -> Expectation:
+    """Return one row, or refuse it."""
+    try:
+        _check_fields(row)
+        bounds = _bounds({name: _numbers(name, row[name]) for name in NUMBERS if name in row})
+    except ValueError as error:
+        raise InvalidInputError(f"expected.toml: the row {row.get('key', 'without a key')!r} has {error}") from None
+    return Expectation(
+        key=row["key"],
+        what=row.get("what", row["key"]),
+        expected=row["expected"],
+        bounds=bounds,
+        mode=row.get("mode", "both"),
+        seed=row.get("seed"),
+    )
+
+
+def _check_fields(row: Mapping[str, Any]) -> None:
+    if unknown := row.keys() - {*TEXTS, *NUMBERS, "seed"}:
+        raise ValueError(f"an unknown field {min(unknown)!r}")
+    for name in ("key", "expected"):
+        if name not in row:
+            raise ValueError(f"no {name!r}")
+    for name in TEXTS:
+        if name in row and not (isinstance(row[name], str) and row[name]):
+            raise ValueError(f"{name} = {row[name]!r}, which is no text")
+    if row.get("mode", "both") not in MODES:
+        raise ValueError(f"mode = {row['mode']!r}; it must be one of {', '.join(MODES)}")
+    seed = row.get("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"seed = {seed!r}; it must be an integer of at least 0")
+
+
+def _numbers(name: str, value: Any) -> list[float]:
+    numbers = list(value) if isinstance(value, list) else [value]
+    for number in numbers:
+        if not isinstance(number, int | float) or isinstance(number, bool) or isnan(number):
+            raise ValueError(f"{name} = {value!r}; it must be a number or a list of numbers")
+        if name in ("within", "relative") and not 0 <= number < inf:
+            raise ValueError(f"{name} = {value!r}; it must be finite and at least 0")
+    if not numbers:
+        raise ValueError(f"{name} = [], which is about nothing")
+    return numbers
+
+
+def _bounds(given: Mapping[str, list[float]]) -> list[tuple[float, float]]:
+    lengths = {name: len(numbers) for name, numbers in given.items() if len(numbers) > 1}
+    if len({*lengths.values()}) > 1:
+        raise ValueError("lists of different lengths: " + ", ".join(f"{n} of {name}" for name, n in lengths.items()))
+    length = max(lengths.values(), default=1)
+    spread = {name: numbers * length if len(numbers) == 1 else numbers for name, numbers in given.items()}
+    if "equals" in given:
+        if len(given) > 2 or given.keys() & {"low", "high"}:
+            raise ValueError("more bounds than equals, which goes with within or with relative, and with nothing else")
+        within, relative = (spread.get(name, [0.0] * length) for name in ("within", "relative"))
+        pairs = []
+        for centre, absolute, share in zip(spread["equals"], within, relative, strict=True):
+            margin = 0.0 if abs(centre) == inf else absolute + share * abs(centre)  # one of them is 0
+            pairs.append((centre - margin, centre + margin))
+        return pairs
+    if given.keys() & {"within", "relative"}:
+        raise ValueError("a margin without equals")
+    if not given:
+        raise ValueError("no bound: it needs low, high or equals")
+    pairs = [*zip(spread.get("low", [-inf] * length), spread.get("high", [inf] * length), strict=True)]
+    for low, high in pairs:
+        if low > high:
+            raise ValueError(f"a lower bound {low:g} above its upper bound {high:g}")
+        if low == -inf and high == inf:
+            raise ValueError("a number without a bound, which nothing could fail")
+    return pairs
+
+
+def _list(value: float | Sequence[float]) -> list[float]:
     return list(value) if isinstance(value, Sequence) else [value]
-
-
-def _spread(value: Any, length: int) -> list[float]:
-    numbers = _list(value)
-    return numbers * length if len(numbers) == 1 else numbers

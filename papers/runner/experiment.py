@@ -45,15 +45,19 @@ class Item:
         ``cells(full, seed)`` returns the cells; cells that share data stand side by side. `full` asks for the paper's
         own sizes. The data sets are drawn with the seeds `seed`, `seed` + 1, ...
     summarise : callable
-        ``summarise(rows)`` returns the numbers that ``expected.toml`` knows under their keys.
+        ``summarise(rows, full)`` returns the numbers that ``expected.toml`` knows under their keys, and no others.
     draw : callable
-        ``draw(rows)`` returns figures under the names of their files.
+        ``draw(rows, full)`` returns figures under the names of their files.
+    example : callable
+        ``example(**arguments)`` returns at once a made-up result of a cell, with the fields of a real one. The tests
+        summarise and draw such rows: they see a key without a number, and a number without a key, before a run does.
     """
 
     title: str
     cells: Callable[[bool, int], Sequence[Cell]]
-    summarise: Callable[[list[Row]], Numbers]
-    draw: Callable[[list[Row]], Mapping[str, Figure]]
+    summarise: Callable[[list[Row], bool], Numbers]
+    draw: Callable[[list[Row], bool], Mapping[str, Figure]]
+    example: Callable[..., Mapping[str, Any]]
 
 
 def pick(rows: Sequence[Row], **wanted: Any) -> list[Row]:

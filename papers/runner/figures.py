@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,12 +44,12 @@ def new_figure(rows: int, columns: int, title: str, height: float = 3.6) -> tupl
 
 
 def label(panel: Axes, title: str, x: str, y: str) -> None:
-    """Write what a panel shows, and the numbers of a logarithmic axis in full."""
+    """Write what a panel shows, and the numbers of a logarithmic axis: in full, or as powers if they are very small."""
     if panel.get_yscale() == "log":
         low, high = panel.get_ylim()
         marks = (1, 1.5, 2, 3, 5, 7) if high / low < 8 else (1, 2, 5) if high / low < 500 else (1,)
         panel.yaxis.set_major_locator(LogLocator(subs=marks))
-        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        panel.yaxis.set_major_formatter(FuncFormatter(_power if low < 1e-4 else lambda value, _: f"{value:g}"))
         panel.yaxis.set_minor_formatter(NullFormatter())
     panel.set_title(title, fontsize=10.5, color=INK)
     panel.set_xlabel(x, fontsize=9.5, color=INK)
@@ -73,6 +74,11 @@ def curves(
     panel.plot(at, np.median(values, axis=0), label=name, linewidth=1.6, markersize=4.5, markevery=every, **style)
 
 
+def remark(figure: Figure, text: str) -> None:
+    """Write below all panels what the bands are, and whatever else a reader would ask."""
+    figure.supxlabel(text, fontsize=8.5, color=MUTED)
+
+
 def legend(panel: Axes, **settings: Any) -> None:
     """Add a legend that does not shout."""
     panel.legend(fontsize=8.5, frameon=False, labelcolor=INK, handlelength=3.2, **settings)
@@ -87,3 +93,7 @@ def shared_legend(figure: Figure) -> None:
     settings = {"fontsize": 8.5, "frameon": False, "labelcolor": INK, "handlelength": 3.2}
     figure.legend(entries.values(), entries.keys(), loc="outside right center", **settings)
     figure.set_figwidth(figure.get_figwidth() + 1.8)
+
+
+def _power(value: float, _: int) -> str:
+    return f"$10^{{{math.log10(value):.0f}}}$"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Any
 
 import hardthresh
 
 from .cells import Store, digest, write
+from .expected import Numbers
 from .library import Library
+
+WORDS = {inf: "not reached", -inf: "minus infinity"}
+"""What results.json says in place of a number that JSON does not have; NaN, which equals nothing, is "not a number"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ def run(
     """
     folder = out / paper / name
     item = library.item(paper, name)
+    expected = library.expected(paper, name)  # before the work: a row that is refused should not cost an hour
     cells = item.cells(full, seed)
     store = Store(folder / "cells", digest(Path(hardthresh.__file__).parent, library.folder / paper))
     found = [store.read(cell) for cell in cells]
@@ -73,23 +78,35 @@ def run(
         rows.append(row)
     report(len(cells), len(cells), "")
     files = []
-    for stem, figure in item.draw(rows).items():
+    for stem, figure in item.draw(rows, full).items():
         files.append(folder / f"{stem}.png")
         figure.savefig(files[-1], dpi=110)
-    numbers = item.summarise(rows)
-    verdicts = [row.judge(numbers) for row in library.expected(paper, name) if row.applies(full, seed)]
+    numbers = item.summarise(rows, full)
+    verdicts = [row.judge(numbers) for row in expected if row.applies(full, seed)]
+    verdicts += _failures(numbers, {row["key"] for row in verdicts})
     settings = {"paper": paper, "item": name, "full": full, "seed": seed, "hardthresh": hardthresh.__version__}
-    text = json.dumps(_finite({**settings, "rows": verdicts, "numbers": numbers}), indent=1)
+    text = json.dumps(_plain({**settings, "rows": verdicts, "numbers": numbers}), indent=1)
     write(folder / "results.json", text + "\n")
     return Answer(verdicts, files)
 
 
-def _finite(value: Any) -> Any:
-    """Return the value with null for what JSON has no number for: a count that was not reached."""
+def _failures(numbers: Numbers, judged: Collection[str]) -> list[dict[str, Any]]:
+    """Return a row for each NaN that nothing was expected of, as with other seeds: it must not go unseen."""
+    rows = []
+    for key, value in numbers.items():
+        got = [float(number) for number in (value if isinstance(value, Sequence) else [value])]
+        if key not in judged and any(isnan(number) for number in got):
+            rows.append({"key": key, "what": key, "expected": "a number", "got": got, "ok": False})
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    """Return the value with words for what JSON has no number for."""
     if isinstance(value, Mapping):
-        return {key: _finite(part) for key, part in value.items()}
+        return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
+        return [_plain(part) for part in value]
     if isinstance(value, bool | int | str | None):
         return value
-    return float(value) if isfinite(value) else None
+    number = float(value)
+    return number if isfinite(number) else WORDS.get(number, "not a number")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from math import isinf
+from math import inf
 from typing import Any
 
 from rich.console import Console
@@ -46,8 +46,8 @@ def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None
 
 
 def in_words(numbers: Sequence[float]) -> str:
-    """Return numbers as the specification writes them: four digits, and a dash for what was not reached."""
-    return " / ".join("-" if isinf(number) else f"{number:.4g}" for number in numbers) or "missing"
+    """Return numbers as the specification writes them: four digits, a dash for what was not reached, and nan."""
+    return " / ".join("-" if number == inf else f"{number:.4g}" for number in numbers) or "missing"
 
 
 @contextmanager

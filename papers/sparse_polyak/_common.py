@@ -95,6 +95,20 @@ def follow(
     }
 
 
+def example(limit: int, seed: int, **_: Any) -> dict[str, Any]:
+    """Return what `follow` could have returned, at once; f falls below f(theta*) late, as that of a fixed step does."""
+    left = [(1.0 + 0.01 * seed) * 0.95**t for t in range(limit + 1)]
+    return {
+        "value": [0.9 + 9.1 * share for share in left],
+        "error": left,
+        "step": [0.1] * limit,
+        "bound": [0.1 * share for share in left],
+        "f_star": 1.0,
+        "size": 1.0,
+        "found": 10,
+    }
+
+
 def gaps(row: dict[str, Any]) -> Any:
     """Return the share of the first gap f - f(theta*) that is left at each iterate."""
     value = np.asarray(row["value"])

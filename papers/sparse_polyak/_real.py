@@ -91,6 +91,13 @@ def search(objective: LinearModel, grid: Any, iterations: int = 200) -> dict[str
     return {**race(objective, IHT(step=Fixed(chosen))), "chosen": chosen}
 
 
+def example(rule: str, seed: int, **_: Any) -> dict[str, Any]:
+    """Return what `race` or `search` could have returned, at once."""
+    known = range(max(BUDGETS) + 1)
+    result = {"passes": [float(passes) for passes in known], "best": [(1.0 + seed) / (1.0 + seed + t) for t in known]}
+    return {**result, "chosen": 0.1} if rule == "fixed" else result
+
+
 def at(row: Row, passes: float) -> float:
     """Return the best f / f(0) that a run saw within so many passes."""
     known = int(np.searchsorted(row["passes"], passes, side="right"))

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from papers.runner import Cell, Item, Row, pick
-from papers.runner.figures import NOTE, curves, label, legend, new_figure
+from papers.runner.figures import NOTE, curves, label, new_figure, remark, shared_legend
 
 from hardthresh.constraints import Sparsity
 
-from ._common import RULES, first, fixed_step, follow, gaps, planted
+from ._common import RULES, example, first, fixed_step, follow, gaps, planted
 
 MODELS = ("linear", "logistic")
 NAMES = {"SP5": "Sparse Polyak, Algorithm 1", "fixed": "fixed step 2/(3L)"}
@@ -40,34 +40,35 @@ def cells(full: bool, seed: int) -> list[Cell]:
     return [Cell("{model} d={d} seed={seed} {rule}".format(**setting), run, setting) for setting in settings]
 
 
-def summarise(rows: list[Row]) -> dict[str, list[float]]:
-    """Return first iterations for each gap, their ratios, and what stands at the end."""
-    levels = [0.1, 0.01, 0.001, 0.0001] if rows[0]["s"] == 700 else [0.1, 0.01, 0.001]
+def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
+    """Return first iterations for each gap, their ratios, and (full) what stands at the end."""
+    levels = [0.1, 0.01, 0.001, 0.0001] if full else [0.1, 0.01, 0.001]
     numbers: dict[str, list[float]] = {}
     for row in rows:
         name = f"{row['model']} {row['rule']} seed {row['seed']}"
         numbers[f"{name} gaps"] = first(gaps(row), levels)
-        numbers[f"{name} errors"] = first(row["error"], ERRORS)
-        numbers[f"{name} end"] = [row["error"][-1], min(row["error"]), row["value"][-1] / row["f_star"]]
-        numbers[f"{name} found"] = [row["found"]]
+        if full:
+            numbers[f"{name} errors"] = first(row["error"], ERRORS)
+            numbers[f"{name} end"] = [row["error"][-1], min(row["error"]), row["value"][-1] / row["f_star"]]
     for model in MODELS:
-        pairs = zip(pick(rows, model=model, rule="SP5"), pick(rows, model=model, rule="fixed"), strict=True)
-        numbers[f"{model} speedup"] = [first(gaps(fixed), [0.1])[0] / first(gaps(sp), [0.1])[0] for sp, fixed in pairs]
-        sparse = pick(rows, model=model, rule="SP5")[0]
-        numbers[f"{model} longest step"] = [max(sparse["step"]) / fixed_step(model, sparse["s"], sparse["s_star"]).step]
+        sparse, fixed = (pick(rows, model=model, rule=rule) for rule in ("SP5", "fixed"))
+        counts = [[first(gaps(row), [0.1])[0] for row in chosen] for chosen in (sparse, fixed)]
+        numbers[f"{model} speedup"] = [slow / fast for fast, slow in zip(*counts, strict=True)]
+        if full:
+            theory = fixed_step(model, sparse[0]["s"], sparse[0]["s_star"]).step
+            numbers[f"{model} longest step"] = [max(sparse[0]["step"]) / theory]
+    numbers["linear SP5 found"] = [row["found"] for row in pick(rows, model="linear", rule="SP5")]
     return numbers
 
 
-def draw(rows: list[Row]) -> dict[str, Figure]:
+def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     """Draw the gap (above) and the squared error (below) over the iterations."""
     title = "A step that follows the problem against the step 2/(3L) that the theory allows everywhere"
     figure, panels = new_figure(2, 2, title)
     for column, model in enumerate(MODELS):
         for row, what in enumerate(("gap", "error")):
             panel = panels[2 * row + column]
-            for line, (rule, name) in enumerate(
-                (("SP5", "Sparse Polyak, Algorithm 1"), ("fixed", "fixed step 2/(3L)"))
-            ):
+            for line, (rule, name) in enumerate(NAMES.items()):
                 chosen = pick(rows, model=model, rule=rule)
                 runs = [gaps(run) if what == "gap" else np.array(run["error"]) / run["size"] for run in chosen]
                 # below f(θ*) the gap is negative, which a logarithm cannot show: the line ends there
@@ -76,11 +77,15 @@ def draw(rows: list[Row]) -> dict[str, Figure]:
             if what == "gap":
                 panel.set_ylim(1e-4, 1.5)
                 if any(gaps(run).min() < 0 for run in pick(rows, model=model)):
-                    panel.text(0.98, 0.72, "a line ends where f falls below f(θ*)", transform=panel.transAxes, **NOTE)
+                    panel.text(
+                        0.98, 0.93, "a line ends where a run falls below f(θ*)", transform=panel.transAxes, **NOTE
+                    )
             y = "share of the gap f − f(θ*) that is left" if what == "gap" else "squared error ‖θ − θ*‖² / ‖θ*‖²"
             label(panel, f"{model} regression, d = {rows[0]['d']:,}, s = {rows[0]['s']}", "iterations", y)
-            legend(panel, loc="upper right")
+    shared_legend(figure)
+    if not full:
+        remark(figure, "lines: medians of three data sets; bands: their range")
     return {"fig2_fixed_step": figure}
 
 
-ITEM = Item("Figure 2, left and centre: Algorithm 1 against a fixed step", cells, summarise, draw)
+ITEM = Item("Figure 2, left and centre: Algorithm 1 against a fixed step", cells, summarise, draw, example)

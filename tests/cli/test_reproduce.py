@@ -35,6 +35,7 @@ SQUARES = '''
 
 import os
 import signal
+from math import inf, nan
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -58,17 +59,18 @@ def cells(full, seed):
     return [Cell(f"number {i}", square, {"number": i + seed}) for i in range(1, 11 if full else 5)]
 
 
-def summarise(rows):
-    return {"sum": sum(row["value"] for row in rows), "second": pick(rows, number=rows[1]["number"])[0]["value"]}
+def summarise(rows, full):
+    numbers = {"sum": sum(row["value"] for row in rows), "second": pick(rows, number=rows[1]["number"])[0]["value"]}
+    return numbers | ({"late": inf, "strange": [1.0, nan]} if Path("strange").exists() else {})
 
 
-def draw(rows):
+def draw(rows, full):
     figure = Figure()
     figure.subplots().plot([row["number"] for row in rows], [row["value"] for row in rows])
     return {"squares": figure}
 
 
-ITEM = Item("Sums of squares", cells, summarise, draw)
+ITEM = Item("Sums of squares", cells, summarise, draw, lambda number: {"value": number})
 '''
 
 
@@ -199,6 +201,40 @@ def test_a_number_that_is_not_as_expected_is_exit_code_1(run, folder):
     assert result.exit_code == 1
     assert "NO" in result.stdout
     assert json.loads((folder / "reproduced/tiny/squares/results.json").read_text())["rows"][0]["ok"] is False
+
+
+def test_what_was_not_reached_and_what_is_not_a_number_are_told_apart(run, folder):
+    (folder / "strange").write_text("")
+    result = run("reproduce", "tiny")
+    assert result.exit_code == 1  # nothing is expected of the key `strange`, and yet NaN is not ok
+    [line] = [line for line in result.stdout.splitlines() if line.startswith("strange")]
+    assert line.split() == ["strange", "a", "number", "1", "/", "nan", "NO"]
+    results = json.loads(
+        (folder / "reproduced/tiny/squares/results.json").read_text(),
+        parse_constant=lambda name: pytest.fail(f"{name} is not JSON"),
+    )
+    assert results["numbers"]["late"] == "not reached"
+    assert results["numbers"]["strange"] == [1.0, "not a number"]
+    assert results["rows"][-1]["got"] == [1.0, "not a number"]
+    assert [row["ok"] for row in results["rows"]] == [True, False]
+
+
+def test_nan_where_a_number_was_expected_is_not_ok(run, folder):
+    path = folder / "papers" / "tiny" / "expected.toml"
+    (folder / "strange").write_text("")
+    path.write_text(EXPECTED + '[[squares]]\nkey = "strange"\nexpected = "1 / 2"\nequals = [1, 2]\nwithin = 9\n')
+    result = run("reproduce", "tiny")
+    assert result.exit_code == 1
+    [line] = [line for line in result.stdout.splitlines() if line.startswith("strange")]
+    assert line.split()[-1] == "NO"
+
+
+def test_a_row_that_cannot_be_read_is_refused_before_anything_runs(refused, folder, computed):
+    path = folder / "papers" / "tiny" / "expected.toml"
+    path.write_text(EXPECTED.replace("equals = 30", "high = inf"))
+    said = refused("reproduce", "tiny")
+    assert said.startswith("expected.toml: the row 'sum' has a number without a bound")
+    assert computed() == []
 
 
 def test_rows_of_the_full_mode(run):

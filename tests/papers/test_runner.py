@@ -1,5 +1,6 @@
 """The runner of the experiments, and the experiments that come with it."""
 
+import json
 from importlib import import_module
 from math import inf, nan
 from pathlib import Path
@@ -30,6 +31,8 @@ def rows(runner, **fields):
     [
         ({"equals": 5}, [5], [5.5, inf]),
         ({"equals": 5, "within": 1}, [4, 6], [3.9, 6.1]),
+        ({"equals": -5, "relative": 0.2}, [-4, -6], [-3.9, -6.1, 5]),
+        ({"equals": inf, "within": 1}, [inf], [1e9, -inf]),
         ({"low": 4}, [4, inf], [3, -inf]),
         ({"high": 6}, [6, -inf], [7, inf]),
         ({"low": 4, "high": 6}, [4, 6], [3, 7]),
@@ -59,10 +62,54 @@ def test_when_a_row_is_checked(runner, mode, seed, applies):
     assert [row.applies(full, number) for full in (False, True) for number in (0, 1)] == applies
 
 
-@pytest.mark.parametrize("fields", [{}, {"within": 1}, {"equals": 5, "mode": "fast"}, {"equals": 5, "tolerance": 1}])
-def test_a_row_that_could_not_fail_is_refused(runner, fields):
-    with pytest.raises(InvalidInputError, match=r"expected\.toml: the row 'n' has"):
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({}, "no bound"),
+        ({"within": 1}, "a margin without equals"),
+        ({"low": 1, "within": 1}, "a margin without equals"),
+        ({"high": inf}, "a number without a bound"),
+        ({"high": [inf]}, "a number without a bound"),
+        ({"high": [1, inf]}, "a number without a bound"),
+        ({"low": [0, -inf], "high": [1, inf]}, "a number without a bound"),
+        ({"low": 2, "high": 1}, "a lower bound 2 above its upper bound 1"),
+        ({"low": [0, 0], "high": [1, 1, 1]}, "lists of different lengths: 2 of low, 3 of high"),
+        ({"equals": [1, 2, 3], "within": [1, 2]}, "lists of different lengths: 3 of equals, 2 of within"),
+        ({"equals": []}, r"equals = \[\]"),
+        ({"equals": nan}, "equals = nan; it must be a number"),
+        ({"equals": "5"}, "equals = '5'; it must be a number"),
+        ({"equals": [1, True]}, r"equals = \[1, True\]; it must be a number"),
+        ({"equals": 5, "within": -1}, "within = -1; it must be finite and at least 0"),
+        ({"equals": 5, "within": inf}, "within = inf; it must be finite and at least 0"),
+        ({"equals": 5, "low": 4}, "more bounds than equals"),
+        ({"equals": 5, "within": 1, "relative": 0.1}, "more bounds than equals"),
+        ({"equals": 5, "mode": "fast"}, "mode = 'fast'"),
+        ({"equals": 5, "seed": -1}, "seed = -1"),
+        ({"equals": 5, "seed": True}, "seed = True"),
+        ({"equals": 5, "tolerance": 1}, "an unknown field 'tolerance'"),
+        ({"equals": 5, "expected": 5}, "expected = 5, which is no text"),
+    ],
+)
+def test_a_row_that_could_not_fail_or_is_not_clear_is_refused(runner, fields, problem):
+    with pytest.raises(InvalidInputError, match=rf"expected\.toml: the row 'n' has {problem}"):
         rows(runner, **fields)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"expected": "5", "equals": 5}, "the row 'without a key' has no 'key'"),
+        ({"key": "n", "equals": 5}, "the row 'n' has no 'expected'"),
+    ],
+)
+def test_a_row_without_a_field_that_it_needs_is_refused(runner, row, said):
+    with pytest.raises(InvalidInputError, match=said):
+        runner.expected.expectations([row])
+
+
+def test_a_table_in_place_of_rows_is_refused(runner):
+    with pytest.raises(InvalidInputError, match=r"rows are written \[\[item\]\]"):
+        runner.expected.expectations({"key": "n", "expected": "5", "equals": 5})
 
 
 def test_a_row_may_be_about_several_numbers(runner):
@@ -77,6 +124,7 @@ def test_a_row_may_be_about_several_numbers(runner):
 
 def test_numbers_are_written_as_in_the_specification(runner):
     assert runner.show.in_words([27.0, 0.123456, inf]) == "27 / 0.1235 / -"
+    assert runner.show.in_words([nan, -inf]) == "nan / -inf"
     assert runner.show.in_words([]) == "missing"
 
 
@@ -144,18 +192,81 @@ def test_cells_have_names_and_keys_of_their_own(runner, tmp_path, full):
             assert len({store._path(cell) for cell in cells}) == len(cells) > 0
 
 
+def made_up(item, full, seed):
+    """Rows as a run would have them, with made-up results: they have been written and read like real ones."""
+    return [
+        cell.arguments | json.loads(json.dumps(item.example(**cell.arguments), allow_nan=True))
+        for cell in item.cells(full, seed)
+    ]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_what_an_item_says_is_what_is_expected_of_it(runner, full):
+    """No row that misses its number, and no number that nothing checks."""
+    library = runner.Library(PAPERS)
+    checked = 0
+    for paper in library.papers():
+        for name in library.items(paper):
+            item = library.item(paper, name)
+            for seed in (0, 1):
+                numbers = item.summarise(made_up(item, full, seed), full)
+                applying = [row for row in library.expected(paper, name) if row.applies(full, seed)]
+                where = f"{paper}/{name}, full = {full}, seed {seed}"
+                wanted = {row.key for row in applying}
+                assert wanted <= numbers.keys(), f"{where}: rows without a number"
+                if seed == 0:
+                    assert numbers.keys() <= wanted, f"{where}: numbers without a row"
+                for row in applying:
+                    assert len(row.judge(numbers)["got"]) == len(row.bounds), f"{where}: {row.key}"
+                    checked += 1
+    assert checked > 50
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_every_figure_can_be_drawn_and_read(runner, full):
+    library = runner.Library(PAPERS)
+    for paper in library.papers():
+        for name in library.items(paper):
+            item = library.item(paper, name)
+            for stem, figure in item.draw(made_up(item, full, 0), full).items():
+                assert stem.startswith(name)
+                assert figure.get_suptitle()
+                for panel in figure.axes:
+                    assert panel.get_title(), f"{paper}/{name}: a panel without a title"
+                    assert panel.images or (panel.lines and panel.get_xlabel() and panel.get_ylabel())
+                figure.canvas.draw()
+
+
+@pytest.mark.parametrize("name", ["fig1_rate_invariance", "fig2_fixed_step", "fig2_target", "algorithm2"])
+def test_a_made_up_result_has_the_fields_of_a_real_one(runner, name):
+    item = runner.Library(PAPERS).item("sparse_polyak", name)
+    cell = item.cells(False, 0)[0]
+    small = cell.arguments | {"d": 40, "s": 4, "s_star": 2, "limit": 30}
+    real, example = cell.function(**small), item.example(**small)
+    assert real.keys() == example.keys()
+    for field, number in (("value", 31), ("error", 31), ("step", 30)):
+        assert len(real[field]) == len(example[field]) == number
+
+
+def test_a_made_up_race_has_the_fields_of_a_real_one(runner):
+    runner.Library(PAPERS).item("sparse_polyak", "fig3_musk")
+    real = import_module("papers.sparse_polyak._real")
+    rng = np.random.default_rng(0)
+    problem = real.subset(rng.standard_normal((130, 25)), rng.standard_normal(130), 0, True, "squared")
+    assert real.race(problem, real.SOLVERS["SP5"]()).keys() == real.example("SP5", 0).keys()
+    assert real.search(problem, [0.1, 0.2], 3).keys() == real.example("fixed", 0).keys()
+
+
 @pytest.mark.parametrize("name", ["fig2_fixed_step", "fig2_target", "algorithm2"])
 def test_an_item_from_its_cells_to_its_figure(runner, name):
-    """The experiment in small: every number that is expected has its key, and the figure can be drawn."""
+    """The experiment in small: its numbers are those that are expected, and the figure can be drawn."""
     library = runner.Library(PAPERS)
     item = library.item("sparse_polyak", name)
-    small = {"d": 40, "s": 4, "s_star": 2}
+    small = {"d": 40, "s": 4, "s_star": 2, "limit": 120}
     rows = [cell.arguments | small | cell.function(**(cell.arguments | small)) for cell in item.cells(False, 0)]
-    numbers = item.summarise(rows)
-    for expectation in library.expected("sparse_polyak", name):
-        if expectation.applies(False, 0):
-            assert len(numbers[expectation.key]) == len(expectation.bounds)
-    [(stem, figure)] = item.draw(rows).items()
+    numbers = item.summarise(rows, False)
+    assert numbers.keys() == {row.key for row in library.expected("sparse_polyak", name) if row.applies(False, 0)}
+    [(stem, figure)] = item.draw(rows, False).items()
     assert stem == name
     assert all(panel.get_title() and panel.get_xlabel() and panel.lines for panel in figure.axes)
 
