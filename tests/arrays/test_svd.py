@@ -95,7 +95,7 @@ def test_other_array_libraries(library, method):
 
 
 def test_what_it_refuses():
-    with pytest.raises(InvalidInputError, match="auto, lapack, lanczos, randomized; got 'svd'"):
+    with pytest.raises(InvalidInputError, match="auto, lapack, lanczos, randomized, subspace; got 'svd'"):
         truncated_svd(np.eye(3), 1, "svd")
     torch = pytest.importorskip("torch", reason="torch is not installed")
     with pytest.raises(InvalidInputError, match="NumPy arrays only"):

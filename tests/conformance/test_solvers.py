@@ -11,11 +11,11 @@ from cases import LOSSES, OTHER_LIBRARIES, assert_same_point, back, convert, exa
 
 from hardthresh.arrays import as_floating
 from hardthresh.constraints import Sparsity
-from hardthresh.core import HardThreshError, InvalidInputError, State, iterate, minimize
+from hardthresh.core import HardThreshError, InvalidInputError, State, Status, iterate, minimize
 from hardthresh.designs import as_design, standardize
 from hardthresh.losses.logistic import sigmoid
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import IHT, HardThresholdingPursuit
+from hardthresh.solvers import IHT, AcceleratedIHT, HardThresholdingPursuit
 from hardthresh.steps import Backtracking
 
 every = pytest.mark.parametrize("solver", examples("solver"))
@@ -26,6 +26,8 @@ MONOTONE = [
     pytest.param(HardThresholdingPursuit(), id="pursuit"),
     pytest.param(HardThresholdingPursuit(exchanges=4), id="exchanges"),
     pytest.param(IHT(), id="iht"),
+    pytest.param(AcceleratedIHT(), id="accelerated"),
+    pytest.param(AcceleratedIHT(momentum=0.9, step="line_search"), id="accelerated-far"),
     pytest.param(IHT(step=Backtracking(first=1e3)), id="iht-far"),
 ]
 
@@ -106,7 +108,7 @@ def test_every_solver_gets_somewhere(solver, objective, constraint):
     assert np.isfinite(run.w).all()
     values = run.history["value"]  # a method with a target below the minimum is not monotone
     moved = constraint.leading(-run.objective.evaluate(objective.zeros()).gradient)
-    room = constraint.project(1e-6 * moved).point.any()
+    room = np.any(constraint.project(1e-6 * moved).point)
     assert values.min() < values[0] if room else values.min() == values[0]
 
 
@@ -166,7 +168,8 @@ def test_any_start_will_do(solver, loss):
     far = 10.0 * np.random.default_rng(5).standard_normal(problem.X.shape[1])
     run = solve(problem.model(), Sparsity(4), solver, w0=far, max_iter=2000)
     assert np.isfinite(run.value)
-    assert run.value < run.history["value"][0]
+    as_published = getattr(solver, "variant", None) == "paper"  # promises nothing far away; what goes wrong is said
+    assert run.value < run.history["value"][0] or (as_published and run.status is Status.DIVERGED)
 
 
 # --- promises: invariances -------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """All that depends on the array library."""
 
+from .factored import FactoredMatrix, Pattern
 from .indexing import gather, gather_columns, mask_of, scatter, union, where_true
 from .linalg import conjugate_gradients, inverse_definite, inverse_semidefinite, solve_semidefinite
 from .namespace import all_finite, as_floating, move, namespace, to_numpy
@@ -8,6 +9,8 @@ from .topk import top_k
 
 __all__ = [
     "METHODS",
+    "FactoredMatrix",
+    "Pattern",
     "all_finite",
     "as_floating",
     "conjugate_gradients",

@@ -16,6 +16,8 @@ from array_api_compat import (
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
+from .factored import FactoredMatrix
+
 
 def namespace(*arrays: Array) -> Any:
     """Return the one array library of some arrays (None is skipped).
@@ -55,6 +57,10 @@ def as_floating(x: Any, like: Array | None = None, name: str = "array") -> Array
     InvalidInputError
         If it holds text, objects or complex numbers, or lives in another library than `like`.
     """
+    if isinstance(like, FactoredMatrix) and not isinstance(x, FactoredMatrix):
+        return FactoredMatrix.dense(as_floating(x, np.zeros(0, dtype=like.dtype), name))
+    if isinstance(x, FactoredMatrix) and like is not None and not isinstance(like, FactoredMatrix):
+        x = x.to_dense()
     if not is_array_api_obj(x):
         x = np.asarray(x)
         if like is not None and x.dtype.kind in "fiub":
@@ -90,6 +96,8 @@ def to_numpy(x: Array) -> np.ndarray:
     """Return an array as NumPy, from whatever device."""
     if isinstance(x, np.ndarray):
         return x
+    if isinstance(x, FactoredMatrix):
+        return x.to_dense()
     if is_array_api_strict_namespace(namespace(x)):  # whose devices are only names
         return np.asarray(x.to_device(namespace(x).Device("CPU_DEVICE")))
     if hasattr(x, "detach"):

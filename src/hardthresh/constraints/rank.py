@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import ceil, sqrt
 from operator import index
 
-from hardthresh.arrays import METHODS, all_finite, namespace, truncated_svd
+from hardthresh.arrays import METHODS, FactoredMatrix, all_finite, namespace, truncated_svd
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, NotFiniteError
 from hardthresh.core.registry import register
@@ -16,7 +16,7 @@ from hardthresh.core.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class Bases:
-    """The support of a matrix of low rank: where its columns and its rows live.
+    """The support of a matrix of low rank: where its columns and its rows live; ``U, s, Vt = bases`` unpacks it.
 
     Attributes
     ----------
@@ -24,16 +24,23 @@ class Bases:
         Orthonormal basis U of the columns.
     right : array, shape (q, r)
         Orthonormal basis V of the rows.
+    values : array, shape (r,), or None
+        The singular values that go with these vectors, decreasing; None for bases that are no matrix's own.
     """
 
     left: Array
     right: Array
+    values: Array | None = None
+
+    def __iter__(self) -> Iterator[Array | None]:
+        return iter((self.left, self.values, self.right.T))
 
 
 def _examples() -> Iterable[Rank]:
     """Return constraints for small matrices."""
     yield from (Rank(r) for r in (0, 1, 2, 20))
     yield Rank(1, method="lanczos")
+    yield Rank(2, method="subspace")
 
 
 @register("constraint", "rank", _examples)
@@ -47,9 +54,10 @@ class Rank(Constraint):
     ----------
     r : int
         Largest rank, >= 0; r >= min(p, q) allows every matrix.
-    method : {"auto", "lapack", "lanczos", "randomized"}
+    method : {"auto", "lapack", "lanczos", "randomized", "subspace"}
         How the singular value decomposition is truncated; see `hardthresh.arrays.truncated_svd`. All are exact but
-        "randomized", which starts from the bases of the last iterate and takes two block power steps.
+        "randomized", which starts from the bases of the last iterate and takes two block power steps, and "subspace",
+        which takes one.
 
     Raises
     ------
@@ -62,13 +70,14 @@ class Rank(Constraint):
     -----
     The projection keeps the r largest singular values (Eckart and Young 1936). Where the r-th and the next are equal
     there are several nearest points, and the decomposition's own order decides. The support is the pair of `Bases`
-    U, V; singular values that are rounding next to the largest bring no direction in. `restrict` is the projection on
-    the tangent space of the matrices with these bases,
+    U, V, with the singular values; those that are rounding next to the largest bring no direction in. `restrict` is the
+    projection on the tangent space of the matrices with these bases,
 
     .. math:: P_T(G) = UU^\top G + G VV^\top - UU^\top G VV^\top,
 
     the directions along which the rank does not grow to first order. It contains the matrices of the form
     :math:`UAV^\top` on which *Sparse Polyak* measures gradients; that measure itself is `leading`, :math:`PM_r`.
+    Of a `FactoredMatrix` both return factored matrices, of r and 2r columns.
     Cost of a projection: one truncated decomposition, O(p q min(p, q)) or a few dozen times O(p q r); no data pass.
 
     References
@@ -101,7 +110,7 @@ class Rank(Constraint):
     @property
     def exact(self) -> bool:  # type: ignore[override]
         """Whether `project` returns the nearest point, and not an approximation."""
-        return self.method != "randomized"
+        return self.method not in ("randomized", "subspace")
 
     def check(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 2:
@@ -111,10 +120,16 @@ class Rank(Constraint):
         if not all_finite(z):
             raise NotFiniteError("the point to project contains NaN or infinity; shorten the step or rescale the data")
         U, s, Vt = truncated_svd(z, self.r, self.method, self._start)
-        return Projection((U * s) @ Vt, Bases(U, Vt.T))
+        if isinstance(z, FactoredMatrix):
+            V = Vt.T.copy()
+            return Projection(FactoredMatrix.product(U * s, V), Bases(U, V, s))
+        return Projection((U * s) @ Vt, Bases(U, Vt.T, s))
 
     def restrict(self, v: Array, support: Bases) -> Array:
         U, V = support.left, support.right
+        if isinstance(v, FactoredMatrix):
+            across, along = v.transposed_times(U), v @ V
+            return FactoredMatrix.product(U, across) + FactoredMatrix.product(along - U @ (U.T @ along), V)
         inside = U @ (U.T @ v)
         return inside + ((v - inside) @ V) @ V.T
 

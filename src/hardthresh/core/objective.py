@@ -45,6 +45,8 @@ class Objective(Protocol):
     * ``hessian(at)``: the Hessian as a matrix; asked only of small objectives.
     * ``cross_hessian(at, other)``: the block of the Hessian between two small objectives' coordinates.
     * ``quadratic``: whether the Hessian is the same everywhere; False unless it says otherwise.
+    * ``partial``: whether f ignores some coordinates of the point altogether, as in the completion of a matrix: moving
+      along them costs nothing, so whatever extrapolates does so blindly; False unless it says otherwise.
     * ``evaluate_many(points)``: several evaluations, cheaper together.
     * ``attains_bound``: whether some finite point reaches the lower bound; True unless it says otherwise.
     * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).

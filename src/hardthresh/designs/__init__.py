@@ -6,11 +6,22 @@ import scipy.sparse as _sp
 
 from .base import Design
 from .dense import DenseDesign
+from .observed import ObservedEntries, observe
 from .operator import OperatorDesign, is_operator
 from .sparse import SparseDesign
 from .standardized import Standardized, standardize
 
-__all__ = ["DenseDesign", "Design", "OperatorDesign", "SparseDesign", "Standardized", "as_design", "standardize"]
+__all__ = [
+    "DenseDesign",
+    "Design",
+    "ObservedEntries",
+    "OperatorDesign",
+    "SparseDesign",
+    "Standardized",
+    "as_design",
+    "observe",
+    "standardize",
+]
 
 
 def as_design(X: Any) -> Design:

@@ -1,7 +1,8 @@
 """Functions to minimise."""
 
 from .linear_model import LinearModel
+from .matrix_completion import MatrixCompletion
 from .matrix_regression import MatrixRegression
 from .multi_output import MultiOutputModel
 
-__all__ = ["LinearModel", "MatrixRegression", "MultiOutputModel"]
+__all__ = ["LinearModel", "MatrixCompletion", "MatrixRegression", "MultiOutputModel"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from math import isfinite
 from types import NoneType
@@ -63,7 +63,7 @@ class Encoder:
         cls = type(value)
         if isinstance(value, np.generic):
             return {"$": "scalar", "array": self._array(np.asarray(value), where)}
-        if is_array_api_obj(value):
+        if is_array_api_obj(value) and not is_dataclass(value):
             return self._array(value, where)
         if cls in estimators().values():
             return self._estimator(value, where)
