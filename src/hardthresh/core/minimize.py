@@ -97,8 +97,9 @@ def minimize(
     Returns
     -------
     Result
-        With the last iterate; with the best one if the run was interrupted from the keyboard or diverged. The
-        history of a resumed run begins at the state that it resumed from, and seconds count from there.
+        With the last iterate, or what the solver's `finish` makes of it; with the best one if the run was interrupted
+        from the keyboard or diverged. The history of a resumed run begins at the state that it resumed from, and
+        seconds count from there.
 
     Raises
     ------
@@ -215,6 +216,14 @@ class _Runs:
             )
             self.states[run] = replace(new, trace=trace)
 
+    def finish(self, run: int) -> State:
+        """Return the state that the solver makes of a run's last one for an answer."""
+        last = self.states[run]
+        finished = self.solver.finish(self._metered, self.constraints[run], last)
+        if finished is last:
+            return last
+        return replace(finished, trace=replace(last.trace, passes=self._meter.passes))
+
 
 class _Record:
     """What is remembered of one run, and what it comes to."""
@@ -223,7 +232,8 @@ class _Record:
         self._objective, self._constraint, self._began = objective, constraint, began
         self._history = History()
         self._best: State | None = None
-        self._last = start
+        self._last, self._first_value = start, start.value
+        self.finished: State | None = None
         self.ended: Stop | None = None
 
     def see(self, state: State) -> None:
@@ -238,17 +248,32 @@ class _Record:
     def judge(self, rule: StopRule, callback: Callable[[State], None] | None) -> None:
         """Find out whether the run ends at the state seen last."""
         run = Run(self._objective, self._constraint, self._last, perf_counter() - self._began)
-        self.ended = _verdict(rule, callback, run) if _is_finite(self._last) else _diverged(self._last)
+        self.ended = _verdict(rule, callback, run) if _is_finite(self._last) else _not_finite(self._last)
+        if self.ended is not None and self.ended.status in (Status.MAX_ITER, Status.BUDGET):
+            self.ended = self._rise() or self.ended
 
     def end(self, status: Status, why: str) -> None:
         """End the run where it is, unless it has ended."""
         self.ended = self.ended or Stop(status, f"{why} {self._last.iteration}")
 
+    def finish(self, runs: _Runs, run: int) -> None:
+        """Have the solver finish a run that has ended, unless its last state is not its answer."""
+        if self.ended is not None and self.ended.status is not Status.DIVERGED:
+            self.finished = runs.finish(run)
+
+    def _rise(self) -> Stop | None:
+        """Return that the run diverges, if it is above where it began and above the null model."""
+        last = self._last
+        if not last.value > max(self._first_value, last.trace.null_value):
+            return None
+        return Stop(Status.DIVERGED, f"f = {last.value:.3g} at iteration {last.iteration} is above where it began")
+
     def result(self) -> Result:
         """Return the outcome of a run that has ended."""
         assert self.ended is not None
         last, status = self._last, self.ended.status
-        answer = self._best or last if status in (Status.INTERRUPTED, Status.DIVERGED) else last
+        at_best = status in (Status.INTERRUPTED, Status.DIVERGED)
+        answer = (self._best if at_best else self.finished) or last
         return Result(
             w=answer.w,
             support=answer.support,
@@ -259,7 +284,7 @@ class _Record:
             history=self._history,
             state=last,
             seconds=perf_counter() - self._began,
-            passes=last.passes,
+            passes=last.passes if at_best else answer.passes,
             objective=self._objective,
             constraint=self._constraint,
         )
@@ -282,6 +307,7 @@ def _run(
                 records[run].see(runs.states[run])
             for run in going:
                 records[run].judge(rule, callback)
+                records[run].finish(runs, run)
             going = [run for run in going if records[run].ended is None]
             if not going:
                 break
@@ -326,7 +352,7 @@ def _is_finite(state: State) -> bool:
     return isfinite(state.value) and bool(xp.all(xp.isfinite(gradient)))
 
 
-def _diverged(state: State) -> Stop:
+def _not_finite(state: State) -> Stop:
     where = "objective" if not isfinite(state.value) else "gradient"
     return Stop(Status.DIVERGED, f"the {where} is not finite at iteration {state.iteration}, where f = {state.value}")
 

@@ -37,7 +37,11 @@ class Status(Enum):
     RULE = ("a rule of the caller ended the run", False)
     CALLBACK = ("the callback stopped the run", False)
     INTERRUPTED = ("interrupted from the keyboard; this is the best iterate, and .state resumes the run", False)
-    DIVERGED = ("the objective became infinite or NaN; this is the best iterate: take a smaller step or rescale", False)
+    DIVERGED = (
+        "the objective grows, or became infinite or NaN; this is the best iterate: take a smaller step or less "
+        "momentum, or rescale",
+        False,
+    )
 
     def __init__(self, sentence: str, converged: bool) -> None:
         self.sentence = sentence

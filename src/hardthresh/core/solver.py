@@ -116,6 +116,10 @@ class Solver(ABC):
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> State:
         """Return the next state."""
 
+    def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
+        """Return the state whose point is the answer of a run that ended at `state`; by default, that one."""
+        return state
+
     def start_together(self, objective: Objective, constraints: Sequence[Constraint], seed: int) -> Sequence[State]:
         """Return the null model's state for each constraint; solvers override it to share work."""
         return [self.start(objective, constraint, None, seed) for constraint in constraints]

@@ -1,8 +1,17 @@
 """Algorithms, and the public entry points that choose one."""
 
 from .auto import choose_solver, iterate, minimize
+from .conjugate import ConjugateIHT
 from .iht import IHT
 from .pursuit import HardThresholdingPursuit
 from .working_set import WorkingSet
 
-__all__ = ["IHT", "HardThresholdingPursuit", "WorkingSet", "choose_solver", "iterate", "minimize"]
+__all__ = [
+    "IHT",
+    "ConjugateIHT",
+    "HardThresholdingPursuit",
+    "WorkingSet",
+    "choose_solver",
+    "iterate",
+    "minimize",
+]

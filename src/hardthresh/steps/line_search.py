@@ -47,17 +47,26 @@ class Descent:
 
 
 def majorised_step(
-    objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, step: float, shrink: float = 0.5
+    objective: Objective,
+    constraint: Constraint,
+    at: Evaluation,
+    direction: Array,
+    step: float,
+    shrink: float = 0.5,
+    *,
+    most: float | None = None,
 ) -> Descent | None:
     r"""Return the first step, shrinking from `step`, that satisfies the quadratic majorisation.
 
     .. math:: f(w^+) \le f(w) + (g, w^+ - w) + \frac{\|w^+ - w\|^2}{2\gamma}
 
-    That is a sufficient decrease: the right-hand side is never above f(w) for a projection. None when 60 shrinkings
-    were not enough or nothing moves. Cost: s/d of a data pass per try.
+    That is a sufficient decrease: the right-hand side is never above f(w) for a projection of a point of the set. From
+    a point that momentum has carried out of the set it may be; `most`, the largest value accepted, is f(w) by default.
+    None when 60 shrinkings were not enough or nothing moves. Cost: s/d of a data pass per try.
     """
     xp = namespace(direction)
     rounding = 16 * float(xp.finfo(at.point.dtype).eps) * abs(at.value)
+    most = at.value if most is None else most
     for _ in range(60):
         projection = constraint.project(at.point + step * direction)
         moved = projection.point - at.point
@@ -67,7 +76,7 @@ def majorised_step(
         prediction = objective.predict(projection.point)
         value = objective.value(projection.point, prediction)
         model = at.value + float(xp.sum(at.gradient * moved)) + squared / (2.0 * step)
-        if value <= min(at.value, model + rounding):
+        if value <= min(most, model + rounding):
             return Descent(projection, step, value, prediction)
         step *= shrink
     return None
