@@ -19,3 +19,19 @@ def data_folder() -> Path:
     if folder is None:
         pytest.skip("HARDTHRESH_DATA names no folder of data sets")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def shelf_folder() -> Path:
+    """Where the larger data sets are, or would be."""
+    beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+    return Path(os.environ.get("HARDTHRESH_DATA") or beside).expanduser().resolve()
+
+
+@pytest.fixture(scope="session")
+def specs(shelf_folder: Path) -> Path:
+    """The specifications, with their generators and golden files."""
+    folder = shelf_folder.parent / "specs"
+    if not (folder / "generators.py").is_file():
+        pytest.skip("the specifications lie beside the local mirror of the data sets, and there is none")
+    return folder
