@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hardthresh.arrays import move, namespace, to_numpy, top_k, union, where_true
+from hardthresh.arrays import move, namespace, top_k, union, where_true
 from hardthresh.arrays.grouping import Grouping, scaled_squares
 from hardthresh.core.constraint import Blocks, Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
@@ -129,7 +129,7 @@ class GroupSparsity(Constraint):
 
     def groups_of(self, support: Support) -> tuple[Any, ...]:
         """Return the labels of the groups of a support."""
-        return tuple(self._names[int(group)] for group in to_numpy(support))
+        return tuple(self._names[int(group)] for group in support)
 
     def check(self, shape: tuple[int, ...]) -> None:
         if tuple(shape) != (len(self.labels),):
