@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .experiment import Cell, Row
+from .interrupt import whole_or_nothing
 
 
 class Store:
@@ -37,8 +38,10 @@ class Store:
             return None
 
     def compute(self, cell: Cell) -> Row:
-        """Compute a cell and keep its result."""
-        kept = {"settings": self._settings(cell), "result": dict(cell.function(**cell.arguments))}
+        """Compute a cell and keep its result; of a cell that was interrupted nothing is kept."""
+        with whole_or_nothing():
+            result = dict(cell.function(**cell.arguments))
+        kept = {"settings": self._settings(cell), "result": result}
         write(self._path(cell), json.dumps(kept, default=_plain))
         row = self.read(cell)
         assert row is not None  # first and later runs see the very same values

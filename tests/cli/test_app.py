@@ -85,7 +85,7 @@ def test_an_interrupt_is_one_line(monkeypatch, run, csv):
     monkeypatch.setattr("hardthresh.cli.learning.learn", interrupt)
     result = run("fit", csv, "--target", "y", "--drop", "ill")
     assert result.exit_code == 130
-    assert result.stderr == "interrupted; nothing was saved\n"
+    assert result.stderr == "interrupted; nothing more was saved\n"
 
 
 def script() -> list[str]:

@@ -38,9 +38,25 @@ import signal
 from math import inf, nan
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure
 
+from hardthresh.constraints import Sparsity
+from hardthresh.core import minimize
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import IHT
 from papers.runner import Cell, Item, pick
+
+
+def press():
+    """Ctrl-C within a run of `minimize`, which ends there and returns a result like any other."""
+
+    def callback(state):
+        if state.iteration == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    f = LinearModel(np.eye(4), np.ones(4))
+    return {"value": minimize(f, Sparsity(2), IHT(), max_iter=9, tol=0.0, callback=callback).value}
 
 
 def square(number):
@@ -51,6 +67,8 @@ def square(number):
             os.kill(os.getpid(), signal.SIGKILL)
         if Path("trap").read_text() == "interrupt":
             raise KeyboardInterrupt
+        if Path("trap").read_text() == "press Ctrl-C":
+            return press()
         raise RuntimeError("the trap")
     return {"value": number**2}
 
@@ -164,6 +182,14 @@ def test_a_failing_cell_loses_only_itself(run, done, folder, computed):
     assert computed() == [3, 4]
 
 
+def test_an_interrupt_before_the_first_cell_says_the_same(run, folder):
+    run("reproduce", "tiny")
+    (folder / "papers" / "tiny" / "squares.py").write_text("raise KeyboardInterrupt")
+    result = run("reproduce", "tiny")
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == "interrupted; the same command goes on with the unfinished piece"
+
+
 def test_an_interrupted_run_says_how_to_go_on(run, folder):
     (folder / "trap").write_text("interrupt")
     result = run("reproduce", "tiny")
@@ -171,13 +197,32 @@ def test_an_interrupted_run_says_how_to_go_on(run, folder):
     assert result.stderr.splitlines()[-1] == "interrupted; the same command goes on with the unfinished piece"
 
 
+def alone(folder):
+    """Run the tiny paper in a process of its own."""
+    code = (
+        f"import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        f"sys.path.insert(0, {str(SOURCE)!r}); from hardthresh.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "reproduce", "tiny"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_ctrl_c_in_a_run_that_survives_it_keeps_nothing_of_the_cell(done, folder, computed):
+    """`minimize` returns a truncated run then: its numbers would be in the table for ever."""
+    (folder / "trap").write_text("press Ctrl-C")
+    stopped = alone(folder)
+    assert stopped.returncode == 130, stopped.stderr
+    assert stopped.stderr.splitlines()[-1] == "interrupted; the same command goes on with the unfinished piece"
+    assert computed() == [1, 2, 3]
+    assert len([*(folder / "reproduced/tiny/squares/cells").iterdir()]) == 2
+    (folder / "trap").unlink()
+    assert "yes" in done("reproduce", "tiny")
+    assert computed() == [3, 4]
+
+
 def test_a_killed_process_loses_only_its_cell(done, folder, computed):
     (folder / "trap").write_text("kill")
-    code = f"import sys; sys.path.insert(0, {str(SOURCE)!r}); from hardthresh.cli import main; main()"
-    killed = subprocess.run(
-        [sys.executable, "-c", code, "reproduce", "tiny"], cwd=folder, capture_output=True, check=False
-    )
-    assert killed.returncode == -signal.SIGKILL
+    assert alone(folder).returncode == -signal.SIGKILL
     assert computed() == [1, 2, 3]
     (folder / "trap").unlink()
     done("reproduce", "tiny")

@@ -162,6 +162,21 @@ def test_ctrl_c_in_a_callback_counts_too(objective):
     assert run.n_iter == 2
 
 
+@pytest.mark.parametrize("solver", [IHT(), HardThresholdingPursuit(), WorkingSet()], ids=lambda s: type(s).__name__)
+def test_a_run_without_a_step_has_all_its_columns(objective, solver):
+    def callback(state):
+        raise KeyboardInterrupt
+
+    run = minimize(objective, Sparsity(2), solver, callback=callback)
+    assert run.status is Status.INTERRUPTED
+    assert {name: len(run.history[name]) for name in ("value", "passes", "seconds", "step")} == {
+        "value": 1,
+        "passes": 1,
+        "seconds": 1,
+        "step": 0,
+    }
+
+
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("step", [1e6, 1e200, 1e308])
 def test_divergence_ends_with_a_finite_answer(objective, step):

@@ -1,9 +1,11 @@
 """The runner of the experiments, and the experiments that come with it."""
 
 import json
+import signal
 from importlib import import_module
 from math import inf, nan
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -168,6 +170,35 @@ def test_a_result_that_cannot_be_kept_is_an_error(runner, tmp_path):
     with pytest.raises(TypeError, match="got object"):
         runner.cells.Store(tmp_path, "code").compute(wrong)
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("swallow", [False, True])
+def test_of_an_interrupted_cell_nothing_is_kept(runner, tmp_path, swallow):
+    """Neither where the interrupt ends the cell's function, nor where something in it catches everything."""
+
+    def function():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            pytest.fail("`minimize` would make a result of this")
+        except BaseException:
+            if not swallow:
+                raise
+        return {"answer": 1}
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        runner.cells.Store(tmp_path, "code").compute(runner.Cell("cut", function))
+    assert [*tmp_path.iterdir()] == []
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_cell_may_be_computed_in_a_thread_where_no_signal_comes(runner, tmp_path):
+    rows = []
+    thread = Thread(target=lambda: rows.append(runner.cells.Store(tmp_path, "code").compute(cell(runner, d=1))))
+    thread.start()
+    thread.join()
+    assert rows[0]["d"] == 1
 
 
 # --- the experiments that come with the repository ---

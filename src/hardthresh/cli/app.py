@@ -52,7 +52,7 @@ class Commands(TyperGroup):
             except (KeyboardInterrupt, typer.Abort):
                 code = INTERRUPTED
         if code == INTERRUPTED:  # typer makes an exit code of an interrupt
-            print("interrupted; nothing was saved", file=sys.stderr)
+            print("interrupted; nothing more was saved", file=sys.stderr)
         sys.exit(code if isinstance(code, int) else 0)
 
 

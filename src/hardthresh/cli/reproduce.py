@@ -32,6 +32,17 @@ def reproduce(
     A run that was stopped goes on where it was: each finished piece is kept under --out. The exit code is 1 if a number
     is not as expected, or data are missing.
     """
+    try:
+        ok = _reproduce(what, full, seed, out, papers)
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on with the unfinished piece", file=sys.stderr)
+        raise SystemExit(130) from None
+    if not ok:
+        raise typer.Exit(1)
+
+
+def _reproduce(what: str, full: bool, seed: int, out: Path, papers: Path) -> bool:
+    """Run what was asked for, and return whether all of it came out as expected."""
     runner: Any = load_runner(papers)
     from rich.console import Console
 
@@ -42,7 +53,7 @@ def reproduce(
     library = runner.Library(papers)
     if what == "list":
         runner.print_list(console, library)
-        return
+        return True
     if out.exists() and not out.is_dir():
         raise InvalidInputError(f"{out} is a file; --out must be a folder")
     ok = True
@@ -54,17 +65,13 @@ def reproduce(
         except DatasetError as error:  # the other items need other data, or none
             print(f"warning: {title} was not run: {' '.join(str(error).split())}", file=sys.stderr)
             ok = False
-        except KeyboardInterrupt:
-            print("interrupted; the same command goes on with the unfinished piece", file=sys.stderr)
-            raise SystemExit(130) from None
         else:
             runner.print_rows(console, title, answer.rows)
             for file in answer.files:
                 console.print(str(file), style="dim", soft_wrap=True)
             console.print()
             ok = ok and answer.ok
-    if not ok:
-        raise typer.Exit(1)
+    return ok
 
 
 def load_runner(folder: Path) -> ModuleType:

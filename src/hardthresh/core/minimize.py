@@ -230,7 +230,8 @@ class _Record:
 
     def __init__(self, objective: Objective, constraint: Constraint, start: State, began: float) -> None:
         self._objective, self._constraint, self._began = objective, constraint, began
-        self._history = History()
+        # columns that are there, if empty, also of a run that is interrupted before its first step
+        self._history = History(dict.fromkeys((*start.transition(), *start.record(), "passes", "seconds"), ()))
         self._best: State | None = None
         self._last, self._first_value = start, start.value
         self.finished: State | None = None
