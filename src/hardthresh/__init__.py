@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from hardthresh import (
         arrays,
+        baselines,
         certificates,
         cli,
         constraints,
@@ -59,6 +60,7 @@ __all__ = [
     "SparseLogisticRegressionCV",
     "Status",
     "arrays",
+    "baselines",
     "certificates",
     "cli",
     "constraints",

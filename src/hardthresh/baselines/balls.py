@@ -1,0 +1,453 @@
+"""Balls of the norms that stand in for a count: sets to project on, with the vertices that Frank-Wolfe goes to."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, isnan
+from typing import Self
+
+import numpy as np
+
+from hardthresh.arrays import all_finite, mask_of, move, namespace, to_numpy, truncated_svd, union, where_true
+from hardthresh.constraints import Bases, Rank
+from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.errors import InvalidInputError, NotFiniteError
+from hardthresh.core.typing import Array, Support
+
+_BASES = Rank(1 << 30)  # knows what to do with pairs of bases
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """An extreme point of a ball, in short; only its ball can read it.
+
+    Attributes
+    ----------
+    key : tuple of int or None
+        Atoms of the same key are the same; None where there are too many for two to be equal.
+    parts : tuple of array
+        What it is made of.
+    """
+
+    key: tuple[int, ...] | None = None
+    parts: tuple[Array, ...] = ()
+
+
+class Ball(Constraint):
+    r"""A ball of a norm, :math:`C = \{ w : \|w\| \le \lambda \}`, with extreme points that are sparse in some sense."""
+
+    radius: float
+
+    @abstractmethod
+    def gauge(self, w: Array) -> float:
+        """Return the norm of a point."""
+
+    @abstractmethod
+    def vertex(self, gradient: Array) -> Atom:
+        """Return an extreme point with the smallest product with a gradient: the linear minimisation oracle."""
+
+    @abstractmethod
+    def opposite(self, atom: Atom) -> Atom:
+        """Return minus an atom."""
+
+    @abstractmethod
+    def pieces(self, w: Array) -> list[tuple[Atom, float]]:
+        """Return atoms and positive weights of sum ||w|| / radius that make up a point."""
+
+    @abstractmethod
+    def combine(self, atoms: Sequence[Atom], weights: Sequence[float], like: Array) -> Array:
+        """Return a weighted sum of atoms, an array like another one."""
+
+    @abstractmethod
+    def slopes(self, gradient: Array, atoms: Sequence[Atom]) -> np.ndarray:
+        """Return the product of a gradient with each atom."""
+
+    @abstractmethod
+    def _project(self, z: Array) -> Array:
+        """Return the nearest point of the ball to a finite point outside."""
+
+    @abstractmethod
+    def _support(self, w: Array) -> Support: ...
+
+    def project(self, z: Array) -> Projection:
+        if not all_finite(z):
+            raise NotFiniteError("the point to project contains NaN or infinity; shorten the step or rescale the data")
+        xp = namespace(z)
+        inside = self.gauge(z) <= self.radius * (1.0 + 64.0 * float(xp.finfo(z.dtype).eps))
+        point = xp.asarray(z, copy=True) if inside else self._project(z)
+        return Projection(point, self._support(point))
+
+    def relax(self, factor: float) -> Self:
+        return replace(self, radius=factor * self.radius)  # type: ignore[type-var]
+
+    def is_full(self, support: Support) -> bool:
+        return False  # where a point may go is a matter of its norm, not of its support
+
+    def leading(self, v: Array) -> Array:
+        return namespace(v).asarray(v, copy=True)  # every direction is allowed
+
+    def face(self, w: Array, gradient: Array, support: Support) -> Support:
+        xp = namespace(w)
+        outwards = self.gauge(w) >= self.radius * (1.0 - 1e-9) and float(xp.sum(w * gradient)) < 0.0
+        return self._support(xp.zeros_like(w)) if outwards else support
+
+    def unbounded(self) -> Self:
+        """Return the ball of infinite radius: every point, with the supports of this ball."""
+        return replace(self, radius=inf)  # type: ignore[type-var]
+
+
+def _check_radius(radius: float) -> None:
+    if isinstance(radius, bool) or not isinstance(radius, (int, float, np.number)) or isnan(radius) or radius <= 0:
+        raise InvalidInputError(f"the radius must be a number > 0, got {radius!r}")
+
+
+def _shrunken(norms: np.ndarray, radius: float) -> np.ndarray:
+    """Return the nearest vector of non-negative entries with a sum of at most `radius`, to non-negative norms."""
+    shift = -int(np.frexp(float(norms.max()))[1])  # a power of two, so that no sum overflows and nothing is rounded
+    scaled, bound = np.ldexp(norms, shift), float(np.ldexp(radius, shift))
+    if float(scaled.sum()) <= bound:
+        return norms
+    falling = np.sort(scaled)[::-1]
+    excess = (np.cumsum(falling) - bound) / np.arange(1, falling.size + 1)
+    staying = np.flatnonzero(falling > excess)
+    if staying.size == 0:  # the radius is rounding next to the largest norm
+        return np.where(np.arange(norms.size) == np.argmax(norms), radius, 0.0)
+    shrunken: np.ndarray = np.ldexp(np.maximum(scaled - excess[staying[-1]], 0.0), -shift)
+    return shrunken
+
+
+def _reference_shrunken(norms: np.ndarray, radius: float) -> np.ndarray:
+    """Return the same by bisection on what is taken off: slow, for the tests."""
+    low, high = 0.0, float(norms.max(initial=0.0))
+    if norms.sum() <= radius:
+        return norms
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if np.maximum(norms - middle, 0.0).sum() > radius else (low, middle)
+    shrunken: np.ndarray = np.maximum(norms - high, 0.0)
+    return shrunken
+
+
+def _like(x: np.ndarray, like: Array) -> Array:
+    return namespace(like).astype(move(x, like), like.dtype, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class L1Ball(Ball):
+    r"""Vectors of bounded l1 norm, :math:`C = \{ w \in R^d : \sum_j |w_j| \le \lambda \}`.
+
+    Parameters
+    ----------
+    radius : float
+        :math:`\lambda > 0`.
+
+    Raises
+    ------
+    InvalidInputError
+        For a radius that is not positive; by `check`, for points that are no vectors.
+    NotFiniteError
+        By `project`, for NaN or infinity.
+
+    Notes
+    -----
+    The projection shrinks all entries by the same amount, and is exact (Duchi et al. 2008); O(d log d), no data pass.
+    The atoms are :math:`\pm\lambda e_j`; the lowest index wins a tie. The support is the increasing array of non-zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> L1Ball(3.0).project(np.array([3.0, -1.0, 0.5])).point
+    array([ 2.5, -0.5,  0. ])
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        _check_radius(self.radius)
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        if len(shape) != 1:
+            raise InvalidInputError(f"{self} is about vectors, but the points have shape {tuple(shape)}")
+
+    def gauge(self, w: Array) -> float:
+        xp = namespace(w)
+        return float(xp.sum(xp.abs(w)))
+
+    def vertex(self, gradient: Array) -> Atom:
+        xp = namespace(gradient)
+        j = int(xp.argmax(xp.abs(gradient)))
+        return Atom((j, -1 if float(gradient[j]) > 0.0 else 1))
+
+    def opposite(self, atom: Atom) -> Atom:
+        j, sign = _named(atom)
+        return Atom((j, -sign))
+
+    def pieces(self, w: Array) -> list[tuple[Atom, float]]:
+        values = to_numpy(w)
+        chosen = np.flatnonzero(values)
+        return [(Atom((int(j), 1 if values[j] > 0 else -1)), abs(float(values[j])) / self.radius) for j in chosen]
+
+    def combine(self, atoms: Sequence[Atom], weights: Sequence[float], like: Array) -> Array:
+        total = np.zeros(like.shape[0])
+        for atom, weight in zip(atoms, weights, strict=True):
+            j, sign = _named(atom)
+            total[j] += sign * self.radius * weight
+        return _like(total, like)
+
+    def slopes(self, gradient: Array, atoms: Sequence[Atom]) -> np.ndarray:
+        keys = np.array([_named(atom) for atom in atoms])
+        slopes: np.ndarray = self.radius * keys[:, 1] * to_numpy(gradient)[keys[:, 0]]
+        return slopes
+
+    def restrict(self, v: Array, support: Support) -> Array:
+        return namespace(v).where(mask_of(support, v.shape[0]), v, 0 * v)
+
+    def join(self, a: Support, b: Support) -> Support:
+        return union(a, b)
+
+    def same(self, a: Support, b: Support) -> bool:
+        return bool(a.shape == b.shape and namespace(a, b).all(a == b))
+
+    def indices(self, support: Support) -> Array:
+        return support
+
+    def reference_project(self, z: Array) -> Projection:
+        """Return the projection by bisection: the slow twin, for tests only."""
+        z = np.asarray(z)
+        point = np.sign(z) * _reference_shrunken(np.abs(z), self.radius)
+        return Projection(point, np.flatnonzero(point))
+
+    def _project(self, z: Array) -> Array:
+        values = np.asarray(to_numpy(z), dtype=float)
+        return _like(np.sign(values) * _shrunken(np.abs(values), self.radius), z)
+
+    def _support(self, w: Array) -> Support:
+        return where_true(w != 0)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBall(Ball):
+    r"""Vectors of bounded group norm, :math:`C = \{ w \in R^d : \sum_g \|w_g\|_2 \le \lambda \}`.
+
+    Parameters
+    ----------
+    labels : sequence of hashable, length d
+        The group of each coordinate, in any order.
+    radius : float
+        :math:`\lambda > 0`.
+
+    Raises
+    ------
+    InvalidInputError
+        For a radius that is not positive or labels that cannot be hashed; by `check`, where there is not one label per
+        coordinate.
+    NotFiniteError
+        By `project`, for NaN or infinity.
+
+    Notes
+    -----
+    The projection shrinks the norms of all groups by the same amount, and is exact. The atoms are all the vectors of
+    norm :math:`\lambda` on one group. The support is the increasing array of the coordinates of groups that are not
+    zero. Groups are not weighted by their size. No data pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> GroupBall(("a", "b", "a"), 4.0).project(np.array([3.0, 1.0, 4.0])).point
+    array([2.4, 0. , 3.2])
+    """
+
+    labels: Sequence[Hashable]
+    radius: float
+    _numbers: np.ndarray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_radius(self.radius)
+        try:
+            labels = tuple(getattr(self.labels, "tolist", lambda: self.labels)())
+            known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+        except TypeError as error:
+            raise InvalidInputError("labels must be a sequence of hashable labels, one per coordinate") from error
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "_numbers", np.array([known[label] for label in labels], dtype=np.int64))
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        if len(shape) != 1 or shape[0] != len(self.labels):
+            raise InvalidInputError(f"{len(self.labels)} labels do not fit points of shape {tuple(shape)}")
+
+    def gauge(self, w: Array) -> float:
+        return float(self._norms(w).sum())
+
+    def vertex(self, gradient: Array) -> Atom:
+        norms = self._norms(gradient)
+        return self._atom(np.asarray(to_numpy(gradient), dtype=float), int(np.argmax(norms)), -1.0)
+
+    def opposite(self, atom: Atom) -> Atom:
+        indices, values = atom.parts
+        return Atom(None, (indices, -values))
+
+    def pieces(self, w: Array) -> list[tuple[Atom, float]]:
+        values, norms = np.asarray(to_numpy(w), dtype=float), self._norms(w)
+        return [(self._atom(values, int(g), 1.0), float(norms[g]) / self.radius) for g in np.flatnonzero(norms)]
+
+    def combine(self, atoms: Sequence[Atom], weights: Sequence[float], like: Array) -> Array:
+        total = np.zeros(like.shape[0])
+        for atom, weight in zip(atoms, weights, strict=True):
+            indices, values = atom.parts
+            total[indices] += weight * values
+        return _like(total, like)
+
+    def slopes(self, gradient: Array, atoms: Sequence[Atom]) -> np.ndarray:
+        values = np.asarray(to_numpy(gradient), dtype=float)
+        return np.array([values[indices] @ entries for indices, entries in (atom.parts for atom in atoms)])
+
+    def restrict(self, v: Array, support: Support) -> Array:
+        return namespace(v).where(mask_of(support, v.shape[0]), v, 0 * v)
+
+    def join(self, a: Support, b: Support) -> Support:
+        return union(a, b)
+
+    def same(self, a: Support, b: Support) -> bool:
+        return bool(a.shape == b.shape and namespace(a, b).all(a == b))
+
+    def indices(self, support: Support) -> Array:
+        return support
+
+    def reference_project(self, z: Array) -> Projection:
+        """Return the projection by bisection: the slow twin, for tests only."""
+        z = np.asarray(z, dtype=float)
+        point = np.zeros_like(z)
+        groups = [self._numbers == g for g in range(self._numbers.max() + 1)]
+        norms = np.array([np.linalg.norm(z[group]) for group in groups])
+        for group, norm, kept in zip(groups, norms, _reference_shrunken(norms, self.radius), strict=True):
+            point[group] = z[group] * (kept / norm) if norm > 0 else 0.0
+        return Projection(point, self._support(point))
+
+    def _project(self, z: Array) -> Array:
+        norms = self._norms(z)
+        share = _shrunken(norms, self.radius) / np.where(norms > 0, norms, 1.0)
+        return z * _like(share[self._numbers], z)
+
+    def _support(self, w: Array) -> Support:
+        chosen = np.flatnonzero((self._norms(w) > 0)[self._numbers])
+        return move(chosen, w)
+
+    def _norms(self, v: Array) -> np.ndarray:
+        values = np.asarray(to_numpy(v), dtype=float)
+        largest = float(np.abs(values).max(initial=0.0)) or 1.0  # no square overflows or vanishes
+        squares = np.bincount(self._numbers, weights=(values / largest) ** 2)
+        norms: np.ndarray = largest * np.sqrt(squares)
+        return norms
+
+    def _atom(self, values: np.ndarray, group: int, sign: float) -> Atom:
+        """Return the atom along the values of a group, or against them; along the first axis if these are zero."""
+        indices = np.flatnonzero(self._numbers == group)
+        length = float(np.linalg.norm(values[indices]))
+        entries = values[indices] / length if length > 0.0 else np.eye(indices.size)[0]
+        return Atom(None, (indices, sign * self.radius * entries))
+
+
+@dataclass(frozen=True, slots=True)
+class NuclearBall(Ball):
+    r"""Matrices of bounded nuclear norm, :math:`C = \{ W \in R^{p \times q} : \sum_i \sigma_i(W) \le \lambda \}`.
+
+    Parameters
+    ----------
+    radius : float
+        :math:`\lambda > 0`.
+
+    Raises
+    ------
+    InvalidInputError
+        For a radius that is not positive; by `check`, for points that are no matrices.
+    NotFiniteError
+        By `project`, for NaN or infinity.
+
+    Notes
+    -----
+    The projection shrinks all singular values by the same amount, and is exact: one singular value decomposition.
+    The atoms are :math:`\lambda u v^\top` with unit vectors; the oracle needs the leading singular vectors only.
+    The support is a pair of bases, as for `Rank`, and `restrict` is :math:`UU^\top G VV^\top`. No data pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NuclearBall(2.0).project(np.diag([3.0, 1.0])).point
+    array([[2., 0.],
+           [0., 0.]])
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        _check_radius(self.radius)
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        if len(shape) != 2:
+            raise InvalidInputError(f"{self} is about matrices, but the points have shape {tuple(shape)}")
+
+    def gauge(self, w: Array) -> float:
+        xp = namespace(w)
+        return float(xp.sum(xp.linalg.svdvals(w)))
+
+    def vertex(self, gradient: Array) -> Atom:
+        if not all_finite(gradient):
+            raise NotFiniteError("the gradient contains NaN or infinity; rescale the data or take a smaller radius")
+        U, _, Vt = truncated_svd(gradient, 1)
+        if U.shape[1] == 0:  # a gradient of zero: every atom will do
+            xp = namespace(gradient)
+            U, Vt = xp.zeros_like(gradient[:, :1]), xp.zeros_like(gradient[:1, :])
+            U, Vt = U + _like(np.eye(U.shape[0])[:, :1], U), Vt + _like(np.eye(Vt.shape[1])[:1, :], Vt)
+        return Atom(None, (-U[:, 0], Vt[0, :]))
+
+    def opposite(self, atom: Atom) -> Atom:
+        u, v = atom.parts
+        return Atom(None, (-u, v))
+
+    def pieces(self, w: Array) -> list[tuple[Atom, float]]:
+        U, s, Vt = truncated_svd(w, min(w.shape), "lapack")
+        return [(Atom(None, (U[:, i], Vt[i, :])), float(s[i]) / self.radius) for i in range(s.shape[0])]
+
+    def combine(self, atoms: Sequence[Atom], weights: Sequence[float], like: Array) -> Array:
+        xp = namespace(like)
+        left = xp.stack([atom.parts[0] * (self.radius * w) for atom, w in zip(atoms, weights, strict=True)], axis=1)
+        return left @ xp.stack([atom.parts[1] for atom in atoms], axis=0)
+
+    def slopes(self, gradient: Array, atoms: Sequence[Atom]) -> np.ndarray:
+        return np.array([self.radius * float(atom.parts[0] @ (gradient @ atom.parts[1])) for atom in atoms])
+
+    def restrict(self, v: Array, support: Bases) -> Array:
+        U, V = support.left, support.right
+        return U @ ((U.T @ v) @ V) @ V.T
+
+    def join(self, a: Bases, b: Bases) -> Bases:
+        return _BASES.join(a, b)
+
+    def same(self, a: Bases, b: Bases) -> bool:
+        return _BASES.same(a, b)
+
+    def reference_project(self, z: Array) -> Projection:
+        """Return the projection by bisection on the eigenvalues of z'z: slow and less precise, for tests only."""
+        z = np.asarray(z, dtype=float)
+        squares, vectors = np.linalg.eigh(z.T @ z)
+        values = np.sqrt(np.maximum(squares, 0.0))
+        share = _reference_shrunken(values, self.radius) / np.where(values > 0, values, 1.0)
+        point = (z @ (vectors * share)) @ vectors.T
+        return Projection(point, self._support(point))
+
+    def _project(self, z: Array) -> Array:
+        U, s, Vt = truncated_svd(z, min(z.shape), "lapack")
+        kept = _like(_shrunken(np.asarray(to_numpy(s), dtype=float), self.radius), s)
+        return (U * kept) @ Vt
+
+    def _support(self, w: Array) -> Bases:
+        U, _, Vt = truncated_svd(w, min(w.shape), "lapack")
+        return Bases(U, Vt.T)
+
+
+def _named(atom: Atom) -> tuple[int, int]:
+    assert atom.key is not None
+    j, sign = atom.key
+    return j, sign

@@ -1,0 +1,569 @@
+"""Greedy selection of coordinates: all at once, one by one, or with a way back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from hardthresh.arrays import move, scatter, solve_semidefinite, to_numpy
+from hardthresh.constraints import Sparsity
+from hardthresh.core.constraint import Constraint, Projection, Selection
+from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.minimize import minimize
+from hardthresh.core.objective import Objective
+from hardthresh.core.result import Result
+from hardthresh.core.solver import Solver, State
+from hardthresh.core.stopping import Settled, StopRule
+from hardthresh.core.typing import Array, Support
+from hardthresh.solvers.start import starting_point
+from hardthresh.solvers.subspace import Refined, refine
+
+Rule = Literal["correlation", "normalized", "decrease"]
+_DEPENDENT = 1e-9  # a column of which less than this share is left is a combination of the chosen ones
+_FULL = "the budget is used up"
+_NOTHING = "no coordinate that may be added lowers the objective"
+
+
+@dataclass(frozen=True, slots=True)
+class Cross:
+    """Rows of the Hessian, which for quadratic objectives are computed once."""
+
+    members: tuple[int, ...] = ()
+    rows: Any = None
+    diagonal: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GreedyState(State):
+    """A `State` that knows what it has chosen.
+
+    Attributes
+    ----------
+    size : int
+        How many coordinates are chosen, free ones not counted; the history has it as ``"k"``.
+    minimal : bool
+        Whether the point minimises f on its support.
+    order : tuple of int
+        `Oblivious`: the ranking it goes by.
+    falls : tuple of float
+        `AdaptiveForwardBackward`: by how much f fell when each size was reached last.
+    cross : Cross
+        What is known of the Hessian.
+    """
+
+    size: int
+    minimal: bool = False
+    order: tuple[int, ...] = ()
+    falls: tuple[float, ...] = ()
+    cross: Cross = field(default_factory=Cross)
+
+    def record(self) -> dict[str, float]:
+        return {"value": self.value, "k": self.size}
+
+
+class _Greedy(Solver):
+    """What greedy solvers share: they start at the null model and refit on what they have chosen."""
+
+    state_type: ClassVar[type[State]] = GreedyState
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("columns", "curvature", "curvature_diagonal", "hessian")
+
+    def check(self, objective: Objective, constraint: Constraint) -> None:
+        super().check(objective, constraint)
+        if len(objective.shape) != 1 or constraint.selection(objective.shape[0]) is None:
+            raise CapabilityError(
+                f"{type(self).__name__} chooses single coordinates, as for Sparsity(k); got {constraint!r}"
+            )
+
+    def stopping(self, tol: float) -> StopRule:
+        return Settled()
+
+    def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> GreedyState:
+        at, projection = starting_point(objective, constraint, w0)
+        size = _size(constraint, projection.support)
+        return GreedyState(at=at, support=projection.support, seed=seed, size=size, minimal=w0 is None)
+
+    def advance(self, objective: Objective, constraint: Constraint, state: State) -> GreedyState:
+        assert isinstance(state, GreedyState)
+        selection = constraint.selection(objective.shape[0])
+        assert selection is not None
+        if state.settled:
+            return replace(state, iteration=state.iteration + 1, step=0.0)
+        if not state.minimal:
+            here = Projection(state.w, state.support)
+            found = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25)
+            return self._arrive(objective, constraint, selection, state, found)
+        if state.size >= selection.budget:
+            return replace(state, iteration=state.iteration + 1, step=0.0, settled=_FULL)
+        return self._choose(objective, constraint, selection, state)
+
+    def _choose(
+        self, objective: Objective, constraint: Constraint, selection: Selection, state: GreedyState
+    ) -> GreedyState:
+        raise NotImplementedError
+
+    def _arrive(
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        selection: Selection,
+        state: GreedyState,
+        found: Refined | None,
+        **changes: Any,
+    ) -> GreedyState:
+        """Return the state at a refitted point, or the same point if there is none: one data pass."""
+        if found is None:
+            return replace(state, iteration=state.iteration + 1, step=0.0, settled=_NOTHING, **changes)
+        size = _size(constraint, found.projection.support)
+        return replace(
+            state,
+            at=objective.evaluate(found.projection.point, found.prediction),
+            support=found.projection.support,
+            iteration=state.iteration + 1,
+            step=1.0,
+            size=size,
+            minimal=True,
+            settled=_FULL if size >= selection.budget else "",
+            **changes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Oblivious(_Greedy):
+    r"""The k coordinates that gain most one by one, whatever the others do; then a refit.
+
+    .. math:: S = \text{the } k \text{ largest of } |\nabla_j f(w_0)|, \qquad
+              w = \arg\min \{ f(w) : w_j = 0 \text{ for } j \notin S \}
+
+    at the null model :math:`w_0`. One coordinate is added per iteration, with a refit, so the history is by k.
+
+    Parameters
+    ----------
+    normalize : bool
+        Rank by :math:`\nabla_j f^2 / 2 H_{jj}`, what a coordinate gains alone (to second order), so that the scale of
+        single columns does not matter.
+
+    Raises
+    ------
+    CapabilityError
+        By `check`, for a set that does not choose single coordinates, or an objective without `columns`, `curvature`,
+        `curvature_diagonal` and `hessian`.
+
+    Notes
+    -----
+    Cost: one data pass per iteration and the refits. Guarantee: none worth having for correlated columns (heuristic).
+
+    References
+    ----------
+    Khanna and Kyrillidis (2018), Fig. 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.core import minimize
+    >>> from hardthresh.objectives import LinearModel
+    >>> f = LinearModel(np.eye(4), np.array([3.0, 0.1, -2.0, 0.2]))
+    >>> minimize(f, Sparsity(2), Oblivious()).support
+    array([0, 2])
+    """
+
+    normalize: bool = False
+
+    def _choose(
+        self, objective: Objective, constraint: Constraint, selection: Selection, state: GreedyState
+    ) -> GreedyState:
+        order = state.order
+        if not order:
+            rule: Rule = "normalized" if self.normalize else "correlation"
+            scores, cross = _scores(objective, selection, state, rule)
+            order = tuple(int(j) for j in np.argsort(-scores, kind="stable") if scores[j] > 0.0)
+            state = replace(state, cross=cross)
+        inside = set(_members(constraint, state.support))
+        left = [j for j in order if j not in inside]
+        found = _added(objective, constraint, state, left[0]) if left else None
+        return self._arrive(objective, constraint, selection, state, found, order=tuple(left[1:]) or (-1,))
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardGreedy(_Greedy):
+    r"""One coordinate per iteration, the most promising at the current point; then a refit.
+
+    .. math:: j = \arg\max_{j \notin S} |\nabla_j f(w)| \;\text{("correlation")}, \quad
+              \frac{\nabla_j f(w)^2}{2 H_{jj}} \;\text{("normalized")}, \quad
+              f(w) - \min_{S \cup j} f \;\text{("decrease")}
+
+    Parameters
+    ----------
+    rule : {"correlation", "normalized", "decrease"}
+        "correlation" is orthogonal matching pursuit; "decrease" is forward stepwise selection, also known as
+        orthogonal least squares.
+    candidates : int
+        How many coordinates "decrease" refits with, >= 1, where f is not quadratic: the best of them by its quadratic
+        model is not always the best.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown rule or candidates < 1.
+    CapabilityError
+        As for `Oblivious`.
+
+    Notes
+    -----
+    Cost: one data pass per iteration and the refit; "decrease" also one for the new column's products with all others
+    (for other losses, whose Hessian changes, one for each chosen column), and O(k d) numbers of memory. Guarantee:
+    exact recovery of k non-zeros in k iterations under incoherence (Tropp 2004); for the decrease within 1 - 1/e of the
+    best under weak submodularity (Das and Kempe 2011).
+
+    References
+    ----------
+    Pati, Rezaiifar and Krishnaprasad (1993), *Orthogonal matching pursuit*; Chen, Billings and Luo (1989), *Orthogonal
+    least squares methods*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.core import minimize
+    >>> from hardthresh.objectives import LinearModel
+    >>> f = LinearModel(np.eye(4), np.array([3.0, 0.1, -2.0, 0.2]))
+    >>> minimize(f, Sparsity(2), ForwardGreedy("decrease")).w
+    array([ 3.,  0., -2.,  0.])
+    """
+
+    rule: Rule = "correlation"
+    candidates: int = 5
+
+    def __post_init__(self) -> None:
+        if self.rule not in get_args(Rule):
+            raise InvalidInputError(f"rule must be one of {', '.join(get_args(Rule))}; got {self.rule!r}")
+        if not self.candidates >= 1:
+            raise InvalidInputError(f"candidates must be >= 1, got {self.candidates!r}")
+
+    def _choose(
+        self, objective: Objective, constraint: Constraint, selection: Selection, state: GreedyState
+    ) -> GreedyState:
+        found, cross = _forward(objective, constraint, selection, state, self.rule, self.candidates)
+        return self._arrive(objective, constraint, selection, state, found, cross=cross)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveForwardBackward(_Greedy):
+    r"""FoBa: forward steps by the decrease of f, and steps back as long as they undo little of it.
+
+    One iteration:
+
+    1. forward: add the coordinate with which f falls most, by :math:`\delta_s`, s being the new size;
+    2. backward: as long as dropping some coordinate and refitting raises f by at most :math:`\nu \delta_s`, drop the
+       one that raises it least, and go on with s - 1.
+
+    It ends when k coordinates are left after the steps back.
+
+    Parameters
+    ----------
+    nu : float
+        :math:`\nu`, 0 <= nu < 1.
+    candidates : int
+        As for `ForwardGreedy`.
+
+    Raises
+    ------
+    InvalidInputError
+        For nu or candidates out of range.
+    CapabilityError
+        As for `Oblivious`.
+
+    Notes
+    -----
+    Cost: as `ForwardGreedy` with rule "decrease", and two refits per step back. Guarantee: Zhang (2011), Theorem 1, for
+    least squares stopped by its threshold; stopped at a budget, a heuristic. f may rise where several steps back follow
+    one forward, as in the original.
+
+    References
+    ----------
+    Zhang (2011), *Adaptive forward-backward greedy algorithm for learning sparse representations*, Algorithm 3.
+
+    Examples
+    --------
+    The sum of two columns is the best single column, until both are there:
+
+    >>> import numpy as np
+    >>> from hardthresh.core import minimize
+    >>> from hardthresh.objectives import LinearModel
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((50, 3))
+    >>> X[:, 2] = X[:, 0] + X[:, 1] + 0.3 * X[:, 2]
+    >>> f = LinearModel(X, X[:, 0] + X[:, 1])
+    >>> minimize(f, Sparsity(2), ForwardGreedy("decrease")).support
+    array([1, 2])
+    >>> minimize(f, Sparsity(3), AdaptiveForwardBackward()).support
+    array([0, 1])
+    """
+
+    nu: float = 0.5
+    candidates: int = 5
+
+    def __post_init__(self) -> None:
+        if not (0.0 <= self.nu < 1.0 and self.candidates >= 1):
+            raise InvalidInputError(f"need 0 <= nu < 1 and candidates >= 1; got {self}")
+
+    def _choose(
+        self, objective: Objective, constraint: Constraint, selection: Selection, state: GreedyState
+    ) -> GreedyState:
+        found, cross = _forward(objective, constraint, selection, state, "decrease", self.candidates)
+        if found is None:
+            return self._arrive(objective, constraint, selection, state, None, cross=cross)
+        size = _size(constraint, found.projection.support)
+        falls = (*state.falls, *[0.0] * size)[: size - 1]
+        falls = (*falls, state.value - found.value)
+        while size > 1:
+            shorter = _dropped(objective, constraint, found)
+            if shorter is None or shorter.value - found.value > self.nu * falls[-1]:
+                break
+            found, size, falls = shorter, size - 1, falls[:-1]
+        return self._arrive(objective, constraint, selection, state, found, cross=cross, falls=falls)
+
+
+def oblivious(f: Objective, k: int, *, normalize: bool = False, free: Sequence[int] = (), tol: float = 1e-8) -> Result:
+    """Select the k coordinates that gain most one by one, and refit; see `Oblivious`.
+
+    Parameters
+    ----------
+    f : Objective
+        A linear model with any loss: `columns`, `curvature`, `curvature_diagonal` and `hessian` are needed.
+    k : int
+        Budget, >= 0.
+    normalize : bool
+        Whether the scale of single columns is taken out.
+    free : sequence of int
+        Coordinates that are always chosen and not counted, such as an intercept.
+    tol : float
+        0 goes on after a perfect fit.
+
+    Returns
+    -------
+    Result
+        ``history["value"]`` and ``history["k"]`` go together.
+
+    Raises
+    ------
+    InvalidInputError, CapabilityError
+        For k or free coordinates out of range, or an objective that lacks an ability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.objectives import LinearModel
+    >>> oblivious(LinearModel(np.eye(3), np.array([3.0, 1.0, 2.0])), 2).history["k"]
+    array([0, 1, 2])
+    """
+    return _select(f, k, Oblivious(normalize), free, tol)
+
+
+def omp(f: Objective, k: int, *, normalize: bool = False, free: Sequence[int] = (), tol: float = 1e-8) -> Result:
+    """Select k coordinates by orthogonal matching pursuit; see `ForwardGreedy`.
+
+    Parameters
+    ----------
+    f, k, free, tol :
+        As in `oblivious`.
+    normalize : bool
+        Whether the scale of single columns is taken out; scikit-learn leaves it in.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InvalidInputError, CapabilityError
+        As `oblivious`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.objectives import LinearModel
+    >>> omp(LinearModel(np.eye(3), np.array([3.0, 1.0, 2.0])), 2).support
+    array([0, 2])
+    """
+    return _select(f, k, ForwardGreedy("normalized" if normalize else "correlation"), free, tol)
+
+
+def forward_greedy(f: Objective, k: int, *, free: Sequence[int] = (), tol: float = 1e-8) -> Result:
+    """Select k coordinates one by one, each the one with which f falls most; see `ForwardGreedy`.
+
+    Parameters
+    ----------
+    f, k, free, tol :
+        As in `oblivious`.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InvalidInputError, CapabilityError
+        As `oblivious`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.objectives import LinearModel
+    >>> forward_greedy(LinearModel(np.eye(3), np.array([3.0, 1.0, 2.0])), 2).w
+    array([3., 0., 2.])
+    """
+    return _select(f, k, ForwardGreedy("decrease"), free, tol)
+
+
+def foba(f: Objective, k: int, *, nu: float = 0.5, free: Sequence[int] = (), tol: float = 1e-8) -> Result:
+    """Select k coordinates by adaptive forward-backward steps; see `AdaptiveForwardBackward`.
+
+    Parameters
+    ----------
+    f, k, free, tol :
+        As in `oblivious`.
+    nu : float
+        What a step back may cost, as a share of what the step forward brought.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InvalidInputError, CapabilityError
+        As `oblivious`; and for nu outside [0, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.objectives import LinearModel
+    >>> foba(LinearModel(np.eye(3), np.array([3.0, 1.0, 2.0])), 2).support
+    array([0, 2])
+    """
+    return _select(f, k, AdaptiveForwardBackward(nu), free, tol)
+
+
+def _select(f: Objective, k: int, solver: Solver, free: Sequence[int], tol: float) -> Result:
+    constraint = Sparsity(k, free=tuple(free))
+    size = int(f.shape[0])
+    if constraint.k > size - len(constraint.free):
+        raise InvalidInputError(f"k = {constraint.k}, but there are only {size - len(constraint.free)} coordinates")
+    return minimize(f, constraint, solver, max_iter=10 * constraint.k + 10, tol=tol)
+
+
+def _members(constraint: Constraint, support: Support) -> list[int]:
+    indices = constraint.indices(support)
+    assert indices is not None
+    return [int(j) for j in to_numpy(indices)]
+
+
+def _size(constraint: Constraint, support: Support) -> int:
+    counted = constraint.exchangeable(support)
+    return 0 if counted is None else int(counted.shape[0])
+
+
+def _double(x: Array) -> np.ndarray:
+    return np.asarray(to_numpy(x), dtype=np.float64)
+
+
+def _scores(objective: Any, selection: Selection, state: GreedyState, rule: Rule) -> tuple[np.ndarray, Cross]:
+    """Return what each coordinate promises, 0 where it may not be added."""
+    gradient = _double(state.at.gradient)
+    cross = state.cross
+    if rule == "correlation":
+        scores = np.abs(gradient)
+    else:
+        members = [int(j) for j in to_numpy(state.support)] if rule == "decrease" else []
+        cross = _known(objective, state, members)
+        left = cross.diagonal
+        if members:
+            block = cross.rows[:, members]
+            explained = np.sum(cross.rows * np.asarray(solve_semidefinite(block, cross.rows)), axis=0)
+            left = cross.diagonal - explained
+        usable = left > _DEPENDENT * cross.diagonal
+        scores = np.where(usable, 0.5 * gradient * (gradient / np.where(usable, left, 1.0)), 0.0)
+    if selection.signs is not None:
+        scores = np.where((selection.signs != 0) & ((gradient < 0) != (selection.signs > 0)), 0.0, scores)
+    chosen = sorted({*(int(j) for j in to_numpy(state.support)), *selection.free})
+    scores[chosen] = 0.0
+    return scores, cross
+
+
+def _known(objective: Any, state: GreedyState, members: list[int]) -> Cross:
+    """Return the diagonal and some rows of the Hessian, of which those of a quadratic are computed once."""
+    at, old = state.at, state.cross
+    lasting = bool(getattr(objective, "quadratic", False))
+    diagonal = old.diagonal if lasting and old.diagonal is not None else _double(objective.curvature_diagonal(at))
+    known = dict(zip(old.members, old.rows, strict=True)) if lasting and old.members else {}
+    for j in members:
+        if j not in known:
+            unit = scatter(at.gradient[:1] * 0 + 1, move(np.array([j]), at.gradient), at.gradient.shape[0])
+            known[j] = _double(objective.curvature(at, unit))
+    rows = np.stack([known[j] for j in members]) if members else None
+    return Cross(tuple(members), rows, diagonal)
+
+
+def _forward(
+    objective: Objective,
+    constraint: Constraint,
+    selection: Selection,
+    state: GreedyState,
+    rule: Rule,
+    candidates: int,
+) -> tuple[Refined | None, Cross]:
+    """Return the refitted point with one more coordinate, or None if none lowers f."""
+    scores, cross = _scores(objective, selection, state, rule)
+    count = 1 if rule != "decrease" or getattr(objective, "quadratic", False) else candidates
+    best: Refined | None = None
+    for j in np.argsort(-scores, kind="stable")[:count]:
+        if scores[j] > 0.0:
+            tried = _added(objective, constraint, state, int(j))
+            if tried is not None and (best is None or tried.value < best.value):
+                best = tried
+    return best, cross
+
+
+def _added(objective: Objective, constraint: Constraint, state: GreedyState, j: int) -> Refined | None:
+    """Return the refitted point with one more coordinate; None if f does not fall."""
+    gradient = state.at.gradient
+    place = move(np.array([j]), gradient)
+    along = constraint.project(scatter(-gradient[j : j + 1], place, gradient.shape[0]))
+    support = constraint.join(state.support, along.support)
+    start = Projection(state.w, support)
+    found = refine(objective, constraint, start, state.at.prediction, cg_iterations=0, rounds=25)
+    return found if found.value < state.value else None
+
+
+def _dropped(objective: Any, constraint: Constraint, found: Refined) -> Refined | None:
+    """Return the refitted point without the coordinate that costs least, by the quadratic model; None if none can go.
+
+    The coordinates are those that are not free.
+    """
+    support = found.projection.support
+    indices = constraint.indices(support)
+    leaving = constraint.exchangeable(support)
+    if indices is None or leaving is None or leaving.shape[0] == 0:
+        return None
+    small = objective.columns(indices)
+    members, values = to_numpy(indices), _double(found.projection.point)[to_numpy(indices)]
+    at = small.evaluate(move(to_numpy(found.projection.point)[members], found.projection.point), found.prediction)
+    spread = _double(solve_semidefinite(small.hessian(at), _identity(at.gradient)))
+    diagonal = np.diagonal(spread)
+    costs = np.where(diagonal > 0, 0.5 * values * (values / np.where(diagonal > 0, diagonal, 1.0)), np.inf)
+    costs = np.where(np.isin(members, to_numpy(leaving)), costs, np.inf)
+    if not np.isfinite(costs.min()):
+        return None
+    shorter = to_numpy(found.projection.point).copy()
+    shorter[members[int(np.argmin(costs))]] = 0.0
+    start = constraint.project(move(shorter, found.projection.point))
+    return refine(objective, constraint, start, cg_iterations=0, rounds=25)
+
+
+def _identity(like: Array) -> Array:
+    return move(np.eye(like.shape[0], dtype=to_numpy(like).dtype), like)
