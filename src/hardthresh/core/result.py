@@ -34,6 +34,10 @@ class Status(Enum):
     )
     MAX_ITER = ("the limit of iterations was reached before convergence; raise max_iter", False)
     BUDGET = ("the limit of passes or seconds was reached before convergence; raise it", False)
+    FLOOR = (
+        "the published test accepts no further step: its precision floor is reached; use the default variant",
+        False,
+    )
     RULE = ("a rule of the caller ended the run", False)
     CALLBACK = ("the callback stopped the run", False)
     INTERRUPTED = ("interrupted from the keyboard; this is the best iterate, and .state resumes the run", False)

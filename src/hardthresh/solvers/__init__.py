@@ -3,6 +3,7 @@
 from .auto import choose_solver, iterate, minimize
 from .conjugate import ConjugateIHT
 from .iht import IHT
+from .probabilistic import ProbabilisticIHT
 from .pursuit import HardThresholdingPursuit
 from .working_set import WorkingSet
 
@@ -10,6 +11,7 @@ __all__ = [
     "IHT",
     "ConjugateIHT",
     "HardThresholdingPursuit",
+    "ProbabilisticIHT",
     "WorkingSet",
     "choose_solver",
     "iterate",
