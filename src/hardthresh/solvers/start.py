@@ -25,7 +25,7 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
     InvalidInputError
         If `w0` is not numeric, or has another shape than the objective's points.
     """
-    zeros = objective.zeros()
+    zeros = objective.null_point() if provides(objective, "null_point") else objective.zeros()  # type: ignore[attr-defined]
     if w0 is not None:
         w = as_floating(w0, zeros, "w0")
         if tuple(w.shape) != tuple(objective.shape):
