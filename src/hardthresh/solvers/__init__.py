@@ -5,6 +5,7 @@ from .conjugate import ConjugateIHT
 from .iht import IHT
 from .probabilistic import ProbabilisticIHT
 from .pursuit import HardThresholdingPursuit
+from .stochastic import StochasticIHT
 from .working_set import WorkingSet
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "ConjugateIHT",
     "HardThresholdingPursuit",
     "ProbabilisticIHT",
+    "StochasticIHT",
     "WorkingSet",
     "choose_solver",
     "iterate",

@@ -95,7 +95,8 @@ class Authors(BatchRule):
     Parameters
     ----------
     initial, largest : int, int or None
-        :math:`b_0` and :math:`b_{\max}`; None for all examples. Beyond :math:`\delta_0 / \delta = 12` it is the largest.
+        :math:`b_0` and :math:`b_{\max}`; None for all examples. Beyond :math:`\delta_0 / \delta = 12` it is the
+        largest.
     """
 
     initial: int
@@ -145,8 +146,9 @@ class Power(BatchRule):
 class NormTest(BatchRule):
     r"""Grow where the noise of the gradient on the index set exceeds a share of its norm; the default.
 
-    The batch is large enough if :math:`\frac{1}{b} \widehat{\mathrm{Var}} \, \frac{N - b}{N - 1} \le \theta^2 \|g_I\|^2`;
-    else the next size is the one for which it would be, but at most `growth` times as large. It never shrinks.
+    The batch is large enough if
+    :math:`\frac{1}{b} \widehat{\mathrm{Var}} \, \frac{N - b}{N - 1} \le \theta^2 \|g_I\|^2`; else the next size is the one
+    for which it would be, but at most `growth` times as large. It never shrinks.
 
     Parameters
     ----------

@@ -6,9 +6,6 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite, nan, sqrt
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-from array_api_compat import device
-
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import CapabilityError, InvalidInputError
@@ -21,11 +18,10 @@ from hardthresh.core.stopping import Run, Stop, StopRule
 from hardthresh.core.typing import Array, Support
 
 from .batches import BatchRule, Full, NormTest, Progress
+from .estimate import batch, estimate, examples, noisy_estimate
 from .start import starting_point
 from .subspace import refine
 from .voting import Vote
-
-_PARTS = 8  # into how many parts a batch is cut where its noise is measured
 
 
 class Scale(NamedTuple):
@@ -150,8 +146,8 @@ class ProbabilisticIHT(Solver):
               \hat x_k &= P_{I_k}(x_k - t_k g_k), \qquad
                  \rho_k = \frac{f_k^0 - f_k^s}{\|[g_k]_{I_k}\| \, \delta_k}
 
-    with :math:`g_k` from one batch and :math:`f_k^0 \approx f(x_k), f_k^s \approx f(\hat x_k)` from another. The trial is
-    accepted if :math:`\rho_k \ge \eta_1` and :math:`\|[g_k]_{I_k}\| \ge \eta_2 \delta_k`; then
+    with :math:`g_k` from one batch and :math:`f_k^0 \approx f(x_k), f_k^s \approx f(\hat x_k)` from another. The trial
+    is accepted if :math:`\rho_k \ge \eta_1` and :math:`\|[g_k]_{I_k}\| \ge \eta_2 \delta_k`; then
     :math:`\delta_{k+1} = \min(\gamma \delta_k, \delta_{\max})`, else :math:`\delta_{k+1} = \delta_k / \gamma`.
 
     Parameters
@@ -191,8 +187,8 @@ class ProbabilisticIHT(Solver):
 
     Notes
     -----
-    Cost: b examples for a gradient and 2 b for the values in each iteration, in data passes 3 b / n; on all examples one
-    pass if the trial is accepted and s/d of one if not. Guarantee: Theorem 4 of the paper says that limit points are
+    Cost: b examples for a gradient and 2 b for the values in each iteration, in data passes up to 3 b / n; on all
+    examples one pass if the trial is accepted and s/d of one if not. Guarantee: Theorem 4 of the paper says that limit points are
     basic feasible almost surely if batches grow fast enough; several of its steps do not hold as printed (the
     documentation lists them), and with the clip "full" no step is accepted any more once
     :math:`\|g_I\| < \eta_1 \|g\|`: that floor is reported as ``Status.FLOOR``. On a fixed batch no method of this kind
@@ -260,7 +256,9 @@ class ProbabilisticIHT(Solver):
         size = rule.first(n)
         scale = self._scale(objective, constraint, at)
         rows = rule.gradient_rows(n, size, seed, 0)
-        at, spread = (at, None) if rows is None else _estimate(objective, rows, at.point, rule.measures_noise)
+        spread = None
+        if rows is not None:
+            at, spread = self._sample(objective, rule, rows, at.point)
         return ProbabilisticState(
             at=at,
             support=projection.support,
@@ -338,7 +336,9 @@ class ProbabilisticIHT(Solver):
     def _poll(self, constraint: Constraint, chosen: Support, state: ProbabilisticState) -> tuple[Support, Any]:
         assert self.vote is not None
         if constraint.indices(chosen) is not chosen:
-            raise CapabilityError(f"a vote is about single coordinates, which {type(constraint).__name__} does not choose")
+            raise CapabilityError(
+                f"a vote is about single coordinates, which {type(constraint).__name__} does not choose"
+            )
         return self.vote.cast(chosen, state.w.shape[0], state.ballots)
 
     def _values(
@@ -352,11 +352,10 @@ class ProbabilisticIHT(Solver):
             before = state.value if state.exact else objective.value(state.w)
             prediction = objective.predict(trial)
             return before, objective.value(trial, prediction), prediction
-        batch = _batch(objective, rows)
-        other = batch
+        here = there = batch(objective, rows)
         if self.value_batch == "separate":
-            other = _batch(objective, rule.value_rows(n, state.size, state.seed + 1, state.iteration))
-        return batch.value(state.w), other.value(trial), None
+            there = batch(objective, rule.value_rows(n, state.size, state.seed + 1, state.iteration))
+        return here.value(state.w), there.value(trial), None
 
     def _confirms(self, state: ProbabilisticState, trial: _Trial, decrease: float) -> tuple[bool, float]:
         """Return line 7: whether the trial is accepted, and the ratio."""
@@ -379,10 +378,17 @@ class ProbabilisticIHT(Solver):
         """Return line 3 of the next iteration: f and its gradient on a new batch, their noise, and if it was all."""
         rows = rule.gradient_rows(examples(objective), size, state.seed, state.iteration + 1)
         if rows is not None:
-            return *_estimate(objective, rows, arrived.point, rule.measures_noise), False
+            return *self._sample(objective, rule, rows, arrived.point), False
         if state.exact and arrived.point is state.w:
             return state.at, None, True
         return objective.evaluate(arrived.point, prediction), None, True
+
+    @staticmethod
+    def _sample(objective: Objective, rule: BatchRule, rows: Array, point: Array) -> tuple[Evaluation, Array | None]:
+        """Return f and its gradient on a batch, and the variance of its entries where the rule asks for it."""
+        if rule.measures_noise:
+            return noisy_estimate(objective, rows, point)
+        return estimate(objective, rows, point), None
 
     def _scale(self, objective: Objective, constraint: Constraint, at: Evaluation) -> Scale:
         """Return the settings with a unit: as given, as published, or by the secant along the leading gradient."""
@@ -408,46 +414,21 @@ class ProbabilisticIHT(Solver):
         return {"paper": self.eta1, "full": sqrt(self.eta1), "model": 0.0}[self.ratio]
 
 
-def examples(objective: Any) -> int:
-    """Return how many examples an objective has; 1 if it does not say."""
-    return int(getattr(objective, "n_rows", 1))
-
-
-def _batch(objective: Any, rows: Array | None) -> Any:
-    """Return the objective on some examples, given by NumPy indices; all of them for None."""
-    if rows is None:
-        return objective
-    zeros = objective.zeros()
-    return objective.rows(namespace(zeros).asarray(rows, device=device(zeros)))
-
-
-def _estimate(objective: Any, rows: Array, point: Array, measured: bool) -> tuple[Evaluation, Array | None]:
-    """Return f and its gradient on a batch, and the estimated variance of the gradient's entries if asked for.
-
-    The batch is then cut into parts, whose means it is the mean of: that costs nothing more.
-    """
-    if not measured or rows.shape[0] < 2:
-        return _batch(objective, rows).evaluate(point), None
-    order = np.random.default_rng(rows.shape[0]).permutation(rows)  # rows are sorted, and neighbours may be alike
-    parts = np.array_split(order, min(_PARTS, rows.shape[0]))
-    seen = [(part.shape[0] / rows.shape[0], _batch(objective, part).evaluate(point)) for part in parts]
-    value = sum(share * at.value for share, at in seen)
-    gradient = sum(share * at.gradient for share, at in seen)
-    squares = sum(share * (at.gradient - gradient) ** 2 for share, at in seen)
-    return Evaluation(point, value, gradient), squares / (len(parts) - 1)
-
-
 def _noise(constraint: Constraint, state: ProbabilisticState, trial: _Trial) -> float:
     """Return the variance of the gradient on the index set over its squared norm; nan if it was not measured."""
     if state.spread is None or trial.inside == 0.0:
         return nan if state.spread is None else inf
     chosen = constraint.indices(trial.index_set)
-    total = float(namespace(state.spread).sum(state.spread if chosen is None else constraint.restrict(state.spread, trial.index_set)))
+    total = float(
+        namespace(state.spread).sum(
+            state.spread if chosen is None else constraint.restrict(state.spread, trial.index_set)
+        )
+    )
     return total / (trial.whole if chosen is None else trial.inside) ** 2
 
 
 def _cauchy_step(objective: Objective, constraint: Constraint, at: Evaluation) -> tuple[float, float]:
-    """Return the norm of the leading part d of the gradient, and the step along -d at which a secant sees the minimum."""
+    """Return the norm of the leading part d of the gradient, and the step along -d to the minimum that a secant sees."""
     leading = constraint.leading(at.gradient)
     xp = namespace(leading)
     squared = float(xp.sum(leading * leading))
