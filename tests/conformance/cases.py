@@ -147,6 +147,11 @@ def permuted(constraint: Any, order: np.ndarray) -> Any:
     return replace(constraint, **changes)
 
 
+def reordered(z: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The point z[order]; of a matrix, rows and columns alike."""
+    return z[np.ix_(*[order] * z.ndim)]
+
+
 def moved(indices: Any, order: np.ndarray) -> tuple[int, ...]:
     """Where coordinates are in z[order] that are `indices` in z."""
     return tuple(int(j) for j in np.flatnonzero(np.isin(order, indices)))

@@ -2,7 +2,7 @@
 
 from .factored import FactoredMatrix, Pattern
 from .indexing import gather, gather_columns, mask_of, scatter, union, where_true
-from .linalg import conjugate_gradients, inverse_definite, inverse_semidefinite, solve_semidefinite
+from .linalg import conjugate_gradients, inverse_definite, inverse_semidefinite, solve_semidefinite, symmetric_part
 from .namespace import all_finite, as_floating, move, namespace, to_numpy
 from .svd import METHODS, truncated_svd
 from .topk import top_k
@@ -23,6 +23,7 @@ __all__ = [
     "namespace",
     "scatter",
     "solve_semidefinite",
+    "symmetric_part",
     "to_numpy",
     "top_k",
     "truncated_svd",

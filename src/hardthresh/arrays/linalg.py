@@ -1,4 +1,4 @@
-"""Small linear algebra that solvers share: conjugate gradients, and safe solves with a semidefinite matrix."""
+"""Small linear algebra that is shared: symmetric parts, conjugate gradients, safe solves with semidefinite matrices."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ from hardthresh.core.typing import Array
 from .namespace import namespace
 
 _SAFE = 1e3  # times rounding: smaller pivots are left to the eigenvalues
+
+
+def symmetric_part(A: Array) -> Array:
+    """Return (A + A') / 2, symmetric to the last bit; a symmetric matrix comes back as it is, as a new array."""
+    even = A + A.T
+    even *= 0.5
+    return even
 
 
 def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: int, tol: float = 0.0) -> Array:

@@ -11,9 +11,9 @@ from operator import index
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import mask_of, namespace, top_k, union, where_true
+from hardthresh.arrays import gather, namespace, scatter, symmetric_part, top_k, union, where_true
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, NotFiniteError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, Support
 
@@ -82,17 +82,27 @@ class EdgeSparsity(Constraint):
 
     def project(self, z: Array) -> Projection:
         xp, p = namespace(z), z.shape[0]
-        even = _symmetric(z)
+        even = symmetric_part(z)
         upper = xp.reshape(xp.triu(xp.abs(even), k=1), (-1,))
         edges = top_k(upper, min((self.K - p) // 2, p * (p - 1) // 2))
-        edges = edges[xp.take(upper, edges, axis=0) > 0]
+        edges = edges[gather(upper, edges) > 0]
         diagonal = xp.arange(p, dtype=edges.dtype, device=device(edges)) * (p + 1)
-        mirrored = edges % p * p + edges // p
-        support = xp.sort(xp.concat([edges, mirrored, diagonal]))
-        return Projection(_keep(even, support), support)
+        if bool(xp.any(xp.isnan(xp.linalg.diagonal(z)))):
+            raise NotFiniteError("the point to threshold contains NaN; check the data, or take a smaller step")
+        support = xp.sort(xp.concat([edges, _mirrored(edges, p), diagonal]))
+        return Projection(_at(support, gather(xp.reshape(even, (-1,)), support), p), support)
 
     def restrict(self, v: Array, support: Support) -> Array:
-        return _keep(_symmetric(v), support)
+        return _at(support, _even_entries(v, support), v.shape[0])
+
+    def settle(self, z: Array, support: Support) -> Projection:
+        """Return the point on the support, without the edges that are zero: nothing has to be chosen."""
+        xp, p = namespace(z), z.shape[0]
+        entries = _even_entries(z, support)
+        kept = (entries != 0) | (support % (p + 1) == 0)
+        if not bool(xp.all(kept)):
+            support, entries = support[kept], entries[kept]
+        return Projection(_at(support, entries, p), support)
 
     def join(self, a: Support, b: Support) -> Support:
         return union(a, b)
@@ -114,22 +124,28 @@ class EdgeSparsity(Constraint):
         p = z.shape[0]
         pairs = [(i, j) for i in range(p) for j in range(i + 1, p)]
         even = (np.asarray(z) + np.asarray(z).T) / 2
-        best, best_distance = np.diag(np.diag(even)), np.inf
+        best, best_kept = np.diag(np.diag(even)), -np.inf
         for chosen in combinations(pairs, min((self.K - p) // 2, len(pairs))):
             point = np.diag(np.diag(even))
             for i, j in chosen:
                 point[i, j] = point[j, i] = even[i, j]
-            distance = float(np.sum((even - point) ** 2))
-            if distance < best_distance:
-                best, best_distance = point, distance
+            kept = float(np.sum(np.triu(point, 1) ** 2))
+            if kept > best_kept:
+                best, best_kept = point, kept
         return Projection(best, where_true(((best != 0) | np.eye(p, dtype=bool)).ravel()))
 
 
-def _symmetric(v: Array) -> Array:
-    return v + 0.5 * (v.T - v)
+def _mirrored(flat: Array, p: int) -> Array:
+    """Return where the mirror images of some entries of a p x p matrix are."""
+    return flat % p * p + flat // p
 
 
-def _keep(v: Array, support: Support) -> Array:
-    xp = namespace(v)
-    kept = xp.reshape(mask_of(support, v.shape[0] * v.shape[1]), v.shape)
-    return xp.where(kept, v, xp.zeros_like(v))
+def _even_entries(v: Array, support: Support) -> Array:
+    """Return the entries of the symmetric part of a matrix at the places of a support."""
+    flat = namespace(v).reshape(v, (-1,))
+    return 0.5 * (gather(flat, support) + gather(flat, _mirrored(support, v.shape[0])))
+
+
+def _at(support: Support, entries: Array, p: int) -> Array:
+    """Return the p x p matrix with some entries at the places of a support, and zeros elsewhere."""
+    return namespace(entries).reshape(scatter(entries, support, p * p), (p, p))

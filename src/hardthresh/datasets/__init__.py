@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hardthresh.datasets.dataset import Dataset
 from hardthresh.datasets.files import DatasetError
+from hardthresh.datasets.graphs import SimulatedGraph, make_graphical_model
 from hardthresh.datasets.real import (
     DatasetInfo,
     fetch,
@@ -41,6 +42,7 @@ __all__ = [
     "DatasetError",
     "DatasetInfo",
     "Simulated",
+    "SimulatedGraph",
     "fetch",
     "fetch_arcene",
     "fetch_blogfeedback",
@@ -59,6 +61,7 @@ __all__ = [
     "make_ar1_problem",
     "make_correlated_split",
     "make_gaussian_design",
+    "make_graphical_model",
     "make_limited_attributes",
     "make_sign_planted",
     "make_sparse_classification",

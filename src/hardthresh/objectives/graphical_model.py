@@ -6,9 +6,10 @@ from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
-from array_api_compat import device
+from array_api_compat import device, is_numpy_array
+from scipy.sparse import csr_array
 
-from hardthresh.arrays import all_finite, as_floating, namespace
+from hardthresh.arrays import all_finite, as_floating, namespace, symmetric_part
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation
@@ -16,6 +17,9 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
 from .base import checked_ridge, mean_weights
+
+
+_LARGE, _SPARSE = 100, 20  # from this side of R on, W with fewer than p^2 / 20 entries is multiplied as a sparse matrix
 
 
 def _examples() -> list[GraphicalModel]:
@@ -147,7 +151,11 @@ class GraphicalModel:
     def predict(self, W: Array) -> Array:
         """Return R W', whose squared columns sum to the quadratic forms."""
         self._count(1.0)
-        return self._factor @ W.T
+        R = self._factor
+        if is_numpy_array(W) and min(R.shape) >= _LARGE and _SPARSE * np.count_nonzero(W) < W.size:
+            image: Array = (csr_array(W) @ R.T).T
+            return image
+        return R @ W.T
 
     def value(self, W: Array, prediction: Array | None = None) -> float:
         """Return F(W)."""
@@ -156,8 +164,8 @@ class GraphicalModel:
         if not bool(xp.all(diagonal > 0)):
             return inf
         Z = self.predict(W) if prediction is None else prediction
-        forms = xp.sum(Z * Z, axis=0)
-        return float(xp.sum(forms / diagonal - xp.log(diagonal)) + 0.5 * self.l2 * xp.sum(W * W))
+        value = float(xp.sum(xp.sum(Z * Z, axis=0) / diagonal - xp.log(diagonal)))
+        return value + 0.5 * self.l2 * float(xp.sum(W * W)) if self.l2 else value
 
     def evaluate(self, W: Array, prediction: Array | None = None) -> Evaluation:
         """Return value and symmetric gradient at W; infinite, with a gradient of NaN, outside the domain."""
@@ -167,30 +175,38 @@ class GraphicalModel:
             return Evaluation(W, inf, W + xp.nan)
         Z = self.predict(W) if prediction is None else prediction
         forms = xp.sum(Z * Z, axis=0)
-        self._count(1.0)
-        partial = 2.0 * (Z.T @ self._factor) / diagonal[:, None]
-        gradient = partial + self._diagonal(-1.0 / diagonal - forms / diagonal**2)
-        return Evaluation(W, self.value(W, Z), _symmetric(gradient) + self.l2 * W, Z)
+        gradient = self._symmetric_product(Z * (2.0 / diagonal), -1.0 / diagonal - forms / diagonal**2)
+        return Evaluation(W, self.value(W, Z), gradient + self.l2 * W if self.l2 else gradient, Z)
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian among symmetric matrices at an evaluated point times a symmetric direction."""
         xp = namespace(direction)
         a, da = xp.linalg.diagonal(at.point), xp.linalg.diagonal(direction)
         Z, dZ = at.prediction, self.predict(direction)
-        self._count(1.0)
         forms, dforms = xp.sum(Z * Z, axis=0), 2.0 * xp.sum(Z * dZ, axis=0)
-        change = 2.0 * ((dZ / a - Z * (da / a**2)).T @ self._factor)
-        change = change + self._diagonal((da - dforms) / a**2 + 2.0 * forms * da / a**3)
-        return _symmetric(change) + self.l2 * direction
+        diagonal = (da - dforms) / a**2 + 2.0 * forms * da / a**3
+        image = self._symmetric_product(dZ * (2.0 / a) - Z * (2.0 * da / a**2), diagonal)
+        return image + self.l2 * direction if self.l2 else image
 
-    def _diagonal(self, entries: Array) -> Array:
-        xp = namespace(entries)
-        return xp.eye(self.shape[0], dtype=entries.dtype, device=device(entries)) * entries
+    def curvature_along(self, at: Evaluation, direction: Array) -> float:
+        """Return what `curvature` along a symmetric direction amounts to, for half of its cost."""
+        xp = namespace(direction)
+        a, da = xp.linalg.diagonal(at.point), xp.linalg.diagonal(direction)
+        turn = self.predict(direction) - at.prediction * (da / a)
+        bend = xp.sum(2.0 * xp.sum(turn * turn, axis=0) / a + (da / a) ** 2)
+        return float(bend) + self.l2 * float(xp.sum(direction * direction))
+
+    def _symmetric_product(self, Z: Array, diagonal: Array) -> Array:
+        """Return the symmetric part of Z'R, with something added to its diagonal."""
+        self._count(1.0)
+        product = Z.T @ self._factor
+        xp, p = namespace(product), self.shape[0]
+        if is_numpy_array(product):
+            product.reshape(-1)[:: p + 1] += diagonal
+        else:
+            product = product + xp.eye(p, dtype=product.dtype, device=device(product)) * diagonal
+        return symmetric_part(product)
 
     def _count(self, passes: float) -> None:
         if self._meter is not None:
             self._meter.add(passes * self._share)
-
-
-def _symmetric(v: Array) -> Array:
-    return v + 0.5 * (v.T - v)
