@@ -1,0 +1,541 @@
+"""Any function: with a gradient of its own, or differentiated by torch or JAX; over mini-batches where it is a mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import inf, isnan, prod
+from operator import index
+from typing import Any, Self
+
+import numpy as np
+from array_api_compat import device, is_array_api_obj
+
+from hardthresh.arrays import all_finite, as_floating, namespace, to_numpy
+from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
+from hardthresh.core.meter import Meter
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.registry import register
+from hardthresh.core.stationarity import norm
+from hardthresh.core.typing import Array
+
+from .sources import Examples, Given, Jax, Parameters, Source, Torch, copied, from_dataset, imported, indexed, pair
+
+
+class _LogCosh:
+    """The mean of log cosh of the residuals of a linear map, for the conformance tests."""
+
+    def __init__(self, shape: tuple[int, ...], seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.A, self.y = rng.standard_normal((30, *shape)), rng.standard_normal(30)
+
+    def _seen(self, w: Array, rows: Any) -> tuple[Array, Array]:
+        A = self.A[rows].reshape(-1, w.size)
+        return A, A @ w.ravel() - self.y[rows]
+
+    def value(self, w: Array, rows: Any = slice(None)) -> float:
+        r = np.abs(self._seen(w, rows)[1])
+        return float(np.mean(r + np.log1p(np.exp(-2.0 * r)) - np.log(2.0)))
+
+    def gradient(self, w: Array, rows: Any = slice(None)) -> Array:
+        A, r = self._seen(w, rows)
+        return (np.tanh(r) @ A / r.size).reshape(w.shape)
+
+    def both(self, w: Array, rows: Any = slice(None)) -> tuple[float, Array]:
+        return self.value(w, rows), self.gradient(w, rows)
+
+    def product(self, w: Array, direction: Array, rows: Any = slice(None)) -> Array:
+        A, r = self._seen(w, rows)
+        return ((A @ direction.ravel() / np.cosh(r) ** 2) @ A / r.size).reshape(w.shape)
+
+
+def _examples() -> list[Function]:
+    """Return small functions for the conformance tests: of 12 entries, as a vector and as a matrix."""
+    vector, matrix = _LogCosh((12,), 0), _LogCosh((4, 3), 1)
+    return [
+        Function(vector.value, 12, vector.gradient, curvature=vector.product, lower_bound=0.0),
+        Function(vector.both, 12, True, n_rows=30, chunk=7, lower_bound=0.0),
+        Function(matrix.both, (4, 3), True, curvature=matrix.product),
+    ]
+
+
+@register("objective", "function", _examples)
+class Function:
+    r"""Any smooth function of an array, given as a callable.
+
+    .. math:: f(w) = \mathtt{fn}(w) \qquad\text{or, over n examples,}\qquad
+              f(w) = \frac1n \sum_{i=1}^n \ell_i(w), \quad
+              \mathtt{fn}(w, \mathrm{batch}) = \frac1{|B|} \sum_{i \in B} \ell_i(w)
+
+    Parameters
+    ----------
+    fn : callable
+        ``fn(w)``, or ``fn(w, batch)`` if there are examples: then the mean over those of the batch, never their sum. It
+        returns one number; with ``gradient=True`` the pair of it and the gradient.
+    shape : int or tuple of int, optional
+        Of the points, which are NumPy arrays of float64. Either this or `like`.
+    gradient : callable or True
+        ``gradient(w)``, or ``gradient(w, batch)``: an array of the shape of w. True: `fn` returns it too. To have it
+        computed, use `from_torch` or `from_jax`.
+    like : array, optional
+        Points have the shape, dtype, library and device of this array.
+    curvature : callable, optional
+        ``curvature(w, v)``, or ``curvature(w, v, batch)``: the Hessian at w times v. It makes second-order solvers
+        available.
+    batches : callable, optional
+        ``batches(indices)`` makes the batch of some examples, by an array of their indices in the library of the
+        points. Default: the indices are the batch.
+    n_rows : int, optional
+        How many examples there are; needed for, and only for, mini-batches.
+    chunk : int, optional
+        How many examples are evaluated at once; default all.
+    lower_bound : float
+        A number that f never falls below; some step rules use it.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no gradient, a shape is missing or given twice, or examples are not counted. By `evaluate` and
+        `value`, if what the callable returns is no number or has another shape than the points.
+    NotFiniteError
+        By `evaluate` and `value`, if the callable returns NaN or minus infinity, or a gradient with either. It says at
+        what point; `minimize` then ends the run with the best iterate and the status ``DIVERGED``.
+
+    Notes
+    -----
+    A value of plus infinity is no error: it says that the point is outside the domain of f. Line searches go back, and
+    a run that ends up there is ended as ``DIVERGED``.
+
+    Callables get a copy of the point and may do with it what they like. f has to be deterministic: a network with
+    dropout belongs in ``eval()`` mode.
+
+    Cost: a call of `fn` counts as one data pass, one with the gradient or a product with the Hessian as two; on a batch
+    as its share of the examples. Mini-batches (``rows``) drawn at random are unbiased estimates of f.
+
+    See Also
+    --------
+    Function.check_gradient : whether the gradient is that of the function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import minimize
+    >>> from hardthresh.constraints import Sparsity
+    >>> t = np.array([3.0, 0.1, -2.0, 0.2])
+    >>> f = Function(lambda w: np.sum(np.cosh(w - t)), 4, lambda w: np.sinh(w - t))
+    >>> minimize(f, Sparsity(2)).support
+    array([0, 2])
+
+    The mean over many examples, of which solvers may look at a few:
+
+    >>> X = np.random.default_rng(0).standard_normal((1000, 30))
+    >>> y = X[:, 4] - X[:, 8]
+    >>> def loss(w, rows):
+    ...     residual = X[rows] @ w - y[rows]
+    ...     return np.mean(residual**2), 2 * residual @ X[rows] / len(rows)
+    >>> from hardthresh.solvers import ProbabilisticIHT
+    >>> minimize(Function(loss, 30, True, n_rows=1000), Sparsity(2), ProbabilisticIHT()).support
+    array([4, 8])
+    """
+
+    shape: tuple[int, ...]
+    lower_bound: float
+    _module: Any = None  # of `from_torch`
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        shape: int | tuple[int, ...] | None = None,
+        gradient: Callable[..., Any] | bool | None = None,
+        *,
+        like: Array | None = None,
+        curvature: Callable[..., Any] | None = None,
+        batches: Callable[[Any], Any] | None = None,
+        n_rows: int | None = None,
+        chunk: int | None = None,
+        lower_bound: float = -inf,
+    ) -> None:
+        if gradient is not True and not callable(gradient):
+            raise InvalidInputError(
+                "a gradient is needed: give gradient=, a callable or True if fn returns (value, gradient), or have it "
+                "computed with Function.from_torch or Function.from_jax"
+            )
+        for name, given in (("fn", fn), ("curvature", curvature)):
+            if given is not None and not callable(given):
+                raise InvalidInputError(f"{name} must be callable, got {given!r}")
+        source = Given(fn, None if gradient is True else gradient, curvature)
+        self._set(source, _zeros(shape, like), indexed(batches, n_rows, chunk), lower_bound)
+
+    def _set(self, source: Source, zeros: Array, examples: Examples | None, lower_bound: float) -> None:
+        """Fill in what every function has, however it is computed."""
+        if isnan(lower_bound) or lower_bound == inf:
+            raise InvalidInputError(f"lower_bound must be a number or -inf, got {lower_bound!r}")
+        self.shape, self.lower_bound = tuple(zeros.shape), float(lower_bound)
+        self._source, self._zeros, self._examples = source, zeros, examples
+        self._rows: Array | None = None  # of the examples, those that the mean is over; None for all
+        self._meter: Meter | None = None
+
+    @classmethod
+    def from_torch(
+        cls,
+        fn: Any,
+        shape: int | tuple[int, ...] | None = None,
+        *,
+        like: Array | None = None,
+        loss: Callable[..., Any] | None = None,
+        curvature: bool = False,
+        batches: Any = None,
+        n_rows: int | None = None,
+        chunk: int | None = None,
+        lower_bound: float = -inf,
+    ) -> Function:
+        """Return a function that torch differentiates.
+
+        Parameters
+        ----------
+        fn : callable or torch.nn.Module
+            ``fn(w)``, or ``fn(w, batch)``, of a tensor w: a scalar tensor. Or, with `loss`, a module whose parameters
+            are to be found.
+        shape, like :
+            As for `Function`. With `shape`, w is a float64 tensor on the CPU and points are NumPy arrays; with a tensor
+            as `like`, points are tensors of its dtype on its device.
+        loss : callable, optional
+            For a module: ``loss(model)``, or ``loss(model, batch)``, returns a scalar tensor, where ``model`` is called
+            like the module but has the parameters of the point: all that require gradients, flattened, in the order of
+            ``fn.named_parameters()``. Runs start at those that the module has, projected. Points are tensors, and
+            `parameters` gives them their names back. The module itself is never changed.
+        curvature : bool
+            Whether to offer products with the Hessian, by differentiating twice.
+        batches : callable, torch Dataset or DataLoader, optional
+            As for `Function`, with NumPy indices; or what holds the examples. Of a loader its data set, its
+            ``collate_fn`` and its batch size, as `chunk`, are used; solvers draw the examples themselves.
+        n_rows, chunk, lower_bound :
+            As for `Function`; a data set knows its length.
+
+        Returns
+        -------
+        Function
+
+        Raises
+        ------
+        InvalidInputError
+            As for `Function`, and by `evaluate` if no gradient reaches w.
+        MissingDependencyError
+            If torch is not installed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import torch
+        >>> from hardthresh import minimize
+        >>> from hardthresh.constraints import Sparsity
+        >>> t = torch.tensor([3.0, 0.1, -2.0, 0.2], dtype=torch.float64)
+        >>> f = Function.from_torch(lambda w: torch.cosh(w - t).sum(), 4)
+        >>> minimize(f, Sparsity(2)).support
+        array([0, 2])
+
+        A module with at most 3 parameters that are not zero:
+
+        >>> X = torch.from_numpy(np.random.default_rng(0).standard_normal((200, 10)))
+        >>> y = X[:, :1] - X[:, 3:4]
+        >>> net = torch.nn.Linear(10, 1).double()
+        >>> f = Function.from_torch(net, loss=lambda model: torch.mean((model(X) - y) ** 2))
+        >>> minimize(f, Sparsity(2)).support
+        tensor([0, 3])
+        """
+        torch = imported("torch")
+        self = cls.__new__(cls)
+        if loss is not None:
+            if not isinstance(fn, torch.nn.Module) or shape is not None or like is not None:
+                raise InvalidInputError(
+                    "a loss of (model, batch) needs a torch.nn.Module and neither shape nor like: its points are the "
+                    "parameters; for any other function of w give fn(w) and its shape"
+                )
+            self._module = Parameters(torch, fn)
+            fn, like = self._module.function(loss), self._module.flat
+        elif not callable(fn):
+            raise InvalidInputError(f"fn must be callable, got {fn!r}")
+        zeros = _zeros(shape, like)
+        examples = from_dataset(torch, batches, n_rows, chunk) or indexed(batches, n_rows, chunk, numpy=True)
+        self._set(Torch(torch, fn, zeros, curvature), zeros, examples, lower_bound)
+        return self
+
+    @classmethod
+    def from_jax(
+        cls,
+        fn: Callable[..., Any],
+        shape: int | tuple[int, ...] | None = None,
+        *,
+        like: np.ndarray | None = None,
+        curvature: bool = False,
+        batches: Callable[[Any], Any] | None = None,
+        n_rows: int | None = None,
+        chunk: int | None = None,
+        lower_bound: float = -inf,
+    ) -> Function:
+        """Return a function that JAX differentiates; points are NumPy arrays.
+
+        Parameters
+        ----------
+        fn : callable
+            ``fn(w)``, or ``fn(w, batch)``, of a JAX array w: a scalar. Compile it with ``jax.jit`` if it is called
+            often; batches of many sizes are then compiled many times.
+        shape, like, batches, n_rows, chunk, lower_bound :
+            As for `Function`; `like` is a NumPy array. Float64 points are computed in float64, whatever the setting of
+            JAX, which is left as it is.
+        curvature : bool
+            Whether to offer products with the Hessian.
+
+        Returns
+        -------
+        Function
+
+        Raises
+        ------
+        MissingDependencyError
+            If JAX is not installed.
+
+        Examples
+        --------
+        >>> import jax.numpy as jnp
+        >>> import numpy as np
+        >>> from hardthresh import minimize
+        >>> from hardthresh.constraints import Sparsity
+        >>> t = np.array([3.0, 0.1, -2.0, 0.2])
+        >>> f = Function.from_jax(lambda w: jnp.sum(jnp.cosh(w - t)), 4)
+        >>> minimize(f, Sparsity(2)).support
+        array([0, 2])
+        """
+        jax = imported("jax")
+        if not callable(fn):
+            raise InvalidInputError(f"fn must be callable, got {fn!r}")
+        if like is not None and not isinstance(like, np.ndarray):
+            raise InvalidInputError(f"points of a JAX function are NumPy arrays; like is a {type(like).__name__}")
+        self = cls.__new__(cls)
+        self._set(Jax(jax, fn, curvature), _zeros(shape, like), indexed(batches, n_rows, chunk), lower_bound)
+        return self
+
+    @property
+    def lacks(self) -> frozenset[str]:
+        """Abilities that were not given."""
+        absent = {"rows": self._examples is None, "curvature": not self._source.curved, "null_point": not self._module}
+        return frozenset(name for name, missing in absent.items() if missing)
+
+    @property
+    def n_rows(self) -> int:
+        """How many examples the mean is over; 1 for a function without examples."""
+        if self._rows is not None:
+            return int(self._rows.shape[0])
+        return 1 if self._examples is None else self._examples.count
+
+    def rows(self, indices: Array) -> Self:
+        """Return the mean over some examples: drawn at random, an unbiased estimate of the whole.
+
+        Raises
+        ------
+        InvalidInputError
+            If no rows are given.
+        CapabilityError
+            If the function has no examples.
+        """
+        if self._examples is None:
+            raise CapabilityError("this function has no examples to draw from; give n_rows= or batches=")
+        if indices.shape[0] == 0:
+            raise InvalidInputError("a mini-batch needs at least one row, got none")
+        return self._with(_rows=indices if self._rows is None else namespace(indices).take(self._rows, indices, axis=0))
+
+    def metered(self, meter: Meter) -> Self:
+        """Return the same function, adding its data passes to a meter."""
+        return self._with(_meter=meter)
+
+    def zeros(self) -> Array:
+        """Return the zero point."""
+        return namespace(self._zeros).zeros_like(self._zeros)
+
+    def null_point(self) -> Array:
+        """Return the parameters that the module has: where runs start without w0."""
+        self._need_module("null_point")
+        return self._module.flat + 0.0
+
+    def parameters(self, w: Array) -> dict[str, Any]:
+        """Return a point as the module's parameters by name: ``module.load_state_dict(f.parameters(w), strict=False)``.
+
+        Raises
+        ------
+        CapabilityError
+            If the function was not made from a module.
+        """
+        self._need_module("parameters")
+        named: dict[str, Any] = self._module.split(w)
+        return named
+
+    def predict(self, w: Array) -> None:
+        """Return None: there is nothing to use again."""
+
+    def value(self, w: Array, prediction: Array | None = None) -> float:
+        """Return f(w); plus infinity outside the domain."""
+        value = 0.0
+        for share, batch in self._batches():
+            self._count(1.0, share)
+            value += share * _number(self._source.value(copied(w), *batch))
+        return self._checked(value, w)
+
+    def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
+        """Return value and gradient at w; plus infinity, with a gradient of NaN, outside the domain."""
+        value, gradient = 0.0, namespace(w).zeros_like(w)
+        for share, batch in self._batches():
+            self._count(2.0, share)
+            one, slope = pair(self._source.both(copied(w), *batch))
+            value += share * _number(one)
+            gradient = gradient + share * self._shaped(slope, w, "gradient")
+        if self._checked(value, w) == inf:
+            return Evaluation(w, inf, gradient + namespace(w).nan)
+        if not all_finite(gradient):
+            raise NotFiniteError(
+                f"the gradient has {_first_not_finite(gradient)} at {_described(w)}, where f = {value:.6g}"
+            )
+        return Evaluation(w, value, gradient)
+
+    def curvature(self, at: Evaluation, direction: Array) -> Array:
+        """Return the Hessian at an evaluated point times a direction."""
+        image = namespace(direction).zeros_like(direction)
+        for share, batch in self._batches():
+            self._count(2.0, share)
+            part = self._source.product(copied(at.point), copied(direction), *batch)
+            image = image + share * self._shaped(part, direction, "product with the Hessian")
+        return image
+
+    def check_gradient(self, w: Array | None = None, *, directions: int = 5, seed: int = 0) -> float:
+        r"""Return the largest relative error of the gradient, by central differences along random directions.
+
+        .. math:: \max_v \frac{|\tfrac{1}{2h} (f(w + hv) - f(w - hv)) - \nabla f(w)^\top v|}
+                              {\max(|\nabla f(w)^\top v|, \|\nabla f(w)\| / \sqrt d)}, \qquad \|v\| = 1
+
+        Parameters
+        ----------
+        w : array, optional
+            Where, but not where the gradient vanishes; default at a random point.
+        directions : int
+            How many.
+        seed : int
+            Of the directions.
+
+        Returns
+        -------
+        float
+            About 1e-9 for a right gradient in float64, and 1e-3 in float32; about 1 for a wrong one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Function(lambda w: np.sum(w**4), 3, lambda w: 4 * w**3).check_gradient() < 1e-7
+        True
+        >>> Function(lambda w: np.sum(w**4), 3, lambda w: 3 * w**3).check_gradient() < 1e-7
+        False
+        """
+        rng = np.random.default_rng(seed)
+        w = self._like(rng.standard_normal(self.shape)) if w is None else as_floating(w, self._zeros, "w")
+        if tuple(w.shape) != self.shape:
+            raise InvalidInputError(f"w has shape {tuple(w.shape)}, points have {self.shape}")
+        xp = namespace(w)
+        gradient = self.evaluate(w).gradient
+        least = norm(gradient) / prod(self.shape) ** 0.5
+        h = float(xp.finfo(w.dtype).eps) ** (1 / 3) * max(1.0, float(xp.max(xp.abs(w))))
+        worst = 0.0
+        for _ in range(directions):
+            v = self._like(rng.standard_normal(self.shape))
+            v = v / norm(v)
+            slope, along = (self.value(w + h * v) - self.value(w - h * v)) / (2.0 * h), float(xp.sum(gradient * v))
+            size = max(abs(along), least)
+            worst = max(worst, abs(slope - along) / size if size > 0.0 else abs(slope))
+        return worst
+
+    def _batches(self) -> Iterator[tuple[float, tuple[Any, ...]]]:
+        """Yield the arguments of the callable after the point, each with its share of the mean."""
+        if self._examples is None:
+            yield 1.0, ()
+            return
+        n, chunk, like = self.n_rows, self._examples.chunk, self._zeros
+        for start in range(0, n, chunk):
+            stop = min(n, start + chunk)
+            if self._rows is None:
+                some = namespace(like).arange(start, stop, device=device(like))
+            else:
+                some = self._rows[start:stop]
+            yield (stop - start) / n, (self._examples.batch(some),)
+
+    def _count(self, passes: float, share: float) -> None:
+        if self._meter is not None:
+            whole = 1 if self._examples is None else self._examples.count
+            self._meter.add(passes * share * self.n_rows / whole)
+
+    def _checked(self, value: float, w: Array) -> float:
+        if isnan(value) or value == -inf:
+            raise NotFiniteError(f"the function returned {value} at {_described(w)}")
+        return value
+
+    def _shaped(self, array: Any, w: Array, name: str) -> Array:
+        """Return what a callable returned as an array of its own, like the point."""
+        if isinstance(w, np.ndarray) and not is_array_api_obj(array):
+            array = np.asarray(array)
+        given = as_floating(array, w, f"the {name}")
+        if tuple(given.shape) != tuple(w.shape):
+            raise InvalidInputError(f"the {name} has shape {tuple(given.shape)}, the point {tuple(w.shape)}")
+        return given
+
+    def _like(self, x: np.ndarray) -> Array:
+        zeros = self._zeros
+        return namespace(zeros).asarray(x, dtype=zeros.dtype, device=device(zeros))
+
+    def _need_module(self, ability: str) -> None:
+        if self._module is None:
+            raise CapabilityError(f"{ability} is of a function made by Function.from_torch(module, loss=...)")
+
+    def _with(self, **changes: Any) -> Self:
+        other = type(self).__new__(type(self))
+        vars(other).update(vars(self), **changes)
+        return other
+
+
+def _zeros(shape: int | tuple[int, ...] | None, like: Array | None) -> Array:
+    """Return the zero point that a shape, or an array to be like, describes."""
+    if (shape is None) == (like is None):
+        raise InvalidInputError("give the shape of the points, or an array that they are like: one of the two")
+    if like is not None:
+        like = as_floating(like, name="like")
+        return namespace(like).zeros_like(like)
+    given: Any = shape
+    try:
+        sizes = tuple(index(size) for size in (given if isinstance(given, tuple | list) else (given,)))
+    except TypeError as error:
+        raise InvalidInputError(f"shape must be an integer or a tuple of integers, got {shape!r}") from error
+    if not sizes or min(sizes) < 1:
+        raise InvalidInputError(f"shape must have positive sizes, got {shape!r}")
+    return np.zeros(sizes)
+
+
+def _number(value: Any) -> float:
+    """Return a number that a callable returned as a plain one."""
+    shape = tuple(getattr(value, "shape", ()))
+    if shape:
+        raise InvalidInputError(f"the function must return one number, got an array of shape {shape}; take the mean")
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        hint = "; say gradient=True if it returns the gradient too" if isinstance(value, tuple) else ""
+        raise InvalidInputError(f"the function must return one number, got {type(value).__name__}{hint}") from error
+
+
+def _described(w: Array) -> str:
+    """Say which point."""
+    x = to_numpy(w).ravel()
+    large = int(np.argmax(np.abs(x)))
+    return (
+        f"the point with {np.count_nonzero(x)} of {x.size} entries non-zero, norm {float(np.linalg.norm(x)):.6g} and "
+        f"largest entry {x[large]:.6g} at {large}"
+    )
+
+
+def _first_not_finite(gradient: Array) -> str:
+    x = to_numpy(gradient).ravel()
+    first = int(np.argmin(np.isfinite(x)))
+    return f"{x[first]} in entry {first}"
