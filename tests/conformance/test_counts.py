@@ -13,17 +13,17 @@ HERE = Path(__file__).parent
 
 LEAST = {
     "test_losses.py": 45,
-    "test_constraints.py": 481,
-    "test_steps.py": 941,
-    "test_solvers.py": 2691,
+    "test_constraints.py": 985,
+    "test_steps.py": 1553,
+    "test_solvers.py": 4323,
     "test_toys.py": 21,
 }
 """Lower bounds of the combinations in each suite. Raise them when a suite grows, never lower them for a green run."""
 
-LEAST_EXAMPLES = {"loss": 3, "constraint": 13, "step": 9, "solver": 8, "objective": 7}
+LEAST_EXAMPLES = {"loss": 3, "constraint": 33, "step": 9, "solver": 8, "objective": 7}
 """Registered ones; the toys come on top."""
 
-LEAST_PROBLEMS = {"step": 621, "solver": 408}
+LEAST_PROBLEMS = {"step": 1233, "solver": 748}
 """Each with every objective that can do what it needs and every constraint that fits."""
 
 

@@ -138,6 +138,14 @@ class DoubleSparsity(Constraint):
     def indices(self, support: Support) -> Array:
         return support
 
+    def parts(self, support: Support) -> list[Array]:
+        inside = to_numpy(support)
+        numbers = self._grouping.numbers[inside]
+        counted = inside[numbers < self._grouping.count]
+        groups = [inside[numbers == group] for group in np.flatnonzero(self._used(support))]
+        alone = [counted[i : i + 1] for i in range(counted.size)]
+        return [move(part, support) for part in [*alone, *(group for group in groups if group.size > 1)]]
+
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by trying every support: the slow, obviously right twin, for tests only."""
         z = np.asarray(z)

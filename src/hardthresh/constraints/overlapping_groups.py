@@ -140,6 +140,12 @@ class OverlappingGroupSparsity(Constraint):
     def indices(self, support: Support) -> Array:
         return where_true(move(self._covered(support, self._size), support))
 
+    def parts(self, support: Support) -> list[Array]:
+        chosen = to_numpy(support)
+        inside = self._covered(chosen, self._size)
+        left = [inside & ~self._covered(np.delete(chosen, i), self._size) for i in range(chosen.size)]
+        return [move(np.flatnonzero(part), support) for part in left if part.any()]
+
     def reference_project(self, z: Array) -> Projection:
         """Return the nearest point by trying every choice of groups: exact, slow, for tests only."""
         z = np.asarray(z)

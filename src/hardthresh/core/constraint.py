@@ -118,6 +118,10 @@ class Constraint(ABC):
         """Return which blocks of coordinates of a vector may be chosen, or None if the set is not of that kind."""
         return None
 
+    def parts(self, support: Support) -> list[Array] | None:
+        """Return the coordinates of a support that may leave together, part by part, or None if that is not known."""
+        return None
+
     def near(self, support: Support) -> Constraint:
         """Return the same set, whose projections may start their search from a support that is nearly right."""
         return self
