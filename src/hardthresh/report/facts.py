@@ -62,6 +62,8 @@ class CrossValidation:
         Positions of the chosen k, the k with the best mean, and the smallest k within one standard error of it.
     effects : ndarray of shape (n_candidates, n_features)
         The coefficients per standard deviation, fitted on all rows, for each k.
+    unit : {"feature", "group"}
+        What k counts.
     """
 
     measure: str
@@ -74,6 +76,7 @@ class CrossValidation:
     best: int
     thrifty: int
     effects: Vector
+    unit: str
 
     @property
     def threshold(self) -> float:
@@ -102,6 +105,10 @@ class Facts:
         What effects are measured per, in words.
     cross_validation : CrossValidation or None
         How k was chosen, unless it was given.
+    unit : {"feature", "group"}
+        What k counts.
+    budget : int
+        The final k.
     """
 
     kind: str
@@ -111,6 +118,8 @@ class Facts:
     names: tuple[str, ...]
     per: str
     cross_validation: CrossValidation | None
+    unit: str
+    budget: int
 
 
 MEASURES = {
@@ -169,7 +178,19 @@ def read(estimator: Any) -> Facts:
         names=names,
         per="standard deviation" if estimator.standardize else "unit",
         cross_validation=_cross_validation(estimator, scale) if hasattr(estimator, "scores_") else None,
+        unit=_unit(estimator),
+        budget=_budget(estimator),
     )
+
+
+def _unit(estimator: Any) -> str:
+    """Return what is chosen: features, or groups of them."""
+    return "group" if hasattr(estimator, "groups_") else "feature"
+
+
+def _budget(estimator: Any) -> int:
+    """Return the number of features, or of groups of them, that the model was allowed."""
+    return int(estimator.n_nonzero_groups_ if hasattr(estimator, "groups_") else estimator.n_nonzero_coefs_)
 
 
 def _cross_validation(estimator: Any, scale: Vector) -> CrossValidation:
@@ -189,10 +210,11 @@ def _cross_validation(estimator: Any, scale: Vector) -> CrossValidation:
         folds=sign * np.asarray(estimator.scores_, dtype=np.float64)[order],
         mean=sign * mean,
         error=error,
-        chosen=int(np.flatnonzero(k[order] == estimator.n_nonzero_coefs_)[0]),
+        chosen=int(np.flatnonzero(k[order] == _budget(estimator))[0]),
         best=best,
         thrifty=int(np.flatnonzero(k[order] == estimator.one_standard_error_)[0]),
         effects=path[order] * scale,
+        unit=_unit(estimator),
     )
 
 

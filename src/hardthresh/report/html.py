@@ -154,7 +154,7 @@ def render(estimator: Any, *, data_summary: Mapping[str, object], command: str |
         no_certificate=no_certificate.rstrip("."),
         stationary=certificate is not None and certificate.is_stationary(),
         swap=certificate is not None and certificate.swap_optimal,
-        choices=choices(facts.n_features, len(facts.features)),
+        choices=choices(facts.n_features, len(facts.features)) if facts.unit == "feature" else None,
         charts=charts,
         uncertain=uncertain,
         shown=SHOWN,

@@ -357,7 +357,7 @@ def _cross_validated(facts: Facts) -> CrossValidation:
 
 
 def _number_axis(ax: Axes, cv: CrossValidation) -> None:
-    """Count features along x, in whole numbers; by factors where the candidates grow by factors."""
+    """Count features, or groups of them, along x, in whole numbers; by factors where the candidates grow by factors."""
     from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
     gaps = np.diff(cv.k)
@@ -370,7 +370,7 @@ def _number_axis(ax: Axes, cv: CrossValidation) -> None:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if len(gaps) == 0:
             ax.set_xlim(cv.k[0] - 1, cv.k[0] + 1)
-    ax.set_xlabel("k, the number of features")
+    ax.set_xlabel(f"k, the number of {cv.unit}s")
 
 
 def _apart(k: np.ndarray, share: float) -> list[int]:

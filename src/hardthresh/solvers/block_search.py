@@ -66,7 +66,7 @@ class Known:
     budget : int
         How many blocks may be chosen.
     complete : bool
-        Whether it has all blocks whose gradient does not vanish.
+        Whether it has all blocks.
     """
 
     model: BlockModel
@@ -100,7 +100,7 @@ def block_model(objective: Any, constraint: Constraint, at: Evaluation, least: i
     promised[used] = np.inf
     promised[-1] = -1.0  # the free coordinates are there in any case
     order = np.argsort(-promised, kind="stable")
-    order = order[promised[order] > 0]
+    order = order[promised[order] >= 0]
     enough = max(least, _TIMES_CHOSEN * int(size[used].sum()))
     taken = order[(np.cumsum(size[order]) <= enough) | used[order]]
     columns = np.flatnonzero(np.isin(numbers, taken) | (numbers == blocks.count))
