@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from inspect import signature
-from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -21,6 +20,8 @@ from hardthresh.core.registry import lookup
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
 from hardthresh.core.typing import Array
+from hardthresh.core.typing import is_integer as is_integer
+from hardthresh.core.typing import is_real as is_real
 from hardthresh.solvers import choose_solver, minimize
 
 from .callbacks import CallbackSupportMixin
@@ -167,16 +168,6 @@ def row_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
         found = "only zeros" if not np.any(weights) else "a negative weight"
         raise InvalidInputError(f"sample_weight must be non-negative with a positive entry, found {found}")
     return weights
-
-
-def is_real(x: Any) -> bool:
-    """Return whether something is a real number, and no truth value."""
-    return isinstance(x, Real) and not isinstance(x, bool)
-
-
-def is_integer(x: Any) -> bool:
-    """Return whether something is an integer, and no truth value."""
-    return isinstance(x, Integral) and not isinstance(x, bool)
 
 
 def numpy_dtype(X: Any) -> type[np.float32] | type[np.float64]:

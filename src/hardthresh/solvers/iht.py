@@ -77,4 +77,5 @@ class IHT(Solver):
             iteration=state.iteration + 1,
             step=move.step,
             memory=move.memory,
+            settled=move.settled,
         )
