@@ -20,10 +20,10 @@ LEAST = {
 }
 """Lower bounds of the combinations in each suite. Raise them when a suite grows, never lower them for a green run."""
 
-LEAST_EXAMPLES = {"loss": 3, "constraint": 33, "step": 9, "solver": 8, "objective": 7}
+LEAST_EXAMPLES = {"loss": 3, "constraint": 34, "step": 9, "solver": 12, "objective": 10}
 """Registered ones; the toys come on top."""
 
-LEAST_PROBLEMS = {"step": 1233, "solver": 748}
+LEAST_PROBLEMS = {"step": 1440, "solver": 1503}
 """Each with every objective that can do what it needs and every constraint that fits."""
 
 
