@@ -545,7 +545,7 @@ def test_constant_outputs_are_intercepts(constant):
 def test_sparse_columns_far_from_zero_are_told():
     X, Y = data()
     X[:, 1] += 1e8
-    with pytest.warns(UserWarning, match=r"1 sparse column \(feature 1\) have means a million times"):
+    with pytest.warns(UserWarning, match=r"1 sparse column \(feature 1\) has a mean a million times its deviation"):
         LowRankRegression(rank=2).fit(sp.csc_array(X), Y)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -107,6 +107,8 @@ class LowRankRegression(
     >>> bool(np.allclose(model.coef_, W.T)), model.intercept_.round(6)
     (True, array([5., 5., 5., 5., 5., 5., 5., 5.]))
     """
+
+    _useless: ClassVar[str] = "cannot be used: coefficient 0"
 
     def __init__(
         self,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from operator import index
 from typing import Any
+
+from scipy.sparse import issparse
 
 from hardthresh.arrays import as_floating, namespace
 from hardthresh.core.errors import InvalidInputError
@@ -12,6 +15,7 @@ from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
+from hardthresh.designs import Design
 from hardthresh.losses import Loss
 
 from .linear_model import LinearModel
@@ -102,16 +106,11 @@ class MatrixRegression:
         offset: Any = None,
         l2: float = 0.0,
     ) -> None:
-        if shape is None:
-            A = as_floating(A, name="A")
-            if A.ndim != 3:
-                raise InvalidInputError(
-                    f"A has {A.ndim} dimensions; (n, p, q) is needed, or shape=(p, q) for measurements as rows"
-                )
-            shape = (A.shape[1], A.shape[2])
-            A = namespace(A).reshape(A, (A.shape[0], shape[0] * shape[1]))
-        self.shape = _shape(shape)
-        self.model = LinearModel(A, y, loss, sample_weight=sample_weight, offset=offset, l2=l2)
+        A, self.shape = _measurements(A, shape)
+        try:
+            self.model = LinearModel(A, y, loss, sample_weight=sample_weight, offset=offset, l2=l2)
+        except InvalidInputError as error:
+            raise InvalidInputError(re.sub(r"\bX\b", "A", str(error))) from None
         if self.model.shape != (self.shape[0] * self.shape[1],):
             raise InvalidInputError(
                 f"A has {self.model.shape[0]} columns, which do not make matrices of shape {self.shape}"
@@ -186,6 +185,26 @@ class MatrixRegression:
 
 def _flat(W: Array) -> Array:
     return namespace(W).reshape(W, (-1,))
+
+
+def _measurements(A: Any, shape: tuple[int, int] | None) -> tuple[Any, tuple[int, int]]:
+    """Return the measurements as the rows of a design, and the shape of the matrices."""
+    given = None if shape is None else _shape(shape)
+    if isinstance(A, Design) or issparse(A) or hasattr(A, "rmatvec"):
+        if given is None:
+            raise InvalidInputError(f"shape=(p, q) is missing: the rows of a {type(A).__name__} do not say it")
+        return A, given
+    A = as_floating(A, name="A")
+    if A.ndim != 3:
+        if given is None:
+            raise InvalidInputError(
+                f"A has {A.ndim} dimensions; (n, p, q) is needed, or shape=(p, q) for measurements as rows"
+            )
+        return A, given
+    n, p, q = A.shape
+    if given not in (None, (p, q)):
+        raise InvalidInputError(f"A holds matrices of shape ({p}, {q}), but shape = {given}; leave shape out")
+    return namespace(A).reshape(A, (n, p * q)), _shape((p, q))
 
 
 def _shape(shape: tuple[int, int]) -> tuple[int, int]:

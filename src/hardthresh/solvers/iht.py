@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from hardthresh.core.constraint import Constraint
+from hardthresh.core.errors import InvalidInputError, given
 from hardthresh.core.objective import Objective
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
@@ -57,6 +58,10 @@ class IHT(Solver):
     step: StepRule = field(default_factory=Backtracking)
 
     state_type: ClassVar[type[State]] = IHTState
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.step, StepRule):
+            raise InvalidInputError(f"step must be a rule, such as SparsePolyak(); got {given(self.step)}")
 
     @property
     def requires(self) -> tuple[str, ...]:
