@@ -10,8 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hardthresh.arrays import mask_of, move, namespace, to_numpy, top_k, union, where_true
-from hardthresh.arrays.grouping import Grouping, scaled_squares
+from hardthresh.arrays import Grouping, mask_of, move, namespace, scaled_squares, to_numpy, top_k, union, where_true
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register

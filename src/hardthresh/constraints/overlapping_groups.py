@@ -11,8 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hardthresh.arrays import move, namespace, to_numpy, where_true
-from hardthresh.arrays.grouping import scaled_squares
+from hardthresh.arrays import move, namespace, scaled_squares, to_numpy, where_true
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
