@@ -34,7 +34,8 @@ from .problem import Table
 
 _ALPHAS = (0.1, 0.01, 0.0001)
 """The ridges compared where none is given."""
-_PATIENCE = 2  # larger ranks in a row that predict worse end the search
+_PATIENCE = 2  # larger ranks in a row that predict worse end the search,
+_HOPELESS = 2.0  # and so does one with so many times the squared error of the best
 
 
 @register("estimator", "low_rank_imputer", lambda: [LowRankImputer(cv=3), LowRankImputer(rank=None)])
@@ -46,13 +47,14 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
 
     over the N observed entries :math:`\Omega` of an n x p table, whose observed entries give column j its mean
     :math:`m_j` and its standard deviation :math:`\sigma_j`. A missing entry becomes :math:`m_j + \sigma_j W_{ij}`.
+    Constant columns and empty rows and columns are left out of these sums.
 
     Parameters
     ----------
     rank : "cv", int, iterable of int, or None
         The rank, 0 <= rank < min(n_samples, n_features); 0 fills in the means of the columns. "cv" compares 0, 1, 2,
-        3, 4, 6, 8, 12, 16, ... on held-out entries, until two in a row have been worse than the best, and an iterable
-        compares the given ones. None is a tenth of min(n_samples, n_features), rounded up.
+        3, 4, 6, 8, 12, 16, ... on held-out entries, until two in a row are worse than the best or one is far worse, and
+        an iterable compares the given ones. None is a tenth of min(n_samples, n_features), rounded up.
     alpha : float, optional
         Ridge >= 0 on the mean square of all entries of the completed table, in standard units. By default, 0.1, 0.01
         and 0.0001 are compared along with the ranks, and 0.001 is taken where the rank is given. 0 fits exactly what
@@ -205,7 +207,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         rule: str = "best",
         n_jobs: int | None = None,
         solver: str | Solver = "auto",
-        tol: float = 1e-5,
+        tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: Any = None,
         verbose: bool = False,
@@ -519,16 +521,17 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         rank = min(rank, int(columns.varies.sum()))
         left, right = (np.zeros((side, 0), dtype=dtype) for side in cells.shape)
         factors = Factors(left, np.zeros(0, dtype=dtype), right)
-        history, ranks = [0.5 * float(np.mean(columns.standardized(cells) ** 2))], [0]
+        varying = cells.take(np.flatnonzero(columns.varies[cells.cols]))
+        history, ranks = [0.5 * float(np.sum(columns.standardized(varying) ** 2)) / max(1, varying.values.size)], [0]
         self.n_iter_, self.converged_, self.row_ridge_ = 0, True, 0.0
         self.stop_reason_ = "rank 0: nothing to fit but the means of the columns"
         self.objective_ = history[0]
         if rank:
             wanted = free_numbers(rank, (np.unique(cells.rows).size, int(columns.varies.sum())))
-            if cells.values.size < wanted:
+            if varying.values.size < wanted:
                 warnings.warn(
-                    f"{cells.values.size} observed entries are fewer than the {wanted} free numbers of a matrix of "
-                    f"rank {rank} ({cells.values.size / wanted:.2g} for each): many fit equally well, and the ridge "
+                    f"{varying.values.size} observed entries are fewer than the {wanted} free numbers of a matrix of "
+                    f"rank {rank} ({varying.values.size / wanted:.2g} for each): many fit equally well, and the ridge "
                     'decides; take a smaller rank, or rank="cv"',
                     stacklevel=4,
                 )
@@ -652,13 +655,14 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
                 starts = [fit[1] for fit in fits]
             if rank in candidates:
                 row = [fit[0] for fit in fits]
-                worse = worse + 1 if walk.scores and np.mean(row) <= np.max(np.mean(walk.scores, axis=1)) else 0
+                best = float(np.max(np.mean(walk.scores, axis=1))) if walk.scores else -np.inf
+                worse = 0 if np.mean(row) > best else worse + 1
                 walk.ranks.append(rank)
                 walk.scores.append(row)
                 walk.unconverged += [fit[2] for fit in fits if fit[2]]
                 report(f"rank {rank}, alpha {alpha:g}: {np.mean(row):.4g}")
-            if may_end and worse == _PATIENCE:
-                break
+                if may_end and (worse == _PATIENCE or np.mean(row) < _HOPELESS * best):
+                    break
         return walk
 
     def _in_fold(
