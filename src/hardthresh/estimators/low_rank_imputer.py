@@ -57,8 +57,8 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         an iterable compares the given ones. None is a tenth of min(n_samples, n_features), rounded up.
     alpha : float, optional
         Ridge >= 0 on the mean square of all entries of the completed table, in standard units. By default, 0.1, 0.01
-        and 0.0001 are compared along with the ranks, and 0.001 is taken where the rank is given. 0 fits exactly what
-        has an exact fit, and is reckless with a rank that is too large.
+        and 0.0001 are compared along with the ranks, until one is worse than the last; and 0.001 is taken where the
+        rank is given. 0 fits exactly what has an exact fit, and is reckless with a rank that is too large.
     center : bool
         Whether to subtract the mean of each column's observed entries; without it, what is filled in for rows and
         columns of which little is known tends to zero.
@@ -607,16 +607,20 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         folds = self._folds(cells, self._splits(cells.values.size, seed))
         alphas = _ALPHAS if self.alpha is None else (self._ridge(),)
         with progress_line(bool(self.verbose), "ranks") as report:
-            walks = [self._walk(folds, candidates, alpha, may_end, seed, report) for alpha in alphas]
-        best = max(walks, key=lambda walk: float(walk.verdict.mean.max()))
+            walks: list[_Walk] = []
+            for alpha in alphas:
+                walks.append(self._walk(folds, candidates, alpha, may_end, seed, report))
+                if walks[-1].peak < max(walk.peak for walk in walks):
+                    break  # still smaller ridges fit still more noise, slowly
+        best = max(walks, key=lambda walk: walk.peak)
         verdict = best.verdict
         self.candidates_, self.scores_ = np.array(best.ranks), np.array(best.scores)
         self.mean_scores_, self.standard_errors_ = verdict.mean, verdict.error
         self.best_rank_ = best.ranks[verdict.chosen(self.rule)]
         self.one_standard_error_ = best.ranks[verdict.modest]
         self.scorer_name_ = "neg_mean_squared_error"
-        self.alphas_ = np.array(alphas)
-        self.alpha_scores_ = np.array([walk.verdict.mean.max() for walk in walks])
+        self.alphas_ = np.array([walk.alpha for walk in walks])
+        self.alpha_scores_ = np.array([walk.peak for walk in walks])
         tell_unconverged(best.unconverged, len(folds) * len(best.ranks), "inside the folds")
         return self.best_rank_, best.alpha
 
@@ -655,7 +659,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
                 starts = [fit[1] for fit in fits]
             if rank in candidates:
                 row = [fit[0] for fit in fits]
-                best = float(np.max(np.mean(walk.scores, axis=1))) if walk.scores else -np.inf
+                best = walk.peak if walk.scores else -np.inf
                 worse = 0 if np.mean(row) > best else worse + 1
                 walk.ranks.append(rank)
                 walk.scores.append(row)
@@ -714,6 +718,11 @@ class _Walk:
     ranks: list[int] = field(default_factory=list)
     scores: list[list[float]] = field(default_factory=list)
     unconverged: list[str] = field(default_factory=list)
+
+    @property
+    def peak(self) -> float:
+        """The best mean score."""
+        return float(np.max(np.mean(self.scores, axis=1)))
 
     @property
     def verdict(self) -> Verdict:
