@@ -11,7 +11,16 @@ import pytest
 from cases import LOSSES, OTHER_LIBRARIES, assert_same_point, back, convert, examples, planted, problems
 
 from hardthresh.constraints import Sparsity
-from hardthresh.core import CapabilityError, Evaluation, InvalidInputError, Status, iterate, minimize, require
+from hardthresh.core import (
+    CapabilityError,
+    Evaluation,
+    InvalidInputError,
+    StallWarning,
+    Status,
+    iterate,
+    minimize,
+    require,
+)
 from hardthresh.losses.logistic import sigmoid
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT
@@ -297,7 +306,7 @@ def test_a_run_at_its_target_settles_and_says_so(rule, tol):
     assert run.n_iter == 1
     assert not run.w.any()
     assert "300, so the step is zero" in run.message
-    assert "epoch_length" in run.message if rule is AdaptiveSparsePolyak else "lower the target" in run.message
+    assert ("smaller lower_bound" if rule is AdaptiveSparsePolyak else "lower the target") in run.message
 
 
 @pytest.mark.parametrize(
@@ -310,6 +319,14 @@ def test_a_run_without_a_gradient_settles(step):
     assert run.status is Status.SETTLED
     assert run.n_iter == 1
     assert not run.w.any()
+
+
+def test_a_stalled_run_is_not_called_converged():
+    solver = IHT(step=AdaptiveSparsePolyak(epoch_length=1))
+    with pytest.warns(StallWarning, match="make epoch_length larger"):
+        run = minimize(planted().model(), Sparsity(4), solver, max_iter=300, tol=0.0)
+    assert run.history["step"][-1] == 0.0
+    assert not run.converged
 
 
 def test_a_target_on_the_way_ends_the_run_there():
