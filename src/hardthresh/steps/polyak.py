@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from math import inf, nan
+from math import inf, isnan, nan
 from typing import Any
 
 from hardthresh.core.constraint import Constraint
@@ -255,14 +255,14 @@ class AdaptiveSparsePolyak(StepRule):
             at, direction = best, -best.gradient
         length = norm(constraint.leading(direction))
         move = _polyak_move(constraint, at, direction, length, epoch.bound, self.scale)
-        if move.settled and length > 0.0:
-            move = replace(move, settled=self._reached(at, epoch))
+        if move.settled and length > 0.0:  # at a bound that the epochs have raised it is stuck, which is no convergence
+            move = replace(move, settled=self._reached(at, epoch) if isnan(epoch.final) else "")
         return replace(move, memory=replace(epoch, steps=epoch.steps + 1, last=move.step))
 
     def _reached(self, at: Evaluation, epoch: Epoch) -> str:
         return (
-            f"f = {at.value:.6g} has come down to its lower bound {epoch.bound:.6g}, so the step is zero; make "
-            "epoch_length larger, or give a smaller lower_bound, if this is not good enough"
+            f"f = {at.value:.6g} is at or below the lower bound {epoch.bound:.6g}, so the step is zero; give a smaller "
+            "lower_bound if this is not good enough"
         )
 
     def _stalled(self, epoch: Epoch) -> str:
