@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 from scipy.sparse import issparse
@@ -18,6 +17,7 @@ from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 from hardthresh.losses import Loss
 
+from .base import matrix_shape
 from .linear_model import LinearModel
 
 
@@ -189,7 +189,7 @@ def _flat(W: Array) -> Array:
 
 def _measurements(A: Any, shape: tuple[int, int] | None) -> tuple[Any, tuple[int, int]]:
     """Return the measurements as the rows of a design, and the shape of the matrices."""
-    given = None if shape is None else _shape(shape)
+    given = None if shape is None else matrix_shape(shape)
     if isinstance(A, Design) or issparse(A) or hasattr(A, "rmatvec"):
         if given is None:
             raise InvalidInputError(f"shape=(p, q) is missing: the rows of a {type(A).__name__} do not say it")
@@ -204,14 +204,4 @@ def _measurements(A: Any, shape: tuple[int, int] | None) -> tuple[Any, tuple[int
     n, p, q = A.shape
     if given not in (None, (p, q)):
         raise InvalidInputError(f"A holds matrices of shape ({p}, {q}), but shape = {given}; leave shape out")
-    return namespace(A).reshape(A, (n, p * q)), _shape((p, q))
-
-
-def _shape(shape: tuple[int, int]) -> tuple[int, int]:
-    try:
-        p, q = (index(side) for side in shape)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"shape must be two integers (p, q), got {shape!r}") from error
-    if p < 1 or q < 1:
-        raise InvalidInputError(f"shape must be two integers >= 1, got {shape!r}")
-    return p, q
+    return namespace(A).reshape(A, (n, p * q)), matrix_shape((p, q))
