@@ -50,6 +50,7 @@ class Objective(Protocol):
     * ``evaluate_many(points)``: several evaluations, cheaper together.
     * ``attains_bound``: whether some finite point reaches the lower bound; True unless it says otherwise.
     * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).
+    * ``n_rows``: how many examples ``rows`` may pick from.
     * ``metered(meter)``: the same objective, adding the data passes it makes to a `Meter`.
     * ``lacks``: names of abilities that its class has but it has not, because of how its data are stored.
     """

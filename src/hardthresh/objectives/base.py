@@ -29,6 +29,11 @@ class MeanOverRows:
         """Abilities that the data do not allow: of an operator there are no columns."""
         return self.design.lacks
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows the mean is over."""
+        return int(self.design.shape[0])
+
     def rows(self, indices: Array) -> Self:
         """Return the model of some examples: drawn at random, an unbiased estimate of this one.
 

@@ -244,6 +244,11 @@ class MatrixCompletion:
         mean = float(self.weights @ self.loss.value(self.y, at.prediction))
         return self.loss.minus_twice_log_likelihood(mean, self.n_examples)
 
+    @property
+    def n_rows(self) -> int:
+        """How many observations the mean is over."""
+        return int(self.y.shape[0])
+
     def rows(self, indices: Array) -> MatrixCompletion:
         """Return the problem of some observations, in the order of `y`: drawn at random, an unbiased estimate.
 
@@ -256,7 +261,7 @@ class MatrixCompletion:
             If no observations are given.
         """
         if indices.shape[0] == 0:
-            raise InvalidInputError("a mini-batch needs at least one observation, got none")
+            raise InvalidInputError("a mini-batch needs at least one row (an observation), got none")
         full = self.entries
         row, column = self.row_indices[indices], self.column_indices[indices]
         entries, order = observe(row, column, full.shape, factored=full.factored, dtype=full.dtype)

@@ -174,6 +174,11 @@ class MatrixRegression:
         """Return direction' H direction: one data pass instead of two."""
         return self.model.curvature_along(self._vector(at), _flat(direction))
 
+    @property
+    def n_rows(self) -> int:
+        """How many measurements the mean is over."""
+        return self.model.n_rows
+
     def rows(self, indices: Array) -> MatrixRegression:
         """Return the problem of some measurements; see `LinearModel.rows`."""
         return self._of(self.model.rows(indices))
