@@ -19,11 +19,14 @@ from typing import Any
 
 from hardthresh.datasets import DatasetError
 
-from . import contest, page, smoke, startup, summaries, tables
+from . import completion, contest, page, smoke, startup, summaries, tables
 from .tasks import OURS, Task, tasks, tiny
 from .workers import Crew, Entrant
 
 DEFAULT = ("startup", "fixed", "logistic", "path", "cv", "sparse", "real")
+ALONE = ("startup", "completion")
+"""Tasks without entrants: each runs its own processes."""
+
 BUSY = "import numpy as np; X, r = np.ones((2000, 4000)), np.ones(2000)\nwhile True: X.T @ r"
 
 
@@ -31,7 +34,7 @@ def main() -> int:
     """Run what the command line asks for and return the exit status."""
     parser = _parser()
     options = parser.parse_args()
-    if unknown := set(options.task) - {"startup", *tasks()}:
+    if unknown := set(options.task) - {*ALONE, *tasks()}:
         parser.error(f"no such task: {', '.join(sorted(unknown))}")
     if options.page:
         print(f"wrote {page.write()}")
@@ -50,6 +53,9 @@ def main() -> int:
         for name in () if options.smoke else options.task:
             if name == "startup":
                 report["startup"] = _startup(startup.SIZES, repeats=5)
+                continue
+            if name == "completion":
+                report["completion"] = _completion(repeats=5)
                 continue
             _run(name, known[name], _entrants(known[name], crew, options), options, rows)
             mine = [row for row in rows if row["task"] == name]
@@ -71,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = argparse.ArgumentParser(prog="make bench ARGS=...", description=__doc__)
     add = parser.add_argument
-    known = ", ".join(["startup", *tasks()])
+    known = ", ".join([*ALONE, *tasks()])
     add("--task", type=names, default=DEFAULT, metavar="A,B", help=f"of {known}; default {','.join(DEFAULT)}")
     add("--only", default="", metavar="TEXT", help="only the instances with TEXT in their name")
     add("--seeds", type=lambda text: tuple(map(int, text.split(","))), default=(0,), metavar="0,1", help="default 0")
@@ -130,6 +136,12 @@ def _startup(sizes: tuple[tuple[int, int, int], ...], repeats: int) -> dict[str,
     found = {"imports": startup.imports(repeats), "first_fits": startup.first_fits(sizes, repeats)}
     print(tables.imports(found["imports"]).text(), flush=True)
     print(tables.first_fits(found["first_fits"]).text(), flush=True)
+    return found
+
+
+def _completion(repeats: int) -> list[dict[str, Any]]:
+    found = completion.measure(repeats)
+    print(tables.completion(found).text(), flush=True)
     return found
 
 

@@ -31,6 +31,8 @@ def _section(path: Path) -> str:
     if "startup" in report:
         parts += [tables.imports(report["startup"]["imports"]).markdown()]
         parts += [tables.first_fits(report["startup"]["first_fits"]).markdown()]
+    if "completion" in report:
+        parts += [tables.completion(report["completion"]).markdown()]
     for name, task in tasks().items():
         rows = [row for row in report["rows"] if row["task"] == name]
         parts += [table.markdown() for table in summaries.of(name, task.title, rows)] if rows else []

@@ -6,6 +6,9 @@ import hashlib
 import json
 import os
 import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +42,7 @@ class Store:
 
     def compute(self, cell: Cell) -> Row:
         """Compute a cell and keep its result; of a cell that was interrupted nothing is kept."""
-        with whole_or_nothing():
+        with whole_or_nothing(), _named(cell.name):
             result = dict(cell.function(**cell.arguments))
         kept = {"settings": self._settings(cell), "result": result}
         write(self._path(cell), json.dumps(kept, default=_plain))
@@ -74,6 +77,16 @@ def write(path: Path, text: str) -> None:
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Say of which cell a warning is, once for each."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    for text, category in dict.fromkeys((str(warning.message), warning.category) for warning in caught):
+        hint = " (a run of this cell diverges, which its numbers show)" if issubclass(category, RuntimeWarning) else ""
+        warnings.warn(f"{name}: {text}{hint}", category, stacklevel=2)
 
 
 def _plain(value: Any) -> Any:

@@ -71,5 +71,5 @@ def _among(kind: str, name: str, known: list[str]) -> None:
     if name in known:
         return
     close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    raise InvalidInputError(f"there is no {kind} {name!r}; {hint}There is: {', '.join(known) or 'nothing'}.")
+    hint = f"did you mean {close[0]!r}? There" if close else "there"
+    raise InvalidInputError(f"there is no {kind} {name!r}; {hint} is: {', '.join(known) or 'nothing'}.")

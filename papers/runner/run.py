@@ -26,7 +26,8 @@ class Answer:
     Attributes
     ----------
     rows : list of dict
-        ``key, what, expected, got, ok`` for each expectation.
+        ``key, what, expected, got, ok`` for each expectation, and for each number of which nothing is expected, as with
+        other seeds; its ``ok`` is None.
     files : list of Path
         The figures.
     """
@@ -37,7 +38,7 @@ class Answer:
     @property
     def ok(self) -> bool:
         """Whether all is as expected."""
-        return all(row["ok"] for row in self.rows)
+        return all(row["ok"] is not False for row in self.rows)
 
 
 def run(
@@ -57,13 +58,13 @@ def run(
     library, paper, name :
         Which item.
     out : Path
-        Everything is written in ``out/paper/name``.
+        Everything is written in ``out/paper/name``; with another seed than 0 under names of its own.
     full, seed :
         Handed to the item.
     report : callable
         ``report(done, total, name)`` before each cell, and once with the empty name at the end.
     """
-    folder = out / paper / name
+    folder, suffix = out / paper / name, f"-seed{seed}" if seed else ""
     item = library.item(paper, name)
     expected = library.expected(paper, name)  # before the work: a row that is refused should not cost an hour
     cells = item.cells(full, seed)
@@ -79,24 +80,30 @@ def run(
     report(len(cells), len(cells), "")
     files = []
     for stem, figure in item.draw(rows, full).items():
-        files.append(folder / f"{stem}.png")
+        files.append(folder / f"{stem}{suffix}.png")
         figure.savefig(files[-1], dpi=110)
     numbers = item.summarise(rows, full)
     verdicts = [row.judge(numbers) for row in expected if row.applies(full, seed)]
     verdicts += _failures(numbers, {row["key"] for row in verdicts})
     settings = {"paper": paper, "item": name, "full": full, "seed": seed, "hardthresh": hardthresh.__version__}
     text = json.dumps(_plain({**settings, "rows": verdicts, "numbers": numbers}), indent=1)
-    write(folder / "results.json", text + "\n")
-    return Answer(verdicts, files)
+    write(folder / f"results{suffix}.json", text + "\n")
+    return Answer(verdicts + _unexpected(numbers, {row["key"] for row in verdicts}), files)
 
 
 def _failures(numbers: Numbers, judged: Collection[str]) -> list[dict[str, Any]]:
     """Return a row for each NaN that nothing was expected of, as with other seeds: it must not go unseen."""
+    rows = _unexpected(numbers, judged)
+    return [row | {"expected": "a number", "ok": False} for row in rows if any(isnan(number) for number in row["got"])]
+
+
+def _unexpected(numbers: Numbers, judged: Collection[str]) -> list[dict[str, Any]]:
+    """Return a row for each number that no row has judged."""
     rows = []
     for key, value in numbers.items():
         got = [float(number) for number in (value if isinstance(value, Sequence) else [value])]
-        if key not in judged and any(isnan(number) for number in got):
-            rows.append({"key": key, "what": key, "expected": "a number", "got": got, "ok": False})
+        if key not in judged:
+            rows.append({"key": key, "what": key, "expected": "nothing", "got": got, "ok": None})
     return rows
 
 

@@ -33,14 +33,14 @@ def print_list(console: Console, library: Library) -> None:
 
 def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
     """Print what was expected and what came out."""
-    if not rows:
-        console.print(f"{title}: nothing is expected of data sets with this seed", style="bold")
-        return
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    if all(row["ok"] is None for row in rows):
+        title = f"{title}: nothing is expected of data sets with this seed"
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("what", "paper or specification", "got", "ok"):
         table.add_column(name)
     for row in rows:
-        ok = Text("yes") if row["ok"] else Text("NO", style="bold red")
+        ok = Text("-") if row["ok"] is None else Text("yes") if row["ok"] else Text("NO", style="bold red")
         table.add_row(Text(row["what"]), Text(row["expected"]), in_words(row["got"]), ok)
     console.print(table)
 

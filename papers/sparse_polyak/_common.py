@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.core import minimize
+from hardthresh.core import Status, minimize
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import StallWarning
 from hardthresh.core.objective import Objective
@@ -84,10 +84,15 @@ def follow(
 
     with quiet():
         result = minimize(problem.objective, constraint, IHT(step=step), max_iter=iterations, tol=0.0, callback=watch)
+    value, steps = result.history["value"].tolist(), result.history["step"].tolist()
+    if result.status is Status.SETTLED:  # a step of length zero: it would stand still for ever
+        rest = iterations + 1 - len(value)
+        value, errors, bounds = (column + column[-1:] * rest for column in (value, errors, bounds))
+        steps = steps + [0.0] * rest
     return {
-        "value": result.history["value"],
+        "value": value,
         "error": errors,
-        "step": result.history["step"],
+        "step": steps,
         "bound": bounds if isinstance(step, AdaptiveSparsePolyak) else None,
         "f_star": problem.f_star,
         "size": float(np.sum(problem.truth**2, dtype=np.float64)),

@@ -75,7 +75,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
 
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     """Draw f over the iterations, one line for each setting of the algorithm."""
-    title = "Without knowing f(θ*): long epochs reach it, short ones stall above it for ever"
+    title = "Without knowing f(θ*): long epochs get below it; short ones stall, least squares far above it"
     figure, panels = new_figure(1, 2, title, height=4.0)
     pairs = [*dict.fromkeys((row["c"], row["T"]) for row in rows)]  # one line means the same in both panels
     for panel, model in zip(panels, MODELS, strict=True):

@@ -31,6 +31,9 @@ DRAWN_GAPS, DRAWN_ERRORS = [0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.001], [0.5, 0.4,
 CLAIMED = {"linear": 0.01, "logistic": 0.1}
 """The gap at which the dimensions are compared."""
 
+ENDS = (
+    "left: a line ends where the first of its data sets has .7 % of the gap left (logistic, classical: 7 %), its goal"
+)
 BANDS = "lines: medians over 3, 2, 2, 1, 1 data sets, from the smallest d to the largest; bands: their range"
 NAMES = {"SP": "Sparse Polyak", "CP": "classical Polyak"}
 
@@ -153,7 +156,7 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
             "iterations",
         )
         legend(right, loc="upper left")
-    remark(figure, "\n".join([*late, "one data set for each d" if full else BANDS]))
+    remark(figure, "\n".join([*late, "one data set for each d" if full else f"{BANDS}\n{ENDS}"]))
     return {"fig1_rate_invariance": figure}
 
 

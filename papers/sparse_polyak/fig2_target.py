@@ -57,7 +57,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
 
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     """Draw the squared error over the iterations, one line for each target."""
-    title = "The target caps the accuracy: too high costs accuracy for good, too low does not"
+    title = "Too high a target caps the accuracy for good; too low a one lets a logistic model overfit in time"
     figure, panels = new_figure(1, 2, title, height=4.0)
     factors = sorted({row["factor"] for row in rows})
     for panel, model in zip(panels, MODELS, strict=True):
@@ -74,7 +74,7 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
             "squared error ‖θ − θ*‖² / ‖θ*‖²",
         )
     shared_legend(figure)
-    remark(figure, "one data set")
+    remark(figure, "one data set; f keeps falling where the logistic error rises again")
     return {"fig2_target": figure}
 
 

@@ -184,6 +184,8 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
                 text = "–" if passes == inf else f"{passes:.0f}" if passes >= 10 else f"{passes:.1f}"
                 colour = "white" if passes > 60 else INK
                 panel.text(column, row, text, fontsize=8, color=colour, ha="center", va="center")
+            elif what == "near" or RULES[row] not in ORACLES:
+                panel.text(column, row, "n/a", fontsize=8, color=MUTED, ha="center", va="center")
         for line in (0.5, len(ORACLES) + 0.5):
             panel.axhline(line, color="white", linewidth=3)
         panel.set_xticks(range(len(PROBLEMS)), [*PROBLEMS])
@@ -193,7 +195,8 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
         label(panel, "until 1 % of the gap f − f(θ*) is left" if what == "near" else "until f ≤ f(θ*)", "", "")
     panels[0].set_yticks(range(len(RULES)), [NAMES.get(rule, rule) for rule in RULES], color=INK)
     families = "   ".join(f"{name}: {settings['what']}" for name, settings in PROBLEMS.items())
-    remark(figure, families + "\n– is not within 300 passes; blank: the rule is not for this loss")
+    missing = "n/a: not run; the Poisson loss has no smoothness constant, and no zero comparable to that of the others"
+    remark(figure, f"{families}\n–: not within 300 passes\n{missing}")
     figure.set_figwidth(figure.get_figwidth() + 2.2)
     return {"which_rule": figure}
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     )
     from hardthresh.core import Result, Status
     from hardthresh.estimators import (
+        LowRankImputer,
         LowRankRegression,
         LowRankRegressionCV,
         SparseLinearRegression,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
 __version__ = "0.1.0"
 
 __all__ = [
+    "LowRankImputer",
     "LowRankRegression",
     "LowRankRegressionCV",
     "Result",
@@ -86,6 +88,7 @@ __all__ = [
 _HOME = {
     "Result": "core",
     "Status": "core",
+    "LowRankImputer": "estimators",
     "LowRankRegression": "estimators",
     "LowRankRegressionCV": "estimators",
     "SparseLinearRegression": "estimators",

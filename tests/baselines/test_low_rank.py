@@ -6,10 +6,11 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from hardthresh.baselines import BFGD, bfgd, svp
+from hardthresh.arrays import FactoredMatrix
+from hardthresh.baselines import BFGD, NuclearBall, bfgd, frank_wolfe, svp
 from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError, Status, iterate, minimize
-from hardthresh.objectives import LinearModel, MatrixRegression
+from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
 from hardthresh.solvers import IHT
 from hardthresh.steps import Fixed
 
@@ -42,11 +43,10 @@ def test_svp_is_iterative_hard_thresholding():
 def test_a_step_that_is_too_long_diverges_and_says_so():
     f, _ = planted(noise=0.5)
     with np.errstate(over="ignore", invalid="ignore"):
-        runs = [svp(f, 2, step=1e3), bfgd(f, 2, smoothness=1e-4)]
-    for run in runs:
-        assert run.status is Status.DIVERGED
-        assert not run.converged
-        assert np.isfinite(run.w).all()
+        run = svp(f, 2, step=1e3)
+    assert run.status is Status.DIVERGED
+    assert not run.converged
+    assert np.isfinite(run.w).all()
 
 
 def test_all_entries_observed_is_the_truncated_decomposition():
@@ -149,3 +149,42 @@ def test_other_misuses_are_refused():
     for run in (svp, bfgd):
         with pytest.raises(CapabilityError, match="curvature"):
             run(Blind(), 1)
+
+
+def completion(storage):
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 20))
+    rows, cols = np.nonzero(rng.random(truth.shape) < 0.6)
+    return MatrixCompletion(rows, cols, truth[rows, cols], shape=truth.shape, storage=storage), truth
+
+
+COMPLETERS = {
+    "svp": lambda f, **arguments: svp(f, 2, **arguments),
+    "bfgd": lambda f, **arguments: bfgd(f, 2, **arguments),
+    **{
+        f"{variant}-{corrective}": lambda f, v=variant, c=corrective, **arguments: frank_wolfe(
+            f, ball=NuclearBall(60.0), variant=v, corrective=c, **arguments
+        )
+        for variant in ("plain", "away", "pairwise")
+        for corrective in (False, True)
+    },
+}
+
+
+@pytest.mark.parametrize("name", COMPLETERS)
+def test_factored_points_are_dense_ones_in_other_clothes(name):
+    (dense, _), (factored, _) = completion("dense"), completion("factored")
+    one, other = (COMPLETERS[name](f, max_iter=8, tol=0.0) for f in (dense, factored))
+    assert isinstance(one.w, np.ndarray)
+    assert isinstance(other.w, FactoredMatrix)
+    np.testing.assert_allclose(np.asarray(other.w), one.w, atol=1e-6)
+    assert other.value == pytest.approx(one.value, rel=1e-6)
+    assert one.value < one.history["value"][0]
+
+
+def test_svp_completes_with_step_one_in_the_units_of_the_paper():
+    f, truth = completion("dense")
+    run = svp(f, 2)
+    assert run.history["step"][0] == pytest.approx(f.y.size)
+    assert run.converged
+    np.testing.assert_allclose(run.w, truth, atol=1e-2)

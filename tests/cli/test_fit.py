@@ -257,7 +257,7 @@ def test_options_without_effect_are_told(run, csv):
 def test_constant_columns_are_named(run, csv, table):
     table.with_columns(flat=polars.lit(1.0)).write_csv(csv)
     result = run("fit", csv, *REGRESSION, "--k", 2)
-    assert result.stderr == "warning: 1 constant column ('flat') carry no information and cannot be chosen\n"
+    assert result.stderr == "warning: 1 constant column ('flat') carries no information and cannot be chosen\n"
 
 
 def test_the_heading_of_the_chart_is_whole(done, csv):

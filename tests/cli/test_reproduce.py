@@ -288,8 +288,33 @@ def test_rows_of_the_full_mode(run):
     assert [line.split()[-1] for line in result.stdout.splitlines() if "sum" in line or "more" in line] == ["NO", "yes"]
 
 
-def test_rows_about_one_seed(done):
-    assert "tiny/squares: nothing is expected of data sets with this seed" in done("reproduce", "tiny", "--seed", "5")
+def test_rows_about_one_seed(done, folder):
+    """Of another seed nothing is expected: what came out is shown, and beside the results of the first."""
+    done("reproduce", "tiny")
+    item = folder / "reproduced" / "tiny" / "squares"
+    first = (item / "results.json").read_text()
+    lines = done("reproduce", "tiny", "--seed", "5").splitlines()
+    assert lines[0] == "tiny/squares: nothing is expected of data sets with this seed"
+    assert [line.split() for line in lines[2:4]] == [["sum", "nothing", "230", "-"], ["second", "nothing", "49", "-"]]
+    assert (item / "results.json").read_text() == first
+    other = json.loads((item / "results-seed5.json").read_text())
+    assert (other["seed"], other["rows"], other["numbers"]) == (5, [], {"sum": 230, "second": 49})
+    assert (item / "squares.png").exists()
+    assert (item / "squares-seed5.png").exists()
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_says_which_cell_it_is_about(run, folder):
+    script = folder / "papers" / "tiny" / "squares.py"
+    script.write_text(
+        script.read_text().replace(
+            '    return {"value": number**2}', '    np.exp(710.0 * (number == 3))\n    return {"value": number**2}'
+        )
+    )
+    result = run("reproduce", "tiny")
+    [line] = [line for line in result.stderr.splitlines() if line.startswith("warning")]
+    assert line.startswith("warning: number 3: overflow encountered in exp")
+    assert "diverges" in line
 
 
 def test_missing_data_stop_only_their_item(run, folder):
@@ -310,8 +335,8 @@ def test_missing_data_stop_only_their_item(run, folder):
     [
         ("tny", "there is no paper 'tny'; did you mean 'tiny'? There is: tiny."),
         ("tiny/square", "there is no item of tiny 'square'; did you mean 'squares'? There is: squares."),
-        ("tiny/_helper", "there is no item of tiny '_helper'; There is: squares."),
-        ("runner", "there is no paper 'runner'; There is: tiny."),
+        ("tiny/_helper", "there is no item of tiny '_helper'; there is: squares."),
+        ("runner", "there is no paper 'runner'; there is: tiny."),
     ],
 )
 def test_a_typo_says_what_there_is(refused, what, said):

@@ -15,7 +15,7 @@ from hardthresh.core import HardThreshError, InvalidInputError, State, Status, i
 from hardthresh.designs import as_design, standardize
 from hardthresh.losses.logistic import sigmoid
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import IHT, AcceleratedIHT, HardThresholdingPursuit
+from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, HardThresholdingPursuit
 from hardthresh.steps import Backtracking
 
 every = pytest.mark.parametrize("solver", examples("solver"))
@@ -26,6 +26,7 @@ MONOTONE = [
     pytest.param(HardThresholdingPursuit(), id="pursuit"),
     pytest.param(HardThresholdingPursuit(exchanges=4), id="exchanges"),
     pytest.param(IHT(), id="iht"),
+    pytest.param(ConjugateIHT(), id="conjugate"),
     pytest.param(AcceleratedIHT(), id="accelerated"),
     pytest.param(AcceleratedIHT(momentum=0.9, step="line_search"), id="accelerated-far"),
     pytest.param(IHT(step=Backtracking(first=1e3)), id="iht-far"),

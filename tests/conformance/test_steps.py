@@ -11,7 +11,16 @@ import pytest
 from cases import LOSSES, OTHER_LIBRARIES, assert_same_point, back, convert, examples, planted, problems
 
 from hardthresh.constraints import Sparsity
-from hardthresh.core import CapabilityError, Evaluation, InvalidInputError, iterate, minimize, require
+from hardthresh.core import (
+    CapabilityError,
+    Evaluation,
+    InvalidInputError,
+    StallWarning,
+    Status,
+    iterate,
+    minimize,
+    require,
+)
 from hardthresh.losses.logistic import sigmoid
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT
@@ -289,6 +298,45 @@ def test_polyak_steps_are_the_formula():
         np.testing.assert_allclose(move.step, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("rule", [Polyak, SparsePolyak, AdaptiveSparsePolyak])
+@pytest.mark.parametrize("tol", [0.0, 1e-8])
+def test_a_run_at_its_target_settles_and_says_so(rule, tol):
+    run = minimize(planted().model(), Sparsity(4), IHT(step=rule(300.0)), max_iter=100, tol=tol)
+    assert run.status is Status.SETTLED
+    assert run.n_iter == 1
+    assert not run.w.any()
+    assert "300, so the step is zero" in run.message
+    assert ("smaller lower_bound" if rule is AdaptiveSparsePolyak else "lower the target") in run.message
+
+
+@pytest.mark.parametrize(
+    "step",
+    [Polyak(-1.0), SparsePolyak(0.0), AdaptiveSparsePolyak(-1.0), ExactLineSearch(), Backtracking(), BarzilaiBorwein()],
+)
+def test_a_run_without_a_gradient_settles(step):
+    X = planted().X
+    run = minimize(LinearModel(X, np.zeros(X.shape[0]), l2=1.0), Sparsity(4), IHT(step=step), max_iter=100, tol=0.0)
+    assert run.status is Status.SETTLED
+    assert run.n_iter == 1
+    assert not run.w.any()
+
+
+def test_a_stalled_run_is_not_called_converged():
+    solver = IHT(step=AdaptiveSparsePolyak(epoch_length=1))
+    with pytest.warns(StallWarning, match="make epoch_length larger"):
+        run = minimize(planted().model(), Sparsity(4), solver, max_iter=300, tol=0.0)
+    assert run.history["step"][-1] == 0.0
+    assert not run.converged
+
+
+def test_a_target_on_the_way_ends_the_run_there():
+    run = minimize(planted().model(), Sparsity(4), IHT(step=SparsePolyak(1.0, scale=1.0)), max_iter=500, tol=0.0)
+    assert run.status is Status.SETTLED
+    assert run.value <= 1.0
+    assert (run.history["step"][:-1] > 0).all()
+    assert run.history["step"][-1] == 0.0
+
+
 def test_adaptive_sparse_polyak_raises_its_bound_after_an_epoch():
     objective, constraint = planted().model(), Sparsity(4)
     made = moves(AdaptiveSparsePolyak(0.0, epoch_length=3), objective, constraint, 7)
@@ -362,8 +410,17 @@ def test_restricted_smoothness_of_the_paper():
         (lambda: SparsePolyak(scale=np.nan), "scale"),
         (lambda: SparsePolyak(target=-np.inf), "target"),
         (lambda: SparsePolyak(relax=0.5), "relax"),
+        (lambda: SparsePolyak(relax=np.inf), "relax"),
+        (lambda: SparsePolyak(relax="a"), "relax"),
+        (lambda: SparsePolyak(scale="a"), "scale must be a number"),
+        (lambda: SparsePolyak(scale=True), "scale must be a number"),
+        (lambda: Polyak(target="a"), "target must be a finite number, got 'a'"),
+        (lambda: AdaptiveSparsePolyak(lower_bound="a"), "lower_bound must be a finite number"),
         (lambda: AdaptiveSparsePolyak(epoch_length=0), "epoch_length"),
-        (lambda: AdaptiveSparsePolyak(lower_bound=np.inf), "target"),
+        (lambda: AdaptiveSparsePolyak(epoch_length=2.5), "epoch_length must be an integer >= 1, got 2.5"),
+        (lambda: AdaptiveSparsePolyak(epoch_length=True), "epoch_length"),
+        (lambda: AdaptiveSparsePolyak(epoch_length="3"), "epoch_length"),
+        (lambda: AdaptiveSparsePolyak(lower_bound=np.inf), "lower_bound"),
         (lambda: Backtracking(first=0.0), "first"),
         (lambda: Backtracking(first=np.nan), "first"),
         (lambda: Backtracking(grow=0.5), "grow"),

@@ -473,3 +473,28 @@ def test_what_is_no_rule_or_no_objective_is_named(objective):
         ht.minimize(objective, Sparsity(2), stop=100)
     with pytest.raises(CapabilityError, match="shape and zeros and predict"):
         ht.minimize(lambda w: 0.0, Sparsity(2), IHT())
+
+
+@pytest.mark.parametrize(
+    ("solver", "said"),
+    [
+        ("iht", "such as IHT\\(\\); got 'iht'"),
+        (IHT, "got the class IHT; write IHT"),
+        (SparsePolyak(), "got SparsePolyak"),
+    ],
+)
+def test_what_is_no_solver_is_named(objective, solver, said):
+    for run in (ht.minimize, ht.iterate):
+        with pytest.raises(InvalidInputError, match=said):
+            next(iter([run(objective, Sparsity(2), solver)][0]))
+    with pytest.raises(InvalidInputError, match="got the class Sparsity; write Sparsity"):
+        ht.minimize(objective, Sparsity)
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [("sparse_polyak", "got 'sparse_polyak'"), (SparsePolyak, "got the class SparsePolyak; write"), (0.1, "got 0.1")],
+)
+def test_what_is_no_step_is_named(step, said):
+    with pytest.raises(InvalidInputError, match=f"step must be a rule, such as SparsePolyak\\(\\); {said}"):
+        IHT(step=step)

@@ -267,7 +267,7 @@ def test_constant_columns_are_told_and_never_chosen(case, value):
     X, y = case.data()
     X[:, 1] = value  # one that the target depends on, were it not constant
     model = fitted_with_warning(
-        case, X, y, r"1 constant column \(feature 1\) carry no information and cannot be chosen", k=12
+        case, X, y, r"1 constant column \(feature 1\) carries no information and cannot be chosen", k=12
     )
     assert 1 not in model.support_
     assert np.reshape(model.coef_, -1)[1] == 0.0
@@ -365,5 +365,5 @@ def test_sparse_columns_far_from_zero_are_told():
     X[:, 2] += 1e8
     y = X[:, 1] + 0.1 * rng.standard_normal(20)
     SparseLinearRegression(n_nonzero_coefs=1).fit(X, y)
-    with pytest.warns(UserWarning, match=r"1 sparse column \(feature 2\) have means a million times"):
+    with pytest.warns(UserWarning, match=r"1 sparse column \(feature 2\) has a mean a million times"):
         SparseLinearRegression(n_nonzero_coefs=1).fit(sp.csc_array(X), y)

@@ -434,6 +434,68 @@ def test_a_shift_moves_only_the_intercepts():
     assert_allclose(there.intercept_, here.intercept_ + lift - here.coef_ @ shift, rtol=1e-9)
 
 
+def far(n, p, ratio, dtype=np.float64, seed=0):
+    """Columns and outputs far from zero, new rows, and what least squares of least norm says of these."""
+    rng = np.random.default_rng(seed)
+    X, new = rng.standard_normal((n, p)), rng.standard_normal((50, p))
+    Y = X @ rng.standard_normal((p, 6)) + rng.standard_normal((n, 6))
+    X, new, level = (X + ratio).astype(dtype), (new + ratio).astype(dtype), 1e5 if dtype == np.float64 else 0.0
+    exact = LinearRegression().fit(X.astype(np.float64) - ratio, Y).predict(new.astype(np.float64) - ratio)
+    return X, (Y + level).astype(dtype), new, exact + level, exact.std()
+
+
+@pytest.mark.parametrize("shape", [(20, 30), (30, 30), (50, 200), (200, 10)])
+@pytest.mark.parametrize("ratio", [0.0, 100.0, 1e4])
+def test_columns_far_from_zero_cost_only_their_rounding(shape, ratio):
+    """Centred columns are all zero in one direction; what rounding of their means leaves there is no data."""
+    X, Y, new, exact, size = far(*shape, ratio)
+    model = LowRankRegression(rank=6, standardize=False).fit(X, Y)
+    assert_allclose(model.predict(new), exact, atol=1e-9 * size, rtol=0)
+    assert_allclose(LowRankRegression(rank=6).fit(X, Y).predict(X), model.predict(X), atol=1e-8 * size, rtol=0)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 10.0, 1e3])
+def test_single_precision_loses_no_more_than_its_own(ratio):
+    X, Y, new, exact, size = far(20, 30, ratio, np.float32)
+    eps = float(np.finfo(np.float32).eps)
+    model = LowRankRegression(rank=6, standardize=False).fit(X, Y)
+    assert_allclose(model.predict(new), exact, atol=100 * eps * (1 + ratio) * size, rtol=0)
+
+
+@pytest.mark.parametrize("ratio", [1e2, 1e3, 1e4])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_collinear_columns_far_from_zero_share_their_weight(ratio, storage):
+    rng = np.random.default_rng(1)
+    a, b, c = rng.standard_normal((3, 200))
+    Y = np.c_[a - b, a + c, b] + 0.1 * rng.standard_normal((200, 3))
+    near, away = (np.c_[a, b, (a + b) / np.sqrt(2), c] + shift for shift in (0.0, ratio))
+    wanted, model = LowRankRegression(rank=2).fit(near, Y), LowRankRegression(rank=2).fit(storage(away), Y)
+    lost = 1e-14 * (ratio if storage is np.asarray else ratio**2)  # sparse columns are not centred
+    assert_allclose(model.coef_, wanted.coef_, atol=1e-8 + lost)
+
+
+@pytest.mark.parametrize("solver", ["auto", "pursuit", "conjugate_iht"])
+def test_no_solver_follows_the_rounding_of_large_means(solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(290, 3, (20, 30))
+    Y = 1e5 + X @ rng.standard_normal((30, 2)) @ rng.standard_normal((2, 6))
+    new = rng.normal(290, 3, (5, 30))
+    wanted = LowRankRegression(rank=2).fit(X - 290, Y - 1e5).predict(new - 290) + 1e5
+    model = LowRankRegression(rank=2, solver=solver).fit(X, Y)
+    assert_allclose(model.predict(new), wanted, atol=1e-5 * wanted.std(), rtol=0)
+
+
+@pytest.mark.parametrize("solver", ["auto", "pursuit"])
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_a_shift_does_not_change_the_chosen_rank(solver, noise):
+    rng = np.random.default_rng(0)
+    X = rng.normal(290, 3, (20, 30))
+    Y = 1e5 + X @ rng.standard_normal((30, 2)) @ rng.standard_normal((2, 6)) + noise * rng.standard_normal((20, 6))
+    models = [LowRankRegressionCV(rank=4, cv=4, solver=solver).fit(X - shift, Y) for shift in (0, 290)]
+    assert models[0].best_rank_ == models[1].best_rank_
+    assert_allclose(models[0].scores_, models[1].scores_, rtol=1e-9 if solver == "auto" else 1e-3)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_permuted_columns_outputs_and_rows_permute_the_answer(shape):
     n, p, q = SHAPES[shape]
@@ -483,7 +545,7 @@ def test_constant_outputs_are_intercepts(constant):
 def test_sparse_columns_far_from_zero_are_told():
     X, Y = data()
     X[:, 1] += 1e8
-    with pytest.warns(UserWarning, match=r"1 sparse column \(feature 1\) have means a million times"):
+    with pytest.warns(UserWarning, match=r"1 sparse column \(feature 1\) has a mean a million times its deviation"):
         LowRankRegression(rank=2).fit(sp.csc_array(X), Y)
 
 

@@ -14,9 +14,10 @@ from hardthresh.core import InvalidInputError, iterate, minimize
 from hardthresh.core.meter import Meter
 from hardthresh.core.registry import lookup
 from hardthresh.objectives import MatrixCompletion
-from hardthresh.solvers import IHT, ConjugateIHT, HardThresholdingPursuit, choose_solver
+from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, HardThresholdingPursuit, choose_solver
 from hardthresh.solvers import minimize as solve
 from hardthresh.steps import BarzilaiBorwein, ExactLineSearch, Fixed, SparsePolyak
+from hardthresh.storage import load, save
 
 STORAGES = ("dense", "factored")
 LOSSES = ("squared", "logistic", "poisson")
@@ -234,6 +235,7 @@ SOLVERS = [
     IHT(step=BarzilaiBorwein(kind="short")),
     IHT(step=ExactLineSearch()),
     HardThresholdingPursuit(),
+    AcceleratedIHT(),
     ConjugateIHT(),
 ]
 
@@ -303,3 +305,14 @@ def test_a_pickled_run_goes_on_bit_for_bit():
         for one, other in zip(states[3:], again, strict=False):
             np.testing.assert_array_equal(one.w, other.w)
             assert one.value == other.value
+
+
+def test_a_run_kept_in_a_file_goes_on_bit_for_bit(tmp_path):
+    f, _ = problem("factored", noise=0.1)
+    part = minimize(f, Rank(3), ConjugateIHT(), max_iter=4)
+    save(part, tmp_path / "run.json")
+    again = load(tmp_path / "run.json")
+    assert isinstance(again.w, FactoredMatrix)
+    one, other = (minimize(f, Rank(3), ConjugateIHT(), state=state, max_iter=9) for state in (part.state, again.state))
+    np.testing.assert_array_equal(one.w, other.w)
+    assert one.value == other.value

@@ -105,6 +105,13 @@ def test_standardised_columns_of_an_operator_are_no_columns_either():
     np.testing.assert_array_equal(ht.minimize(objective, Sparsity(1, free=(5,))).support, [0, 5])
 
 
+def test_a_shape_that_agrees_may_be_given():
+    A, y, _ = data()
+    one, other = MatrixRegression(A, y), MatrixRegression(A, y, shape=A.shape[1:])
+    assert one.shape == other.shape
+    assert one.value(one.zeros() + 1.0) == other.value(other.zeros() + 1.0)
+
+
 def test_float32_stays_float32():
     A, y, _ = data()
     run = ht.minimize(MatrixRegression(A.astype(np.float32), y.astype(np.float32)), Rank(2))
@@ -120,7 +127,11 @@ def test_float32_stays_float32():
         (np.ones((3, 6)), {"shape": (2.5, 2.4)}, "two integers"),
         (np.ones((3, 6)), {"shape": 6}, "two integers"),
         (np.ones((3, 2, 2)) * np.nan, {}, "NaN"),
-        (np.ones((4, 2, 2)), {}, "y has shape"),
+        (np.ones((4, 2, 2)), {}, "y has shape .* one number per row of A"),
+        (np.ones((3, 2, 2)), {"shape": (4, 1)}, r"matrices of shape \(2, 2\), but shape = \(4, 1\)"),
+        (np.full((3, 4), np.nan), {"shape": (2, 2)}, "^A contains NaN"),
+        (sp.csr_array(np.ones((3, 4))), {}, r"shape=\(p, q\) is missing"),
+        (aslinearoperator(np.ones((3, 4))), {}, r"shape=\(p, q\) is missing"),
     ],
 )
 def test_what_it_refuses(A, options, message):

@@ -5,14 +5,17 @@ which draw the same arrays as the reference generators.
 """
 
 import os
+import warnings
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import hardthresh as ht
 from hardthresh.constraints import Rank, Sparsity
-from hardthresh.core import StallWarning, Status, minimize
+from hardthresh.core import StallWarning, Status, iterate, minimize
 from hardthresh.datasets import make_ar1_problem
 from hardthresh.objectives import LinearModel, MatrixRegression
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet
@@ -194,9 +197,7 @@ def test_the_bounds_of_algorithm_2_for_the_logistic_loss():
 def test_a_target_above_the_start_never_moves():
     objective, _, f_star = logistic_golden()
     assert 2 * f_star > np.log(2)
-    states = []
-    minimize(objective, Sparsity(10), IHT(step=SparsePolyak(2 * f_star)), max_iter=50, tol=0.0, callback=states.append)
-    assert len(states) == 51
+    states = list(islice(iterate(objective, Sparsity(10), IHT(step=SparsePolyak(2 * f_star))), 51))
     assert not any(state.w.any() for state in states)
     assert all(state.step == 0.0 for state in states[1:])
 
@@ -431,6 +432,46 @@ def test_short_epochs_stall_far_above_the_truth_and_say_so(seed, length, least):
 @pytest.mark.parametrize(("model_name", "length"), [("linear", 100), ("logistic", 20), ("logistic", 100)])
 def test_epochs_that_are_long_enough_end_below_the_truth_without_a_warning(seed, model_name, length):
     assert with_epochs(model_name, seed, length, 600 // length) < 1.0
+
+
+def stalled(objective, constraint, length):
+    """The share of the gap that is left, and whether the run said so."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        end = minimize(
+            objective, constraint, IHT(step=AdaptiveSparsePolyak(epoch_length=length)), max_iter=600, tol=0.0
+        )
+    assert all(warning.category is StallWarning for warning in caught)
+    assert len(caught) <= 1
+    best = ht.minimize(objective, constraint).value
+    return (end.value - best) / (objective.value(objective.zeros()) - best), bool(caught)
+
+
+@pytest.mark.parametrize("kind", ["linear", "logistic", "poisson", "matrix"])
+def test_a_stall_that_leaves_more_than_a_tenth_is_told(kind):
+    rng = np.random.default_rng(0)
+    constraint: object = Sparsity(10)
+    if kind == "matrix":
+        A = rng.standard_normal((400, 12, 12))
+        W = rng.standard_normal((12, 2)) @ rng.standard_normal((2, 12))
+        objective = MatrixRegression(A, np.einsum("npq,pq->n", A, W) + rng.standard_normal(400))
+        constraint = Rank(2)
+    else:
+        X = rng.standard_normal((300, 1000))
+        eta = X[:, :8] @ rng.choice([-1.0, 1.0], 8) * (0.3 if kind == "poisson" else 1.0)
+        y = {
+            "linear": lambda: eta + rng.standard_normal(300),
+            "logistic": lambda: (rng.random(300) < 1 / (1 + np.exp(-eta))).astype(float),
+            "poisson": lambda: rng.poisson(np.exp(eta)).astype(float),
+        }[kind]()
+        objective = LinearModel(X, y, loss="squared" if kind == "linear" else kind)
+    for length in (1, 2, 3, 5, 10):
+        left, told = stalled(objective, constraint, length)
+        assert told or left < 0.1
+        assert told or length > 5
+    left, told = stalled(objective, constraint, 100)
+    assert left < 0.1
+    assert not told
 
 
 # --- 1e: matrices of low rank ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
-from hardthresh.report import plot_coefficients, plot_convergence, plot_cv, plot_path
+from hardthresh.report import plot_coefficients, plot_convergence, plot_cv, plot_path, write_report
 
 CHARTS = [plot_coefficients, plot_convergence, plot_cv, plot_path]
 
@@ -94,6 +94,31 @@ def test_cv_marks_the_chosen_k_and_the_thrifty_one(classifier, ax):
 def test_a_given_k_has_no_curve(plot, regression, ax):
     with pytest.raises(InvalidInputError, match="SparseLinearRegressionCV"):
         plot(regression, ax)
+
+
+@pytest.fixture(scope="module")
+def low_rank():
+    """Data of rank 2 for a regression of several outputs."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    return X, X @ rng.standard_normal((8, 2)) @ rng.standard_normal((2, 5)) + rng.standard_normal((60, 5))
+
+
+def test_the_curve_over_ranks(low_rank, ax):
+    model = ht.LowRankRegressionCV(rank=4, cv=3).fit(*low_rank)
+    assert plot_cv(model, ax).get_xlabel() == "rank"
+    assert f"chosen: rank = {model.best_rank_}" in [text.get_text() for text in ax.get_legend().get_texts()]
+    with pytest.raises(InvalidInputError, match=r"no curve over rank, .*; use LowRankRegressionCV to choose rank"):
+        plot_cv(ht.LowRankRegression(rank=2).fit(*low_rank), ax)
+
+
+@pytest.mark.parametrize("draw", [plot_path, plot_coefficients, lambda model, ax: write_report(model, "report.html")])
+@pytest.mark.parametrize("outputs", [1, 5])
+def test_models_without_chosen_features_are_refused(low_rank, draw, outputs, ax):
+    X, Y = low_rank
+    model = ht.LowRankRegression(rank=1).fit(X, Y[:, :outputs])
+    with pytest.raises(InvalidInputError, match="LowRankRegression chooses none"):
+        draw(model, ax)
 
 
 @pytest.mark.parametrize("candidates", [[3, 4, 5], [3, 10, 100]])

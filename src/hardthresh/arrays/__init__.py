@@ -1,6 +1,7 @@
 """All that depends on the array library."""
 
 from .factored import FactoredMatrix, Pattern
+from .grouping import Grouping, scaled_squares
 from .indexing import gather, gather_columns, mask_of, scatter, union, where_true
 from .linalg import conjugate_gradients, inverse_definite, inverse_semidefinite, solve_semidefinite, symmetric_part
 from .namespace import all_finite, as_floating, move, namespace, to_numpy
@@ -10,6 +11,7 @@ from .topk import top_k
 __all__ = [
     "METHODS",
     "FactoredMatrix",
+    "Grouping",
     "Pattern",
     "all_finite",
     "as_floating",
@@ -21,6 +23,7 @@ __all__ = [
     "mask_of",
     "move",
     "namespace",
+    "scaled_squares",
     "scatter",
     "solve_semidefinite",
     "symmetric_part",

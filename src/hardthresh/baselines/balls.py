@@ -10,7 +10,17 @@ from typing import Self
 
 import numpy as np
 
-from hardthresh.arrays import all_finite, mask_of, move, namespace, to_numpy, truncated_svd, union, where_true
+from hardthresh.arrays import (
+    FactoredMatrix,
+    all_finite,
+    mask_of,
+    move,
+    namespace,
+    to_numpy,
+    truncated_svd,
+    union,
+    where_true,
+)
 from hardthresh.constraints import Bases, Rank
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, NotFiniteError
@@ -388,18 +398,29 @@ class NuclearBall(Ball):
         if len(shape) != 2:
             raise InvalidInputError(f"{self} is about matrices, but the points have shape {tuple(shape)}")
 
+    def project(self, z: Array) -> Projection:
+        if not isinstance(z, FactoredMatrix):
+            return super(NuclearBall, self).project(z)
+        if not all_finite(z):
+            raise NotFiniteError("the point to project contains NaN or infinity; shorten the step or rescale the data")
+        U, s, Vt = truncated_svd(z, min(z.shape), "lapack")
+        inside = float(s.sum()) <= self.radius * (1.0 + 64.0 * float(np.finfo(z.dtype).eps))
+        kept = s if inside else _like(_shrunken(np.asarray(s, dtype=float), self.radius), s)
+        chosen = kept > 0
+        bases = Bases(U[:, chosen], Vt[chosen].T.copy(), kept[chosen])
+        return Projection(FactoredMatrix.product(bases.left * kept[chosen], bases.right), bases)
+
     def gauge(self, w: Array) -> float:
-        xp = namespace(w)
-        return float(xp.sum(xp.linalg.svdvals(w)))
+        s = truncated_svd(w, min(w.shape), "lapack")[1]
+        return float(namespace(s).sum(s))
 
     def vertex(self, gradient: Array) -> Atom:
         if not all_finite(gradient):
             raise NotFiniteError("the gradient contains NaN or infinity; rescale the data or take a smaller radius")
         U, _, Vt = truncated_svd(gradient, 1)
         if U.shape[1] == 0:  # a gradient of zero: every atom will do
-            xp = namespace(gradient)
-            U, Vt = xp.zeros_like(gradient[:, :1]), xp.zeros_like(gradient[:1, :])
-            U, Vt = U + _like(np.eye(U.shape[0])[:, :1], U), Vt + _like(np.eye(Vt.shape[1])[:1, :], Vt)
+            u, v = (_like(np.eye(1, side)[0], U) for side in gradient.shape)
+            return Atom(None, (u, v))
         return Atom(None, (-U[:, 0], Vt[0, :]))
 
     def opposite(self, atom: Atom) -> Atom:
@@ -411,16 +432,21 @@ class NuclearBall(Ball):
         return [(Atom(None, (U[:, i], Vt[i, :])), float(s[i]) / self.radius) for i in range(s.shape[0])]
 
     def combine(self, atoms: Sequence[Atom], weights: Sequence[float], like: Array) -> Array:
-        xp = namespace(like)
+        xp = namespace(atoms[0].parts[0])
         left = xp.stack([atom.parts[0] * (self.radius * w) for atom, w in zip(atoms, weights, strict=True)], axis=1)
-        return left @ xp.stack([atom.parts[1] for atom in atoms], axis=0)
+        right = xp.stack([atom.parts[1] for atom in atoms], axis=1)
+        return FactoredMatrix.product(left, right) if isinstance(like, FactoredMatrix) else left @ right.T
 
     def slopes(self, gradient: Array, atoms: Sequence[Atom]) -> np.ndarray:
-        return np.array([self.radius * float(atom.parts[0] @ (gradient @ atom.parts[1])) for atom in atoms])
+        xp = namespace(atoms[0].parts[0])
+        left, right = (xp.stack([atom.parts[side] for atom in atoms], axis=1) for side in (0, 1))
+        slopes: np.ndarray = self.radius * np.asarray(to_numpy(xp.sum(left * (gradient @ right), axis=0)), dtype=float)
+        return slopes
 
     def restrict(self, v: Array, support: Bases) -> Array:
         U, V = support.left, support.right
-        return U @ ((U.T @ v) @ V) @ V.T
+        left = U @ (U.T @ (v @ V))
+        return FactoredMatrix.product(left, V) if isinstance(v, FactoredMatrix) else left @ V.T
 
     def join(self, a: Bases, b: Bases) -> Bases:
         return _BASES.join(a, b)

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import ClassVar
 
-from hardthresh.arrays import all_finite, namespace, truncated_svd
+from hardthresh.arrays import FactoredMatrix, all_finite, namespace, truncated_svd
 from hardthresh.constraints import Bases, Rank
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
 from hardthresh.core.minimize import minimize
-from hardthresh.core.objective import Objective, curvature_along
+from hardthresh.core.objective import Objective
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver, State
-from hardthresh.core.stationarity import norm, restricted_smoothness
+from hardthresh.core.stationarity import restricted_smoothness
 from hardthresh.core.stopping import RelativeDecrease, StopRule
 from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
@@ -48,8 +48,7 @@ class BFGD(Solver):
               \eta = \frac{1}{20 L \left\| \begin{pmatrix} U_0 \\ V_0 \end{pmatrix} \right\|_2^2
               + 3 \|\nabla f(W_0)\|_2}
 
-    from the spectral start: :math:`W_0` is the best matrix of rank r for :math:`-\nabla f(0)`, times the step along it
-    that is best for the quadratic model; its factors share the singular values.
+    from the spectral start :math:`W_0 = P_r(-\nabla f(0) / L)`, whose factors share its singular values.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ class BFGD(Solver):
     References
     ----------
     Park, Kyrillidis, Caramanis and Sanghavi (2018), *Finding low-rank solutions via nonconvex matrix factorization,
-    efficiently and provably*, Algorithm 1 and equation 11.
+    efficiently and provably*, Algorithm 1, its step and its initialisation.
 
     Examples
     --------
@@ -111,19 +110,15 @@ class BFGD(Solver):
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> BFGDState:
         assert isinstance(constraint, Rank)
         at, projection = starting_point(objective, constraint, w0)
-        if w0 is None:
-            spectral = constraint.project(-at.gradient).point
-            squared = norm(spectral) ** 2
-            bend = curvature_along(objective, at, spectral) if squared > 0.0 else 0.0
-            if bend > 0.0:
-                projection = constraint.project(spectral * (squared / bend))
-                at = objective.evaluate(projection.point)
-        U, s, Vt = truncated_svd(at.point, constraint.r)
-        xp = namespace(at.point)
-        left, right = U * xp.sqrt(s), Vt.T * xp.sqrt(s)
         smoothness = self.smoothness
         if smoothness is None:
             smoothness = restricted_smoothness(objective, constraint, at, iterations=20, factor=1)
+        if w0 is None and smoothness > 0.0:
+            projection = constraint.project(-at.gradient * (1.0 / smoothness))
+            at = objective.evaluate(projection.point)
+        U, s, Vt = truncated_svd(at.point, constraint.r)
+        xp = namespace(U)
+        left, right = U * xp.sqrt(s), Vt.T * xp.sqrt(s)
         _, slopes, _ = truncated_svd(at.gradient, 1)
         steepest = float(slopes[0]) if slopes.shape[0] else 0.0
         size = 2.0 * float(s[0]) if s.shape[0] else 0.0  # both factors have the same singular values
@@ -144,7 +139,8 @@ class BFGD(Solver):
         right = state.right - step * (gradient.T @ state.left)
         if not (all_finite(left) and all_finite(right)):
             raise NotFiniteError("the factors became infinite or NaN; give a larger smoothness")
-        point = left @ right.T
+        factored = isinstance(state.w, FactoredMatrix)
+        point = FactoredMatrix.product(left, right) if factored else left @ right.T
         return replace(
             state,
             at=objective.evaluate(point),

@@ -24,6 +24,7 @@ from hardthresh.solvers.subspace import refine
 from .balls import Atom, Ball, L1Ball
 
 Variant = Literal["plain", "away", "pairwise"]
+_TIE = 1e-9  # of the duality gap: slopes that are nearer to the largest are equal to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +171,7 @@ class FrankWolfe(Solver):
         if state.settled:
             return replace(state, iteration=state.iteration + 1, step=0.0)
         point, mix, step = self._step(objective, constraint, state)
-        found = Projection(point, constraint.project(point).support)
+        found = constraint.project(point)  # the point itself, but for rounding
         prediction = None
         refitted = _refit(objective, constraint, found, self.variant == "plain") if self.corrective else None
         if refitted is not None:
@@ -194,7 +195,9 @@ class FrankWolfe(Solver):
             step = _line_search(objective, state.at, direction, longest=1.0)
             return (1.0 - step) * w + step * vertex, None, step
         slopes = ball.slopes(like, state.atoms)
-        worst = int(np.argmax(slopes))
+        worst = int(
+            np.argmax(slopes >= slopes.max() - _TIE * state.gap)
+        )  # after a refit all are equal but for rounding
         bad, weight = ball.combine([state.atoms[worst]], [1.0], like), state.weights[worst]
         mix = dict(zip(_names(state.atoms), zip(state.atoms, state.weights, strict=True), strict=True))
         leaving = _names(state.atoms)[worst]

@@ -23,6 +23,7 @@ from hardthresh.solvers.subspace import Refined, refine
 
 Rule = Literal["correlation", "normalized", "decrease"]
 _DEPENDENT = 1e-9  # a column of which less than this share is left is a combination of the chosen ones
+_EXHAUSTED = (-1,)  # a ranking of which nothing is left, unlike one that is still to be made
 _FULL = "the budget is used up"
 _NOTHING = "no coordinate that may be added lowers the objective"
 
@@ -140,7 +141,8 @@ class Oblivious(_Greedy):
     .. math:: S = \text{the } k \text{ largest of } |\nabla_j f(w_0)|, \qquad
               w = \arg\min \{ f(w) : w_j = 0 \text{ for } j \notin S \}
 
-    at the null model :math:`w_0`. One coordinate is added per iteration, with a refit, so the history is by k.
+    at the null model :math:`w_0`. One coordinate is added per iteration, with a refit, so the history is by k; one that
+    does not lower f next to those that are there already, such as a duplicate, is passed over.
 
     Parameters
     ----------
@@ -184,9 +186,12 @@ class Oblivious(_Greedy):
             order = tuple(int(j) for j in np.argsort(-scores, kind="stable") if scores[j] > 0.0)
             state = replace(state, cross=cross)
         inside = set(_members(constraint, state.support))
-        left = [j for j in order if j not in inside]
-        found = _added(objective, constraint, state, left[0]) if left else None
-        return self._arrive(objective, constraint, selection, state, found, order=tuple(left[1:]) or (-1,))
+        for place, j in enumerate(order):
+            found = None if j < 0 or j in inside else _added(objective, constraint, state, j)
+            if found is not None:
+                left = order[place + 1 :] or _EXHAUSTED
+                return self._arrive(objective, constraint, selection, state, found, order=left)
+        return self._arrive(objective, constraint, selection, state, None, order=_EXHAUSTED)
 
 
 @dataclass(frozen=True, slots=True)

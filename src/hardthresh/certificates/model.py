@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hardthresh.constraints import Sparsity
+from hardthresh.core.constraint import Constraint
 from hardthresh.core.solver import Trace
 from hardthresh.core.stationarity import Certificate, certify
 from hardthresh.core.typing import Array
@@ -29,7 +29,9 @@ class ModelCertificate:
     value : float
         The objective that was minimised.
     removed_name, added_name : str or None
-        The features of the best exchange.
+        The features, or groups of them, of the best exchange.
+    unit : {"feature", "group"}
+        What is exchanged.
     """
 
     stationarity: Certificate
@@ -38,6 +40,7 @@ class ModelCertificate:
     value: float
     removed_name: str | None = None
     added_name: str | None = None
+    unit: str = "feature"
 
     @property
     def basic_feasibility(self) -> float:
@@ -89,19 +92,18 @@ class ModelCertificate:
         pair = f"{self.removed_name or swap.removed} for {self.added_name or swap.added}"
         change = abs(swap.decrease) / abs(self.value) if self.value else 0.0
         if not swap.optimal:
-            return (
-                f"Exchanges: {pair} would lower the objective by {change:.2%}, so a better model exists; "
-                'solver=WorkingSet(effort="thorough") looks harder for it.'
-            )
+            advice = '; solver=WorkingSet(effort="thorough") looks harder for it' if self.unit == "feature" else ""
+            return f"Exchanges: {pair} would lower the objective by {change:.2%}, so a better model exists{advice}."
         how = "proved: no exchange" if self.exact else f"no exchange among the {swap.tried} most promising"
         return (
-            f"Exchanges: {how} of one chosen feature for another is better (closest: {pair}, {change:.2g} times worse)."
+            f"Exchanges: {how} of one chosen {self.unit} for another is better "
+            f"(closest: {pair}, {change:.2g} times worse)."
         )
 
 
 def certify_model(
     objective: Any,
-    constraint: Sparsity,
+    constraint: Constraint,
     w: Array,
     support: Array,
     name: Callable[[int], str] = str,
@@ -113,12 +115,12 @@ def certify_model(
     ----------
     objective : LinearModel
         What was minimised.
-    constraint : Sparsity
-        The set.
+    constraint : Constraint
+        The set: of at most k coordinates, or groups of them.
     w, support : array
         The answer.
     name : callable
-        What to call a coordinate.
+        What to call a coordinate, or a group of them by its number.
     trace : Trace, optional
         Of the run that found the answer, for the scales of its null model.
 
@@ -131,8 +133,13 @@ def certify_model(
     return ModelCertificate(
         stationarity=certify(objective, constraint, at, support, trace),
         swap=swap,
-        exact=type(objective.loss).__name__ == "Squared" and constraint.lower is None and constraint.upper is None,
+        exact=type(objective.loss).__name__ == "Squared" and swap.complete and not _is_bounded(constraint),
         value=at.value,
         removed_name=None if swap.removed is None else name(swap.removed),
         added_name=None if swap.added is None else name(swap.added),
+        unit="feature" if constraint.blocks() is None else "group",
     )
+
+
+def _is_bounded(constraint: Constraint) -> bool:
+    return any(getattr(constraint, bound, None) is not None for bound in ("lower", "upper"))

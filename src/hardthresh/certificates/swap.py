@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hardthresh.arrays import namespace
-from hardthresh.constraints import Sparsity
+from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Evaluation, require
+from hardthresh.solvers.block_search import block_model, exchanges
 from hardthresh.solvers.exchange import ABILITIES, rank_exchanges, try_exchanges
+from hardthresh.solvers.subspace import refine
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +22,15 @@ class SwapCertificate:
     optimal : bool
         Whether no exchange lowers the objective by more than the tolerance.
     removed, added : int or None
-        The best exchange; None when there is nothing to exchange.
+        The best exchange of coordinates, or of the numbers of groups where whole groups are chosen; None when there is
+        nothing to exchange.
     decrease : float
         By how much it lowers the objective after a refit, negative if it raises it; -inf when there is nothing to
         exchange.
     tried : int
         How many exchanges were refitted; all others were ranked below them by the quadratic model.
+    complete : bool
+        Whether all exchanges were looked at.
     """
 
     optimal: bool
@@ -33,10 +38,17 @@ class SwapCertificate:
     added: int | None
     decrease: float
     tried: int
+    complete: bool = True
 
 
 def swap_certificate(
-    objective: Any, constraint: Sparsity, at: Evaluation, *, tries: int = 10, tol: float = 1e-8, null_value: float = 0.0
+    objective: Any,
+    constraint: Constraint,
+    at: Evaluation,
+    *,
+    tries: int = 10,
+    tol: float = 1e-8,
+    null_value: float = 0.0,
 ) -> SwapCertificate:
     r"""Look at every exchange of one chosen coordinate for one other, with a refit of all coefficients.
 
@@ -47,8 +59,8 @@ def swap_certificate(
     ----------
     objective : objective with ``curvature``, ``curvature_diagonal`` and ``columns``
         f, at least locally convex.
-    constraint : Sparsity
-        The set; its free coordinates stay.
+    constraint : Constraint
+        The set; its free coordinates stay. Where it allows whole groups of coordinates, these are exchanged.
     at : Evaluation
         f at a minimiser on its support.
     tries : int
@@ -74,6 +86,9 @@ def swap_certificate(
     other losses, or with bounds, it is a heuristic: the exchanges are ranked by the model.
     """
     require(objective, ABILITIES, by="swap_certificate")
+    rounding = float(namespace(at.point).finfo(at.point.dtype).eps) * abs(null_value)
+    if constraint.blocks() is not None:
+        return _of_blocks(objective, constraint, at, tries, tol * abs(at.value) + rounding)
     support = constraint.project(at.point).support
     ranked = rank_exchanges(objective, constraint, at, support, removals=None, count=tries)
     if not ranked:
@@ -81,7 +96,30 @@ def swap_certificate(
     refitted = try_exchanges(objective, constraint, at, support, ranked, cg_iterations=0, rounds=25)
     tried = [(at.value - fit.value, exchange) for exchange, fit in refitted]
     decrease, best = max(tried, key=lambda pair: pair[0])
-    rounding = float(namespace(at.point).finfo(at.point.dtype).eps) * abs(null_value)
     return SwapCertificate(
         not decrease > tol * abs(at.value) + rounding, best.removed, best.added, decrease, len(tried)
     )
+
+
+_MOST_COLUMNS = 2048  # whose Hessian is looked at: 32 MB
+
+
+def _of_blocks(
+    objective: Any, constraint: Constraint, at: Evaluation, tries: int, negligible: float
+) -> SwapCertificate:
+    """Look at the exchanges of one group for another: of all groups, or of those that promise most if they are many."""
+    known = block_model(objective, constraint, at, _MOST_COLUMNS)
+    if known is None:
+        return SwapCertificate(True, None, None, float("-inf"), 0, complete=False)
+    model, start = known.model, known.model.fit(known.start)
+    ranked = sorted(exchanges(model, start), reverse=True)[:tries]
+    if not ranked:
+        return SwapCertificate(True, None, None, float("-inf"), 0, complete=known.complete)
+    tried = []
+    for _, removed, added in ranked:
+        swapped = model.fit((*(g for g in start.chosen if g != removed), added))
+        there = constraint.project(known.point(swapped, at.point))
+        fit = refine(objective, constraint, there, cg_iterations=0, rounds=25)
+        tried.append((at.value - fit.value, known.names[removed], known.names[added]))
+    decrease, removed, added = max(tried, key=lambda one: one[0])
+    return SwapCertificate(not decrease > negligible, removed, added, decrease, len(tried), complete=known.complete)

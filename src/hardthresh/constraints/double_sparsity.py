@@ -10,8 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hardthresh.arrays import mask_of, move, namespace, to_numpy, top_k, union, where_true
-from hardthresh.arrays.grouping import Grouping, scaled_squares
+from hardthresh.arrays import Grouping, mask_of, move, namespace, scaled_squares, to_numpy, top_k, union, where_true
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
@@ -137,6 +136,14 @@ class DoubleSparsity(Constraint):
 
     def indices(self, support: Support) -> Array:
         return support
+
+    def parts(self, support: Support) -> list[Array]:
+        inside = to_numpy(support)
+        numbers = self._grouping.numbers[inside]
+        counted = inside[numbers < self._grouping.count]
+        groups = [inside[numbers == group] for group in np.flatnonzero(self._used(support))]
+        alone = [counted[i : i + 1] for i in range(counted.size)]
+        return [move(part, support) for part in [*alone, *(group for group in groups if group.size > 1)]]
 
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by trying every support: the slow, obviously right twin, for tests only."""

@@ -11,8 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hardthresh.arrays import move, namespace, top_k, union, where_true
-from hardthresh.arrays.grouping import Grouping, scaled_squares
+from hardthresh.arrays import Grouping, move, namespace, scaled_squares, top_k, union, where_true
 from hardthresh.core.constraint import Blocks, Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hardthresh.arrays.grouping import Grouping
+from hardthresh.arrays import Grouping
 from hardthresh.core.errors import InvalidInputError
 
 T = TypeVar("T")

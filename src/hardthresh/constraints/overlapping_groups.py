@@ -11,8 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hardthresh.arrays import move, namespace, to_numpy, where_true
-from hardthresh.arrays.grouping import scaled_squares
+from hardthresh.arrays import move, namespace, scaled_squares, to_numpy, where_true
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
@@ -139,6 +138,12 @@ class OverlappingGroupSparsity(Constraint):
 
     def indices(self, support: Support) -> Array:
         return where_true(move(self._covered(support, self._size), support))
+
+    def parts(self, support: Support) -> list[Array]:
+        chosen = to_numpy(support)
+        inside = self._covered(chosen, self._size)
+        left = [inside & ~self._covered(np.delete(chosen, i), self._size) for i in range(chosen.size)]
+        return [move(np.flatnonzero(part), support) for part in left if part.any()]
 
     def reference_project(self, z: Array) -> Projection:
         """Return the nearest point by trying every choice of groups: exact, slow, for tests only."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from .errors import InvalidInputError
+from .errors import InvalidInputError, given
 from .typing import Array, Support
 
 
@@ -58,7 +58,8 @@ class Blocks:
 def require_constraint(constraint: object) -> None:
     """Refuse, before a run starts, what is no constraint."""
     if not isinstance(constraint, Constraint):
-        raise InvalidInputError(f"the constraint must be a set to stay in, such as Sparsity(3); got {constraint!r}")
+        found = given(constraint)
+        raise InvalidInputError(f"the constraint must be a set to stay in, such as Sparsity(3); got {found}")
 
 
 class Constraint(ABC):
@@ -116,6 +117,10 @@ class Constraint(ABC):
 
     def blocks(self) -> Blocks | None:
         """Return which blocks of coordinates of a vector may be chosen, or None if the set is not of that kind."""
+        return None
+
+    def parts(self, support: Support) -> list[Array] | None:
+        """Return the coordinates of a support that may leave together, part by part, or None if that is not known."""
         return None
 
     def near(self, support: Support) -> Constraint:

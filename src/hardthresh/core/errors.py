@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def given(x: object) -> str:
+    """Return how a message calls an argument of the wrong kind; of a class, what was probably meant."""
+    return f"the class {x.__name__}; write {x.__name__}(...)" if isinstance(x, type) else repr(x)
+
+
 class HardThreshError(Exception):
     """Base class of every error that hardthresh raises on purpose."""
 

@@ -14,7 +14,7 @@ from .meter import Meter
 from .objective import Objective, provides, require
 from .progress import progress_line
 from .result import History, Result, Status
-from .solver import Solver, State, Trace
+from .solver import Solver, State, Trace, require_solver
 from .stationarity import leading_norm, norm
 from .stopping import LowerBound, MaxIter, Run, Settled, Stop, StopRule
 from .typing import Array, library
@@ -155,6 +155,7 @@ def minimize_together(
 
 def _stopping(solver: Solver, stop: StopRule | None, max_iter: int, tol: float) -> StopRule:
     """Return the rule that ends a run."""
+    require_solver(solver)
     if not tol >= 0:
         raise InvalidInputError(f"tol must be >= 0, got {tol!r}")
     if stop is not None and not isinstance(stop, StopRule):
@@ -178,6 +179,7 @@ class _Runs:
         seed: int,
         state: State | None,
     ) -> None:
+        require_solver(solver)
         require(objective, ("shape", "zeros", "predict", "value", "evaluate"), by="an objective's contract")
         for constraint in constraints:
             require_constraint(constraint)

@@ -9,6 +9,7 @@ from math import nan, sqrt
 from typing import Any, ClassVar
 
 from .constraint import Constraint
+from .errors import InvalidInputError, given
 from .objective import Evaluation, Objective, require
 from .stopping import RelativeDecrease, Stationarity, StopRule, SupportStable
 from .typing import Array, Support
@@ -133,3 +134,9 @@ class Solver(ABC):
     def stopping(self, tol: float) -> StopRule:
         """Return when a run of this solver is good enough, for a relative tolerance > 0."""
         return RelativeDecrease(tol) & SupportStable(3) & Stationarity(sqrt(tol))
+
+
+def require_solver(solver: object) -> None:
+    """Refuse, before a run starts, what is no solver."""
+    if not isinstance(solver, Solver):
+        raise InvalidInputError(f"the solver must be an instance, such as IHT(); got {given(solver)}")

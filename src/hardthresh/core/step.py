@@ -25,12 +25,15 @@ class Move:
         The objective at the new point, if the rule already has it.
     memory : Any
         The rule's own small, picklable state for the next move.
+    settled : str
+        Why no further move will get anywhere, which ends the run; empty as long as one may.
     """
 
     projection: Projection
     step: float
     evaluation: Evaluation | None
     memory: Any
+    settled: str = ""
 
 
 class StepRule(ABC):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,3 +20,13 @@ def library(x: Array) -> Any:
 Support: TypeAlias = Any
 """Where a point may be non-zero, as its constraint says it: an index array, a set of groups, a pair of bases.
 Opaque to solvers: only the constraint that made a support may look inside."""
+
+
+def is_real(x: Any) -> bool:
+    """Return whether something is a real number, and no truth value."""
+    return isinstance(x, Real) and not isinstance(x, bool)
+
+
+def is_integer(x: Any) -> bool:
+    """Return whether something is an integer, and no truth value."""
+    return isinstance(x, Integral) and not isinstance(x, bool)

@@ -15,7 +15,7 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation, Objective, curvature_along, provides, require
 from hardthresh.core.stationarity import norm, restricted_smoothness
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_integer, is_real
 
 _DIRECT = 256  # largest support whose eigenvalues are computed instead of iterated on
 _PAIRED = 2048  # most coordinates of which all pairs are compared
@@ -52,7 +52,7 @@ class RestrictedCondition:
         return (
             f"restricted smoothness at least {self.smoothness:.4g}, strong convexity at most "
             f"{self.strong_convexity:.4g}, condition number at least {self.condition:.4g} "
-            f"({self.trials} random starts)"
+            f"({self.trials} random starts); a large condition number is proved, a small one proves nothing"
         )
 
 
@@ -97,8 +97,8 @@ def restricted_condition(
     CapabilityError
         If the objective gives no curvature.
     InvalidInputError
-        For a factor below 1, trials below 1, a point of another shape or with NaN or infinity, or a constraint that
-        leaves no direction.
+        For a factor or trials below 1, a negative seed, a point of another shape or with NaN or infinity, or a
+        constraint that leaves no direction.
 
     See Also
     --------
@@ -144,7 +144,7 @@ def restricted_condition(
     """
     require(objective, ("curvature",), by="restricted_condition")
     constraint.check(objective.shape)
-    trials = _checked(factor, trials)
+    trials = _checked(factor, trials, seed)
     at = objective.evaluate(objective.zeros() if w is None else _point(objective, w))
     ladder = _ladder(constraint, factor)
     smooth = _search_all(objective, ladder, at, trials, seed, shift=None)
@@ -158,9 +158,11 @@ def restricted_condition(
     return RestrictedCondition(largest, 0.0 if abs(smallest) <= rounding else smallest, trials)
 
 
-def _checked(factor: float, trials: int) -> int:
-    if not 1 <= factor < inf:
-        raise InvalidInputError(f"factor must be finite and >= 1, got {factor!r}")
+def _checked(factor: float, trials: int, seed: int) -> int:
+    if not (is_real(factor) and 1 <= factor < inf):
+        raise InvalidInputError(f"factor must be a number, finite and >= 1, got {factor!r}")
+    if not (is_integer(seed) and seed >= 0):
+        raise InvalidInputError(f"seed must be an integer >= 0, got {seed!r}")
     try:
         number = index(trials)
     except TypeError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from inspect import signature
-from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -15,12 +14,14 @@ from sklearn.utils import check_random_state
 
 from hardthresh.arrays import gather_columns, move, to_numpy
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, given
 from hardthresh.core.objective import Objective
 from hardthresh.core.registry import lookup
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
 from hardthresh.core.typing import Array
+from hardthresh.core.typing import is_integer as is_integer
+from hardthresh.core.typing import is_real as is_real
 from hardthresh.solvers import choose_solver, minimize
 
 from .callbacks import CallbackSupportMixin
@@ -56,6 +57,8 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of the estimators that minimise an objective over a constraint. See the concrete classes."""
 
     _default_alpha: ClassVar[float] = 0.0
+    _useless: ClassVar[str] = "cannot be chosen"
+    """What becomes of a constant column."""
 
     alpha: float | None
     solver: str | Solver
@@ -84,13 +87,15 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
                 f"the entries of {self._feature_name(j)} are so small that their squares underflow; rescale it"
             )
         if constant.size:
+            carry = "carries" if constant.size == 1 else "carry"
             warnings.warn(
-                f"{self._listed(constant, 'constant')} carry no information and cannot be chosen", stacklevel=3
+                f"{self._listed(constant, 'constant')} {carry} no information and {self._useless}", stacklevel=3
             )
         far = np.flatnonzero(np.abs(to_numpy(columns.mean)) * inverse_scale > _FAR)
         if far.size and issparse(X):
             warnings.warn(
-                f"{self._listed(far, 'sparse')} have means a million times their deviations, which costs digits "
+                f"{self._listed(far, 'sparse')} {'has a mean' if far.size == 1 else 'have means'} a million times "
+                f"{'its deviation' if far.size == 1 else 'their deviations'}, which costs digits "
                 "because sparse columns are not centred; subtract a constant from them first, or pass dense data",
                 stacklevel=3,
             )
@@ -112,7 +117,7 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         if self.solver == "auto":
             return choose_solver(problem.objective, problem.constraint, tol=self.tol)
         if not isinstance(self.solver, str):
-            raise InvalidInputError(f'solver must be "auto", a name or a Solver, got {self.solver!r}')
+            raise InvalidInputError(f'solver must be "auto", a name or a Solver, got {given(self.solver)}')
         solver = lookup("solver", self.solver)
         named: Solver = solver(tol=self.tol) if "tol" in signature(solver).parameters else solver()
         return named
@@ -167,16 +172,6 @@ def row_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
         found = "only zeros" if not np.any(weights) else "a negative weight"
         raise InvalidInputError(f"sample_weight must be non-negative with a positive entry, found {found}")
     return weights
-
-
-def is_real(x: Any) -> bool:
-    """Return whether something is a real number, and no truth value."""
-    return isinstance(x, Real) and not isinstance(x, bool)
-
-
-def is_integer(x: Any) -> bool:
-    """Return whether something is an integer, and no truth value."""
-    return isinstance(x, Integral) and not isinstance(x, bool)
 
 
 def numpy_dtype(X: Any) -> type[np.float32] | type[np.float64]:

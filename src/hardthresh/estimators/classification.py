@@ -44,8 +44,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
         Coefficients on the scale of the data; exactly 0 for features not chosen.
     intercept_ : array, shape (1,)
         The intercept.
-    support_, n_nonzero_coefs_, scale_, n_iter_, converged_, stop_reason_, objective_, history_, n_features_in_,
-    feature_names_in_ :
+    support_, n_nonzero_coefs_, n_nonzero_groups_, groups_, scale_, n_iter_, converged_, stop_reason_,
+    objective_, history_, n_features_in_, feature_names_in_ :
         As in `SparseLinearRegression`.
 
     Notes
@@ -135,8 +135,8 @@ class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
 
     Attributes
     ----------
-    n_nonzero_coefs_ : int
-        The chosen number of features.
+    n_nonzero_coefs_, n_nonzero_groups_ : int
+        The chosen number of features, or with `groups` of these.
     {cv_attributes}
     coef_, intercept_, support_, ... :
         Of the fit on all data with the chosen number, as in `SparseLogisticRegression`: the same as of that model

@@ -69,6 +69,8 @@ class ChoosesBudget(SparseLinearModel):
         self,
         *,
         n_nonzero_coefs: int | Iterable[int] | None = None,
+        groups: Any = None,
+        n_nonzero_groups: int | Iterable[int] | None = None,
         cv: Any = 5,
         scoring: Any = None,
         rule: str = "best",
@@ -86,6 +88,8 @@ class ChoosesBudget(SparseLinearModel):
     ) -> None:
         super().__init__(
             n_nonzero_coefs=n_nonzero_coefs,
+            groups=groups,
+            n_nonzero_groups=n_nonzero_groups,
             alpha=alpha,
             always_include=always_include,
             positive=positive,
@@ -145,12 +149,12 @@ class ChoosesBudget(SparseLinearModel):
         rows = np.arange(table.X.shape[0])
         *folds, everywhere = self._fold_paths(table, problem, [*(train for train, _ in splits), rows], candidates, seed)
         scores = [self._scores(problem, fold, table, test) for fold, (_, test) in zip(folds, splits, strict=True)]
-        self._choose(candidates, np.stack(scores, axis=1), folds, table)
-        result = self._solve(problem.with_budget(self.n_nonzero_coefs_), None, seed)
+        chosen = problem.with_budget(self._choose(candidates, np.stack(scores, axis=1), folds, table))
+        result = self._solve(chosen, None, seed)
         whys = [why for fold in folds for why in fold.unconverged]
         tell_unconverged(whys, len(folds) * candidates.size, "inside the folds")
         self._tell_useless_columns(problem, table.X)
-        self._keep(problem.with_budget(self.n_nonzero_coefs_), result)
+        self._keep(chosen, result)
         self._keep_path(candidates, everywhere, table, task)
         task.end()
         return self
@@ -159,7 +163,7 @@ class ChoosesBudget(SparseLinearModel):
         """Set the coefficients of all candidates, and report them to callbacks."""
         fits = [everywhere.coefficients(row, table) for row in range(candidates.size)]
         problem, result = self._training  # type: ignore[misc]
-        fits[int(np.flatnonzero(candidates == self.n_nonzero_coefs_)[0])] = problem.coefficients(result.w)
+        fits[int(np.flatnonzero(candidates == problem.constraint.k)[0])] = problem.coefficients(result.w)
         for coef, intercept in fits:
             task.done("candidate", partial(self._fitted, coef, intercept))
         coefs = [coef for coef, _ in fits]
@@ -192,9 +196,10 @@ class ChoosesBudget(SparseLinearModel):
             return folds
 
     def _candidates(self) -> np.ndarray:
-        """Return the numbers of features to compare, increasing."""
-        most = min(30, self.n_features_in_)
-        return candidates_of(self.n_nonzero_coefs, most, self._budget, "n_nonzero_coefs", "numbers of features")
+        """Return the numbers of features, or of groups, to compare, increasing."""
+        most, what = self._choices()
+        name = self._budget_name
+        return candidates_of(getattr(self, name), min(30, most), self._budget, name, f"numbers of {what}")
 
     def _check_folds(self, table: Table, splits: Splits) -> None:
         """Refuse folds that nothing can be learned from."""
@@ -247,12 +252,11 @@ class ChoosesBudget(SparseLinearModel):
             setattr(fitted, name, value)
         return score_by(self.scoring, fitted, test, self._decode_target(test.y))
 
-    def _choose(self, candidates: np.ndarray, scores: np.ndarray, folds: list[Fold], table: Table) -> None:
-        """Set what the folds say, and the chosen number."""
+    def _choose(self, candidates: np.ndarray, scores: np.ndarray, folds: list[Fold], table: Table) -> int:
+        """Set what the folds say, and return the chosen number."""
         verdict = Verdict.of(scores)
         row = verdict.chosen(self.rule)
         self.one_standard_error_ = int(candidates[verdict.modest])
-        self.n_nonzero_coefs_ = int(candidates[row])
         self.candidates_, self.scores_ = table.bring(candidates), table.bring(scores)
         self.mean_scores_, self.standard_errors_ = table.bring(verdict.mean), table.bring(verdict.error)
         chosen = np.zeros((len(folds), self.n_features_in_))
@@ -260,3 +264,4 @@ class ChoosesBudget(SparseLinearModel):
             taken[fold.columns[fold.coefs[row] != 0]] = 1.0
         self.selection_frequency_ = table.bring(chosen.mean(axis=0))
         self.scorer_name_ = self._default_scorer if self.scoring is None else str(self.scoring)
+        return int(candidates[row])

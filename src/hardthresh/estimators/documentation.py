@@ -37,10 +37,21 @@ _SHARED = {
     "budget": """
     n_nonzero_coefs : int, optional
         How many features the model may use, 0 <= k <= n_features, besides those of `always_include`; default 10 % of
-        the features, at least 1.""",
+        the features, at least 1.
+    groups : sequence of n_features labels, or dict from column to label, optional
+        What group each column is in, by any hashable label and in any order; features are then chosen by whole groups.
+        The labels of columns of `always_include` are ignored. Not together with `positive` or `n_nonzero_coefs`.
+    n_nonzero_groups : int, optional
+        How many groups the model may use, 0 <= k <= number of groups; default 10 % of the groups, at least 1. Groups
+        are compared by the energy of their coefficients on standardised columns, whatever their sizes.""",
     "cv_parameters": """
     n_nonzero_coefs : iterable of int, or int, optional
         The numbers of features to compare; a single number K means 1 .. K. Default 1 .. 30.
+    groups : sequence of n_features labels, or dict from column to label, optional
+        What group each column is in, by any hashable label and in any order; features are then chosen by whole groups.
+        The labels of columns of `always_include` are ignored. Not together with `positive` or `n_nonzero_coefs`.
+    n_nonzero_groups : iterable of int, or int, optional
+        With `groups`, the numbers of groups to compare, in the place of `n_nonzero_coefs`.
     cv : int, splitter or iterable of (train, test) indices
         The folds, as everywhere in scikit-learn; stratified for classifiers.
     scoring : str or callable, optional

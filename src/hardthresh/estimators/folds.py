@@ -75,6 +75,10 @@ def score_by(scoring: Any, fitted: Any, test: Table, y: Any) -> float:
     return float(check_scoring(fitted, scoring=scoring)(fitted, test.X, y, **weighted))
 
 
+_ROUNDING = 1e-10
+"""Mean scores that differ by this share of themselves are the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the folds say about the candidates.
@@ -84,7 +88,8 @@ class Verdict:
     mean, error : array, shape (n_candidates,)
         Mean score and its standard error.
     best, modest : int
-        Which candidate has the best mean, and which is the smallest within a standard error of it.
+        Which candidate has the best mean, the smallest of those that differ by rounding, and which is the smallest
+        within a standard error of it.
     """
 
     mean: np.ndarray
@@ -101,7 +106,7 @@ class Verdict:
         size = float(np.max(np.abs(scores))) or 1.0  # no overflow in the square of a large score
         spread = size * (scores / size).std(axis=1, ddof=1) if n_folds > 1 else np.zeros(scores.shape[0])
         mean, error = scores.mean(axis=1), spread / np.sqrt(n_folds)
-        best = int(np.argmax(mean))
+        best = int(np.argmax(mean >= np.max(mean) - _ROUNDING * abs(np.max(mean))))
         return cls(mean, error, best, int(np.argmax(mean >= mean[best] - error[best])))
 
     def chosen(self, rule: str) -> int:

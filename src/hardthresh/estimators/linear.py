@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
+from hardthresh.constraints.labels import read_labels
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
@@ -44,6 +45,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         self,
         *,
         n_nonzero_coefs: Any = None,
+        groups: Any = None,
+        n_nonzero_groups: Any = None,
         alpha: float | None = None,
         always_include: Any = None,
         positive: bool = False,
@@ -57,6 +60,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         verbose: bool = False,
     ) -> None:
         self.n_nonzero_coefs = n_nonzero_coefs
+        self.groups = groups
+        self.n_nonzero_groups = n_nonzero_groups
         self.alpha = alpha
         self.always_include = always_include
         self.positive = positive
@@ -95,7 +100,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         """
         given = self._validate_fit(X, y, sample_weight, offset).weighted()
         table = self._encode(given)
-        problem = self._problem(table, self._budget(self.n_nonzero_coefs))
+        problem = self._problem(table, self._budget(getattr(self, self._budget_name)))
         self._tell_useless_columns(problem, table.X)
         task = FitTask(self, given, self.max_iter)
         w0 = None
@@ -141,7 +146,12 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         if self._certificate is None:
             problem, result = self._untouched_training()
             self._certificate = certify_model(
-                problem.objective, problem.constraint, result.w, result.support, self._feature_name, result.state.trace
+                problem.objective,
+                problem.constraint,
+                result.w,
+                result.support,
+                problem.group_name if problem.grouped else self._feature_name,
+                result.state.trace,
             )
         return self._certificate
 
@@ -208,16 +218,43 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             found.add(j)
         return tuple(sorted(found))
 
-    def _budget(self, k: Any) -> int:
-        """Return a validated number of non-zeros."""
-        if k is None:
-            return max(1, int(self.n_features_in_) // 10)
-        if not is_integer(k):
-            raise InvalidInputError(f"n_nonzero_coefs must be an integer or None, got {k!r}")
-        if not 0 <= k <= self.n_features_in_:
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.groups is None and self.n_nonzero_groups is not None:
+            raise InvalidInputError("n_nonzero_groups needs groups, a label for each column; or use n_nonzero_coefs")
+        if self.groups is not None and self.n_nonzero_coefs is not None:
             raise InvalidInputError(
-                f"n_nonzero_coefs must be between 0 and the number of features {self.n_features_in_}, got {k}"
+                "n_nonzero_coefs does not go together with groups, which are chosen whole; use n_nonzero_groups"
             )
+        if self.groups is not None and self.positive:
+            raise InvalidInputError("positive=True does not go together with groups; leave one of them out")
+
+    @property
+    def _budget_name(self) -> str:
+        """The parameter that says how much may be chosen."""
+        return "n_nonzero_coefs" if self.groups is None else "n_nonzero_groups"
+
+    def _choices(self) -> tuple[int, str]:
+        """Return how many features, or groups of features, there are to choose from, and which of the two."""
+        if self.groups is None:
+            return int(self.n_features_in_), "features"
+        always = set(self._always())
+        return len({label for j, label in enumerate(self._group_labels()) if j not in always}), "groups"
+
+    def _group_labels(self) -> tuple[Any, ...]:
+        """Return the label of each column, None where it is always included."""
+        always, names = self._always(), getattr(self, "feature_names_in_", None)
+        return column_labels(self.groups, int(self.n_features_in_), None if names is None else list(names), always)
+
+    def _budget(self, k: Any) -> int:
+        """Return a validated number of non-zeros, or of groups."""
+        most, what = self._choices()
+        if k is None:
+            return max(1, most // 10)
+        if not is_integer(k):
+            raise InvalidInputError(f"{self._budget_name} must be an integer or None, got {k!r}")
+        if not 0 <= k <= most:
+            raise InvalidInputError(f"{self._budget_name} must be between 0 and the number of {what} {most}, got {k}")
         return int(k)
 
     def _problem(self, table: Table, k: int) -> Problem:
@@ -230,6 +267,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             positive=self.positive,
             fit_intercept=self.fit_intercept,
             scale=self.standardize,
+            groups=None if self.groups is None else self._group_labels(),
         )
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
@@ -249,7 +287,12 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             setattr(self, name, value)
         self.support_ = problem.features(result.support)
         self.scale_ = problem.scale()
-        self.n_nonzero_coefs_ = problem.constraint.k
+        for name in ("n_nonzero_coefs_", "n_nonzero_groups_", "groups_"):
+            if hasattr(self, name):  # of a fit with other settings
+                delattr(self, name)
+        setattr(self, f"{self._budget_name}_", problem.constraint.k)
+        if problem.grouped:
+            self.groups_ = problem.groups(result.support)
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
         self.offset_used_ = problem.objective.offset is not None
@@ -318,6 +361,45 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         tags.input_tags.sparse = True
         tags.array_api_support = True
         return tags
+
+
+def column_labels(groups: Any, n_features: int, names: list[Any] | None, always: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return the group of each column, None for those that are always included, whose labels do not matter.
+
+    Parameters
+    ----------
+    groups : sequence, or mapping from column to label
+        As the user gave it; a pandas Series whose index holds the column names is a mapping, too.
+    n_features : int
+        How many columns there are.
+    names : list of str, optional
+        Their names; without them a mapping names columns by index.
+    always : tuple of int
+        The columns that are always included.
+
+    Raises
+    ------
+    InvalidInputError
+        For missing or unhashable labels, another number of labels than columns, or columns unknown or left out.
+    """
+    if hasattr(groups, "to_dict") and names is not None and set(getattr(groups, "index", ())) == set(names):
+        groups = groups.to_dict()
+    if isinstance(groups, Mapping):
+        columns = list(range(n_features)) if names is None else names
+        unknown = [column for column in groups if column not in set(columns)]
+        left_out = [column for j, column in enumerate(columns) if column not in groups and j not in always]
+        if unknown or left_out:
+            what = f"names the unknown column {unknown[0]!r}" if unknown else f"has no label for column {left_out[0]!r}"
+            raise InvalidInputError(f"groups {what}; one label for each column is needed")
+        groups = [groups.get(column) for column in columns]
+    count = len(groups) if hasattr(groups, "__len__") and not isinstance(groups, str) else n_features
+    if count != n_features:
+        raise InvalidInputError(f"groups has {count} labels, but X has {n_features} columns; give one for each")
+    try:
+        labels, _ = read_labels(groups, always)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"groups: {error}") from error
+    return labels
 
 
 def _is_foreign(X: Any) -> bool:

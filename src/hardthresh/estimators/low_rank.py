@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -73,7 +73,11 @@ class LowRankRegression(
     X is copied once if it has fewer than 4 (p + q) rows or more outputs than columns, and read in blocks of rows
     otherwise. Sparse X stays sparse; dense is one square matrix of side min(n, p) with its eigenvectors, 1.6 GB for a
     side of 10,000, and directions of X smaller than about 1e-7 of the largest count as none. The matrix W, p x q, is
-    never formed unless `coef_` is asked for or a solver is given; then an iteration costs a few times q passes.
+    never formed unless `coef_` is asked for or a solver is given; then dense X is copied once, and an iteration costs a
+    few times q passes.
+
+    Directions of X that are no more than rounding of its entries, for dense X about the mean over the standard
+    deviation of its columns times 1e-16 of a column, count as none: least squares has nothing to fit there.
 
     Other array libraries than NumPy are not supported.
 
@@ -103,6 +107,8 @@ class LowRankRegression(
     >>> bool(np.allclose(model.coef_, W.T)), model.intercept_.round(6)
     (True, array([5., 5., 5., 5., 5., 5., 5., 5.]))
     """
+
+    _useless: ClassVar[str] = "cannot be used: coefficient 0"
 
     def __init__(
         self,
@@ -291,7 +297,7 @@ class LowRankRegression(
 
     def _search(self, problem: LowRankProblem, given: Table, task: FitTask) -> Factors:
         """Return the factors that a solver finds, and set how it found them."""
-        rank = problem.constraint.r
+        rank, problem = problem.constraint.r, problem.explicit()
 
         def attributes(state: State) -> dict[str, Any]:
             return problem.coefficients(Factors.of(state.w, rank)).attributes(given)

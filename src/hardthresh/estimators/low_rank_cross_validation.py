@@ -189,7 +189,7 @@ class LowRankRegressionCV(LowRankRegression):
         if self._takes_closed_form():
             factors = problem.least_squares()
             return [problem.coefficients(factors.first(rank)) for rank in ranks], []
-        results = list(self._walk(problem, ranks, seed))
+        results = list(self._walk(problem.explicit(), ranks, seed))
         found = [Factors.of(result.w, rank) for result, rank in zip(results, ranks, strict=True)]
         unconverged = [result.status.sentence for result in results if not result.converged]
         return [problem.coefficients(factors) for factors in found], unconverged

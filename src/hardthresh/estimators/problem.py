@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hardthresh.arrays import gather, gather_columns, move, namespace
-from hardthresh.constraints import Sparsity
+from hardthresh.constraints import GroupSparsity, Sparsity
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 from hardthresh.designs import Standardized, as_design, standardize
@@ -69,13 +69,13 @@ class Problem:
     """
 
     objective: LinearModel
-    constraint: Sparsity
+    constraint: Sparsity | GroupSparsity
     mean: Array
     inverse_scale: Array
     intercept: bool
 
     def with_budget(self, k: int) -> Problem:
-        """Return the problem with another number of non-zeros."""
+        """Return the problem with another number of non-zeros, or of groups."""
         return replace(self, constraint=replace(self.constraint, k=k))
 
     def coefficients(self, w: Array) -> tuple[Array, Array]:
@@ -95,8 +95,25 @@ class Problem:
         return xp.concat([w, xp.reshape(intercept + xp.sum(coef * self.mean), (1,))])
 
     def features(self, support: Array) -> Array:
-        """Return the features of a support: without the intercept."""
-        return support[support < self.mean.shape[0]]
+        """Return the features of a support: without the intercept, and of a group without its constant columns."""
+        chosen = self.constraint.indices(support)
+        chosen = chosen[chosen < self.mean.shape[0]]
+        return chosen[gather(self.inverse_scale, chosen) > 0] if self.grouped else chosen
+
+    @property
+    def grouped(self) -> bool:
+        """Whether whole groups of features are chosen."""
+        return isinstance(self.constraint, GroupSparsity)
+
+    def groups(self, support: Array) -> tuple[Any, ...]:
+        """Return the labels of the groups of a support."""
+        assert isinstance(self.constraint, GroupSparsity)
+        return self.constraint.groups_of(support)
+
+    def group_name(self, number: int) -> str:
+        """Return the label of a group."""
+        assert isinstance(self.constraint, GroupSparsity)
+        return str(self.constraint.names[number])
 
     def scale(self) -> Array:
         """Return the standard deviation of each column as used in the fit, 0 for a constant one."""
@@ -116,10 +133,12 @@ def build_problem(
     positive: bool,
     fit_intercept: bool,
     scale: bool,
+    groups: tuple[Any, ...] | None = None,
 ) -> Problem:
     """Return the problem of fitting a table.
 
-    The ridge `alpha` acts on the standardised coefficients that are neither the intercept nor always included.
+    The ridge `alpha` acts on the standardised coefficients that are neither the intercept nor always included; `groups`
+    are the labels of the columns, of which k are chosen then.
 
     Raises
     ------
@@ -139,6 +158,8 @@ def build_problem(
     ridge = np.full(size, alpha)
     ridge[list(free)] = 0.0
     lower = None
+    if positive and groups is not None:
+        raise InvalidInputError("positive=True does not go together with groups; leave one of them out")
     if positive:
         lower = np.zeros(size)
         if fit_intercept:
@@ -146,7 +167,12 @@ def build_problem(
     objective = LinearModel(
         standardized, table.y, loss, sample_weight=table.sample_weight, offset=table.offset, l2=ridge
     )
-    return Problem(objective, Sparsity(k, free=free, lower=lower), standardized.mean, inverse_scale, fit_intercept)
+    constraint: Sparsity | GroupSparsity
+    if groups is None:
+        constraint = Sparsity(k, free=free, lower=lower)
+    else:
+        constraint = GroupSparsity((*groups, None) if fit_intercept else groups, k, free=free)
+    return Problem(objective, constraint, standardized.mean, inverse_scale, fit_intercept)
 
 
 def standardize_table(table: Table, *, fit_intercept: bool, scale: bool) -> tuple[Standardized, Array]:

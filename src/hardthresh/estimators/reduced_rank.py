@@ -84,6 +84,8 @@ class LowRankProblem:
         How the columns were standardised; inverse scale 0 marks a constant column.
     target_mean : array, shape (q,)
         What the outputs were centred by; zero without an intercept.
+    centred : bool
+        Whether the columns and the outputs are: there is an intercept.
     """
 
     objective: MultiOutputModel
@@ -92,6 +94,7 @@ class LowRankProblem:
     mean: Array
     inverse_scale: Array
     target_mean: Array
+    centred: bool
 
     def with_rank(self, rank: int) -> LowRankProblem:
         """Return the problem with another rank."""
@@ -140,17 +143,56 @@ class LowRankProblem:
         root = np.sqrt(self.objective.weights)[:, None]
         size = 4 * (p + q)
         if q > p or n <= size:
-            A, B = design.dense() * root, Y * root
+            A, B = self._explicit_columns() * root, Y * root
         else:  # many rows: the triangle of a QR decomposition stands for them, and X is never copied as a whole
+            blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+            rest = self._mean_of_columns(blocks)
             stacked: np.ndarray = np.empty((0, p + q), dtype=Y.dtype)
-            for start in range(0, n, size):
-                rows = slice(start, min(start + size, n))
-                block = np.hstack([design.rows(rows).dense(), Y[rows]]) * root[rows]
+            for rows in blocks:
+                block = np.hstack([design.rows(rows).dense() - rest, Y[rows]]) * root[rows]
                 stacked = np.asarray(np.linalg.qr(np.vstack([stacked, block]), mode="r"))
             A, B = stacked[:, :p], stacked[:, p:]
         P, d, Qt = np.linalg.svd(A, full_matrices=False)
-        kept = d > max(n, p) * np.finfo(d.dtype).eps * np.max(d, initial=0.0)
+        eps = float(np.finfo(d.dtype).eps)
+        kept = d > eps * max(max(n, p) * np.max(d, initial=0.0), self._far_from_zero())
         return d[kept], P[:, kept].T @ B, lambda inner: Qt[kept].T @ inner
+
+    def explicit(self) -> LowRankProblem:
+        """Return the problem with its columns standardised explicitly, for a solver; sparse X stays as it is.
+
+        Columns that are centred on the fly keep rounding of the size of their means. Without a ridge a solver takes
+        that for directions in which it can fit, and goes far along them.
+        """
+        if issparse(self.table.X):
+            return self
+        columns, old = self._explicit_columns(), self.objective
+        return replace(self, objective=MultiOutputModel(columns, old.Y, sample_weight=old.weights, l2=old.l2))
+
+    def _explicit_columns(self) -> np.ndarray:
+        """Return the standardised columns of dense X."""
+        n = self.table.X.shape[0]
+        columns: np.ndarray = self.objective.design.dense()
+        columns -= self._mean_of_columns([slice(0, n)], columns)
+        return columns
+
+    def _mean_of_columns(self, blocks: list[slice], columns: np.ndarray | None = None) -> np.ndarray:
+        """Return what the means of the standardised columns still are, after rounding of the means of the data.
+
+        That is the same number in all rows of a column, which are all zero in one direction if they are centred: as
+        small as it is, least squares would make much of it. Zero without an intercept.
+        """
+        mean = np.zeros(self.mean.shape[0])
+        if not self.centred:
+            return mean.astype(self.mean.dtype)
+        weights = self.objective.weights.astype(np.float64)
+        for rows in blocks:
+            block = self.objective.design.rows(rows).dense() if columns is None else columns
+            mean += weights[rows] @ block
+        return mean.astype(self.mean.dtype)
+
+    def _far_from_zero(self) -> float:
+        """Return how long the means of the columns are in standard deviations: the rounding of the data in these."""
+        return float(np.linalg.norm(self.mean.astype(np.float64) * self.inverse_scale))
 
     def _sparse_spectrum(self) -> Spectrum:
         """Return the same from the eigenvalues of A'A or AA', whichever is smaller: A is never made dense."""
@@ -160,13 +202,13 @@ class LowRankProblem:
         B = np.sqrt(weights)[:, None] * self.objective.Y
         n, p = X.shape
         if p <= n:
-            d, Q = _roots(design.gram(weights))
+            d, Q = _roots(design.gram(weights), self._far_from_zero())
             moments = design.pullback(np.sqrt(weights)[:, None] * B)
             return d, (Q.T @ moments) / d[:, None], lambda inner: Q @ inner
         shift = X @ (scale * scale * mean)
         products = as_design(X.T).gram(scale * scale) - shift[:, None] - shift + np.sum((scale * mean) ** 2)
         root = np.sqrt(weights)
-        d, P = _roots(products * root[:, None] * root)
+        d, P = _roots(products * root[:, None] * root, self._far_from_zero())
         return d, P.T @ B, lambda inner: design.pullback(root[:, None] * (P @ (inner / d[:, None])))
 
 
@@ -200,10 +242,13 @@ def _orthonormal(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nd
 Spectrum = tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]
 
 
-def _roots(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the roots of the eigenvalues of a semidefinite matrix that are more than rounding, and eigenvectors."""
+def _roots(A: np.ndarray, far: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the roots of the eigenvalues of a semidefinite matrix that are more than rounding, and eigenvectors.
+
+    Its entries are differences of products of columns whose means are `far` from zero, which must not be forgotten.
+    """
     values, vectors = np.linalg.eigh(A)
-    kept = values > A.shape[0] * np.finfo(values.dtype).eps * np.max(values, initial=0.0)
+    kept = values > A.shape[0] * np.finfo(values.dtype).eps * max(np.max(values, initial=0.0), far * far)
     return np.sqrt(values[kept]), vectors[:, kept]
 
 
@@ -228,5 +273,6 @@ def build_low_rank_problem(
     if fit_intercept:
         target_mean, deviation = as_design(Y).moments(weights)
         Y = np.where(deviation > 0, Y - target_mean, 0 * target_mean)  # a constant output is all intercept
+        Y = Y - (weights.astype(np.float64) @ Y).astype(Y.dtype)  # the rounding of large means
     objective = MultiOutputModel(design, Y, sample_weight=table.sample_weight, l2=alpha)
-    return LowRankProblem(objective, Rank(rank), table, columns.mean, columns.inverse_scale, target_mean)
+    return LowRankProblem(objective, Rank(rank), table, columns.mean, columns.inverse_scale, target_mean, fit_intercept)

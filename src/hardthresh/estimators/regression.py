@@ -37,8 +37,10 @@ class SparseLinearRegression(RegressorMixin, SparseLinearModel):
         The intercept.
     support_ : array of int
         The chosen and the always-included features, increasing.
-    n_nonzero_coefs_ : int
-        The budget that was used.
+    n_nonzero_coefs_, n_nonzero_groups_ : int
+        The budget that was used: of features, or with `groups` of these.
+    groups_ : tuple
+        With `groups`, the labels of the chosen ones, in the order in which they first appear.
     scale_ : array, shape (n_features,)
         Standard deviation of each column as used in the fit, 0 for a constant one; ``coef_ * scale_`` is the effect
         per standard deviation.
@@ -105,8 +107,8 @@ class SparseLinearRegressionCV(ChoosesBudget, SparseLinearRegression):
 
     Attributes
     ----------
-    n_nonzero_coefs_ : int
-        The chosen number of features.
+    n_nonzero_coefs_, n_nonzero_groups_ : int
+        The chosen number of features, or with `groups` of these.
     {cv_attributes}
     coef_, intercept_, support_, ... :
         Of the fit on all data with the chosen number, as in `SparseLinearRegression`: the same as of that model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any, ClassVar, Self
 
 from array_api_compat import device
@@ -106,3 +107,21 @@ def checked_ridge(l2: Any, like: Array, d: int | None = None) -> Array:
     if not bool(xp.all(l2 >= 0)) or not all_finite(l2):
         raise InvalidInputError("l2 must be finite and >= 0 everywhere")
     return l2
+
+
+def total_weight(weights: Array) -> float:
+    """Return the sum of non-negative weights, infinite if that overflows."""
+    xp = namespace(weights)
+    largest = float(xp.max(weights))
+    return largest * float(xp.sum(weights / largest))
+
+
+def matrix_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    """Return the two sides of a matrix, checked."""
+    try:
+        p, q = (index(side) for side in shape)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"shape must be two integers (p, q), got {shape!r}") from error
+    if p < 1 or q < 1:
+        raise InvalidInputError(f"shape must be two integers >= 1, got {shape!r}")
+    return p, q

@@ -14,7 +14,7 @@ from hardthresh.core.registry import lookup, register
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss
 
-from .base import MeanOverRows, checked_design, checked_ridge, checked_targets, mean_weights
+from .base import MeanOverRows, checked_design, checked_ridge, checked_targets, mean_weights, total_weight
 
 _MANY = 1 << 23  # entries of all the gradients computed by one product
 
@@ -104,7 +104,7 @@ class LinearModel(MeanOverRows):
         self.y = checked_targets(y, like, n, "y")
         self.loss.check_targets(self.y)
         self.weights = mean_weights(sample_weight, like, n)
-        self.n_examples = float(n) if sample_weight is None else _total(as_floating(sample_weight, like))
+        self.n_examples = float(n) if sample_weight is None else total_weight(as_floating(sample_weight, like))
         self.offset = None if offset is None else checked_targets(offset, like, n, "offset")
         self.l2 = checked_ridge(l2, like, d)
 
@@ -222,10 +222,3 @@ class LinearModel(MeanOverRows):
         """Return the model of some columns, by increasing index."""
         l2 = gather(self.l2, indices) if self.l2.ndim else self.l2
         return self._with(self.design.columns(indices), l2=l2)
-
-
-def _total(weights: Array) -> float:
-    """Return the sum of non-negative weights, infinite if that overflows."""
-    xp = namespace(weights)
-    largest = float(xp.max(weights))
-    return largest * float(xp.sum(weights / largest))

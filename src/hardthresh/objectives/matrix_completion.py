@@ -17,9 +17,7 @@ from hardthresh.core.typing import Array
 from hardthresh.designs import ObservedEntries, observe
 from hardthresh.losses import Loss
 
-from .base import checked_ridge, checked_targets, mean_weights
-from .linear_model import _total
-from .matrix_regression import _shape
+from .base import checked_ridge, checked_targets, matrix_shape, mean_weights, total_weight
 
 STORAGES = ("auto", "dense", "factored")
 _SMALL = 64  # sides up to this: a dense decomposition costs less than the handling of factors
@@ -123,7 +121,7 @@ class MatrixCompletion:
         for name, given in (("rows", rows), ("cols", cols), ("values", values), ("sample_weight", sample_weight)):
             if is_array_api_obj(given) and not isinstance(given, np.ndarray):
                 raise InvalidInputError(f"{name} is a {type(given).__name__}; matrix completion computes with NumPy")
-        p, q = _shape(shape)
+        p, q = matrix_shape(shape)
         y = as_floating(values, name="values")
         if y.ndim != 1 or y.shape[0] == 0:
             raise InvalidInputError(f"values has shape {y.shape}; (n,) with n >= 1 is needed, one for each observation")
@@ -131,7 +129,7 @@ class MatrixCompletion:
         y = checked_targets(y, y, n, "values")
         row, column = _indices(rows, n, p, "rows"), _indices(cols, n, q, "cols")
         weights = mean_weights(sample_weight, y, n)
-        self.n_examples = float(n) if sample_weight is None else _total(as_floating(sample_weight, y))
+        self.n_examples = float(n) if sample_weight is None else total_weight(as_floating(sample_weight, y))
         if not weights.all():
             seen = np.flatnonzero(weights)
             row, column, y, weights = row[seen], column[seen], y[seen], weights[seen]
@@ -246,6 +244,11 @@ class MatrixCompletion:
         mean = float(self.weights @ self.loss.value(self.y, at.prediction))
         return self.loss.minus_twice_log_likelihood(mean, self.n_examples)
 
+    @property
+    def n_rows(self) -> int:
+        """How many observations the mean is over."""
+        return int(self.y.shape[0])
+
     def rows(self, indices: Array) -> MatrixCompletion:
         """Return the problem of some observations, in the order of `y`: drawn at random, an unbiased estimate.
 
@@ -258,7 +261,7 @@ class MatrixCompletion:
             If no observations are given.
         """
         if indices.shape[0] == 0:
-            raise InvalidInputError("a mini-batch needs at least one observation, got none")
+            raise InvalidInputError("a mini-batch needs at least one row (an observation), got none")
         full = self.entries
         row, column = self.row_indices[indices], self.column_indices[indices]
         entries, order = observe(row, column, full.shape, factored=full.factored, dtype=full.dtype)

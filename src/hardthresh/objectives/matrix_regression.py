@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from operator import index
 from typing import Any
+
+from scipy.sparse import issparse
 
 from hardthresh.arrays import as_floating, namespace
 from hardthresh.core.errors import InvalidInputError
@@ -12,8 +14,10 @@ from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
+from hardthresh.designs import Design
 from hardthresh.losses import Loss
 
+from .base import matrix_shape
 from .linear_model import LinearModel
 
 
@@ -102,16 +106,11 @@ class MatrixRegression:
         offset: Any = None,
         l2: float = 0.0,
     ) -> None:
-        if shape is None:
-            A = as_floating(A, name="A")
-            if A.ndim != 3:
-                raise InvalidInputError(
-                    f"A has {A.ndim} dimensions; (n, p, q) is needed, or shape=(p, q) for measurements as rows"
-                )
-            shape = (A.shape[1], A.shape[2])
-            A = namespace(A).reshape(A, (A.shape[0], shape[0] * shape[1]))
-        self.shape = _shape(shape)
-        self.model = LinearModel(A, y, loss, sample_weight=sample_weight, offset=offset, l2=l2)
+        A, self.shape = _measurements(A, shape)
+        try:
+            self.model = LinearModel(A, y, loss, sample_weight=sample_weight, offset=offset, l2=l2)
+        except InvalidInputError as error:
+            raise InvalidInputError(re.sub(r"\bX\b", "A", str(error))) from None
         if self.model.shape != (self.shape[0] * self.shape[1],):
             raise InvalidInputError(
                 f"A has {self.model.shape[0]} columns, which do not make matrices of shape {self.shape}"
@@ -175,6 +174,11 @@ class MatrixRegression:
         """Return direction' H direction: one data pass instead of two."""
         return self.model.curvature_along(self._vector(at), _flat(direction))
 
+    @property
+    def n_rows(self) -> int:
+        """How many measurements the mean is over."""
+        return self.model.n_rows
+
     def rows(self, indices: Array) -> MatrixRegression:
         """Return the problem of some measurements; see `LinearModel.rows`."""
         return self._of(self.model.rows(indices))
@@ -188,11 +192,21 @@ def _flat(W: Array) -> Array:
     return namespace(W).reshape(W, (-1,))
 
 
-def _shape(shape: tuple[int, int]) -> tuple[int, int]:
-    try:
-        p, q = (index(side) for side in shape)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"shape must be two integers (p, q), got {shape!r}") from error
-    if p < 1 or q < 1:
-        raise InvalidInputError(f"shape must be two integers >= 1, got {shape!r}")
-    return p, q
+def _measurements(A: Any, shape: tuple[int, int] | None) -> tuple[Any, tuple[int, int]]:
+    """Return the measurements as the rows of a design, and the shape of the matrices."""
+    given = None if shape is None else matrix_shape(shape)
+    if isinstance(A, Design) or issparse(A) or hasattr(A, "rmatvec"):
+        if given is None:
+            raise InvalidInputError(f"shape=(p, q) is missing: the rows of a {type(A).__name__} do not say it")
+        return A, given
+    A = as_floating(A, name="A")
+    if A.ndim != 3:
+        if given is None:
+            raise InvalidInputError(
+                f"A has {A.ndim} dimensions; (n, p, q) is needed, or shape=(p, q) for measurements as rows"
+            )
+        return A, given
+    n, p, q = A.shape
+    if given not in (None, (p, q)):
+        raise InvalidInputError(f"A holds matrices of shape ({p}, {q}), but shape = {given}; leave shape out")
+    return namespace(A).reshape(A, (n, p * q)), matrix_shape((p, q))

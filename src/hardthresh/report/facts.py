@@ -62,6 +62,8 @@ class CrossValidation:
         Positions of the chosen k, the k with the best mean, and the smallest k within one standard error of it.
     effects : ndarray of shape (n_candidates, n_features)
         The coefficients per standard deviation, fitted on all rows, for each k.
+    unit : {"feature", "group", "rank"}
+        What k counts.
     """
 
     measure: str
@@ -74,12 +76,18 @@ class CrossValidation:
     best: int
     thrifty: int
     effects: Vector
+    unit: str
 
     @property
     def threshold(self) -> float:
         """The worst score that is within one standard error of the best."""
         slack = float(self.error[self.best])
         return float(self.mean[self.best]) + (slack if self.lower_is_better else -slack)
+
+    @property
+    def symbol(self) -> str:
+        """How a candidate is called where there is no room to explain."""
+        return "rank" if self.unit == "rank" else "k"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +110,10 @@ class Facts:
         What effects are measured per, in words.
     cross_validation : CrossValidation or None
         How k was chosen, unless it was given.
+    unit : {"feature", "group"}
+        What k counts.
+    budget : int
+        The final k.
     """
 
     kind: str
@@ -111,6 +123,8 @@ class Facts:
     names: tuple[str, ...]
     per: str
     cross_validation: CrossValidation | None
+    unit: str
+    budget: int
 
 
 MEASURES = {
@@ -130,11 +144,16 @@ def read(estimator: Any) -> Facts:
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     InvalidInputError
-        If its coefficients are not one row: a model of several responses.
+        If it chooses no features, or its coefficients are not one row: a model of several responses.
     """
     from sklearn.utils.validation import check_is_fitted
 
-    check_is_fitted(estimator, "coef_")
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "support_"):
+        raise InvalidInputError(
+            f"charts and reports of coefficients show sparse models, which choose features; {type(estimator).__name__} "
+            "chooses none. plot_cv and plot_convergence draw its curves."
+        )
     rows = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64))
     if len(rows) != 1:
         raise InvalidInputError(
@@ -168,11 +187,39 @@ def read(estimator: Any) -> Facts:
         features=tuple(sorted(features, key=lambda feature: (-abs(feature.effect), feature.index))),
         names=names,
         per="standard deviation" if estimator.standardize else "unit",
-        cross_validation=_cross_validation(estimator, scale) if hasattr(estimator, "scores_") else None,
+        cross_validation=cross_validation(estimator),
+        unit=_unit(estimator),
+        budget=_budget(estimator),
     )
 
 
-def _cross_validation(estimator: Any, scale: Vector) -> CrossValidation:
+def _unit(estimator: Any) -> str:
+    """Return what is chosen: features, groups of them, or a rank."""
+    if hasattr(estimator, "best_rank_"):
+        return "rank"
+    return "group" if hasattr(estimator, "groups_") else "feature"
+
+
+def _budget(estimator: Any) -> int:
+    """Return the number of features, or of groups of them, or the rank, that the model was allowed."""
+    if hasattr(estimator, "best_rank_"):
+        return int(estimator.best_rank_)
+    return int(estimator.n_nonzero_groups_ if hasattr(estimator, "groups_") else estimator.n_nonzero_coefs_)
+
+
+def cross_validation(estimator: Any) -> CrossValidation | None:
+    """Return how the size of a fitted estimator was chosen; None if it was given.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "scores_"):
+        return None
     name = str(estimator.scorer_name_)
     lower_is_better = name.startswith("neg_")
     sign = -1.0 if lower_is_better else 1.0
@@ -181,7 +228,9 @@ def _cross_validation(estimator: Any, scale: Vector) -> CrossValidation:
     mean = np.asarray(estimator.mean_scores_, dtype=np.float64)[order]
     error = np.asarray(estimator.standard_errors_, dtype=np.float64)[order]
     best = int(np.argmax(mean))
-    path = np.asarray(estimator.coefs_path_, dtype=np.float64).reshape(len(k), -1)
+    effects = np.empty((len(k), 0))
+    if hasattr(estimator, "coefs_path_"):
+        effects = np.asarray(estimator.coefs_path_, dtype=np.float64).reshape(len(k), -1) * estimator.scale_
     return CrossValidation(
         measure=MEASURES.get(name, name.removeprefix("neg_").replace("_", " ")),
         lower_is_better=lower_is_better,
@@ -189,10 +238,11 @@ def _cross_validation(estimator: Any, scale: Vector) -> CrossValidation:
         folds=sign * np.asarray(estimator.scores_, dtype=np.float64)[order],
         mean=sign * mean,
         error=error,
-        chosen=int(np.flatnonzero(k[order] == estimator.n_nonzero_coefs_)[0]),
+        chosen=int(np.flatnonzero(k[order] == _budget(estimator))[0]),
         best=best,
         thrifty=int(np.flatnonzero(k[order] == estimator.one_standard_error_)[0]),
-        effects=path[order] * scale,
+        effects=effects[order],
+        unit=_unit(estimator),
     )
 
 

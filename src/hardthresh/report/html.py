@@ -69,7 +69,8 @@ def write_report(
     Parameters
     ----------
     estimator : fitted estimator
-        A sparse linear or logistic regression. Without cross-validation, the parts about k say why they are absent.
+        A sparse linear or logistic regression of one response. Without cross-validation, the parts about k say why they
+        are absent.
     path : path-like
         Where to write; an existing file is replaced.
     data_summary : mapping, optional
@@ -92,6 +93,8 @@ def write_report(
         If jinja2 or matplotlib is not installed.
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
+    InvalidInputError
+        If it is no sparse model of one response.
 
     Notes
     -----
@@ -154,7 +157,7 @@ def render(estimator: Any, *, data_summary: Mapping[str, object], command: str |
         no_certificate=no_certificate.rstrip("."),
         stationary=certificate is not None and certificate.is_stationary(),
         swap=certificate is not None and certificate.swap_optimal,
-        choices=choices(facts.n_features, len(facts.features)),
+        choices=choices(facts.n_features, len(facts.features)) if facts.unit == "feature" else None,
         charts=charts,
         uncertain=uncertain,
         shown=SHOWN,

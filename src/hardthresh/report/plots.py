@@ -12,7 +12,7 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 
-from .facts import CrossValidation, Facts, progress, read
+from .facts import CrossValidation, Facts, cross_validation, progress, read
 from .numbers import number, signed, uncertain
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
     'k, the number of features'
     """
     facts = read(estimator)
-    cv = _cross_validated(facts)
+    cv = _cross_validated(facts.cross_validation, estimator)
     ax = _axes(ax, height=4.2)
     _quiet(ax)
     if not cv.effects.any():
@@ -167,7 +167,7 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
-    """Draw the cross-validated score against k, with its band of one standard error.
+    """Draw the cross-validated score against k, or against the rank, with its band of one standard error.
 
     Marked are the k that was chosen and the smallest k whose mean score is within one standard error of the best; the
     pale lines are the folds.
@@ -200,7 +200,7 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     >>> plot_cv(model).get_xlabel()
     'k, the number of features'
     """
-    cv = _cross_validated(read(estimator))
+    cv = _cross_validated(cross_validation(estimator), estimator)
     ax = _axes(ax, height=4.0)
     _quiet(ax)
     ax.plot(cv.k, cv.folds, color=PALE, linewidth=0.9, zorder=1)
@@ -211,7 +211,7 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     ax.axhline(cv.threshold, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1.5)
     for k, mean, error in zip(cv.k, cv.mean, cv.error, strict=True):
         (dot,) = ax.plot(k, mean, "o", color=DARK, markersize=4.0, zorder=2.5)
-        dot.set_gid(f"k = {k}: {uncertain(mean, error)}")
+        dot.set_gid(f"{cv.symbol} = {k}: {uncertain(mean, error)}")
     ax.plot(
         *(cv.k[cv.thrifty], cv.mean[cv.thrifty]),
         *("D",),
@@ -221,7 +221,7 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
         markeredgewidth=2.0,
         linestyle="none",
         zorder=3,
-        label=f"smallest within one standard error: k = {cv.k[cv.thrifty]}",
+        label=f"smallest within one standard error: {cv.symbol} = {cv.k[cv.thrifty]}",
     )
     ax.plot(
         *(cv.k[cv.chosen], cv.mean[cv.chosen]),
@@ -230,7 +230,7 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
         markersize=9.0,
         linestyle="none",
         zorder=4,
-        label=f"chosen: k = {cv.k[cv.chosen]}",
+        label=f"chosen: {cv.symbol} = {cv.k[cv.chosen]}",
     )
     _number_axis(ax, cv)
     ax.set_ylabel(f"{cv.measure}\n({'lower' if cv.lower_is_better else 'higher'} is better)")
@@ -347,17 +347,18 @@ def _break(ax: Axes) -> str:
     return "\n" if _is_narrow(ax) else " "
 
 
-def _cross_validated(facts: Facts) -> CrossValidation:
-    if facts.cross_validation is None:
+def _cross_validated(cv: CrossValidation | None, estimator: Any) -> CrossValidation:
+    if cv is None:
+        kind, size = type(estimator).__name__, "rank" if hasattr(estimator, "rank_") else "k"
         raise InvalidInputError(
-            f"there is no curve over k, because {facts.kind} was fitted for one given k; "
-            f"use {facts.kind}CV to choose k by cross-validation."
+            f"there is no curve over {size}, because {kind} was fitted for one given {size}; "
+            f"use {kind}CV to choose {size} by cross-validation."
         )
-    return facts.cross_validation
+    return cv
 
 
 def _number_axis(ax: Axes, cv: CrossValidation) -> None:
-    """Count features along x, in whole numbers; by factors where the candidates grow by factors."""
+    """Count features, or groups of them, along x, in whole numbers; by factors where the candidates grow by factors."""
     from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
     gaps = np.diff(cv.k)
@@ -370,7 +371,7 @@ def _number_axis(ax: Axes, cv: CrossValidation) -> None:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if len(gaps) == 0:
             ax.set_xlim(cv.k[0] - 1, cv.k[0] + 1)
-    ax.set_xlabel("k, the number of features")
+    ax.set_xlabel("rank" if cv.unit == "rank" else f"k, the number of {cv.unit}s")
 
 
 def _apart(k: np.ndarray, share: float) -> list[int]:

@@ -29,7 +29,7 @@ def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 
 
     The working set, for objectives with a Hessian by columns (linear models) and at most k single coordinates, as long
     as its Gram matrix is small; conjugate IHT for the completion of matrices (objectives that ignore some coordinates,
-    and supports that are no coordinates), where it needs a third of the time of pursuit; else pursuit where there is
+    and supports that are no coordinates), where it needs about half the time of pursuit; else pursuit where there is
     curvature, else IHT with backtracking.
 
     Parameters

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import inverse_semidefinite, move, namespace, scatter, to_numpy
+from hardthresh.arrays import gather, inverse_semidefinite, move, namespace, scatter, to_numpy
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import Evaluation, provides
+from hardthresh.core.typing import Array
 
 ABILITIES = ("curvature", "curvature_diagonal", "columns")
 """What an objective must provide for its blocks to be searched; its `columns` must provide ``hessian``."""
@@ -38,6 +39,54 @@ def search_blocks(objective: Any, constraint: Constraint, at: Evaluation, neglig
     -----
     Cost: one data pass, and that of the Hessian of a few hundred columns. Heuristic.
     """
+    known = block_model(objective, constraint, at)
+    if known is None:
+        return None
+    start = known.model.fit(known.start)
+    found = search(known.model, start, known.budget, negligible)
+    if not found.decrease > start.decrease + negligible:
+        return None
+    return constraint.project(known.point(found, at.point))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The quadratic model at a point, of the blocks that promise most.
+
+    Attributes
+    ----------
+    model : BlockModel
+        The quadratic.
+    start : tuple of int
+        Which of its blocks the point uses.
+    names : list of int
+        The numbers that its blocks have in the constraint.
+    columns : array of int
+        The coordinates of its columns.
+    budget : int
+        How many blocks may be chosen.
+    complete : bool
+        Whether it has all blocks.
+    """
+
+    model: BlockModel
+    start: tuple[int, ...]
+    names: list[int]
+    columns: np.ndarray
+    budget: int
+    complete: bool
+
+    def point(self, fit: Fit, like: Array) -> Array:
+        """Return a minimiser as a full point."""
+        coef = namespace(like).asarray(move(self.model.coef(fit), like), dtype=like.dtype)
+        return scatter(coef, move(self.columns, like), like.shape[0])
+
+
+def block_model(objective: Any, constraint: Constraint, at: Evaluation, least: int = _LEAST_COLUMNS) -> Known | None:
+    """Return the model of at least so many columns, if there are; None where the set has no blocks.
+
+    Cost: one data pass, and that of the Hessian of the columns.
+    """
     blocks = constraint.blocks()
     if blocks is None or not all(provides(objective, ability) for ability in ABILITIES):
         return None
@@ -51,14 +100,13 @@ def search_blocks(objective: Any, constraint: Constraint, at: Evaluation, neglig
     promised[used] = np.inf
     promised[-1] = -1.0  # the free coordinates are there in any case
     order = np.argsort(-promised, kind="stable")
-    order = order[promised[order] > 0]
-    enough = max(_LEAST_COLUMNS, _TIMES_CHOSEN * int(size[used].sum()))
+    order = order[promised[order] >= 0]
+    enough = max(least, _TIMES_CHOSEN * int(size[used].sum()))
     taken = order[(np.cumsum(size[order]) <= enough) | used[order]]
     columns = np.flatnonzero(np.isin(numbers, taken) | (numbers == blocks.count))
     indices = move(columns, at.point)
     small = objective.columns(indices)
-    gathered = Evaluation(move(point[columns], at.point), at.value, at.gradient, at.prediction)
-    hessian = to_numpy(small.hessian(gathered)).astype(np.float64)
+    hessian = to_numpy(small.hessian(small.evaluate(gather(at.point, indices), at.prediction))).astype(np.float64)
     members = [np.flatnonzero(numbers[columns] == block) for block in sorted(taken.tolist())]
     model = BlockModel(
         hessian,
@@ -67,13 +115,9 @@ def search_blocks(objective: Any, constraint: Constraint, at: Evaluation, neglig
         np.flatnonzero(numbers[columns] == blocks.count),
         float(np.finfo(str(at.point.dtype).rpartition(".")[2]).eps),
     )
-    start = model.fit(g for g, block in enumerate(sorted(taken.tolist())) if used[block])
-    found = search(model, start, blocks.budget, negligible)
-    if not found.decrease > start.decrease + negligible:
-        return None
-    like = at.point
-    coef = namespace(like).asarray(move(model.coef(found), like), dtype=like.dtype)
-    return constraint.project(scatter(coef, indices, like.shape[0]))
+    names = sorted(taken.tolist())
+    start = tuple(g for g, block in enumerate(names) if used[block])
+    return Known(model, start, names, columns, blocks.budget, taken.size == order.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +234,16 @@ class BlockModel:
             )
 
 
+def exchanges(model: BlockModel, fit: Fit) -> Iterator[tuple[float, int, int]]:
+    """Yield, for each chosen block, the decrease by its best exchange, and the two blocks."""
+    for g, cost, slope, left in model.drops(fit):
+        gains = model.gains(slope, left) - cost
+        gains[list(fit.chosen)] = -np.inf
+        added = int(np.argmax(gains))
+        if gains[added] > -np.inf:
+            yield float(gains[added]), g, added
+
+
 def search(model: BlockModel, start: Fit, budget: int, negligible: float) -> Fit:
     """Return the best set that exchanges and swings lead to, of at most so many blocks."""
     best = descend(model, grow(model, start, budget, negligible), negligible)
@@ -229,16 +283,10 @@ def shrink(model: BlockModel, fit: Fit, size: int) -> Fit:
 def descend(model: BlockModel, fit: Fit, negligible: float) -> Fit:
     """Make the best exchange of one block for another as long as one helps noticeably."""
     while True:
-        best, pair = negligible, None
-        for g, cost, slope, left in model.drops(fit):
-            gains = model.gains(slope, left) - cost
-            gains[list(fit.chosen)] = -np.inf
-            added = int(np.argmax(gains))
-            if gains[added] > best:
-                best, pair = float(gains[added]), (g, added)
-        if pair is None:
+        fall, removed, added = max(exchanges(model, fit), default=(0.0, 0, 0), key=lambda exchange: exchange[0])
+        if not fall > negligible:
             return fit
-        after = model.fit((*(g for g in fit.chosen if g != pair[0]), pair[1]))
+        after = model.fit((*(g for g in fit.chosen if g != removed), added))
         if not after.decrease > fit.decrease + 0.5 * negligible:
             return fit
         fit = after

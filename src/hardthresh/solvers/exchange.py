@@ -96,6 +96,40 @@ def _unexplained(diagonal: Array, images: Array, block: Array) -> Array:
     return xp.clip(diagonal - xp.sum((images @ block) * images, axis=1), min=0.0)
 
 
+def leave_and_join(
+    objective: Any, constraint: Constraint, at: Evaluation, support: Support, count: int
+) -> Iterator[Refined]:
+    """Yield refined points that one part of the support has left for what promises most in its place.
+
+    A part is what the constraint's `parts` says; of `count` parts, those that are missed least, each makes room for the
+    largest :math:`g_j^2 / 2 H_{jj}` that the set has place for, the gradient being that without the part.
+
+    Notes
+    -----
+    Cost: two data passes, one more for each part that leaves, and little for each refit.
+    """
+    parts = constraint.parts(support)
+    if not parts or not all(provides(objective, ability) for ability in ABILITIES):
+        return
+    xp = namespace(at.point)
+    diagonal = objective.curvature_diagonal(at)
+    scale = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal)))
+    shorter = []
+    for part in parts[:_MOST_PARTS]:
+        rest = constraint.project(xp.where(mask_of(part, at.point.shape[0]), xp.zeros_like(at.point), at.point))
+        shorter.append(refine(objective, constraint, rest, cg_iterations=0, rounds=2))
+    for fit in sorted(shorter, key=lambda fit: fit.value)[:count]:
+        there = objective.evaluate(fit.projection.point, fit.prediction)
+        promise = xp.where(diagonal > 0, xp.abs(there.gradient) / scale, xp.zeros_like(scale))
+        inside = there.point != 0
+        joined = constraint.project(xp.where(inside, 4.0 * xp.max(promise) * xp.ones_like(promise), promise)).support
+        start = Projection(constraint.restrict(there.point, joined), joined)
+        yield refine(objective, constraint, start, cg_iterations=0, rounds=3)
+
+
+_MOST_PARTS = 64
+
+
 def try_exchanges(
     objective: Objective,
     constraint: Constraint,

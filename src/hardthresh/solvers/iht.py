@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from hardthresh.core.constraint import Constraint
+from hardthresh.core.errors import InvalidInputError, given
 from hardthresh.core.objective import Objective
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
@@ -58,6 +59,10 @@ class IHT(Solver):
 
     state_type: ClassVar[type[State]] = IHTState
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.step, StepRule):
+            raise InvalidInputError(f"step must be a rule, such as SparsePolyak(); got {given(self.step)}")
+
     @property
     def requires(self) -> tuple[str, ...]:
         return self.step.requires
@@ -77,4 +82,5 @@ class IHT(Solver):
             iteration=state.iteration + 1,
             step=move.step,
             memory=move.memory,
+            settled=move.settled,
         )

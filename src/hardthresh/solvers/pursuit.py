@@ -16,7 +16,7 @@ from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import exact_step, majorised_step
 
 from .block_search import search_blocks
-from .exchange import rank_exchanges, try_exchanges
+from .exchange import leave_and_join, rank_exchanges, try_exchanges
 from .start import starting_point
 from .subspace import Refined, refine
 
@@ -41,7 +41,8 @@ class HardThresholdingPursuit(Solver):
     3. otherwise: minimise f on the support to the end;
     4. at such a minimiser: escape, by the supports that larger and larger steps lead to, then by exchanging one of the
        coordinates that are missed least for the one that gains most, or where whole groups are chosen, by a local
-       search over these; the first whose refined value is lower is taken, and when none is, the solver has settled.
+       search over these, or where the set says what may leave together, by letting what is missed least leave for what
+       promises most; the first whose refined value is lower is taken, and when none is, the solver has settled.
 
     Parameters
     ----------
@@ -50,8 +51,8 @@ class HardThresholdingPursuit(Solver):
     escapes : int
         How many times the step is doubled in search of a better support, >= 0.
     exchanges : int
-        How many coordinates are considered for an exchange, >= 0, where the constraint and the objective know single
-        coordinates; where they know groups of them, whether these are searched.
+        How many coordinates, or parts of the support, are considered for an exchange, >= 0, where the constraint and
+        the objective know these; where they know whole groups, whether these are searched.
     tol : float
         Relative decrease of f, > 0, that counts as progress.
 
@@ -143,6 +144,8 @@ class HardThresholdingPursuit(Solver):
             blocks = search_blocks(objective, constraint, state.at, self._negligible(state))
             if blocks is not None:
                 yield refine(objective, constraint, blocks, cg_iterations=0, rounds=3), step
+            for tried in leave_and_join(objective, constraint, state.at, state.support, self.exchanges):
+                yield tried, step
 
     def _longer_steps(
         self, constraint: Constraint, state: PursuitState, step: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hardthresh.arrays import namespace
@@ -13,7 +13,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.step import Move, StepRule
 from hardthresh.core.typing import Array
 
-from .line_search import Backtracking
+from .line_search import Backtracking, standstill
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class BarzilaiBorwein(StepRule):
         values = (*memory.values, at.value)[-self.window :]
         if memory.previous is None:
             first = Backtracking().move(objective, constraint, at, direction, None)
-            return Move(first.projection, first.step, first.evaluation, Memory(at, values, first.step))
+            return replace(first, memory=Memory(at, values, first.step))
         step = self._length(constraint, at, memory)
         xp = namespace(direction)
         for _ in range(60):
@@ -82,7 +82,7 @@ class BarzilaiBorwein(StepRule):
                 evaluation = objective.evaluate(projection.point, prediction)
                 return Move(projection, step, evaluation, Memory(at, values, step))
             step *= 0.5
-        return Move(constraint.project(at.point), 0.0, at, memory)
+        return standstill(constraint, at, direction, memory)
 
     def _length(self, constraint: Constraint, at: Evaluation, memory: Memory) -> float:
         """Return the unguarded step; the last one where the secant shows no curvature."""

@@ -36,6 +36,12 @@ def exact_step(
     return squared / bend if bend > 0.0 else 0.0
 
 
+def standstill(constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
+    """Return the move that stays where it is; the last one if there is no direction to follow."""
+    settled = "the gradient is zero" if norm(direction) == 0.0 else ""
+    return Move(constraint.project(at.point), 0.0, at, memory, settled)
+
+
 @dataclass(frozen=True, slots=True)
 class Descent:
     """A projected step that satisfies the majorisation, with the value and the prediction there."""
@@ -113,12 +119,15 @@ class ExactLineSearch(StepRule):
             projection = constraint.project(at.point + step * direction)
             moved = projection.point - at.point
             squared = float(xp.sum(moved * moved))
-            if constraint.same(support, projection.support) or squared == 0.0:
+            if squared == 0.0:
+                settled = "the exact step along the gradient does not move the point"
+                return Move(projection, step, at, memory, settled if step > 0.0 or norm(direction) == 0.0 else "")
+            if constraint.same(support, projection.support):
                 return Move(projection, step, None, memory)
             if step * curvature_along(objective, at, moved) <= 0.99 * squared:
                 return Move(projection, step, None, memory)
             step /= 2 * 0.99
-        return Move(constraint.project(at.point), 0.0, at, memory)
+        return standstill(constraint, at, direction, memory)
 
 
 @register("step", "backtracking")
@@ -165,7 +174,7 @@ class Backtracking(StepRule):
         step = self._guess(objective, constraint, at, direction) if memory is None else self.grow * memory
         found = majorised_step(objective, constraint, at, direction, step, self.shrink)
         if found is None:
-            return Move(constraint.project(at.point), 0.0, at, memory)
+            return standstill(constraint, at, direction, memory)
         evaluation = objective.evaluate(found.projection.point, found.prediction)
         return Move(found.projection, found.step, evaluation, found.step)
 

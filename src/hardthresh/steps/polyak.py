@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from math import inf, nan
+from math import inf, isnan, nan
 from typing import Any
 
 from hardthresh.core.constraint import Constraint
@@ -13,21 +13,35 @@ from hardthresh.core.objective import Evaluation, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_integer, is_real
 
+_LITTLE = 0.01  # of the progress made: where the gap to the bound is less, the run is over
+_WORTH = 0.05  # of the progress made: what a stall costs at least, to be told
+_TRIES = 40  # doublings of a step
 _FADING = 0.4  # from epoch to epoch the gap to a valid bound halves, and so does the step
 
 
-def _polyak_step(gap: float, scale: float, length: float) -> float:
-    """Return max(gap, 0) / (scale length^2), and 0 where the gradient vanishes."""
-    return max(gap, 0.0) / (scale * length * length) if length > 0.0 else 0.0
+def _polyak_move(
+    constraint: Constraint, at: Evaluation, direction: Array, length: float, target: float, scale: float
+) -> Move:
+    """Return the move by max(f - target, 0) / (scale length^2); where that is zero it is the last one."""
+    gap = at.value - target
+    if gap <= 0.0:
+        why = f"f = {at.value:.6g} is at or below the target {target:.6g}, so the step is zero; lower the target"
+        return Move(constraint.project(at.point), 0.0, at, None, f"{why} if this is not good enough")
+    if length == 0.0:
+        return Move(constraint.project(at.point), 0.0, at, None, "the gradient is zero where a step could follow it")
+    step = gap / (scale * length * length)
+    return Move(constraint.project(at.point + step * direction), step, None, None)
 
 
-def _check(scale: float, target: float | None) -> None:
-    if not 0 < scale < inf:
-        raise InvalidInputError(f"scale must be positive and finite, got {scale!r}")
-    if target is not None and not -inf < target < inf:
-        raise InvalidInputError(f"the target must be finite, got {target!r}; use None for the objective's lower bound")
+def _check(scale: float, target: float | None, name: str = "target") -> None:
+    if not (is_real(scale) and 0 < scale < inf):
+        raise InvalidInputError(f"scale must be a number, positive and finite, got {scale!r}")
+    if target is not None and not (is_real(target) and -inf < target < inf):
+        raise InvalidInputError(
+            f"{name} must be a finite number, got {target!r}; use None for the objective's lower bound"
+        )
 
 
 @register("step", "polyak")
@@ -60,8 +74,8 @@ class Polyak(StepRule):
 
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         target = objective.lower_bound if self.target is None else self.target
-        step = _polyak_step(at.value - target, self.scale, norm(direction))
-        return Move(constraint.project(at.point + step * direction), step, None, memory)
+        length = norm(direction)
+        return _polyak_move(constraint, at, direction, length, target, self.scale)
 
 
 @register("step", "sparse_polyak", lambda: [SparsePolyak(), SparsePolyak(relax=2)])
@@ -75,7 +89,8 @@ class SparsePolyak(StepRule):
         :math:`\hat f`, the value to reach; default the objective's lower bound. A target above the attainable minimum
         caps the accuracy. Below it nothing is guaranteed: the nearer the minimiser, the longer the step. Under a
         budget that leaves much of the gradient outside f still settled in all our experiments with c = 5, and ended
-        lower; where the support can be solved (k >= d, full rank) it never does. Keep the best iterate then.
+        lower; where the support can be solved (k >= d, full rank) it never does. Keep the best iterate then, by a
+        callback (`minimize` returns the last).
     scale : float
         c > 0. 5 is the paper's; 1 to 2 is much faster, but only with a target that can be reached.
     relax : float
@@ -103,8 +118,8 @@ class SparsePolyak(StepRule):
 
     def __post_init__(self) -> None:
         _check(self.scale, self.target)
-        if not self.relax >= 1:
-            raise InvalidInputError(f"relax must be >= 1, got {self.relax!r}")
+        if not (is_real(self.relax) and 1 <= self.relax < inf):
+            raise InvalidInputError(f"relax must be a number, finite and >= 1, got {self.relax!r}")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -113,8 +128,8 @@ class SparsePolyak(StepRule):
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         target = objective.lower_bound if self.target is None else self.target
         measured = constraint if self.relax == 1 else constraint.relax(self.relax)
-        step = _polyak_step(at.value - target, self.scale, norm(measured.leading(direction)))
-        return Move(constraint.project(at.point + step * direction), step, None, memory)
+        length = norm(measured.leading(direction))
+        return _polyak_move(constraint, at, direction, length, target, self.scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +150,10 @@ class Epoch:
         The length of the last step of the epoch before; nan in the first.
     fading : int
         For how many epochs in a row the final step has shrunk by more than the bound explains.
+    first : float
+        f where the run began.
+    judged : bool
+        Whether the bound was compared with what a longer step would reach; see `AdaptiveSparsePolyak`.
     """
 
     bound: float
@@ -143,11 +162,26 @@ class Epoch:
     last: float = nan
     final: float = nan
     fading: int = 0
+    first: float = nan
+    judged: bool = False
 
     def next(self, best: Evaluation) -> Epoch:
         """Return the start of the next epoch, from the best point."""
         fading = self.fading + 1 if self.last < _FADING * self.final else 0
-        return Epoch(0.5 * (best.value + self.bound), 0, best, self.last, self.last, fading)
+        bound = 0.5 * (best.value + self.bound)
+        return replace(self, bound=bound, steps=0, best=best, final=self.last, fading=fading)
+
+    @property
+    def progress(self) -> float:
+        """How far f has come down."""
+        assert self.best is not None
+        return self.first - self.best.value
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is next to nothing between f and the bound, below which it never comes."""
+        assert self.best is not None
+        return self.best.value - self.bound <= _LITTLE * self.progress
 
 
 @register("step", "adaptive_sparse_polyak", lambda: [AdaptiveSparsePolyak(epoch_length=3)])
@@ -165,18 +199,25 @@ class AdaptiveSparsePolyak(StepRule):
     lower_bound : float, optional
         :math:`\tilde f_1`; default the objective's lower bound.
     epoch_length : int
-        T >= 1. Too short an epoch raises the bound above the minimum, and the method then stalls there for good, with
-        a `StallWarning`: keep it at 100 or more unless the problem is known to be easy.
+        T >= 1. Too short an epoch raises the bound above the minimum, and the method then stalls there for good: keep
+        it at 100 or more unless the problem is known to be easy.
     scale : float
         c > 0; 10 is the paper's.
 
     Notes
     -----
-    Cost: no extra data pass. Guarantee: statistical precision with a number of gradients that grows with the
-    logarithm of the gap of the first bound, for epochs long enough (Theorem 2). The clip at 0 is ours: the printed
-    algorithm would ascend. So is the warning: under valid bounds the gap, and with it the step, halves from epoch to
-    epoch; the warning comes where the final step falls to less than 0.4 of that of the epoch before, twice in a row,
-    because f then runs into a bound that it cannot pass (heuristic).
+    Cost: no extra data pass, but once in a run about ten values of f. Guarantee: statistical precision with a number of
+    gradients that grows with the logarithm of the gap of the first bound, for epochs long enough (Theorem 2). The clip
+    at 0 is ours: the printed algorithm would ascend. So is the `StallWarning`, which comes once, for one of two
+    reasons.
+
+    * The final step falls to less than 0.4 of that of the epoch before, twice in a row. Under valid bounds the gap, and
+      with it the step, halves from epoch to epoch; here f runs into a bound that it cannot pass (heuristic).
+    * f is within 1 % of its progress of the bound, below which it never comes, and yet a longer step from the best
+      point leads below the bound, by more than 5 % of the progress.
+
+    Silence proves nothing: a stall that costs less than this, or that no single step along the gradient leaves, is not
+    seen. Compare the end with that of a run with longer epochs.
 
     References
     ----------
@@ -188,9 +229,9 @@ class AdaptiveSparsePolyak(StepRule):
     scale: float = 10.0
 
     def __post_init__(self) -> None:
-        _check(self.scale, self.lower_bound)
-        if not self.epoch_length >= 1:
-            raise InvalidInputError(f"epoch_length must be >= 1, got {self.epoch_length!r}")
+        _check(self.scale, self.lower_bound, "lower_bound")
+        if not (is_integer(self.epoch_length) and self.epoch_length >= 1):
+            raise InvalidInputError(f"epoch_length must be an integer >= 1, got {self.epoch_length!r}")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -199,17 +240,30 @@ class AdaptiveSparsePolyak(StepRule):
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         if memory is None:
             bound = objective.lower_bound if self.lower_bound is None else self.lower_bound
-            memory = Epoch(bound, 0, None)
+            memory = Epoch(bound, 0, None, first=at.value)
         best = at if memory.best is None or at.value < memory.best.value else memory.best
         epoch = replace(memory, best=best)
         if epoch.steps == self.epoch_length:
             epoch = epoch.next(best)
-            if epoch.fading == 2:
+            if epoch.fading == 2 and not epoch.judged:
                 warnings.warn(self._stalled(epoch), StallWarning, stacklevel=2)
+                epoch = replace(epoch, judged=True)
+            elif epoch.is_over and not epoch.judged:
+                epoch = replace(epoch, judged=True)
+                if _lowest(objective, constraint, epoch) < epoch.bound - _WORTH * epoch.progress:
+                    warnings.warn(self._stalled(epoch), StallWarning, stacklevel=2)
             at, direction = best, -best.gradient
-        step = _polyak_step(at.value - epoch.bound, self.scale, norm(constraint.leading(direction)))
-        moved = constraint.project(at.point + step * direction)
-        return Move(moved, step, None, replace(epoch, steps=epoch.steps + 1, last=step))
+        length = norm(constraint.leading(direction))
+        move = _polyak_move(constraint, at, direction, length, epoch.bound, self.scale)
+        if move.settled and length > 0.0:  # at a bound that the epochs have raised it is stuck, which is no convergence
+            move = replace(move, settled=self._reached(at, epoch) if isnan(epoch.final) else "")
+        return replace(move, memory=replace(epoch, steps=epoch.steps + 1, last=move.step))
+
+    def _reached(self, at: Evaluation, epoch: Epoch) -> str:
+        return (
+            f"f = {at.value:.6g} is at or below the lower bound {epoch.bound:.6g}, so the step is zero; give a smaller "
+            "lower_bound if this is not good enough"
+        )
 
     def _stalled(self, epoch: Epoch) -> str:
         assert epoch.best is not None
@@ -217,3 +271,15 @@ class AdaptiveSparsePolyak(StepRule):
             f"Adaptive Sparse Polyak stalls at f = {epoch.best.value:.6g}: after epochs of {self.epoch_length} steps "
             f"its lower bound has come to {epoch.bound:.6g}, probably above the minimum; make epoch_length larger"
         )
+
+
+def _lowest(objective: Objective, constraint: Constraint, epoch: Epoch) -> float:
+    """Return the lowest f on the way along the gradient from the best point, by steps that double until it rises."""
+    assert epoch.best is not None
+    at, step, lowest = epoch.best, epoch.last, inf
+    for _ in range(_TRIES):
+        value = objective.value(constraint.project(at.point - step * at.gradient).point)
+        if not value < lowest:
+            break
+        lowest, step = value, 2.0 * step
+    return lowest

@@ -14,7 +14,7 @@ from hardthresh.core.registry import Kind, registered
 from .errors import StorageError
 
 # the rooms of plain values and settings
-_ROOMS = ("core", "arrays", "losses", "constraints", "steps", "objectives", "solvers", "certificates")
+_ROOMS = ("core", "arrays", "losses", "constraints", "steps", "objectives", "solvers", "baselines", "certificates")
 _SPLITTERS = (
     "GroupKFold",
     "GroupShuffleSplit",

@@ -1,0 +1,234 @@
+"""The completion of a table: observed entries, the scale of its columns, its factors, and rows placed among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from hardthresh.arrays import FactoredMatrix, truncated_svd
+from hardthresh.constraints import Rank
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.typing import Array
+from hardthresh.objectives import MatrixCompletion
+
+_BLOCK = 1 << 20  # numbers of the small systems that are solved at a time: 8 MB
+_ROUNDING = 1e-10  # of the largest: smaller eigenvalues of a row's system without a ridge are rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The observed entries of a table, by row and then column.
+
+    Attributes
+    ----------
+    rows, cols, values : array, shape (n_observed,)
+        Where they are and what.
+    shape : tuple of int
+        Of the table.
+    """
+
+    rows: np.ndarray
+    cols: np.ndarray
+    values: np.ndarray
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, X: Any) -> Cells:
+        """Return the entries that are not NaN; of a sparse table, the stored ones among them."""
+        if issparse(X):
+            coo = X.tocsr().sorted_indices().tocoo()
+            rows, cols, values = coo.row, coo.col, coo.data
+            seen = ~np.isnan(values)
+            return cls(rows[seen], cols[seen], values[seen], X.shape)
+        rows, cols = np.nonzero(~np.isnan(X))
+        return cls(rows, cols, X[rows, cols], X.shape)
+
+    def take(self, which: np.ndarray) -> Cells:
+        """Return some of them; the table is as large as before."""
+        return replace(self, rows=self.rows[which], cols=self.cols[which], values=self.values[which])
+
+    def csr(self, values: np.ndarray) -> Any:
+        """Return the sparse table of some numbers at these places."""
+        return csr_array((values, (self.rows, self.cols)), shape=self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How the columns of a table are centred and scaled, each by its own observed entries.
+
+    Attributes
+    ----------
+    mean, scale : array, shape (n_features,)
+        What is subtracted, NaN for a column without an observed entry, and what is divided by then, > 0.
+    varies : array of bool, shape (n_features,)
+        Which columns are not constant; the others are known without any factor.
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+    varies: np.ndarray
+
+    @classmethod
+    def of(cls, cells: Cells, *, center: bool, standardize: bool) -> Columns:
+        """Return the mean and the deviation of each column; about zero where columns are not centred."""
+        cols, p = cells.cols, cells.shape[1]
+        counts = np.bincount(cols, minlength=p)
+        size = np.zeros(p)
+        np.maximum.at(size, cols, np.abs(cells.values))
+        size[size == 0] = 1.0
+        relative = cells.values / size[cols]  # in [-1, 1]: no square overflows, and the largest does not underflow
+        at_least_one = np.maximum(counts, 1)
+        mean = np.bincount(cols, relative, p) / at_least_one if center else np.zeros(p)
+        deviation = np.sqrt(np.bincount(cols, (relative - mean[cols]) ** 2, p) / at_least_one)
+        rounding = 10 * float(np.finfo(cells.values.dtype).eps)
+        varies = deviation > rounding * np.abs(mean)
+        scale = np.where(varies, size * deviation, 1.0) if standardize else np.ones(p)
+        return cls(np.where(counts > 0, size * mean, np.nan), scale, varies)
+
+    def standardized(self, cells: Cells) -> np.ndarray:
+        """Return entries in standard units."""
+        return np.asarray((cells.values - self.mean[cells.cols]) / self.scale[cells.cols])
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """A matrix U diag(s) V' in standard units, with orthonormal U and V, s decreasing."""
+
+    U: np.ndarray
+    s: np.ndarray
+    V: np.ndarray
+
+    @classmethod
+    def of(cls, left: np.ndarray, right: np.ndarray) -> Factors:
+        """Return those of left right', for an orthonormal right factor."""
+        U, s, turn = np.linalg.svd(left, full_matrices=False)
+        kept = s > max(left.shape) * np.finfo(s.dtype).eps * np.max(s, initial=0.0)
+        U, s, V = U[:, kept], s[kept], right @ turn[kept].T
+        sign = np.where(V[np.argmax(np.abs(V), axis=0), np.arange(s.size)] < 0, -1, 1).astype(V.dtype)
+        return cls(U * sign, s, V * sign)
+
+    def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """Return single entries."""
+        return np.asarray(np.einsum("ij,ij->i", self.U[rows] * self.s, self.V[cols]))
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionProblem:
+    """The completion of the columns that vary, in standard units, with a rank.
+
+    Attributes
+    ----------
+    objective, constraint :
+        What to minimise, and over what.
+    cells, columns :
+        The table as it was given.
+    ridge : float
+        Of one row of it: what its sum of squared errors is weighed against.
+    """
+
+    objective: MatrixCompletion
+    constraint: Rank
+    cells: Cells
+    columns: Columns
+    ridge: float
+
+    @classmethod
+    def of(cls, cells: Cells, columns: Columns, alpha: float) -> CompletionProblem:
+        """Return the problem with rank 0, for a table of which some column varies."""
+        place = np.cumsum(columns.varies) - 1
+        seen = columns.varies[cells.cols]
+        size = np.unique(cells.rows).size * int(columns.varies.sum())  # empty rows and dull columns change nothing
+        objective = MatrixCompletion(
+            cells.rows[seen],
+            place[cells.cols[seen]],
+            columns.standardized(cells)[seen].astype(cells.values.dtype),
+            shape=(cells.shape[0], int(columns.varies.sum())),
+            l2=alpha / size,
+        )
+        return cls(objective, Rank(0), cells, columns, alpha * int(seen.sum()) / size)
+
+    def with_rank(self, rank: int) -> CompletionProblem:
+        """Return the problem with another rank."""
+        return replace(self, constraint=Rank(rank))
+
+    def factors(self, W: Array) -> Factors:
+        """Return the factors of a point, with each row once more the best for the directions of the others.
+
+        So what is kept of a row is what `scores` says of it when it comes again.
+        """
+        dtype = self.cells.values.dtype
+        _, _, Vt = truncated_svd(W, min(self.constraint.r, *self.objective.shape))
+        right: np.ndarray = np.zeros((self.cells.shape[1], Vt.shape[0]))
+        right[self.columns.varies] = Vt.T
+        left = scores(self.cells.csr(self.columns.standardized(self.cells)), right, self.ridge)
+        found = Factors.of(left, right)
+        return Factors(found.U.astype(dtype), found.s.astype(dtype), found.V.astype(dtype))
+
+    def value(self, factors: Factors) -> float:
+        """Return the objective, without ever forming the matrix."""
+        left, right = factors.U * factors.s, factors.V[self.columns.varies]
+        objective = self.objective
+        point: Any = FactoredMatrix.product(left, right) if objective.entries.factored else left @ right.T
+        return objective.value(point)
+
+
+def rungs(most: int) -> Iterator[int]:
+    """Yield 1, 2, 3, 4, 6, 8, 12, 16, 24, ... up to a rank: those on the way to larger ones."""
+    half = 1
+    while half <= most:
+        yield half
+        if half > 1 and half + half // 2 <= most:
+            yield half + half // 2
+        half *= 2
+
+
+def free_numbers(rank: int, shape: tuple[int, int]) -> int:
+    """Return the dimension of the set of matrices of a rank."""
+    return rank * (shape[0] + shape[1] - rank)
+
+
+def scores(Z: Any, V: np.ndarray, ridge: float) -> np.ndarray:
+    r"""Return where rows lie among directions V, by their observed entries: shape (n_rows, r).
+
+    .. math:: u_i = \arg\min_u \; \sum_{j \in \Omega_i} (z_{ij} - v_j^\top u)^2 + \rho \|u\|^2
+
+    `Z` is sparse and stores what is observed. Without a ridge, the solution of least norm.
+    """
+    n, r = Z.shape[0], V.shape[1]
+    V = V.astype(np.float64)
+    found: np.ndarray = np.zeros((n, r))
+    if r == 0:
+        return found
+    Z = Z.tocsr()
+    height = max(1, _BLOCK // (r * r))
+    for top in range(0, n, height):
+        block = Z[top : top + height]
+        b = block.astype(np.float64) @ V
+        seen = csr_array((np.ones(block.indices.size), block.indices, block.indptr), shape=block.shape)
+        G: np.ndarray = np.empty((b.shape[0], r, r))
+        for a in range(r):
+            G[:, a] = seen @ (V * V[:, a : a + 1])
+        found[top : top + height] = _solved(G, b, ridge)
+    return found
+
+
+def _solved(G: np.ndarray, b: np.ndarray, ridge: float) -> np.ndarray:
+    """Return the solutions of small systems with a ridge, those of least norm if it is zero."""
+    if ridge > 0:
+        return np.asarray(np.linalg.solve(G + ridge * np.eye(G.shape[1]), b[..., None])[..., 0])
+    values, vectors = np.linalg.eigh(G)
+    sound = values > _ROUNDING * np.max(values, axis=1, initial=0.0, keepdims=True)
+    inverse = np.where(sound, 1.0 / np.where(sound, values, 1.0), 0.0)
+    return np.asarray(np.einsum("nij,nj->ni", vectors, inverse * np.einsum("nij,ni->nj", vectors, b)))
+
+
+def check_observed(cells: Cells) -> None:
+    """Refuse a table of which nothing is known."""
+    if cells.values.size == 0:
+        raise InvalidInputError(
+            "no entry of X is observed: every one is NaN (or not stored); there is nothing to learn"
+        )

@@ -1,0 +1,140 @@
+"""Local search over whole groups, and over the parts of other structured supports, against every choice there is."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from hardthresh.constraints import DoubleSparsity, GroupSparsity, OverlappingGroupSparsity, Sparsity
+from hardthresh.core import minimize
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import HardThresholdingPursuit, choose_solver
+from hardthresh.solvers.block_search import BlockModel, block_model, exchanges, search_blocks
+
+
+def correlated(seed, n_groups=9, n=60, rho=0.9, k=3):
+    """Uneven groups in mixed order, neighbours alike, and a target of k of them with half as much noise."""
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.repeat(np.arange(n_groups), rng.integers(1, 6, n_groups)))
+    common = rng.standard_normal((n, n_groups))
+    for j in range(1, n_groups):
+        common[:, j] = rho * common[:, j - 1] + np.sqrt(1 - rho**2) * common[:, j]
+    X = np.sqrt(rho) * common[:, labels] + np.sqrt(1 - rho) * rng.standard_normal((n, labels.size))
+    mean = X @ np.where(np.isin(labels, rng.choice(n_groups, k, replace=False)), rng.standard_normal(labels.size), 0.0)
+    return X, mean + mean.std() / np.sqrt(2) * rng.standard_normal(n), labels
+
+
+def residual(X, y, columns):
+    A = X[:, list(columns)]
+    return np.mean((y - A @ np.linalg.lstsq(A, y)[0]) ** 2) / 2
+
+
+def test_the_default_finds_the_best_groups_where_they_are_correlated():
+    """Without the search it is 3 of 12."""
+    found = {True: 0, False: 0}
+    for seed in range(12):
+        X, y, labels = correlated(seed)
+        objective, constraint = LinearModel(X, y), GroupSparsity(labels, 3)
+        best = min(residual(X, y, np.flatnonzero(np.isin(labels, some))) for some in combinations(range(9), 3))
+        for searched in found:
+            solver = choose_solver(objective, constraint) if searched else HardThresholdingPursuit()
+            run = minimize(objective, constraint, solver)
+            assert run.converged
+            assert np.all(np.diff(run.history["value"]) <= 1e-12)
+            found[searched] += run.value <= best * (1 + 1e-8)
+    assert found[True] == 12
+    assert found[False] < 10
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_no_exchange_of_groups_is_left(loss):
+    X, y, labels = correlated(20, n_groups=12, n=120)
+    objective = LinearModel(X, y if loss == "squared" else 1.0 * (y > 0), loss, l2=0.01)
+    constraint = GroupSparsity(labels, 4)
+    run = minimize(objective, constraint, choose_solver(objective, constraint))
+    chosen = set(run.support.tolist())
+    for removed in chosen:
+        for added in set(range(12)) - chosen:
+            names = constraint.groups_of(sorted(chosen - {removed} | {added}))
+            columns = np.flatnonzero(np.isin(labels, names))
+            rival = minimize(
+                LinearModel(X[:, columns], objective.y, loss, l2=0.01), Sparsity(99), HardThresholdingPursuit()
+            )
+            assert rival.value >= run.value * (1 - 1e-6)
+
+
+def test_free_columns_stay_and_are_not_counted():
+    X, y, labels = correlated(3)
+    free = (int(np.flatnonzero(labels == 4)[0]),)
+    constraint = GroupSparsity(labels, 2, free=free)
+    run = minimize(LinearModel(X, y), constraint, HardThresholdingPursuit(exchanges=5))
+    assert free[0] in np.flatnonzero(run.w)
+    numbers = [-1 if j in free else constraint.names.index(label) for j, label in enumerate(labels)]
+    best = min(
+        residual(X, y, {*free, *(j for j, g in enumerate(numbers) if g in some)})
+        for some in combinations(range(constraint.n_groups), 2)
+    )
+    np.testing.assert_allclose(run.value, best, rtol=1e-8)
+
+
+def test_the_model_says_what_refits_bring():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 10)) @ rng.standard_normal((10, 10)), rng.standard_normal(40)
+    blocks = [np.array([0, 3]), np.array([1]), np.array([2, 5, 7]), np.array([4, 6]), np.array([8])]
+    model = BlockModel(X.T @ X / 40, X.T @ y / 40, blocks, np.array([9]), 2e-16)
+
+    def decrease(some):
+        return np.mean(y**2) / 2 - residual(X, y, [9, *(int(j) for g in some for j in blocks[g])])
+
+    fit = model.fit([0, 2])
+    np.testing.assert_allclose(fit.decrease, decrease([0, 2]), rtol=1e-6)
+    gains = model.additions(fit)
+    for g in (1, 3, 4):
+        np.testing.assert_allclose(gains[g], decrease([0, 2, g]) - decrease([0, 2]), rtol=1e-5)
+    costs = {g: cost for g, cost, _, _ in model.drops(fit)}
+    np.testing.assert_allclose(costs[0], decrease([0, 2]) - decrease([2]), rtol=1e-5)
+    for fall, removed, added in exchanges(model, fit):
+        rest = {0, 2} - {removed}
+        every = [decrease([*rest, g]) - decrease([0, 2]) for g in (1, 3, 4)]
+        np.testing.assert_allclose(fall, max(every), rtol=1e-4, atol=1e-9)
+        assert added == (1, 3, 4)[int(np.argmax(every))]
+
+
+def test_duplicate_and_zero_columns_are_no_trouble():
+    X, y, labels = correlated(5)
+    X = np.column_stack([X, X[:, :4], np.zeros((60, 3))])
+    labels = np.concatenate([labels, [20, 20, 21, 21], [0, 30, 30]])
+    run = minimize(LinearModel(X, y), GroupSparsity(labels, 3), HardThresholdingPursuit(exchanges=5))
+    assert run.converged
+    assert np.isfinite(run.value)
+
+
+def test_where_there_are_no_blocks_there_is_no_model():
+    X, y, _ = correlated(0)
+    objective = LinearModel(X, y)
+    at = objective.evaluate(objective.zeros())
+    assert block_model(objective, Sparsity(2), at) is None
+    assert search_blocks(objective, Sparsity(2), at, 0.0) is None
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+def test_parts_that_leave_and_join_find_most_of_the_best(rho):
+    """Of 8 each: 7 or 8 of the doubly sparse, 6 to 8 of the overlapping ones."""
+    doubly = overlapping = 0
+    for seed in range(8):
+        X, y, _ = correlated(seed, n_groups=6, n=50, rho=rho, k=2)
+        X, labels = X[:, :12], np.arange(12) % 4
+        objective = LinearModel(X, y)
+        constraint = DoubleSparsity(labels, 2, 2)
+        run = minimize(objective, constraint, choose_solver(objective, constraint))
+        pairs = [[*combinations(np.flatnonzero(labels == g), 2)] for g in range(4)]
+        best = min(residual(X, y, a + b) for g, h in combinations(range(4), 2) for a in pairs[g] for b in pairs[h])
+        doubly += run.value <= best * (1 + 1e-8)
+        groups = [[j, (j + 1) % 12, (j + 2) % 12] for j in range(0, 12, 2)]
+        covering = OverlappingGroupSparsity(groups, 2)
+        run = minimize(objective, covering, choose_solver(objective, covering))
+        assert np.all(np.diff(run.history["value"]) <= 1e-12)
+        best = min(residual(X, y, {*a, *b}) for a, b in combinations(groups, 2))
+        overlapping += run.value <= best * (1 + 1e-8)
+    assert doubly >= 7
+    assert overlapping >= 6
