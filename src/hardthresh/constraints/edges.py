@@ -11,7 +11,7 @@ from operator import index
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import gather, namespace, scatter, symmetric_part, top_k, union, where_true
+from hardthresh.arrays import FactoredMatrix, gather, namespace, scatter, symmetric_part, top_k, union, where_true
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, NotFiniteError
 from hardthresh.core.registry import register
@@ -74,13 +74,15 @@ class EdgeSparsity(Constraint):
     def check(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 2 or shape[0] != shape[1]:
             raise InvalidInputError(f"{self} is about square matrices, but the points have shape {tuple(shape)}")
-        if self.K < shape[0]:
+        if shape[0] > self.K:
             raise InvalidInputError(
                 f"K = {self.K} does not even hold the diagonal of a {shape[0]} x {shape[0]} matrix; the diagonal costs "
                 f"{shape[0]} and every edge 2"
             )
 
     def project(self, z: Array) -> Projection:
+        if isinstance(z, FactoredMatrix):
+            raise InvalidInputError(f"{self} needs points whose entries are at hand, not factors; store them densely")
         xp, p = namespace(z), z.shape[0]
         even = symmetric_part(z)
         upper = xp.reshape(xp.triu(xp.abs(even), k=1), (-1,))

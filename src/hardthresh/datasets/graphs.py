@@ -131,4 +131,5 @@ def _random_graph(p: int, degree: float, rng: np.random.Generator) -> NDArray[np
     T = np.zeros((p, p))
     T[i[joined], j[joined]] = weights * np.where(rng.random(joined.sum()) < 0.5, -1, 1)
     T = T + T.T
-    return T + (0.1 - min(0.0, np.linalg.eigvalsh(T)[0])) * np.eye(p)
+    loaded: NDArray[np.float64] = T + (0.1 - min(0.0, np.linalg.eigvalsh(T)[0])) * np.eye(p)
+    return loaded

@@ -18,8 +18,7 @@ from hardthresh.core.typing import Array
 
 from .base import checked_ridge, mean_weights
 
-
-_LARGE, _SPARSE = 100, 20  # from this side of R on, W with fewer than p^2 / 20 entries is multiplied as a sparse matrix
+_LARGE, _SPARSE = 500, 20  # from this side of R on, W with fewer than p^2 / 20 entries is multiplied as a sparse matrix
 
 
 def _examples() -> list[GraphicalModel]:
@@ -77,6 +76,8 @@ class GraphicalModel:
     """
 
     lower_bound: ClassVar[float] = -inf
+    symmetric: ClassVar[bool] = True
+    """It is about symmetric matrices only: the set must keep points symmetric, as `EdgeSparsity` does."""
 
     def __init__(self, X: Any, *, sample_weight: Any = None, l2: float = 0.0) -> None:
         X = as_floating(X, name="X")
@@ -152,7 +153,7 @@ class GraphicalModel:
         """Return R W', whose squared columns sum to the quadratic forms."""
         self._count(1.0)
         R = self._factor
-        if is_numpy_array(W) and min(R.shape) >= _LARGE and _SPARSE * np.count_nonzero(W) < W.size:
+        if is_numpy_array(W) and R.shape[1] >= _LARGE and _SPARSE * np.count_nonzero(W) < W.size:
             image: Array = (csr_array(W) @ R.T).T
             return image
         return R @ W.T
@@ -182,7 +183,8 @@ class GraphicalModel:
         """Return the Hessian among symmetric matrices at an evaluated point times a symmetric direction."""
         xp = namespace(direction)
         a, da = xp.linalg.diagonal(at.point), xp.linalg.diagonal(direction)
-        Z, dZ = at.prediction, self.predict(direction)
+        Z: Any = at.prediction
+        dZ = self.predict(direction)
         forms, dforms = xp.sum(Z * Z, axis=0), 2.0 * xp.sum(Z * dZ, axis=0)
         diagonal = (da - dforms) / a**2 + 2.0 * forms * da / a**3
         image = self._symmetric_product(dZ * (2.0 / a) - Z * (2.0 * da / a**2), diagonal)
@@ -192,9 +194,10 @@ class GraphicalModel:
         """Return what `curvature` along a symmetric direction amounts to, for half of its cost."""
         xp = namespace(direction)
         a, da = xp.linalg.diagonal(at.point), xp.linalg.diagonal(direction)
-        turn = self.predict(direction) - at.prediction * (da / a)
-        bend = xp.sum(2.0 * xp.sum(turn * turn, axis=0) / a + (da / a) ** 2)
-        return float(bend) + self.l2 * float(xp.sum(direction * direction))
+        Z: Any = at.prediction
+        turn = self.predict(direction) - Z * (da / a)
+        bend = float(xp.sum(2.0 * xp.sum(turn * turn, axis=0) / a + (da / a) ** 2))
+        return bend + float(self.l2) * float(xp.sum(direction * direction))
 
     def _symmetric_product(self, Z: Array, diagonal: Array) -> Array:
         """Return the symmetric part of Z'R, with something added to its diagonal."""
