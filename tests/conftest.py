@@ -1,7 +1,9 @@
 """What every test may rely on: no display, repeatable hypothesis runs, and the real data where there is some."""
 
 import os
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import hypothesis
 import pytest
@@ -35,3 +37,9 @@ def specs(shelf_folder: Path) -> Path:
     if not (folder / "generators.py").is_file():
         pytest.skip("the specifications lie beside the local mirror of the data sets, and there is none")
     return folder
+
+
+@pytest.fixture(scope="session")
+def generators(specs: Path) -> SimpleNamespace:
+    """The generators that the published numbers were measured with."""
+    return SimpleNamespace(**runpy.run_path(str(specs / "generators.py")))

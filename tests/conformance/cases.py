@@ -91,9 +91,23 @@ def _combinations(runners: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
                     yield runner, objective, constraint
 
 
+def needs_no_number(solver: Any) -> bool:
+    """Whether a solver finds every number with a unit itself, and goes on until it has converged."""
+    return not hasattr(solver, "batch") or getattr(solver, "variant", "paper") != "paper"
+
+
 def can_run(runner: Any, objective: Any, constraint: Any) -> bool:
     """Whether a solver or step rule takes an objective and a constraint, by what it says itself."""
     if not (fits(constraint, objective.shape) and all(provides(objective, ability) for ability in runner.requires)):
+        return False
+    start = objective.null_point() if provides(objective, "null_point") else objective.zeros()
+    try:
+        start = constraint.project(start).point
+    except InvalidInputError:  # it does not take points that are stored as factors
+        return False
+    if not np.isfinite(objective.value(start)):
+        return False
+    if getattr(objective, "symmetric", False) and not keeps_symmetry(constraint, objective.shape):
         return False
     try:
         getattr(runner, "check", lambda *_: None)(objective, constraint)
@@ -102,9 +116,18 @@ def can_run(runner: Any, objective: Any, constraint: Any) -> bool:
     return True
 
 
+def keeps_symmetry(constraint: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a set holds symmetric matrices only."""
+    point = constraint.project(np.arange(1.0, shape[0] * shape[1] + 1.0).reshape(shape)).point
+    return np.array_equal(point, point.T)
+
+
 def ramp(objective: Any, end: float) -> np.ndarray:
-    """A point of the objective's shape whose entries rise from -end to end."""
+    """A point of the objective's shape whose entries rise from -end to end; where that is finite only near a start of
+    its own, from there on."""
     zeros = objective.zeros()
+    if provides(objective, "null_point"):
+        return objective.null_point() + np.linspace(-end, end, zeros.size).reshape(zeros.shape) / 10
     return np.linspace(-end, end, zeros.size).reshape(zeros.shape).astype(zeros.dtype)
 
 

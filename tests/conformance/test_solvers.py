@@ -7,11 +7,23 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from cases import LOSSES, OTHER_LIBRARIES, assert_same_point, back, convert, examples, planted, problems, ramp
+from cases import (
+    LOSSES,
+    OTHER_LIBRARIES,
+    assert_same_point,
+    back,
+    convert,
+    examples,
+    needs_no_number,
+    planted,
+    problems,
+    ramp,
+)
 
 from hardthresh.arrays import as_floating
 from hardthresh.constraints import Sparsity
 from hardthresh.core import HardThreshError, InvalidInputError, State, Status, iterate, minimize
+from hardthresh.core.stationarity import norm
 from hardthresh.designs import as_design, standardize
 from hardthresh.losses.logistic import sigmoid
 from hardthresh.objectives import LinearModel
@@ -19,6 +31,7 @@ from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, HardThresholdi
 from hardthresh.steps import Backtracking
 
 every = pytest.mark.parametrize("solver", examples("solver"))
+every_tuned = pytest.mark.parametrize("solver", examples("solver", where=needs_no_number))
 every_problem = pytest.mark.parametrize(("solver", "objective", "constraint"), problems(examples("solver")))
 both_losses = pytest.mark.parametrize("loss", LOSSES)
 
@@ -73,9 +86,10 @@ def test_every_state_is_feasible_and_says_what_is_true(solver, objective, constr
         assert constraint.same(again.support, state.support)
         assert state.iteration == iteration
         assert np.isfinite(state.value)
-        at = objective.evaluate(state.w)
-        np.testing.assert_allclose(state.value, at.value, rtol=1e-12)
-        np.testing.assert_allclose(state.at.gradient, at.gradient, rtol=1e-9, atol=1e-12)
+        if state.exact:
+            at = objective.evaluate(state.w)
+            np.testing.assert_allclose(state.value, at.value, rtol=1e-12)
+            np.testing.assert_allclose(state.at.gradient, at.gradient, rtol=1e-9, atol=1e-12)
         assert state.at.point is state.w
         assert np.isnan(state.step) if iteration == 0 else (np.isfinite(state.step) and state.step >= 0)
 
@@ -107,10 +121,14 @@ def test_the_second_call_is_identical_and_nothing_is_mutated(solver, objective, 
 def test_every_solver_gets_somewhere(solver, objective, constraint):
     run = minimize(objective, constraint, solver, max_iter=100)
     assert np.isfinite(run.w).all()
-    values = run.history["value"]  # a method with a target below the minimum is not monotone
-    moved = constraint.leading(-run.objective.evaluate(objective.zeros()).gradient)
-    room = np.any(constraint.project(1e-6 * moved).point)
-    assert values.min() < values[0] if room else values.min() == values[0]
+    values = run.history["value_estimate" if "value_estimate" in run.history else "value"]  # which need not fall always
+    start = objective.evaluate(first_states(objective, constraint, solver, 1)[0].w)
+    moved = constraint.project(start.point - 1e-6 * start.gradient).point - start.point
+    room = norm(moved) > 1e-12 * max(norm(start.point), 1e-6)
+    if room and needs_no_number(solver):
+        assert values.min() < values[0]
+    elif not room:
+        assert values.min() >= values[0] - 1e-9 * abs(values[0])
 
 
 # --- states and restarts ---------------------------------------------------------------------------------------------
@@ -142,14 +160,15 @@ def test_a_stored_run_goes_on_to_the_same_answer(solver, loss):
     assert_same_state(constraint, rest.state, straight.state)
     assert (rest.status, rest.message, rest.n_iter) == (straight.status, straight.message, straight.n_iter)
     assert rest.passes == straight.passes
-    both = np.concatenate([part.history["value"], rest.history["value"][1:]])
-    np.testing.assert_array_equal(both, straight.history["value"])
+    value = "value_estimate" if "value_estimate" in straight.history else "value"
+    both = np.concatenate([part.history[value], rest.history[value][1:]])
+    np.testing.assert_array_equal(both, straight.history[value])
     if straight.n_iter > 5:
         both = np.concatenate([part.history["step"], rest.history["step"]])
         np.testing.assert_array_equal(both, straight.history["step"])
 
 
-@every
+@every_tuned
 @both_losses
 def test_the_truth_is_found(solver, loss):
     problem = planted(loss)
@@ -162,7 +181,7 @@ def test_the_truth_is_found(solver, loss):
         assert abs(run.w[-1] - np.mean(problem.y + 3.0)) < 1e-2
 
 
-@every
+@every_tuned
 @both_losses
 def test_any_start_will_do(solver, loss):
     problem = planted(loss)
@@ -170,7 +189,8 @@ def test_any_start_will_do(solver, loss):
     run = solve(problem.model(), Sparsity(4), solver, w0=far, max_iter=2000)
     assert np.isfinite(run.value)
     as_published = getattr(solver, "variant", None) == "paper"  # promises nothing far away; what goes wrong is said
-    assert run.value < run.history["value"][0] or (as_published and run.status is Status.DIVERGED)
+    first = problem.model().value(Sparsity(4).project(far).point)
+    assert run.value < first or (as_published and run.status is Status.DIVERGED)
 
 
 # --- promises: invariances -------------------------------------------------------------------------------------------
@@ -194,7 +214,7 @@ def test_a_permutation_of_the_columns_permutes_the_answer(solver, loss, centred)
     np.testing.assert_allclose(other.w, one.w[order], rtol=1e-4, atol=1e-5)
 
 
-@every
+@every_tuned
 @both_losses
 @pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e6])
 def test_the_scale_of_the_columns_does_not_matter(solver, loss, factor):
@@ -206,7 +226,7 @@ def test_the_scale_of_the_columns_does_not_matter(solver, loss, factor):
     np.testing.assert_allclose(scaled.value, plain.value, rtol=1e-5)
 
 
-@every
+@every_tuned
 @pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e6])
 def test_the_scale_of_the_target_does_not_matter(solver, factor):
     problem = planted()
@@ -216,7 +236,7 @@ def test_the_scale_of_the_target_does_not_matter(solver, factor):
     np.testing.assert_allclose(scaled.w / factor, plain.w, rtol=1e-4, atol=1e-5)
 
 
-@every
+@every_tuned
 @both_losses
 @pytest.mark.parametrize("centred", [False, True], ids=["plain", "standardized"])
 def test_weights_are_repetitions(solver, loss, centred):
@@ -236,7 +256,7 @@ def test_weights_are_repetitions(solver, loss, centred):
     np.testing.assert_allclose(one.w, other.w, rtol=1e-4, atol=1e-5)
 
 
-@every
+@every_tuned
 @both_losses
 def test_rows_given_twice_change_nothing(solver, loss):
     problem = planted(loss)
@@ -247,7 +267,7 @@ def test_rows_given_twice_change_nothing(solver, loss):
     np.testing.assert_allclose(one.w, other.w, rtol=1e-4, atol=1e-5)
 
 
-@every
+@every_tuned
 @both_losses
 @pytest.mark.parametrize("centred", [False, True], ids=["plain", "standardized"])
 def test_a_row_of_no_weight_is_as_good_as_absent(solver, loss, centred):
@@ -302,7 +322,8 @@ def test_float32_stays_float32(solver, loss, centred):
     else:
         objective, constraint = problem.model(), Sparsity(4)
     for state in first_states(objective, constraint, solver):
-        assert state.w.dtype == state.at.gradient.dtype == state.at.prediction.dtype == np.float32
+        known = [state.w, state.at.gradient, *([] if state.at.prediction is None else [state.at.prediction])]
+        assert {array.dtype for array in known} == {np.dtype(np.float32)}
     run = solve(objective, constraint, solver, tol=1e-5)
     assert run.w.dtype == np.float32
     np.testing.assert_array_equal(run.support[:4], problem.support)
@@ -380,7 +401,7 @@ def test_a_memory_map_will_do(solver, tmp_path):
 # --- corner cases ----------------------------------------------------------------------------------------------------
 
 
-@every
+@every_tuned
 @both_losses
 def test_no_budget_means_no_coefficient(solver, loss):
     run = solve(planted(loss).model(), Sparsity(0), solver)
@@ -392,17 +413,17 @@ def test_no_budget_means_no_coefficient(solver, loss):
     np.testing.assert_array_equal(run.support, constraint.free)
 
 
-@every
+@every_tuned
 @pytest.mark.parametrize("k", [40, 41, 1000])
 def test_a_large_budget_is_least_squares(solver, k):
     problem = planted()
     run = solve(problem.model(), Sparsity(k), solver, max_iter=5000)
     best = np.linalg.lstsq(problem.X, problem.y)[0]
-    assert run.history["value"].min() <= problem.model().value(best) * 1.1
+    assert np.nanmin(run.history["value"]) <= problem.model().value(best) * 1.1
     assert np.isfinite(run.w).all()
 
 
-@every
+@every_tuned
 @both_losses
 def test_nothing_moves_from_a_point_of_zero_gradient(solver, loss):
     problem = planted(loss)
@@ -417,7 +438,7 @@ def test_nothing_moves_from_a_point_of_zero_gradient(solver, loss):
         assert run.converged
 
 
-@every
+@every_tuned
 @both_losses
 def test_a_target_that_says_nothing(solver, loss):
     X = planted(loss).X
@@ -439,10 +460,10 @@ def test_odd_shapes(solver, loss, shape):
         run = solve(objective, constraint, solver, max_iter=100)
         assert np.isfinite(run.w).all()
         assert np.count_nonzero(run.w) <= constraint.k
-        assert run.history["value"].min() <= objective.value(objective.zeros())
+        assert np.nanmin(run.history["value"]) <= objective.value(objective.zeros())
 
 
-@every
+@every_tuned
 @both_losses
 def test_constant_and_duplicate_columns(solver, loss):
     problem = planted(loss)
@@ -465,7 +486,7 @@ def test_constant_and_duplicate_columns(solver, loss):
     assert twins & chosen
 
 
-@every
+@every_tuned
 def test_separable_classes_stay_finite(solver):
     X = np.random.default_rng(6).standard_normal((60, 30))
     objective = LinearModel(X, (X[:, 3] > 0).astype(float), loss="logistic")

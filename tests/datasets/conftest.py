@@ -1,8 +1,6 @@
-"""The larger data sets, and the generators that the published numbers were measured with."""
+"""The larger data sets."""
 
-import runpy
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,9 +12,3 @@ def mirror(shelf_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.skip("no local mirror of the data sets: HARDTHRESH_DATA names no folder that has them")
     monkeypatch.setenv("HARDTHRESH_DATA", str(shelf_folder))
     return shelf_folder
-
-
-@pytest.fixture(scope="session")
-def generators(specs: Path) -> SimpleNamespace:
-    """The reference generators."""
-    return SimpleNamespace(**runpy.run_path(str(specs / "generators.py")))

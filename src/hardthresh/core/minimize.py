@@ -339,7 +339,7 @@ def _check_state(objective: Objective, constraint: Constraint, solver: Solver, s
         raise InvalidInputError(
             "the state's point is outside the constraint; to start from its projection give w0=state.w"
         )
-    if "value" in state.record():
+    if state.exact:
         now = objective.value(state.w)
         if abs(now - state.value) > rounding * max(abs(now), abs(state.value)):
             raise InvalidInputError(

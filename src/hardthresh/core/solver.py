@@ -56,6 +56,8 @@ class State:
         The length of the step that led here; nan at the start.
     seed : int
         All randomness comes from ``default_rng((seed, iteration, purpose))``.
+    exact : bool
+        Whether `at` is the objective; False for an estimate from some of its examples.
     settled : str
         Why the solver itself sees nothing left to improve; empty while it does.
     trace : Trace
@@ -67,6 +69,7 @@ class State:
     iteration: int = 0
     step: float = nan
     seed: int = 0
+    exact: bool = True
     settled: str = ""
     trace: Trace = field(default_factory=Trace)
 

@@ -219,8 +219,8 @@ class LowerBound(StopRule):
 
     def check(self, run: Run) -> Stop | None:
         bound = run.objective.lower_bound
-        if "value" not in run.state.record():
-            return None  # only an estimate of f is known
+        if not run.state.exact:
+            return None
         attained = getattr(run.objective, "attains_bound", True)
         tol = self.tol if attained else max(self.tol, 1e-6)
         if bound == -inf or run.state.value - bound > tol * (run.state.trace.null_value - bound):

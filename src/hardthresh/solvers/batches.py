@@ -147,8 +147,8 @@ class NormTest(BatchRule):
     r"""Grow where the noise of the gradient on the index set exceeds a share of its norm; the default.
 
     The batch is large enough if
-    :math:`\frac{1}{b} \widehat{\mathrm{Var}} \, \frac{N - b}{N - 1} \le \theta^2 \|g_I\|^2`; else the next size is the one
-    for which it would be, but at most `growth` times as large. It never shrinks.
+    :math:`\frac{1}{b} \widehat{\mathrm{Var}} \, \frac{N - b}{N - 1} \le \theta^2 \|g_I\|^2`; else the next size is the
+    one for which it would be, but at most `growth` times as large. It never shrinks.
 
     Parameters
     ----------
@@ -216,6 +216,12 @@ class Replay(BatchRule):
 
     def value_rows(self, n: int, size: int, seed: int, iteration: int) -> Array | None:
         return _stored(self.value, iteration, n)
+
+
+def check_rule(rule: Any) -> None:
+    """Refuse what is no batch rule."""
+    if not isinstance(rule, BatchRule):
+        raise InvalidInputError(f"batch must be a rule such as Fixed(50) or Full(), got {rule!r}")
 
 
 def _draw(n: int, size: int, seed: int, iteration: int, purpose: int) -> Array | None:

@@ -1,15 +1,22 @@
-"""An objective as its examples show it: values, gradients and their noise on a batch."""
+"""An objective as its examples show it: values, gradients and their noise on a batch, and now and then the whole."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from math import nan
+from operator import index
+from typing import Any, TypeVar
 
 import numpy as np
 from array_api_compat import device
 
 from hardthresh.arrays import namespace
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation
+from hardthresh.core.solver import State
 from hardthresh.core.typing import Array
+
+S = TypeVar("S", bound=State)
 
 _PARTS = 8  # into how many parts a batch is cut where its noise is measured
 
@@ -48,3 +55,30 @@ def noisy_estimate(objective: Any, rows: Array, point: Array) -> tuple[Evaluatio
     gradient = sum(share * at.gradient for share, at in seen)
     squares = sum(share * (at.gradient - gradient) ** 2 for share, at in seen)
     return Evaluation(point, value, gradient), squares / (len(parts) - 1)
+
+
+def full_value(objective: Any, at: Evaluation, exact: bool, iteration: int, every: int | None) -> float:
+    """Return f at an evaluated point where it is known or asked for, nan elsewhere."""
+    if exact:
+        return at.value
+    return float(objective.value(at.point)) if every is not None and iteration % every == 0 else nan
+
+
+def finished(objective: Any, state: S) -> S:
+    """Return a state of the same point that is evaluated on all examples."""
+    if state.exact:
+        return state
+    at = objective.evaluate(state.w)
+    return replace(state, at=at, exact=True, full_value=at.value)  # type: ignore[call-arg]
+
+
+def check_every(every: Any) -> None:
+    """Refuse what is no number of iterations."""
+    if every is None:
+        return
+    try:
+        given = index(every)
+    except TypeError as error:
+        raise InvalidInputError(f"full_value_every must be an integer, got {every!r}") from error
+    if given < 1:
+        raise InvalidInputError(f"full_value_every must be >= 1, got {given}")

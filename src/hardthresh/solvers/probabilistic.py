@@ -17,8 +17,8 @@ from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Run, Stop, StopRule
 from hardthresh.core.typing import Array, Support
 
-from .batches import BatchRule, Full, NormTest, Progress
-from .estimate import batch, estimate, examples, noisy_estimate
+from .batches import BatchRule, Full, NormTest, Progress, check_rule
+from .estimate import batch, check_every, estimate, examples, finished, full_value, noisy_estimate
 from .start import starting_point
 from .subspace import refine
 from .voting import Vote
@@ -55,8 +55,8 @@ class ProbabilisticState(State):
         On how many examples it estimated the gradient.
     samples : int
         Examples looked at so far: b for each gradient, and 2 b for each pair of function values.
-    exact : bool
-        Whether the evaluation is on all examples.
+    full_value : float
+        f at the point, where it is known; nan elsewhere.
     spread : array or None
         The estimated variance of each entry of the gradient; None where it is not measured.
     inside : float
@@ -77,7 +77,7 @@ class ProbabilisticState(State):
     index_set: Support | None = None
     batch_size: int = 0
     samples: int = 0
-    exact: bool = False
+    full_value: float = nan
     spread: Array | None = None
     inside: float = inf
     change: float = inf
@@ -85,8 +85,12 @@ class ProbabilisticState(State):
     ballots: Any = None
 
     def record(self) -> dict[str, float]:
-        known = {"value": self.value} if self.exact else {}
-        return {**known, "value_estimate": self.value, "delta": self.delta, "samples": float(self.samples)}
+        return {
+            "value": self.full_value,
+            "value_estimate": self.value,
+            "delta": self.delta,
+            "samples": float(self.samples),
+        }
 
     def transition(self) -> dict[str, float]:
         return {
@@ -177,6 +181,9 @@ class ProbabilisticIHT(Solver):
         Which index set is used, after a vote over iterations; default the newest. For sets of coordinates only.
     refit : bool, optional
         Whether to minimise f on the support at the end, on all examples. True / False.
+    full_value_every : int, optional
+        In which iterations to compute f on all examples for the history, at the cost of a data pass. Default: where the
+        batch is all of them.
 
     Raises
     ------
@@ -188,9 +195,9 @@ class ProbabilisticIHT(Solver):
     Notes
     -----
     Cost: b examples for a gradient and 2 b for the values in each iteration, in data passes up to 3 b / n; on all
-    examples one pass if the trial is accepted and s/d of one if not. Guarantee: Theorem 4 of the paper says that limit points are
-    basic feasible almost surely if batches grow fast enough; several of its steps do not hold as printed (the
-    documentation lists them), and with the clip "full" no step is accepted any more once
+    examples one pass if the trial is accepted and s/d of one if not. Guarantee: Theorem 4 of the paper says that limit
+    points are basic feasible almost surely if batches grow fast enough; several of its steps do not hold as printed
+    (the documentation lists them), and with the clip "full" no step is accepted any more once
     :math:`\|g_I\| < \eta_1 \|g\|`: that floor is reported as ``Status.FLOOR``. On a fixed batch no method of this kind
     converges. "stable" has no floor (measured; heuristic).
 
@@ -224,6 +231,7 @@ class ProbabilisticIHT(Solver):
     value_batch: str = "independent"
     vote: Vote | None = None
     refit: bool | None = None
+    full_value_every: int | None = None
 
     state_type: ClassVar[type[State]] = ProbabilisticState
 
@@ -238,6 +246,9 @@ class ProbabilisticIHT(Solver):
                 raise InvalidInputError(f"{name} must be positive and finite, got {value!r}")
         if not self.eta1 < 1:
             raise InvalidInputError(f"eta1 must be below 1, got {self.eta1!r}")
+        check_every(self.full_value_every)
+        if self.batch is not None:
+            check_rule(self.batch)
         if not (self.gamma > 1 and isfinite(self.gamma)):
             raise InvalidInputError(
                 f"gamma must be above 1, got {self.gamma!r}: it multiplies the clipping level after success"
@@ -267,6 +278,7 @@ class ProbabilisticIHT(Solver):
             delta=min(scale.delta0, scale.delta_max),
             size=size,
             exact=rows is None,
+            full_value=full_value(objective, at, rows is None, 0, self.full_value_every),
             spread=spread,
         )
 
@@ -297,6 +309,7 @@ class ProbabilisticIHT(Solver):
             batch_size=drawn,
             samples=state.samples + 3 * drawn,
             exact=exact,
+            full_value=full_value(objective, at, exact, state.iteration + 1, self.full_value_every),
             spread=spread,
             inside=trial.inside / trial.whole if trial.whole > 0.0 else 0.0,
             change=abs(before - after) / abs(before) if before != 0.0 else abs(after),
@@ -305,14 +318,14 @@ class ProbabilisticIHT(Solver):
         )
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
+        assert isinstance(state, ProbabilisticState)
         here = Projection(state.w, state.support)
         wanted = self.variant == "stable" if self.refit is None else self.refit
         if wanted and provides(objective, "curvature"):
             solved = refine(objective, constraint, here, cg_iterations=0, rounds=25)
             at = objective.evaluate(solved.projection.point, solved.prediction)
-            return replace(state, at=at, support=solved.projection.support)
-        assert isinstance(state, ProbabilisticState)
-        return state if state.exact else replace(state, at=objective.evaluate(state.w))
+            return replace(state, at=at, support=solved.projection.support, exact=True, full_value=at.value)
+        return finished(objective, state)
 
     def _trial(self, constraint: Constraint, state: ProbabilisticState) -> tuple[_Trial, Any]:
         """Return lines 4 and 5: the index set, the step and the trial point."""
@@ -428,7 +441,7 @@ def _noise(constraint: Constraint, state: ProbabilisticState, trial: _Trial) -> 
 
 
 def _cauchy_step(objective: Objective, constraint: Constraint, at: Evaluation) -> tuple[float, float]:
-    """Return the norm of the leading part d of the gradient, and the step along -d to the minimum that a secant sees."""
+    """Return the norm of the leading part d of the gradient, and the step along -d to where a secant sees a minimum."""
     leading = constraint.leading(at.gradient)
     xp = namespace(leading)
     squared = float(xp.sum(leading * leading))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import isfinite, nan
 from typing import ClassVar
 
 from hardthresh.core.constraint import Constraint
@@ -13,8 +13,8 @@ from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.typing import Array
 
-from .batches import BatchRule, Fixed, Full
-from .estimate import estimate, examples
+from .batches import BatchRule, Fixed, Full, check_rule
+from .estimate import check_every, estimate, examples, finished, full_value
 from .start import starting_point
 
 
@@ -26,16 +26,15 @@ class StochasticState(State):
     ----------
     samples : int
         Examples looked at so far.
-    exact : bool
-        Whether the evaluation is on all examples.
+    full_value : float
+        f at the point, where it is known; nan elsewhere.
     """
 
     samples: int = 0
-    exact: bool = False
+    full_value: float = nan
 
     def record(self) -> dict[str, float]:
-        known = {"value": self.value} if self.exact else {}
-        return {**known, "value_estimate": self.value, "samples": float(self.samples)}
+        return {"value": self.full_value, "value_estimate": self.value, "samples": float(self.samples)}
 
 
 @register("solver", "stochastic", lambda: [StochasticIHT(step=0.1, batch=Full()), StochasticIHT(step=0.1)])
@@ -50,6 +49,8 @@ class StochasticIHT(Solver):
     batch : BatchRule
         How many examples; `Fixed(50)` by default. Rules that look at the trust or the noise of a run stay at their
         first size.
+    full_value_every : int, optional
+        In which iterations to compute f on all examples for the history, at the cost of a data pass.
 
     Raises
     ------
@@ -81,12 +82,15 @@ class StochasticIHT(Solver):
 
     step: float
     batch: BatchRule = field(default_factory=lambda: Fixed(50))
+    full_value_every: int | None = None
 
     state_type: ClassVar[type[State]] = StochasticState
 
     def __post_init__(self) -> None:
         if not (self.step > 0 and isfinite(self.step)):
             raise InvalidInputError(f"the step must be positive and finite, got {self.step!r}")
+        check_every(self.full_value_every)
+        check_rule(self.batch)
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -97,25 +101,29 @@ class StochasticIHT(Solver):
         rows = self._rows(objective, seed, 0)
         if rows is not None:
             at = estimate(objective, rows, at.point)
-        return StochasticState(at=at, support=projection.support, seed=seed, exact=rows is None)
+        exact = rows is None
+        known = full_value(objective, at, exact, 0, self.full_value_every)
+        return StochasticState(at=at, support=projection.support, seed=seed, exact=exact, full_value=known)
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> StochasticState:
         assert isinstance(state, StochasticState)
         projection = constraint.project(state.w - self.step * state.at.gradient)
         rows = self._rows(objective, state.seed, state.iteration + 1)
+        at = estimate(objective, rows, projection.point)
         return replace(
             state,
-            at=estimate(objective, rows, projection.point),
+            at=at,
             support=projection.support,
             iteration=state.iteration + 1,
             step=self.step,
             samples=state.samples + (examples(objective) if rows is None else rows.shape[0]),
             exact=rows is None,
+            full_value=full_value(objective, at, rows is None, state.iteration + 1, self.full_value_every),
         )
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
         assert isinstance(state, StochasticState)
-        return state if state.exact else replace(state, at=objective.evaluate(state.w))
+        return finished(objective, state)
 
     def _rows(self, objective: Objective, seed: int, iteration: int) -> Array | None:
         n = examples(objective)

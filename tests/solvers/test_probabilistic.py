@@ -1,0 +1,365 @@
+"""Probabilistic IHT against the stored trajectories, the numbers and the invariants of its specification."""
+
+import json
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+
+from hardthresh.constraints import EdgeSparsity, GroupSparsity, Sparsity
+from hardthresh.core import CapabilityError, InvalidInputError, Status, iterate, minimize
+from hardthresh.core.stationarity import certify
+from hardthresh.objectives import GraphicalModel, LinearModel
+from hardthresh.solvers import ProbabilisticIHT, StochasticIHT, batches
+from hardthresh.solvers.batches import Authors, Fixed, Full, NormTest, Power, Progress, Replay
+from hardthresh.solvers.voting import CoordinateVote, SetVote
+
+PUBLISHED = {"alpha": 1.0, "eta1": 1e-4, "eta2": 1e-4, "delta0": 1.0, "delta_max": 10.0, "gamma": 2.0}
+
+
+def regression(seed, n, d, k, noise=0.1, amplitudes=(1.0, 2.0)):
+    """Data of the specification's generator `sparse_regression_data`, and the best value on the true support."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, d))
+    coef = np.zeros(d)
+    support = rng.permutation(d)[:k]
+    coef[support] = rng.uniform(*amplitudes, k) * np.where(rng.random(k) < 0.5, -1, 1)
+    y = A @ coef + noise * rng.standard_normal(n)
+    f = LinearModel(A, y)
+    best = np.zeros(d)
+    best[support] = np.linalg.lstsq(A[:, support], y, rcond=None)[0]
+    return f, np.sort(support), f.value(best)
+
+
+def largest_curvature(f):
+    return np.linalg.eigvalsh(f.hessian(f.evaluate(f.zeros())))[-1]
+
+
+# --- stored runs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ls_full_paper", "ls_full_stable", "ggm_full_stable"])
+def test_a_stored_run_is_repeated_decision_by_decision(specs, name):
+    with np.load(specs / "golden" / f"piht_{name}.npz") as golden:
+        meta = json.loads(str(golden["meta"]))
+        graph = "X" in golden
+        f = GraphicalModel(golden["X"]) if graph else LinearModel(golden["A"], golden["y"])
+        constraint = EdgeSparsity(meta["K"]) if graph else Sparsity(meta["K"])
+        solver = ProbabilisticIHT(clip=meta["params"]["clip"], batch=Full(), refit=False, **PUBLISHED)
+        states = list(islice(iterate(f, constraint, solver, golden["x0"]), len(golden["accepted"]) + 1))
+        assert [state.accepted for state in states[1:]] == golden["accepted"].tolist()
+        assert [state.delta for state in states] == golden["delta"].tolist()
+        for state, x in zip(states, golden["x"], strict=True):
+            np.testing.assert_allclose(state.w, x, atol=1e-10)
+        for state, packed in zip(states[1:], golden["I"], strict=True):
+            chosen = np.flatnonzero(np.unpackbits(packed)[: f.zeros().size])
+            np.testing.assert_array_equal(state.index_set, chosen)
+        np.testing.assert_allclose([state.ratio for state in states[1:]], golden["rho"], atol=1e-8)
+        np.testing.assert_allclose([state.batch_size for state in states[1:]], golden["batch"])
+
+
+def test_stored_batches_are_used_in_their_order():
+    f, _, _ = regression(3, 60, 40, 5)
+    rng = np.random.default_rng(0)
+    drawn = [rng.choice(60, 20, replace=False) for _ in range(12)]
+    rule = Replay(gradient=[*drawn[:5], None], value=[*drawn[5:10], None])
+    solver = ProbabilisticIHT(variant="paper", batch=rule)
+    states = list(islice(iterate(f, Sparsity(5), solver), 8))
+    for k, state in enumerate(states[:5]):
+        np.testing.assert_allclose(state.at.gradient, f.rows(drawn[k]).evaluate(state.w).gradient)
+        following = states[k + 1]
+        trial = state.w - following.step * state.at.gradient
+        trial = np.where(np.isin(np.arange(40), following.index_set), trial, 0.0)
+        values = f.rows(drawn[5 + k])
+        size = np.linalg.norm(state.at.gradient[following.index_set])
+        assert following.ratio == pytest.approx((values.value(state.w) - values.value(trial)) / (size * state.delta))
+        assert following.batch_size == 20
+    assert states[5].exact
+    assert states[7].exact  # beyond its end a replay stands for all rows
+
+
+# --- numbers of the specification ------------------------------------------------------------------------------------
+
+
+def test_the_floor_of_the_published_test():
+    f, _, _ = regression(1, 200, 400, 10)
+    run = minimize(f, Sparsity(10), ProbabilisticIHT(variant="paper", batch=Full()), max_iter=300, tol=0.0)
+    assert run.history["accepted"].sum() == 13
+    assert run.value == pytest.approx(0.005562713262980706, rel=1e-12)
+    inside = np.linalg.norm(run.state.at.gradient[run.support]) / np.linalg.norm(run.state.at.gradient)
+    assert 0.5e-4 <= inside <= 1e-4
+    said = minimize(f, Sparsity(10), ProbabilisticIHT(variant="paper", batch=Full()), max_iter=300)
+    assert said.status is Status.FLOOR
+    assert not said.converged
+    codes = ProbabilisticIHT(variant="paper", ratio="full", batch=Full())
+    run = minimize(f, Sparsity(10), codes, max_iter=300, tol=0.0)
+    inside = np.linalg.norm(run.state.at.gradient[run.support]) / np.linalg.norm(run.state.at.gradient)
+    assert inside == pytest.approx(8.7e-3, rel=0.02)
+
+
+def test_the_stable_variant_has_no_floor():
+    f, _, _ = regression(1, 200, 400, 10)
+    solver = ProbabilisticIHT(clip="stable", batch=Full(), refit=False, **PUBLISHED)
+    run = minimize(f, Sparsity(10), solver, max_iter=300, tol=0.0)
+    assert run.value == pytest.approx(0.0055627131900014, abs=1e-15)
+    g = run.state.at.gradient
+    assert np.linalg.norm(g[run.support]) < 1e-8 * np.linalg.norm(g)
+    np.testing.assert_array_equal(run.support, [49, 56, 143, 146, 177, 183, 199, 267, 268, 302])
+    assert certify(f, Sparsity(10), run.state.at, run.support).smallest_L == pytest.approx(0.0208033, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(200, 205))
+def test_nothing_has_to_be_tuned_on_batches(seed):
+    f, support, best = regression(seed, 2000, 500, 20, noise=1.0, amplitudes=(0.2, 1.0))
+    run = minimize(f, Sparsity(20), ProbabilisticIHT(), seed=0)
+    assert run.converged
+    assert run.n_iter <= 200
+    assert run.history["samples"][-1] <= 600_000
+    assert run.value - best <= 1e-10
+    np.testing.assert_array_equal(run.support, support)
+
+
+def test_values_on_the_gradients_batch_do_not_converge():
+    """Why the values have a batch of their own."""
+    gaps = []
+    for seed in range(200, 205):
+        f, _, best = regression(seed, 2000, 500, 20, noise=1.0, amplitudes=(0.2, 1.0))
+        solver = ProbabilisticIHT(clip="restricted", value_batch="same", batch=Authors(50), refit=False, **PUBLISHED)
+        gaps.append(minimize(f, Sparsity(20), solver, max_iter=300, tol=0.0).value - best)
+    assert np.median(gaps) > 0.1
+
+
+@pytest.mark.parametrize("share", [10.0, 100.0, 1e4])
+def test_a_large_alpha_does_no_harm(share):
+    for seed in range(100, 103):
+        f, support, best = regression(seed, 200, 400, 10)
+        alpha = share / largest_curvature(f)
+        run = minimize(
+            f, Sparsity(10), ProbabilisticIHT(variant="paper", alpha=alpha, batch=Full()), max_iter=300, tol=0
+        )
+        np.testing.assert_array_equal(run.support, support)
+        assert run.value - best <= 1e-8
+
+
+def test_the_automatic_scale():
+    f, _, _ = regression(109, 200, 400, 10)
+    scale = next(iterate(f, Sparsity(10), ProbabilisticIHT())).scale
+    np.testing.assert_allclose(scale, [72.702795, 3.7868267, 3786.8267, 1.3754629e-4], rtol=1e-6)
+    given = next(iterate(f, Sparsity(10), ProbabilisticIHT(alpha=3.0, delta_max=1.0)))
+    assert (given.scale.alpha, given.scale.delta_max, given.delta) == (3.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("power", [-10, 10])
+def test_the_scale_of_the_target_changes_no_bit(power):
+    rng = np.random.default_rng(5)
+    A = rng.standard_normal((100, 60))
+    y = A[:, :4].sum(1) + 0.1 * rng.standard_normal(100)
+    solver = ProbabilisticIHT(batch=Full(), refit=False)
+    one, other = (minimize(LinearModel(A, factor * y), Sparsity(4), solver) for factor in (1.0, 2.0**power))
+    np.testing.assert_array_equal(other.w, 2.0**power * one.w)
+
+
+def test_graphs_of_the_specification(generators):
+    for p, graph, n, value in ((50, "chain", 250, 25.3376), (50, "chain", 500, 25.7344), (100, "chain", 200, 50.5266)):
+        truth = generators.precision_matrix(p, graph)
+        values = []
+        for seed in (10, 11, 12):
+            X = generators.ggm_sample(truth, n, seed)
+            f = GraphicalModel((X - X.mean(axis=0)) / X.std(axis=0))
+            solver = ProbabilisticIHT(clip="stable", batch=Full(), **PUBLISHED)
+            run = minimize(f, EdgeSparsity(np.count_nonzero(truth)), solver, np.eye(p), max_iter=400)
+            values.append(run.value)
+        assert np.mean(values) == pytest.approx(value, abs=2e-4)
+
+
+# --- invariants ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clip", ["full", "restricted", "stable"])
+@pytest.mark.parametrize(
+    "rule", [Full(), Fixed(20), Authors(10), Power(10), NormTest(10)], ids=lambda r: type(r).__name__
+)
+def test_what_holds_at_every_iteration(clip, rule):
+    f, _, _ = regression(7, 150, 60, 5, noise=1.0)
+    solver = ProbabilisticIHT(clip=clip, batch=rule, **PUBLISHED)
+    states = list(islice(iterate(f, Sparsity(5), solver, np.ones(60), seed=3), 60))
+    assert len(set(np.diff([s.samples for s in states]) % 3)) == 1
+    sizes = [s.size for s in states]
+    for old, new in pairwise(states):
+        assert np.count_nonzero(new.w) <= 5
+        assert new.delta == (min(2.0 * old.delta, 10.0) if new.accepted else old.delta / 2.0)
+        if not new.accepted:
+            np.testing.assert_array_equal(new.w, old.w)
+        elif clip == "full":
+            moved, g = new.w - old.w, old.at.gradient
+            assert np.linalg.norm(moved) <= 2.0 * old.delta * (1 + 1e-12)
+            assert -g @ moved >= moved @ moved / (2.0 * new.step) * (1 - 1e-9)
+    if isinstance(rule, NormTest):
+        assert all(a <= b <= 2 * a for a, b in pairwise(sizes))
+
+
+def test_the_same_seed_gives_the_same_run_and_another_gives_another():
+    f, _, _ = regression(7, 300, 60, 5, noise=1.0)
+    solver = ProbabilisticIHT(batch=Fixed(20), refit=False)
+    one, two, other = (minimize(f, Sparsity(5), solver, seed=s, max_iter=30) for s in (1, 1, 2))
+    np.testing.assert_array_equal(one.w, two.w)
+    np.testing.assert_array_equal(one.history["ratio"], two.history["ratio"])
+    assert not np.array_equal(one.w, other.w)
+
+
+def test_all_rows_draw_no_random_number(monkeypatch):
+    f, _, _ = regression(7, 60, 40, 5)
+    monkeypatch.setattr(np.random, "default_rng", None)
+    minimize(f, Sparsity(5), ProbabilisticIHT(batch=Full()), max_iter=10)
+
+
+def test_the_history_says_what_is_known():
+    f, _, _ = regression(7, 300, 60, 5)
+    run = minimize(f, Sparsity(5), ProbabilisticIHT(batch=Fixed(30), full_value_every=10), max_iter=25, tol=0.0)
+    known = np.flatnonzero(~np.isnan(run.history["value"]))
+    np.testing.assert_array_equal(known, [0, 10, 20])
+    assert run.history["accepted"].size == run.history["batch_size"].size == run.n_iter
+    assert run.value == pytest.approx(f.value(run.w), rel=1e-12)  # and not an estimate
+    assert (run.history["batch_size"] == 30).all()
+    assert run.history["samples"][-1] == 25 * 90
+    rival = minimize(f, Sparsity(5), StochasticIHT(step=0.2, full_value_every=5), max_iter=10, tol=0.0)
+    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(rival.history["value"])), [0, 5, 10])
+    assert rival.value == f.value(rival.w)
+
+
+def test_a_trial_outside_of_the_domain_is_rejected():
+    rng = np.random.default_rng(0)
+    f = GraphicalModel(rng.standard_normal((20, 6)))
+    solver = ProbabilisticIHT(alpha=1e3, delta0=1e3, delta_max=1e6, batch=Full())
+    states = list(islice(iterate(f, EdgeSparsity(12), solver, 3.0 * np.eye(6)), 40))
+    assert not states[1].accepted
+    assert states[1].ratio == -np.inf
+    assert all((np.diag(state.w) > 0).all() and (state.w == state.w.T).all() for state in states)
+    assert states[-1].value < states[0].value
+
+
+# --- votes -----------------------------------------------------------------------------------------------------------
+
+
+def test_votes():
+    a, b = np.array([0, 1]), np.array([1, 2])
+    vote, memory = SetVote(0.3), None
+    winners = []
+    for ballot in (a, b, b, b):
+        chosen, memory = vote.cast(ballot, 4, memory)
+        winners.append(chosen.tolist())
+    assert winners == [[0, 1], [0, 1], [1, 2], [1, 2]]
+    vote, memory = CoordinateVote(0.4), None
+    for ballot in (a, b):
+        chosen, memory = vote.cast(ballot, 4, memory)
+    np.testing.assert_allclose(memory, [0.6, 1.0, 0.4, 0.0])
+    np.testing.assert_array_equal(chosen, [0, 1])
+
+
+@pytest.mark.parametrize("vote", [SetVote(), CoordinateVote()])
+def test_runs_with_votes_stay_in_the_set(vote):
+    f, _, _ = regression(7, 300, 60, 5, noise=1.0)
+    run = minimize(f, Sparsity(5), ProbabilisticIHT(batch=Fixed(20), vote=vote), max_iter=50)
+    assert np.count_nonzero(run.w) <= 5
+    with pytest.raises(CapabilityError, match="single coordinates"):
+        minimize(f, GroupSparsity(np.repeat(range(20), 3), 2), ProbabilisticIHT(batch=Fixed(20), vote=vote))
+
+
+# --- batch rules -----------------------------------------------------------------------------------------------------
+
+
+def test_sizes_of_batches():
+    def sizes(rule, shrinks, noise=np.nan, n=1000):
+        size, found = rule.first(n), []
+        for shrink in shrinks:
+            found.append(size)
+            size = rule.following(Progress(size, n, shrink, noise))
+        return [*found, size]
+
+    assert sizes(Full(), [1, 9]) == [1000] * 3
+    assert sizes(Fixed(30), [1, 9]) == [30] * 3
+    assert sizes(Fixed(3000), [1]) == [1000] * 2
+    assert sizes(Authors(10, 500), [0.5, 1, 2, 5, 13]) == [20, 14, 20, 40, 320, 500]
+    assert sizes(Power(10, 2.0), [0.5, 2, 4, 16, 1e200]) == [10, 10, 40, 160, 1000, 1000]
+    assert sizes(NormTest(50), [1] * 6, noise=10.0) == [50, 100, 200, 400, 800, 970, 975]
+    assert sizes(NormTest(50), [1], noise=0.1) == [50, 50]
+    # 50 rows have a relative variance of .3 where .25 is wanted: 60 would do, 57 of a thousand
+    assert sizes(NormTest(50), [1], noise=0.3) == [50, 57]
+
+
+def test_the_noise_of_a_gradient_is_estimated_without_bias():
+    from hardthresh.solvers.estimate import noisy_estimate
+
+    f, _, _ = regression(7, 2000, 6, 2, noise=1.0)
+    w = np.zeros(6)
+    rows = [np.random.default_rng(seed).choice(2000, 64, replace=False) for seed in range(400)]
+    seen = [noisy_estimate(f, some, w) for some in rows]
+    plain = [f.rows(some).evaluate(w) for some in rows]
+    for (at, _), expected in zip(seen, plain, strict=True):
+        np.testing.assert_allclose(at.gradient, expected.gradient, rtol=1e-10, atol=1e-12)
+        assert at.value == pytest.approx(expected.value)
+    actual = np.var([at.gradient for at, _ in seen], axis=0).sum() / (1 - 64 / 2000)
+    assert np.mean([spread.sum() for _, spread in seen]) == pytest.approx(actual, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ProbabilisticIHT(gamma=0.5), "gamma must be above 1"),
+        (lambda: ProbabilisticIHT(gamma=1.0), "gamma must be above 1"),
+        (lambda: ProbabilisticIHT(eta1=0.0), "eta1 must be positive"),
+        (lambda: ProbabilisticIHT(eta1=1.0), "eta1 must be below 1"),
+        (lambda: ProbabilisticIHT(alpha=-1.0), "alpha must be positive"),
+        (lambda: ProbabilisticIHT(delta0=float("nan")), "delta0 must be positive"),
+        (lambda: ProbabilisticIHT(variant="authors"), "variant must be one of"),
+        (lambda: ProbabilisticIHT(clip="none"), "clip must be one of"),
+        (lambda: ProbabilisticIHT(ratio="code"), "ratio must be one of"),
+        (lambda: ProbabilisticIHT(value_batch="other"), "value_batch must be one of"),
+        (lambda: ProbabilisticIHT(full_value_every=0), "full_value_every must be >= 1"),
+        (lambda: ProbabilisticIHT(batch=50), "batch must be a rule"),
+        (lambda: StochasticIHT(step=0.1, batch=50), "batch must be a rule"),
+        (lambda: StochasticIHT(step=0.0), "step must be positive"),
+        (lambda: Fixed(0), "size must be >= 1"),
+        (lambda: Fixed(2.5), "size must be an integer"),
+        (lambda: Authors(10, 5), "largest must be >= initial"),
+        (lambda: Power(10, 0.0), "exponent must be positive"),
+        (lambda: NormTest(theta=0.0), "0 < theta"),
+        (lambda: NormTest(growth=1.0), "growth > 1"),
+        (lambda: Replay([None], []), "as many"),
+        (lambda: SetVote(0.0), "tau"),
+    ],
+)
+def test_wrong_settings_are_refused(make, message):
+    with pytest.raises(InvalidInputError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("rows", [[], [0, 60], [-1], [0.5], [[1, 2]]])
+def test_wrong_stored_batches_are_refused(rows):
+    f, _, _ = regression(7, 60, 40, 5)
+    with pytest.raises(InvalidInputError, match="batch of iteration 0"):
+        minimize(f, Sparsity(5), ProbabilisticIHT(batch=Replay([rows], [None])))
+
+
+def test_an_objective_without_rows_is_refused_for_batches_only():
+    class Bowl:
+        shape, lower_bound = (6,), 0.0
+
+        def zeros(self):
+            return np.zeros(6)
+
+        def predict(self, w):
+            return None
+
+        def value(self, w, prediction=None):
+            return float(np.sum((w - np.arange(6)) ** 2))
+
+        def evaluate(self, w, prediction=None):
+            from hardthresh.core import Evaluation
+
+            return Evaluation(w, self.value(w), 2 * (w - np.arange(6)))
+
+    np.testing.assert_allclose(minimize(Bowl(), Sparsity(2), ProbabilisticIHT()).w, [0, 0, 0, 0, 4, 5], atol=1e-5)
+    with pytest.raises(CapabilityError, match="rows"):
+        minimize(Bowl(), Sparsity(2), ProbabilisticIHT(batch=Fixed(3)))
+    assert batches.NormTest().measures_noise
