@@ -56,7 +56,7 @@ class GraphProblem:
     location, scale : array, shape (p,)
         What was subtracted from each column, and what it was divided by.
     alpha : float
-        The ridge.
+        The ridge of the objective.
     """
 
     objective: GraphicalModel
@@ -120,13 +120,15 @@ class GraphProblem:
         """Return the matrices with so many edges."""
         return EdgeSparsity(self.scale.size + 2 * n_edges)
 
-    def precision(self, W: np.ndarray, *, refit: bool, tol: float) -> Precision:
+    def definite(self, W: np.ndarray) -> Precision:
         """Return a positive definite precision matrix with the graph of W, in standard units."""
         definite, kept = positive_definite(np.asarray(W, dtype=np.float64), self.covariance)
-        reached = True
-        if refit:
-            definite, reached = most_likely_precision(self.covariance, definite, self.alpha, tol)
-        return Precision(definite, symmetric_part(np.linalg.inv(definite)), kept, reached)
+        return Precision(definite, symmetric_part(np.linalg.inv(definite)), kept, reached=True)
+
+    def most_likely(self, start: Precision, alpha: float, tol: float) -> Precision:
+        """Return the precision matrix of the largest likelihood, with a ridge, on the graph of another one."""
+        matrix, reached = most_likely_precision(self.covariance, start.matrix, alpha, tol)
+        return Precision(matrix, symmetric_part(np.linalg.inv(matrix)), start.kept, reached)
 
     def log_likelihood(self, precision: Precision, rows: np.ndarray) -> float:
         """Return the mean Gaussian log-likelihood of other rows, in the units of the data."""

@@ -28,8 +28,10 @@ from .graph_problem import GraphProblem, Precision
 from .problem import Table
 
 _PATIENCE = 2  # candidates in a row that predict worse than the best end the climb
+_ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003)
+"""The ridges of the likelihood that are compared where none is given."""
 _ENOUGH = 1e-6  # relative tolerance of a likelihood that is only compared
-_FINE = 0.1  # the search around the best count ends where its neighbours are so near, as a share of it
+_FINE = 0.05  # the search around the best count ends where its neighbours are so near, as a share of it
 
 
 @register(
@@ -54,8 +56,10 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         held-out likelihood: it climbs 0, p/4, p/2, p, 2 p, ... until two in a row are worse than the best, then halves
         the gaps around that. An iterable compares the given numbers. None is one edge for each column.
     alpha : float, optional
-        Ridge >= 0 on the entries of the precision matrix in standard units; default 0.01. With 0 the precision may be
-        infinite, as for a column that others determine.
+        Ridge >= 0 on the entries of the precision matrix in standard units; default 0.01. Where numbers of edges are
+        compared, 0.3, 0.1, 0.03, 0.01 and 0.003 are compared by default as the ridge of the likelihood, which matters
+        where rows are few; the graph hardly depends on it. With 0 the precision may be infinite, as for a column that
+        others determine.
     standardize : bool
         Whether to scale columns to unit variance for the fit, so that units do not matter; `precision_` and
         `covariance_` are in the units of the data. Columns are centred in any case.
@@ -90,6 +94,8 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         `precision_`.
     location_ : array, shape (p,)
         The means of the columns; zeros for a precomputed covariance.
+    alpha_ : float
+        The ridge of the likelihood; without `refit` that of the objective above.
     n_edges_ : int
         How many pairs are joined: at most as many as asked for or chosen.
     edges_ : structured array, shape (n_edges_,)
@@ -106,8 +112,8 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     candidates_ : array of int, shape (n_candidates,)
         The numbers of edges compared, increasing. This and the next two only if numbers were compared.
     scores_ : array, shape (n_candidates, n_folds)
-        The mean Gaussian log-likelihood of held-out rows. `mean_scores_` and `standard_errors_` summarise them, and
-        `scorer_name_` names them.
+        The mean Gaussian log-likelihood of held-out rows, with the ridge chosen. `mean_scores_` and `standard_errors_`
+        summarise them, and `scorer_name_` names them.
     one_standard_error_ : int
         The smallest number of edges within one standard error of the best.
     n_features_in_, feature_names_in_ :
@@ -227,9 +233,9 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         task = FitTask(self, Table(X, None), self.max_iter)
         problem = self._problem(X)
         if isinstance(self.n_edges, str | Iterable):
-            n_edges = self._compare(X)
+            n_edges, self.alpha_ = self._compare(X)
         else:
-            n_edges = self._budget(self.n_edges)
+            n_edges, self.alpha_ = self._budget(self.n_edges), self._ridge()
             for name in ("candidates_", "scores_", "mean_scores_", "standard_errors_", "one_standard_error_"):
                 self.__dict__.pop(name, None)
         self._fit_and_keep(problem, n_edges, X.dtype, task)
@@ -323,7 +329,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         """Set the fitted attributes, and say so if something is wrong with them."""
 
         def attributes(state: State) -> dict[str, Any]:
-            return self._attributes(problem, problem.precision(state.w, refit=False, tol=self.tol), dtype)
+            return self._attributes(problem, problem.definite(state.w), dtype)
 
         result = self._run(
             problem,
@@ -333,7 +339,9 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
             progress=bool(self.verbose),
             callback=task.on_state(attributes),
         )
-        precision = problem.precision(result.w, refit=bool(self.refit), tol=self.tol)
+        precision = problem.definite(result.w)
+        if self.refit:
+            precision = problem.most_likely(precision, self.alpha_, self.tol)
         for name, value in self._attributes(problem, precision, dtype).items():
             setattr(self, name, value)
         self.positive_definite_adjustment_ = 1.0 - precision.kept
@@ -380,8 +388,8 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
 
     # --- how many edges --------------------------------------------------------------------------------------------
 
-    def _compare(self, X: np.ndarray) -> int:
-        """Return the number of edges that predicts best, and set what the folds say."""
+    def _compare(self, X: np.ndarray) -> tuple[int, float]:
+        """Return the number of edges and the ridge that predict best, and set what the folds say."""
         if self.covariance == "precomputed":
             raise InvalidInputError(
                 'the number of edges is chosen on held-out rows, which covariance="precomputed" does not give; set '
@@ -391,8 +399,9 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         splits = splits_of(self.cv, table, np.arange(X.shape[0]), X.shape[0], classifier=False)
         check_splits(splits)
         folds = [_Fold(self._problem(X[train]), X[test]) for train, test in splits]
+        alphas = _ALPHAS if self.alpha is None and self.refit else (self._ridge(),)
         seed = self._seed()
-        scores: dict[int, list[float]] = {}
+        scores: dict[int, np.ndarray] = {}
         points: dict[int, list[np.ndarray]] = {}
         whys: list[str] = []
         parallel = Parallel(n_jobs=self.n_jobs)
@@ -401,21 +410,29 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
                 smaller = [count for count in points if count < n_edges]
                 starts = points[max(smaller)] if smaller else [None] * len(folds)
                 found = parallel(
-                    delayed(self._in_fold)(*arguments, n_edges, seed) for arguments in zip(folds, starts, strict=True)
+                    delayed(self._in_fold)(fold, start, n_edges, alphas, seed)
+                    for fold, start in zip(folds, starts, strict=True)
                 )
-                points[n_edges], scores[n_edges] = [w for w, _, _ in found], [score for _, score, _ in found]
+                points[n_edges] = [w for w, _, _ in found]
+                scores[n_edges] = np.array([by_alpha for _, by_alpha, _ in found]).T
                 whys += [why for _, _, why in found if why is not None]
-                report(f"{n_edges}: {np.mean(scores[n_edges]):.6g}")
+                report(f"{n_edges}: {_best(scores[n_edges]):.6g}")
+        tell_unconverged(whys, len(scores) * len(folds), "inside the folds")
+        return self._verdict(scores, alphas)
+
+    def _verdict(self, scores: dict[int, np.ndarray], alphas: tuple[float, ...]) -> tuple[int, float]:
+        """Return the number of edges and the ridge that the rule chooses."""
         self.candidates_ = np.array(sorted(scores))
-        self.scores_ = np.array([scores[n_edges] for n_edges in self.candidates_])
+        by_alpha = np.array([scores[n_edges] for n_edges in self.candidates_])
+        chosen = int(np.argmax(np.max(by_alpha.mean(axis=2), axis=0)))
+        self.scores_ = by_alpha[:, chosen]
         verdict = Verdict.of(self.scores_)
         self.mean_scores_, self.standard_errors_ = verdict.mean, verdict.error
         self.one_standard_error_ = int(self.candidates_[verdict.modest])
         self.scorer_name_ = "log_likelihood"
-        tell_unconverged(whys, self.scores_.size, "inside the folds")
-        return int(self.candidates_[verdict.chosen(self.rule)])
+        return int(self.candidates_[verdict.chosen(self.rule)]), alphas[chosen]
 
-    def _candidates(self, scores: dict[int, list[float]]) -> Iterable[int]:
+    def _candidates(self, scores: dict[int, np.ndarray]) -> Iterable[int]:
         """Yield the numbers to compare, each after the scores of those before."""
         if not isinstance(self.n_edges, str):
             yield from candidates_of(self.n_edges, self._pairs(), self._budget, "n_edges", "numbers of edges").tolist()
@@ -423,7 +440,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         worse, best = 0, -np.inf
         for n_edges in _ladder(self.n_features_in_, self._pairs()):
             yield n_edges
-            mean = float(np.mean(scores[n_edges]))
+            mean = _best(scores[n_edges])
             worse, best = (0, mean) if mean > best else (worse + 1, best)
             if worse == _PATIENCE:
                 break
@@ -431,13 +448,16 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
             yield from between
 
     def _in_fold(
-        self, fold: _Fold, start: np.ndarray | None, n_edges: int, seed: int
-    ) -> tuple[np.ndarray, float, str | None]:
-        """Return a fold's minimiser with so many edges, its score, and why its fit did not converge if it did not."""
+        self, fold: _Fold, start: np.ndarray | None, n_edges: int, alphas: tuple[float, ...], seed: int
+    ) -> tuple[np.ndarray, list[float], str | None]:
+        """Return a fold's minimiser with so many edges, its score for each ridge, and why it did not converge."""
         result = self._run(fold.problem, n_edges, start, seed)
-        precision = fold.problem.precision(result.w, refit=bool(self.refit), tol=_ENOUGH)
-        why = None if result.converged and precision.reached else result.status.sentence
-        return result.w, fold.problem.log_likelihood(precision, fold.held_out), why
+        precision, scores = fold.problem.definite(result.w), []
+        for alpha in alphas:
+            if self.refit:
+                precision = fold.problem.most_likely(precision, alpha, _ENOUGH)
+            scores.append(fold.problem.log_likelihood(precision, fold.held_out))
+        return result.w, scores, None if result.converged else result.status.sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,10 +486,15 @@ def _ladder(p: int, pairs: int) -> Iterable[int]:
         rung *= 2
 
 
-def _between(scores: dict[int, list[float]]) -> list[int]:
+def _best(scores: np.ndarray) -> float:
+    """Return the largest of the mean scores of some ridges."""
+    return float(np.max(scores.mean(axis=1)))
+
+
+def _between(scores: dict[int, np.ndarray]) -> list[int]:
     """Return the middles of the gaps around the best number of edges; none where they are small."""
     counts = sorted(scores)
-    at = int(np.argmax([np.mean(scores[count]) for count in counts]))
+    at = int(np.argmax([_best(scores[count]) for count in counts]))
     best, near = counts[at], max(1.0, _FINE * counts[at])
     gaps = [(counts[place], best) for place in (at - 1, at + 1) if 0 <= place < len(counts)]
     return sorted((a + b) // 2 for a, b in gaps if abs(a - b) > near)

@@ -86,7 +86,7 @@ class GraphicalModel:
         if not all_finite(X):
             raise InvalidInputError("X contains NaN or infinity; remove or impute these entries first")
         self.X, self.weights = X, mean_weights(sample_weight, X[:, 0], X.shape[0])
-        self.l2 = checked_ridge(l2, X[:, 0])
+        self.l2 = float(checked_ridge(float(l2), X[:, 0]))
         self.shape = (X.shape[1], X.shape[1])
         self._meter: Meter | None = None
         self._share = 1.0  # of the data that a product with them reads
@@ -197,7 +197,7 @@ class GraphicalModel:
         Z: Any = at.prediction
         turn = self.predict(direction) - Z * (da / a)
         bend = float(xp.sum(2.0 * xp.sum(turn * turn, axis=0) / a + (da / a) ** 2))
-        return bend + float(self.l2) * float(xp.sum(direction * direction))
+        return bend + self.l2 * float(xp.sum(direction * direction))
 
     def _symmetric_product(self, Z: Array, diagonal: Array) -> Array:
         """Return the symmetric part of Z'R, with something added to its diagonal."""
