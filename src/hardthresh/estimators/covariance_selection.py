@@ -33,7 +33,7 @@ def positive_definite(W: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, float]:
     def loss(c: float) -> float:
         return float(c * slope - np.sum(np.log1p(c * eigenvalues)))
 
-    c = float(minimize_scalar(loss, bounds=(0.0, most), method="bounded").x)
+    c = float(minimize_scalar(loss, bounds=(0.0, most), method="bounded", options={"xatol": 1e-9}).x)
     return diagonal + c * off, c
 
 

@@ -164,7 +164,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     >>> X = make_graphical_model(300, 20, graph="chain").X
     >>> model = SparseGaussianGraphicalModel(n_edges=19).fit(X)
     >>> model.edges_[["i", "j"]][:3].tolist()
-    [(10, 11), (6, 7), (12, 13)]
+    [(12, 13), (10, 11), (15, 16)]
     >>> bool(all(abs(i - j) == 1 for i, j in model.edges_[["i", "j"]]))
     True
     """
@@ -364,8 +364,9 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     def _attributes(self, problem: GraphProblem, precision: Precision, dtype: Any) -> dict[str, Any]:
         """Return the fitted matrices, in the units and the precision of the data."""
         scale = problem.scale
-        with np.errstate(over="ignore", under="ignore"):
-            matrices = precision.matrix / scale[:, None] / scale, precision.inverse * scale[:, None] * scale
+        with np.errstate(all="ignore"):
+            units = np.outer(scale, scale)
+            matrices = precision.matrix / units, precision.inverse * units
             precision_, covariance_ = (matrix.astype(dtype) for matrix in matrices)
         if not (np.all(np.isfinite(precision_)) and np.all(np.isfinite(covariance_)) and np.diag(precision_).all()):
             raise InvalidInputError(
@@ -402,20 +403,13 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         alphas = _ALPHAS if self.alpha is None and self.refit else (self._ridge(),)
         seed = self._seed()
         scores: dict[int, np.ndarray] = {}
-        points: dict[int, list[np.ndarray]] = {}
         whys: list[str] = []
         parallel = Parallel(n_jobs=self.n_jobs)
         with progress_line(bool(self.verbose), "numbers of edges", None) as report:
             for n_edges in self._candidates(scores):
-                smaller = [count for count in points if count < n_edges]
-                starts = points[max(smaller)] if smaller else [None] * len(folds)
-                found = parallel(
-                    delayed(self._in_fold)(fold, start, n_edges, alphas, seed)
-                    for fold, start in zip(folds, starts, strict=True)
-                )
-                points[n_edges] = [w for w, _, _ in found]
-                scores[n_edges] = np.array([by_alpha for _, by_alpha, _ in found]).T
-                whys += [why for _, _, why in found if why is not None]
+                found = parallel(delayed(self._in_fold)(fold, n_edges, alphas, seed) for fold in folds)
+                scores[n_edges] = np.array([by_alpha for by_alpha, _ in found]).T
+                whys += [why for _, why in found if why is not None]
                 report(f"{n_edges}: {_best(scores[n_edges]):.6g}")
         tell_unconverged(whys, len(scores) * len(folds), "inside the folds")
         return self._verdict(scores, alphas)
@@ -448,16 +442,16 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
             yield from between
 
     def _in_fold(
-        self, fold: _Fold, start: np.ndarray | None, n_edges: int, alphas: tuple[float, ...], seed: int
-    ) -> tuple[np.ndarray, list[float], str | None]:
-        """Return a fold's minimiser with so many edges, its score for each ridge, and why it did not converge."""
-        result = self._run(fold.problem, n_edges, start, seed)
+        self, fold: _Fold, n_edges: int, alphas: tuple[float, ...], seed: int
+    ) -> tuple[list[float], str | None]:
+        """Return the score of a fold's model with so many edges for each ridge, and why it did not converge."""
+        result = self._run(fold.problem, n_edges, None, seed)
         precision, scores = fold.problem.definite(result.w), []
         for alpha in alphas:
             if self.refit:
                 precision = fold.problem.most_likely(precision, alpha, _ENOUGH)
             scores.append(fold.problem.log_likelihood(precision, fold.held_out))
-        return result.w, scores, None if result.converged else result.status.sentence
+        return scores, None if result.converged else result.status.sentence
 
 
 @dataclass(frozen=True, slots=True)

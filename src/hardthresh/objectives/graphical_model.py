@@ -70,7 +70,7 @@ class GraphicalModel:
     --------
     >>> import numpy as np
     >>> f = GraphicalModel(np.array([[1.0, 1.0], [1.0, -1.0]]))
-    >>> f.evaluate(2 * np.eye(2)).gradient
+    >>> f.evaluate(2 * np.eye(2)).gradient.round(6)
     array([[0.5, 0. ],
            [0. , 0.5]])
     """

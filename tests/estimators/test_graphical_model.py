@@ -1,0 +1,497 @@
+"""Sparse Gaussian graphical models: the graph, the likelihood on it, units, folds, and wrong input."""
+
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.covariance import graphical_lasso
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold
+
+import hardthresh as ht
+from hardthresh.constraints import EdgeSparsity
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.datasets import make_graphical_model
+from hardthresh.estimators import SparseGaussianGraphicalModel
+from hardthresh.estimators.covariance_selection import most_likely_precision, positive_definite
+from hardthresh.objectives import GraphicalModel
+
+
+def data(n=120, p=12, graph="random", seed=10):
+    """A graph whose columns have unequal units and means."""
+    problem = make_graphical_model(n, p, graph=graph, seed=seed)
+    return problem.X * np.geomspace(0.1, 30.0, p) + np.linspace(-5.0, 5.0, p), problem
+
+
+def graph_of(precision):
+    return {tuple(edge) for edge in np.argwhere(np.triu(precision, 1)).tolist()}
+
+
+def f1(precision, edges):
+    found, true = graph_of(precision), {tuple(edge) for edge in edges.tolist()}
+    return 2 * len(found & true) / (len(found) + len(true))
+
+
+# --- what is fitted --------------------------------------------------------------------------------------------------
+
+
+def test_a_chain_is_found():
+    X, problem = data(300, 20, "chain")
+    model = SparseGaussianGraphicalModel(n_edges=19).fit(X)
+    assert graph_of(model.precision_) == {(i, i + 1) for i in range(19)}
+    assert model.n_edges_ == 19
+    assert model.converged_
+    assert model.positive_definite_adjustment_ == 0.0
+    assert model.history_["value"][-1] == model.objective_
+    assert model.history_["value"].size == model.n_iter_ + 1
+    assert_allclose(model.location_, X.mean(axis=0))
+    partial = {(edge["i"], edge["j"]): edge["partial_correlation"] for edge in model.edges_}
+    true = np.sqrt(np.diag(problem.precision))
+    for (i, j), value in partial.items():
+        assert value == pytest.approx(-problem.precision[i, j] / true[i] / true[j], abs=0.15)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_the_matrices_are_symmetric_definite_and_inverse(refit, standardize):
+    X, _ = data()
+    X = X if standardize else X / X.std(axis=0)
+    model = SparseGaussianGraphicalModel(15, refit=refit, standardize=standardize).fit(X)
+    assert_array_equal(model.precision_, model.precision_.T)
+    assert_array_equal(model.covariance_, model.covariance_.T)
+    assert np.linalg.eigvalsh(model.precision_)[0] > 0
+    assert_allclose(model.precision_ @ model.covariance_, np.eye(12), atol=1e-9)
+    assert np.count_nonzero(np.triu(model.precision_, 1)) == 15
+    assert_array_equal(model.get_precision(), model.precision_)
+
+
+def test_without_a_refit_it_is_the_minimiser():
+    X, _ = data()
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    f = GraphicalModel(Z, l2=0.01)
+    run = ht.minimize(f, EdgeSparsity(12 + 2 * 15))
+    model = SparseGaussianGraphicalModel(15, refit=False).fit(X)
+    scale = X.std(axis=0)
+    assert_allclose(model.precision_ * scale[:, None] * scale, run.w, rtol=1e-6, atol=1e-8)
+    assert model.objective_ == pytest.approx(run.value, rel=1e-10)
+
+
+def test_the_refit_maximises_the_likelihood_on_the_graph():
+    """The covariance agrees with the sample wherever there is an edge, but for the ridge."""
+    X, _ = data()
+    S = np.cov(X.T, bias=True)
+    scale = np.sqrt(np.diag(S))
+    for alpha in (0.0, 0.1):
+        model = SparseGaussianGraphicalModel(15, alpha=alpha).fit(X)
+        unit = model.precision_ * scale[:, None] * scale
+        gap = (model.covariance_ - S) / scale[:, None] / scale - alpha * unit
+        assert_allclose(gap[unit != 0], 0.0, atol=2e-4)
+        assert graph_of(unit) == graph_of(SparseGaussianGraphicalModel(15, alpha=alpha, refit=False).fit(X).precision_)
+        assert model.alpha_ == alpha
+
+
+def test_all_edges_are_the_inverse_of_the_covariance():
+    X, _ = data(200, 6)
+    model = SparseGaussianGraphicalModel(15, alpha=0.0).fit(X)
+    assert_allclose(model.covariance_, np.cov(X.T, bias=True), rtol=1e-3, atol=1e-3)
+    none = SparseGaussianGraphicalModel(0, alpha=0.0).fit(X)
+    assert_allclose(none.covariance_, np.diag(X.var(axis=0)), rtol=1e-6)
+    assert none.edges_.size == 0
+
+
+def test_scores_are_those_of_scikit_learn():
+    X, _ = data()
+    model = SparseGaussianGraphicalModel(15).fit(X)
+    centred = X - model.location_
+    forms = np.sum((centred @ model.precision_) * centred, axis=1)
+    expected = 0.5 * (np.linalg.slogdet(model.precision_)[1] - forms.mean() - 12 * np.log(2 * np.pi))
+    assert model.score(X) == pytest.approx(expected)
+    assert_allclose(model.mahalanobis(X), forms)
+    assert model.error_norm(model.covariance_) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_units_and_the_order_of_columns_do_not_matter():
+    X, _ = data()
+    model = SparseGaussianGraphicalModel(15).fit(X)
+    scale = np.geomspace(1e-6, 1e6, 12)
+    scaled = SparseGaussianGraphicalModel(15).fit(X * scale + 3.0)
+    assert_allclose(scaled.precision_ * scale[:, None] * scale, model.precision_, rtol=1e-5, atol=1e-8)
+    order = np.random.default_rng(0).permutation(12)
+    permuted = SparseGaussianGraphicalModel(15).fit(X[:, order])
+    assert_allclose(permuted.precision_, model.precision_[np.ix_(order, order)], rtol=1e-5, atol=1e-8)
+    doubled = SparseGaussianGraphicalModel(15).fit(np.vstack([X, X]))
+    assert_allclose(doubled.precision_, model.precision_, rtol=1e-6, atol=1e-8)
+
+
+def test_a_covariance_matrix_will_do_for_the_rows():
+    for n in (120, 8):
+        X, _ = data(n)
+        model = SparseGaussianGraphicalModel(8).fit(X)
+        S = np.cov(X.T, bias=True)
+        other = SparseGaussianGraphicalModel(8, covariance="precomputed").fit(S)
+        assert_allclose(other.precision_, model.precision_, rtol=1e-4, atol=1e-6)
+        assert_array_equal(other.location_, np.zeros(12))
+        assert other.score(X - X.mean(axis=0)) == pytest.approx(model.score(X), rel=1e-5)
+
+
+def test_float32_stays_float32():
+    X, _ = data(200)
+    model = SparseGaussianGraphicalModel(15).fit(X.astype(np.float32))
+    assert {a.dtype for a in (model.precision_, model.covariance_, model.location_)} == {np.dtype(np.float32)}
+    exact = SparseGaussianGraphicalModel(15).fit(X)
+    assert graph_of(model.precision_) == graph_of(exact.precision_)
+    assert_allclose(model.precision_, exact.precision_, rtol=1e-2, atol=1e-3)
+
+
+def test_a_warm_start_starts_where_the_last_fit_ended():
+    X, _ = data()
+    model = SparseGaussianGraphicalModel(15, warm_start=True, refit=False).fit(X)
+    first, precision = model.history_["value"], model.precision_
+    again = model.fit(X)
+    assert again.history_["value"][0] == pytest.approx(first[-1], rel=1e-9)
+    assert_allclose(again.precision_, precision, rtol=1e-6, atol=1e-9)
+    assert (
+        again.fit(X[:, :6] if model.set_params(n_edges=4) else None).n_features_in_ == 6
+    )  # other columns: from scratch
+
+
+@pytest.mark.parametrize("solver", ["iht", "probabilistic", ht.solvers.HardThresholdingPursuit(exchanges=0)])
+def test_any_solver_will_do(solver):
+    X, problem = data(400, 10, "chain")
+    model = SparseGaussianGraphicalModel(9, solver=solver, tol=1e-6).fit(X)
+    assert f1(model.precision_, problem.edges) == 1.0
+
+
+# --- names and tables ------------------------------------------------------------------------------------------------
+
+
+def test_edges_have_the_names_of_the_columns():
+    X, _ = data()
+    names = [f"gene {j}" for j in range(12)]
+    model = SparseGaussianGraphicalModel(10).fit(pd.DataFrame(X, columns=names))
+    assert model.feature_names_in_.tolist() == names
+    table = pd.DataFrame(model.edges_)
+    assert list(table) == ["i", "j", "first", "second", "partial_correlation"]
+    assert (table["first"] == [names[i] for i in table["i"]]).all()
+    assert (table["second"] == [names[j] for j in table["j"]]).all()
+    assert all(abs(a) >= abs(b) for a, b in pairwise(table["partial_correlation"]))
+    plain = SparseGaussianGraphicalModel(10).fit(X)
+    assert plain.edges_["first"][0] == f"x{plain.edges_['i'][0]}"
+    with pytest.raises(AttributeError, match="before it is fitted"):
+        _ = SparseGaussianGraphicalModel().edges_
+
+
+def test_the_graph_for_networkx():
+    pytest.importorskip("networkx", reason="networkx is not installed")
+    X, _ = data()
+    model = SparseGaussianGraphicalModel(10).fit(pd.DataFrame(X, columns=list("abcdefghijkl")))
+    graph = model.to_networkx()
+    assert list(graph) == list("abcdefghijkl")
+    assert graph.number_of_edges() == 10
+    edge = model.edges_[0]
+    kept = graph.edges[edge["first"], edge["second"]]
+    assert kept == {"partial_correlation": edge["partial_correlation"], "weight": abs(edge["partial_correlation"])}
+    with pytest.raises(NotFittedError):
+        SparseGaussianGraphicalModel().to_networkx()
+
+
+def test_networkx_may_be_missing(monkeypatch):
+    X, _ = data()
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(MissingDependencyError, match="pip install networkx"):
+        SparseGaussianGraphicalModel(10).fit(X).to_networkx()
+
+
+def test_a_stored_model_comes_back(tmp_path):
+    X, _ = data()
+    model = SparseGaussianGraphicalModel(range(8, 12), cv=3).fit(pd.DataFrame(X, columns=list("abcdefghijkl")))
+    ht.save(model, tmp_path / "model.json")
+    loaded = ht.load(tmp_path / "model.json")
+    assert_array_equal(loaded.precision_, model.precision_)
+    assert loaded.edges_.tolist() == model.edges_.tolist()
+    assert loaded.score(pd.DataFrame(X, columns=list("abcdefghijkl"))) == model.score(
+        pd.DataFrame(X, columns=list("abcdefghijkl"))
+    )
+
+
+# --- positive definite -----------------------------------------------------------------------------------------------
+
+
+def scarce():
+    """More edges than so few rows can tell: the minimiser of the pseudo-likelihood is indefinite."""
+    return make_graphical_model(15, 30, graph="random", seed=10).X
+
+
+def test_an_indefinite_minimiser_is_made_definite_and_said():
+    X = scarce()
+    run = ht.minimize(GraphicalModel((X - X.mean(axis=0)) / X.std(axis=0), l2=0.01), EdgeSparsity(30 + 120))
+    assert np.linalg.eigvalsh(run.w)[0] < 0
+    with pytest.warns(UserWarning, match="not positive definite, so its entries off the diagonal were multiplied by 0"):
+        shrunk = SparseGaussianGraphicalModel(60, refit=False).fit(X)
+    refitted = SparseGaussianGraphicalModel(60).fit(X)
+    for model in (shrunk, refitted):
+        assert np.linalg.eigvalsh(model.precision_)[0] > 0
+        assert model.n_edges_ == 60
+        assert 0.0 < model.positive_definite_adjustment_ < 1.0
+    new = make_graphical_model(1000, 30, graph="random", seed=99).X
+    assert refitted.score(new) > shrunk.score(new)
+    assert graph_of(refitted.precision_) == graph_of(shrunk.precision_)
+
+
+def test_the_share_that_is_kept_has_the_largest_likelihood():
+    rng = np.random.default_rng(0)
+    W = np.eye(6) + 0.9 * (np.ones((6, 6)) - np.eye(6)) * np.where(rng.random((6, 6)) < 0.5, -1, 1)
+    W = np.tril(W, -1) + np.tril(W, -1).T + np.diag(np.arange(1.0, 7.0))
+    S = np.cov(rng.standard_normal((20, 6)).T)
+    definite, kept = positive_definite(W, S)
+    assert 0 < kept < 1
+
+    def likelihood(c):
+        matrix = np.diag(np.diag(W)) + c * (W - np.diag(np.diag(W)))
+        if np.linalg.eigvalsh(matrix)[0] <= 0:
+            return -np.inf
+        return np.linalg.slogdet(matrix)[1] - np.sum(S * matrix)
+
+    grid = [likelihood(c) for c in np.linspace(0, 1, 401)]
+    assert likelihood(kept) >= max(grid) - 1e-5
+    assert_allclose(np.diag(definite), np.diag(W))
+    same, kept = positive_definite(np.eye(6), S)
+    assert kept == 1.0
+    assert_array_equal(same, np.eye(6))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+@pytest.mark.parametrize("dense", [True, False])
+def test_covariance_selection_agrees_with_the_lasso_without_a_penalty(alpha, dense):
+    """Restricted to a graph, the likelihood is convex: any other method ends at the same place."""
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(1)
+    p = 5 if dense else 25
+    S = np.cov(rng.standard_normal((60, p)).T)
+    start = EdgeSparsity(p * p if dense else p + 2 * 6).project(S - np.diag(np.diag(S))).point + np.eye(p) * 9.0
+    W, reached = most_likely_precision(S, start, alpha, 1e-12)
+    assert reached
+    assert_array_equal(W, W.T)
+    i, j = np.nonzero(np.triu(start))
+
+    def loss(v):
+        M = np.zeros((p, p))
+        M[i, j] = M[j, i] = v
+        sign, determinant = np.linalg.slogdet(M)
+        if sign <= 0 or np.linalg.eigvalsh(M)[0] <= 0:
+            return 1e6, np.zeros_like(v)
+        G = S - np.linalg.inv(M) + alpha * M
+        G = G[i, j] * np.where(i == j, 1.0, 2.0)
+        return -determinant + np.sum(S * M) + alpha / 2 * np.sum(M * M), G
+
+    other = minimize(loss, start[i, j], jac=True, method="L-BFGS-B", options={"maxiter": 2000, "gtol": 1e-9})
+    assert loss(W[i, j])[0] <= other.fun + 1e-9
+    assert_allclose(W[i, j], other.x, rtol=1e-3, atol=1e-4)
+
+
+# --- how many edges --------------------------------------------------------------------------------------------------
+
+
+def test_cross_validation_finds_the_number_of_edges():
+    X, problem = data(400, 20, "chain")
+    model = SparseGaussianGraphicalModel("cv").fit(X)
+    assert abs(model.n_edges_ - 19) <= 2
+    assert f1(model.precision_, problem.edges) >= 0.95
+    assert model.scores_.shape == (model.candidates_.size, 5)
+    assert model.candidates_.tolist() == sorted(set(model.candidates_.tolist()))
+    best = model.candidates_[np.argmax(model.mean_scores_)]
+    assert model.n_edges_ == best
+    assert model.one_standard_error_ <= best
+    modest = SparseGaussianGraphicalModel("cv", rule="one_standard_error").fit(X)
+    assert modest.n_edges_ == modest.one_standard_error_ == model.one_standard_error_
+
+
+def test_a_score_is_that_of_the_fold_by_hand():
+    X, _ = data(90)
+    folds = KFold(3)
+    model = SparseGaussianGraphicalModel([5, 10], alpha=0.02, cv=folds).fit(X)
+    for row, n_edges in enumerate((5, 10)):
+        for fold, (train, test) in enumerate(folds.split(X)):
+            one = SparseGaussianGraphicalModel(n_edges, alpha=0.02).fit(X[train])
+            assert model.scores_[row, fold] == pytest.approx(one.score(X[test]), rel=1e-3)
+    assert model.alpha_ == 0.02
+
+
+def test_the_ridge_is_chosen_along_with_the_edges():
+    few, many = SparseGaussianGraphicalModel().fit(scarce()), SparseGaussianGraphicalModel().fit(data(1000, 10)[0])
+    assert few.alpha_ > many.alpha_
+
+
+def test_folds_side_by_side_are_folds_one_by_one():
+    X, _ = data(60, 8)
+    one = SparseGaussianGraphicalModel([2, 6, 9], cv=3).fit(X)
+    two = SparseGaussianGraphicalModel([2, 6, 9], cv=3, n_jobs=2).fit(X)
+    assert_allclose(two.scores_, one.scores_, rtol=1e-9)
+
+
+def test_a_fit_with_a_given_number_forgets_the_comparison():
+    X, _ = data(60, 8)
+    model = SparseGaussianGraphicalModel([2, 4], cv=3).fit(X)
+    assert hasattr(model, "scores_")
+    assert not hasattr(model.set_params(n_edges=3).fit(X), "scores_")
+
+
+def test_scikit_learn_may_search_too():
+    X, _ = data(90, 8)
+    search = GridSearchCV(SparseGaussianGraphicalModel(), {"n_edges": [0, 4, 8]}, cv=3).fit(X)
+    assert search.best_params_["n_edges"] > 0
+
+
+def test_the_validation_elbow_is_at_the_truth():
+    """The training objective falls with every edge; the validation objective has its minimum at the true graph."""
+    problem = make_graphical_model(250, 40, graph="chain", seed=10)
+    mean, scale = problem.X.mean(axis=0), problem.X.std(axis=0)
+    train = GraphicalModel((problem.X - mean) / scale)
+    fresh = GraphicalModel((make_graphical_model(2000, 40, graph="chain", seed=99).X - mean) / scale)
+    budgets = (80, 118, 200, 280)
+    runs = [ht.minimize(train, EdgeSparsity(K)) for K in budgets]
+    assert all(one.value > two.value for one, two in pairwise(runs))
+    assert budgets[int(np.argmin([fresh.value(run.w) for run in runs]))] == 118
+
+
+@pytest.mark.parametrize(("p", "n"), [(30, 150), (30, 300)])
+def test_the_graph_is_better_than_the_lasso_of_as_many_edges(p, n):
+    ours, theirs = [], []
+    for seed in (10, 11, 12):
+        problem = make_graphical_model(n, p, graph="random", seed=seed)
+        E, S = len(problem.edges), np.corrcoef(problem.X.T)
+        ours.append(f1(SparseGaussianGraphicalModel(E).fit(problem.X).precision_, problem.edges))
+        low, high = 1e-3, 1.0
+        for _ in range(25):
+            middle = np.sqrt(low * high)
+            precision = graphical_lasso(S, middle, max_iter=300, tol=1e-3)[1]
+            count = np.count_nonzero(np.triu(precision, 1))
+            low, high = (middle, high) if count > E else (low, middle)
+            if count == E:
+                break
+        theirs.append(f1(precision, problem.edges))
+    assert np.mean(ours) > np.mean(theirs)
+
+
+# --- wrong input -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_edges": -1}, "n_edges must be between 0 and the number of pairs of columns, 66"),
+        ({"n_edges": 67}, "66 for n_features = 12; got 67"),
+        ({"n_edges": 2.5}, 'n_edges must be "cv", an integer, several, or None, got 2.5'),
+        ({"n_edges": True}, "n_edges must be"),
+        ({"n_edges": "many"}, "n_edges must be"),
+        ({"n_edges": []}, "empty"),
+        ({"n_edges": [3, 99]}, "got 99"),
+        ({"alpha": -1.0}, "alpha"),
+        ({"tol": 0.0}, "tol"),
+        ({"refit": 1}, "refit must be True or False"),
+        ({"standardize": "yes"}, "standardize"),
+        ({"covariance": "given"}, 'covariance must be "empirical" or "precomputed"'),
+        ({"rule": "worst"}, "rule must be"),
+        ({"n_edges": "cv", "cv": []}, "no folds"),
+        ({"solver": "newton"}, "unknown solver"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, message):
+    X, _ = data(30)
+    with pytest.raises(InvalidInputError, match=message):
+        SparseGaussianGraphicalModel(**{"n_edges": 5, **settings}).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: np.where(np.arange(12) == 3, 7.25, X), "feature 3 has the same value in every row"),
+        (lambda X: np.where(X[4, 5] == X, np.nan, X), "NaN"),
+        (lambda X: np.where(X[4, 5] == X, np.inf, X), "infinity"),
+        (lambda X: X[:1], "minimum of 2"),
+        (lambda X: X * 1e-200, "rescale"),
+    ],
+)
+def test_wrong_data_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        SparseGaussianGraphicalModel(5).fit(change(data(30)[0]))
+
+
+def test_a_constant_column_is_called_by_its_name():
+    X = pd.DataFrame(data(30)[0], columns=list("abcdefghijkl")).assign(d=1.0)
+    with pytest.raises(InvalidInputError, match="d has the same value in every row, so it has no precision"):
+        SparseGaussianGraphicalModel(5).fit(X)
+
+
+def test_copies_of_a_column_need_a_ridge():
+    X, _ = data(40)
+    X[:, 7] = 3.0 - 2.0 * X[:, 2]
+    with pytest.raises(InvalidInputError, match="feature 2 and feature 7 are copies"):
+        SparseGaussianGraphicalModel(5, alpha=0.0).fit(X)
+    model = SparseGaussianGraphicalModel(5).fit(X)
+    assert model.edges_[["i", "j"]][0].item() == (2, 7)
+    assert model.edges_["partial_correlation"][0] < -0.9
+    assert np.isfinite(model.precision_).all()
+
+
+def test_one_column():
+    X = data(30)[0][:, :1]
+    for n_edges in ("cv", 0, None):
+        model = SparseGaussianGraphicalModel(n_edges, alpha=0.0).fit(X)
+        assert_allclose(model.covariance_, [[X.var()]])
+    with pytest.raises(InvalidInputError, match="n_features = 1; got 1"):
+        SparseGaussianGraphicalModel(1).fit(X)
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_far_fewer_rows_than_columns(n):
+    X = make_graphical_model(n, 20, graph="chain", seed=1).X
+    model = SparseGaussianGraphicalModel(10).fit(X)
+    assert np.linalg.eigvalsh(model.precision_)[0] > 0
+    assert model.n_edges_ <= 10
+
+
+def asymmetric():
+    S = np.eye(3)
+    S[0, 1] = 0.5
+    return S
+
+
+@pytest.mark.parametrize(
+    ("S", "message"),
+    [
+        (np.ones((3, 2)), "square"),
+        (asymmetric(), r"entry \(0, 1\) is 0.5 and \(1, 0\) is 0"),
+        (np.diag([1.0, -1.0, 2.0]), "feature 1 has no positive variance"),
+        (np.array([[1.0, 2.0], [2.0, 1.0]]), "no negative eigenvalue"),
+        (np.ones((2, 2)), "copies"),
+    ],
+)
+def test_what_is_no_covariance_is_refused(S, message):
+    with pytest.raises(InvalidInputError, match=message):
+        SparseGaussianGraphicalModel(1, covariance="precomputed", alpha=0.0).fit(S)
+
+
+def test_a_covariance_does_not_say_how_many_edges():
+    with pytest.raises(InvalidInputError, match="set n_edges to an integer"):
+        SparseGaussianGraphicalModel("cv", covariance="precomputed").fit(np.eye(3))
+
+
+def test_a_fit_that_did_not_converge_says_so():
+    X, _ = data(40)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        model = SparseGaussianGraphicalModel(20, max_iter=1).fit(X)
+    assert not model.converged_
+    assert "raise max_iter" in model.stop_reason_
+
+
+def test_a_likelihood_without_a_maximum_says_so():
+    X = make_graphical_model(3, 6, graph="chain", seed=1).X
+    with pytest.warns(ConvergenceWarning):
+        model = SparseGaussianGraphicalModel(15, alpha=0.0, max_iter=30).fit(X)
+    assert not model.converged_
+    assert np.isfinite(model.precision_).all()
