@@ -2,7 +2,7 @@
 Which genes act together?
 =========================
 
-The colon data of Alon et al. (1999): which of the hundred most variable genes are still related once all the others are
+The colon data of Alon et al. (1999): which of the forty most variable genes are still related once all the others are
 known? A Gaussian graphical model with a budget of edges, and the number of edges that predicts other tissues best.
 """
 
@@ -14,8 +14,8 @@ from hardthresh.datasets import load_colon
 
 colon = load_colon(as_frame=True)
 expression = np.log(colon.data)
-genes = expression[expression.var().nlargest(100).index]
-print(f"{genes.shape[0]} tissues, {genes.shape[1]} genes, {100 * 99 // 2} pairs")
+genes = expression[expression.var().nlargest(40).index]
+print(f"{genes.shape[0]} tissues, {genes.shape[1]} genes, {40 * 39 // 2} pairs")
 
 # %%
 # How many edges?
@@ -23,8 +23,8 @@ print(f"{genes.shape[0]} tissues, {genes.shape[1]} genes, {100 * 99 // 2} pairs"
 # Too few edges miss relations, too many fit the noise of 62 tissues. The band is one standard error of the mean
 # held-out log-likelihood.
 
-counts = [0, 25, 50, 75, 100, 150, 200]
-model = ht.SparseGaussianGraphicalModel(counts, cv=5).fit(genes)
+counts = [0, 20, 40, 60, 90, 120]
+model = ht.SparseGaussianGraphicalModel(counts, cv=3).fit(genes)
 mean, error = model.mean_scores_, model.standard_errors_
 plt.plot(model.candidates_, mean, "o-", color="black")
 plt.fill_between(model.candidates_, mean - error, mean + error, color="#dddddd")
@@ -60,7 +60,7 @@ plt.show()
 # %%
 # How far to trust it?
 # --------------------
-# 62 tissues are few for a hundred genes. ``positive_definite_adjustment_`` is 0 where the data could bear the number of
+# 62 tissues are few for forty genes. ``positive_definite_adjustment_`` is 0 where the data could bear the number of
 # edges, and a second model from one half of the tissues shows how many edges would be found again.
 
 print(f"adjustment {model.positive_definite_adjustment_:.3f}, ridge {model.alpha_}")

@@ -13,6 +13,7 @@ from hardthresh.arrays import conjugate_gradients, symmetric_part
 
 _DEFINITE = 1e-6  # least eigenvalue, of a unit diagonal, that counts as positive
 _ROUNDS = 60  # Newton steps; each at least halves the distance to a minimum that exists
+_SMALL = 200  # up to this side a product of matrices costs less than the handling of single entries
 _CHUNK = 1 << 22  # entries that are gathered at a time
 
 
@@ -96,21 +97,27 @@ def _hessian(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Return the product with the Hessian on the graph: the entries there of C D C + alpha D."""
     p = covariance.shape[0]
-    dense = 10 * rows.size > p * p  # then a matrix product, whose entries cost less each, is the cheaper way
+    if p <= _SMALL or 10 * rows.size > p * p:  # a product of matrices, whose entries cost less each
+
+        def by_products(v: np.ndarray) -> np.ndarray:
+            step = np.zeros_like(covariance)
+            step[rows, columns] = v
+            return np.asarray((covariance @ step @ covariance)[rows, columns] + alpha * v)
+
+        return by_products
+    sparse = csr_array((np.ones(rows.size), (rows, columns)), shape=(p, p))
     length = max(1, _CHUNK // p)
 
-    def apply(v: np.ndarray) -> np.ndarray:
-        half = csr_array((v, (rows, columns)), shape=(p, p)) @ covariance
-        if dense:
-            return np.asarray((covariance @ half)[rows, columns] + alpha * v)
-        other = np.ascontiguousarray(half.T)
-        image = np.empty_like(v)
+    def by_entries(v: np.ndarray) -> np.ndarray:
+        sparse.data = v  # in the order of the entries, as they are sorted by rows
+        half = np.ascontiguousarray((sparse @ covariance).T)
+        image = alpha * v
         for first in range(0, v.size, length):
             some = slice(first, first + length)
-            image[some] = np.einsum("kp,kp->k", covariance[rows[some]], other[columns[some]])
-        return image + alpha * v
+            image[some] += np.einsum("kp,kp->k", covariance[rows[some]], half[columns[some]])
+        return image
 
-    return apply
+    return by_entries
 
 
 def _search(
