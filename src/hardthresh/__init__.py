@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from hardthresh import (
         arrays,
+        attacks,
         baselines,
         certificates,
         cli,
@@ -64,6 +65,7 @@ __all__ = [
     "SparseLogisticRegressionCV",
     "Status",
     "arrays",
+    "attacks",
     "baselines",
     "certificates",
     "cli",

@@ -1,5 +1,6 @@
 """Functions to minimise."""
 
+from .attack import Attack
 from .function import Function
 from .graphical_model import GraphicalModel
 from .linear_model import LinearModel
@@ -7,4 +8,12 @@ from .matrix_completion import MatrixCompletion
 from .matrix_regression import MatrixRegression
 from .multi_output import MultiOutputModel
 
-__all__ = ["Function", "GraphicalModel", "LinearModel", "MatrixCompletion", "MatrixRegression", "MultiOutputModel"]
+__all__ = [
+    "Attack",
+    "Function",
+    "GraphicalModel",
+    "LinearModel",
+    "MatrixCompletion",
+    "MatrixRegression",
+    "MultiOutputModel",
+]

@@ -148,8 +148,8 @@ class Jax:
         """Return the setting in which JAX computes in float64 where the point is that."""
         if w.dtype != np.float64:
             return nullcontext()
-        enable = getattr(self._jax, "enable_x64", None) or import_module("jax.experimental").enable_x64
-        setting: AbstractContextManager[Any] = enable(True)
+        home = self._jax if hasattr(self._jax, "enable_x64") else import_module("jax.experimental")  # before JAX 0.8
+        setting: AbstractContextManager[Any] = home.enable_x64(True)
         return setting
 
 
@@ -209,7 +209,7 @@ def indexed(batches: Any, n_rows: int | None, chunk: int | None, *, numpy: bool 
     if batches is not None and not callable(batches):
         raise InvalidInputError(f"batches must be a callable that takes indices, got {batches!r}")
     make = batches if batches is not None else _itself
-    return _counted(n_rows, (lambda rows: make(to_numpy(rows))) if numpy else make, chunk)
+    return counted(n_rows, (lambda rows: make(to_numpy(rows))) if numpy else make, chunk)
 
 
 def _itself(rows: Any) -> Any:
@@ -231,11 +231,11 @@ def from_dataset(torch: Any, batches: Any, n_rows: int | None, chunk: int | None
     if n_rows is not None and n_rows != len(dataset):
         raise InvalidInputError(f"n_rows is {n_rows}, but the data set has {len(dataset)} examples; leave n_rows out")
     if isinstance(dataset, data.TensorDataset) and collate is data.default_collate:
-        return _counted(len(dataset), lambda rows: list(dataset[torch.from_numpy(to_numpy(rows))]), chunk)
-    return _counted(len(dataset), lambda rows: collate([dataset[int(row)] for row in rows]), chunk)
+        return counted(len(dataset), lambda rows: list(dataset[torch.from_numpy(to_numpy(rows))]), chunk)
+    return counted(len(dataset), lambda rows: collate([dataset[int(row)] for row in rows]), chunk)
 
 
-def _counted(n_rows: Any, batch: Callable[[Any], Any], chunk: Any) -> Examples:
+def counted(n_rows: Any, batch: Callable[[Any], Any], chunk: Any) -> Examples:
     """Return examples whose numbers have been checked."""
     for name, number in (("n_rows", n_rows), ("chunk", chunk)):
         if number is None and name == "chunk":

@@ -1,0 +1,388 @@
+"""One sparse perturbation for all images: whether a classifier stands it, and what it does to which class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from math import nan, prod
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardthresh.arrays import to_numpy
+from hardthresh.constraints import GroupSparsity, Sparsity
+from hardthresh.core.constraint import Constraint
+from hardthresh.core.errors import InvalidInputError, NotFiniteError
+from hardthresh.core.result import Result
+from hardthresh.core.solver import Solver
+from hardthresh.core.typing import Array
+from hardthresh.objectives.attack import Attack, check_images, check_labels, perturb
+from hardthresh.objectives.sources import imported
+from hardthresh.solvers import ProbabilisticIHT, minimize
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CHUNK = 1000  # images that go through the model at once
+
+
+@dataclass(frozen=True, slots=True)
+class UniversalPerturbation:
+    """A perturbation, and what a model makes of some images with and without it.
+
+    Images are arrays of the library of those that were given: NumPy arrays, or tensors on their device.
+
+    Attributes
+    ----------
+    delta : array of the shape of one image
+        In the space of images. For the space "pixel", what is added before clipping; for "tanh", where images change by
+        different amounts, the mean change.
+    images : array, shape (n, ...)
+        The perturbed images, in the range of the images.
+    accuracy_before, accuracy_after : float
+        The share of images that the model says the label of. Without labels, its own classes of the unperturbed images
+        stand for them.
+    target_rate : float
+        The share of perturbed images taken for the target; nan without a target.
+    success_by_class : array, shape (classes,)
+        For each class the share of its images taken for the target, or, without a target, for another class; nan for a
+        class without images.
+    n_changed : int
+        How many pixels (or entries, or channels) differ in any of the perturbed images: at most k.
+    predicted_before, predicted_after : array of int, shape (n,)
+        The classes that the model says.
+    labels : array of int, shape (n,)
+        The true classes, or what stands for them.
+    target : int or None
+        The class that images are to be taken for.
+    unit : {"pixel", "entry", "channel"}
+        What k counts.
+    originals : array, shape (n, ...)
+        The images without the perturbation.
+    result : Result
+        The run that found it; ``result.w`` is the point in the space of the search.
+    """
+
+    delta: Array
+    images: Array
+    accuracy_before: float
+    accuracy_after: float
+    target_rate: float
+    success_by_class: np.ndarray
+    n_changed: int
+    predicted_before: np.ndarray
+    predicted_after: np.ndarray
+    labels: np.ndarray
+    target: int | None
+    unit: str
+    originals: Array = field(repr=False)
+    result: Result = field(repr=False)
+    _space: str = field(repr=False)
+    _clip: tuple[float, float] = field(repr=False)
+
+    def evaluate(self, model: Any, X: Any, y: Any = None) -> UniversalPerturbation:
+        """Return the same perturbation, measured on other images, another model, or both: a defence, say.
+
+        Parameters
+        ----------
+        model : torch module or callable
+            As for `universal_perturbation`.
+        X : array, shape (m, ...)
+            Images of the same shape and range.
+        y : array of int, shape (m,), optional
+            Their classes.
+
+        Returns
+        -------
+        UniversalPerturbation
+            With the numbers of this model and these images; `delta` and `result` stay.
+
+        Raises
+        ------
+        InvalidInputError
+            For images of another shape or range, labels or a target that are no classes of the model.
+        """
+        torch = imported("torch")
+        images, give_back = _tensor(torch, model, X)
+        if tuple(images.shape[1:]) != tuple(self.delta.shape):
+            raise InvalidInputError(
+                f"images have shape {tuple(images.shape[1:])}, the perturbation {tuple(self.delta.shape)}"
+            )
+        check_images(images, *self._clip)
+        w = torch.as_tensor(self.result.w, dtype=images.dtype, device=images.device)
+        with _as_tested(torch, model):
+            measured = _measured(
+                torch, model, images, perturb(torch, images, w, self._space, self._clip), y, self.target
+            )
+        perturbed = measured.pop("perturbed")
+        changed = _changed(perturbed != images, self.unit)
+        return replace(self, images=give_back(perturbed), originals=X, n_changed=changed, **measured)
+
+    def plot(self, n: int = 8) -> Figure:
+        """Draw images, the same images perturbed, and the change; titles say the class that the model sees.
+
+        Parameters
+        ----------
+        n : int
+            How many images: those that leave their class (or reach the target) come first.
+
+        Returns
+        -------
+        matplotlib Figure
+
+        Raises
+        ------
+        InvalidInputError
+            For flat images, whose height and width are not known, or n < 1.
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        from .pictures import draw
+
+        return draw(self, n)
+
+
+def universal_perturbation(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    k: int = 25,
+    *,
+    target: int | None = None,
+    space: str = "pixel",
+    clip: tuple[float, float] = (0.0, 1.0),
+    unit: str = "pixel",
+    loss: str = "label",
+    c: float = 2.0,
+    kappa: float = 0.0,
+    solver: Solver | None = None,
+    max_iter: int = 100,
+    seed: int = 0,
+    progress: bool = False,
+) -> UniversalPerturbation:
+    r"""Find one perturbation of at most k pixels that, added to every image, misleads a classifier.
+
+    .. math:: \min_{\delta} \frac1n \sum_i \bigl( \|x_i' - x_i\|_2 + c \, h_i(x_i') \bigr)
+              \quad\text{subject to}\quad \delta \text{ non-zero in at most k pixels}
+
+    with the perturbed images :math:`x_i'` inside of their range and the hinge :math:`h_i` of the logits; see
+    `hardthresh.objectives.Attack`. This is a robustness test: what a model says about images of which an unlucky few
+    pixels are broken, and whether a defence helps. Test models that are yours to test.
+
+    Parameters
+    ----------
+    model : torch module or callable
+        Returns logits, shape (m, classes), for a tensor of m images. A module is looked at in ``eval()`` mode and left
+        as it was; neither its parameters nor their gradients are touched.
+    X : array, shape (n, channels, height, width), (n, height, width) or (n, d)
+        Images, all entries in `clip`. A NumPy array or a tensor; it is computed in the dtype and on the device of the
+        model's parameters.
+    y : array of int, shape (n,), optional
+        The true classes. Default: the classes that the model says.
+    k : int
+        Budget, from 0 to the number of what `unit` counts.
+    target : int, optional
+        The class that images are to be taken for; default any wrong one.
+    space : {"pixel", "tanh"}
+        How images are kept in their range: by clipping, or by a change of variables, as in the paper, which hardly
+        reaches black and white pixels and needs many more of them.
+    clip : pair of float
+        The range of the images.
+    unit : {"pixel", "entry", "channel"}
+        What k counts: pixels, all channels of one counting once; single entries of the image; or whole channels.
+    loss : {"label", "top2"}
+        Without a target; "top2" is that of the paper's code, and weaker.
+    c, kappa : float
+        The weight of the logits, and by how much a wrong class should lead.
+    solver : Solver, optional
+        Default `ProbabilisticIHT` with the settings of the notes.
+    max_iter : int
+        Limit of iterations.
+    seed : int
+        Of the mini-batches: the same seed gives the same perturbation.
+    progress : bool
+        Show a progress line.
+
+    Returns
+    -------
+    UniversalPerturbation
+
+    Raises
+    ------
+    InvalidInputError
+        For images outside `clip`, labels or a target that are no classes, a k out of range, a model that returns no
+        logits or NaN.
+    MissingDependencyError
+        If torch is not installed.
+
+    Notes
+    -----
+    Cost: at most three batches through the model per iteration. Heuristic: the problem is not convex, and a better
+    perturbation may exist; that none was found does not prove that a model is robust.
+
+    References
+    ----------
+    *Probabilistic IHT*, Section 5.1; N. Carlini and D. Wagner (2017), Towards evaluating the robustness of neural
+    networks, *IEEE Symposium on Security and Privacy*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torch
+    >>> X = np.random.default_rng(0).uniform(0.2, 0.8, (200, 4, 4))
+    >>> y = (X[:, 0, 0] > X[:, 3, 3]).astype(int)
+    >>> def logits(x):
+    ...     difference = 9.0 * (x[:, 0, 0] - x[:, 3, 3])
+    ...     return torch.stack([-difference, difference], dim=1)
+    >>> p = universal_perturbation(logits, X, y, k=1, target=1)
+    >>> p.accuracy_before, p.target_rate > 0.9
+    (1.0, True)
+    >>> np.argwhere(p.delta).tolist() in ([[0, 0]], [[3, 3]])
+    True
+    """
+    torch = imported("torch")
+    images, give_back = _tensor(torch, model, X)
+    with _as_tested(torch, model):
+        labels = y
+        if y is None and target is None and loss == "label":
+            check_images(images, *clip)
+            labels = _classes(torch, model, images)
+        f = Attack(
+            model, images, labels, target=target, loss=loss, space=space, clip=clip, c=c, kappa=kappa, chunk=_CHUNK
+        )
+        constraint = _budget(k, unit, tuple(images.shape[1:]))
+        solver = ProbabilisticIHT() if solver is None else solver
+        result = minimize(f, constraint, solver, max_iter=max_iter, seed=seed, progress=progress)
+        measured = _measured(torch, model, images, f.perturbed(images, result.w), y, f.target)
+    perturbed = measured.pop("perturbed")
+    change = perturbed - images
+    changed = _changed(change != 0, unit)
+    if changed > k or bool((perturbed < f.clip[0]).any()) or bool((perturbed > f.clip[1]).any()):
+        raise InvalidInputError(
+            f"the solver left the budget or the range: {changed} of at most {k} {unit}s differ; use another solver"
+        )
+    reach = f.clip[1] - f.clip[0]
+    delta = result.w.reshape(images.shape[1:]).clamp(-reach, reach) if space == "pixel" else change.mean(0)
+    return UniversalPerturbation(
+        delta=give_back(delta),
+        images=give_back(perturbed),
+        n_changed=changed,
+        target=f.target,
+        unit=unit,
+        originals=X,
+        result=result,
+        _space=space,
+        _clip=f.clip,
+        **measured,
+    )
+
+
+def _tensor(torch: Any, model: Any, X: Any) -> tuple[Any, Any]:
+    """Return images as a tensor in the dtype and on the device of a model, and how to bring results back."""
+    given = X if isinstance(X, torch.Tensor) else torch.as_tensor(_numbers(X))
+    if given.ndim < 2 or 0 in given.shape:
+        raise InvalidInputError(f"X has shape {tuple(given.shape)}; at least one image, on the first axis, is needed")
+    like = next((p for p in model.parameters() if p.is_floating_point()), None) if _is_module(torch, model) else None
+    if like is not None:
+        images = given.detach().to(device=like.device, dtype=like.dtype)
+    else:
+        images = given.detach().to(given.dtype if given.is_floating_point() else torch.get_default_dtype())
+    if isinstance(X, torch.Tensor):
+        return images, lambda t: t.detach().to(
+            device=given.device, dtype=given.dtype if given.is_floating_point() else t.dtype
+        )
+    kind = given.numpy().dtype if given.is_floating_point() else None
+    return images, lambda t: t.detach().cpu().numpy().astype(kind or t.detach().cpu().numpy().dtype)
+
+
+def _numbers(X: Any) -> np.ndarray:
+    array = np.array(X)
+    if array.dtype.kind not in "fiub":
+        raise InvalidInputError(f"X must be numeric, got dtype {array.dtype}")
+    return array
+
+
+def _is_module(torch: Any, model: Any) -> bool:
+    if not callable(model):
+        raise InvalidInputError(f"model must be a torch module or a callable that returns logits, got {model!r}")
+    return isinstance(model, torch.nn.Module)
+
+
+@contextmanager
+def _as_tested(torch: Any, model: Any) -> Iterator[None]:
+    """Look at a model in eval mode, and leave every part of it in the mode that it was in."""
+    parts = [(part, part.training) for part in model.modules()] if _is_module(torch, model) else []
+    for part, _ in parts:
+        part.training = False
+    try:
+        yield
+    finally:
+        for part, mode in parts:
+            part.training = mode
+
+
+def _budget(k: Any, unit: str, shape: tuple[int, ...]) -> Constraint:
+    """Return the set of perturbations with at most k pixels, entries or channels."""
+    if unit not in ("pixel", "entry", "channel"):
+        raise InvalidInputError(f"unit must be one of 'pixel', 'entry' and 'channel', got {unit!r}")
+    if unit == "channel" and len(shape) != 3:
+        raise InvalidInputError(f"images of shape {shape} have no axis of channels; use (n, channels, height, width)")
+    channels, size = (shape[0] if len(shape) == 3 else 1), prod(shape)
+    count = {"pixel": size // channels, "entry": size, "channel": channels}[unit]
+    try:
+        budget = index(k)
+    except TypeError as error:
+        raise InvalidInputError(f"k must be an integer, got {k!r}") from error
+    if not 0 <= budget <= count:
+        raise InvalidInputError(f"k must be from 0 to the {count} {unit}s of an image, got {budget}")
+    if count == size:
+        return Sparsity(budget)
+    labels = np.arange(size) % count if unit == "pixel" else np.arange(size) // (size // channels)
+    return GroupSparsity(labels.tolist(), budget)
+
+
+def _changed(different: Any, unit: str) -> int:
+    """Return how many pixels, entries or channels differ in any image."""
+    anywhere = different.any(0)
+    if anywhere.ndim == 3 and unit != "entry":
+        anywhere = anywhere.any(0) if unit == "pixel" else anywhere.flatten(1).any(1)
+    return int(anywhere.sum())
+
+
+def _classes(torch: Any, model: Any, images: Any) -> Any:
+    """Return the classes that a model says."""
+    return _scores(torch, model, images).argmax(1)
+
+
+def _scores(torch: Any, model: Any, images: Any) -> Any:
+    with torch.no_grad():
+        Z = torch.cat([model(images[start : start + _CHUNK]) for start in range(0, images.shape[0], _CHUNK)])
+    if not bool(torch.isfinite(Z).all()):
+        raise NotFiniteError("the model returns logits that are NaN or infinite; a model of finite logits is needed")
+    return Z
+
+
+def _measured(torch: Any, model: Any, images: Any, perturbed: Any, y: Any, target: int | None) -> dict[str, Any]:
+    """Return what a model makes of images with and without a perturbation, by the names of the fields."""
+    before = _scores(torch, model, images)
+    classes = before.shape[1]
+    before, after = before.argmax(1), _classes(torch, model, perturbed)
+    labels = before if y is None else check_labels(y, images, classes)
+    if target is not None and target >= classes:
+        raise InvalidInputError(f"the target {target} is none of the model's {classes} classes")
+    success = (after != labels) if target is None else (after == target)
+    of_class = [labels == j for j in range(classes)]
+    return {
+        "perturbed": perturbed,
+        "accuracy_before": float((before == labels).double().mean()),
+        "accuracy_after": float((after == labels).double().mean()),
+        "target_rate": nan if target is None else float((after == target).double().mean()),
+        "success_by_class": np.array(
+            [float(success[own].double().mean()) if bool(own.any()) else nan for own in of_class]
+        ),
+        "predicted_before": to_numpy(before),
+        "predicted_after": to_numpy(after),
+        "labels": to_numpy(labels),
+    }
