@@ -1,0 +1,123 @@
+"""The experiments of *Probabilistic IHT* (Bergamaschi et al. 2025): what their rows are made of, in small."""
+
+import gzip
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hardthresh.cli.reproduce import load_runner
+from hardthresh.constraints import Sparsity
+from hardthresh.datasets import DatasetError
+from hardthresh.solvers.batches import Authors, Full
+from hardthresh.solvers.voting import CoordinateVote
+
+PAPERS = Path(__file__).parents[2] / "papers"
+
+
+@pytest.fixture(scope="module")
+def library():
+    return load_runner(PAPERS).Library(PAPERS)
+
+
+def part(library, name):
+    """Return a script or a helper of the paper."""
+    library.item("probabilistic_iht", "regression_tables")
+    return import_module(f"papers.probabilistic_iht.{name}")
+
+
+def test_settings_of_a_file_make_the_method(library):
+    common = part(library, "_common")
+    published = common.solver({})
+    assert (published.alpha, published.delta_max, published.clip, published.refit) == (1.0, 10.0, "full", False)
+    assert published.batch == Full()
+    ours = common.solver({"automatic": True, "clip": "stable", "batch": ["authors", 5, 9], "vote": ["coordinate", 0.2]})
+    assert (ours.alpha, ours.batch, ours.vote) == (None, Authors(5, 9), CoordinateVote(0.2))
+
+
+def test_the_regression_data_are_those_of_the_specification(library, generators):
+    common = part(library, "_common")
+    for loss, kind in (("squared", "linear"), ("logistic", "logistic")):
+        A, y, x = generators.sparse_regression_data(3, 30, 20, 4, 0.1, 0.5, kind)
+        drawn = common.regression(3, 30, 20, 4, rho=0.5, loss=loss)
+        w = np.linspace(-1.0, 1.0, 20)
+        u = A @ w
+        values = 0.5 * (u - y) ** 2 if loss == "squared" else np.log1p(np.exp(-y * u))
+        assert drawn.objective.value(w) == pytest.approx(values.mean(), rel=1e-12)
+        np.testing.assert_array_equal(drawn.truth, np.flatnonzero(x))
+        assert drawn.best <= drawn.objective.value(x)
+
+
+def test_a_run_ends_at_the_least_clipping_level(library):
+    common = part(library, "_common")
+    drawn = common.regression(1, 60, 40, 4)
+    run, said = common.follow(drawn.objective, Sparsity(4), {}, 500, least=1e-6)
+    assert run.history["delta"][-1] < 1e-6 <= run.history["delta"][-2]
+    assert said["iterations"] == run.n_iter < 500
+    assert said["samples"] == 3 * 60 * run.n_iter
+    assert common.overlap(run.support, drawn.truth) == 1.0
+    assert common.overlap(np.array([0, 1]), np.array([1, 2])) == 0.5
+
+
+def test_a_start_is_feasible_and_a_lasso_has_no_more_edges_than_wanted(library):
+    graphs = part(library, "_graphs")
+    W = graphs.random_start(12, 21, 0)
+    assert np.count_nonzero(W) == 20  # an edge costs two
+    assert (W == W.T).all()
+    X, truth, edges = graphs.samples(8, "chain", 400, 0)
+    np.testing.assert_allclose([X.mean(axis=0), (X**2).mean(axis=0)], np.repeat([[0.0], [1.0]], 8, axis=1), atol=1e-12)
+    assert edges.size == 7 == (np.count_nonzero(truth) - 8) / 2
+    found, value = graphs.graphical_lasso_edges(X, 7)
+    assert found.size <= 7
+    assert np.isfinite(value)
+
+
+@pytest.mark.parametrize("name", ["regression_tables", "graphs_tables"])
+def test_a_made_up_result_has_the_fields_of_a_real_one(library, name):
+    item = library.item("probabilistic_iht", name)
+    small = {
+        "regression_tables": {"data": {"n": 60, "d": 30, "k": 3}, "limit": 20},
+        "graphs_tables": {"p": 8, "n": 40, "limit": 20},
+    }
+    seen = set()
+    for cell in item.cells(False, 0):
+        kind = (cell.arguments.get("table"), cell.arguments.get("part"), "rival" in str(cell.arguments))
+        if kind in seen or cell.arguments.get("part") in ("synthetic", "elbow"):
+            continue
+        seen.add(kind)
+        given = {**cell.arguments, **small[name]}
+        real, example = cell.function(**given), item.example(**given)
+        assert real.keys() == example.keys()
+        assert {*real["runs"][0]} <= {*example["runs"][0]} or name == "regression_tables"
+        assert {*example["runs"][0]} <= {*real["runs"][0]}
+    assert seen
+
+
+def test_files_of_the_omnibus_are_read(library, tmp_path, monkeypatch):
+    expression = part(library, "fig3_fig4_expression")
+    text = (
+        "^DATASET = GDS2910\n#GSM1 = one\n!dataset_table_begin\nID_REF\tIDENTIFIER\tGSM1\tGSM2\n"
+        "a\tA\t1.5\t2\nb\tB\tnull\t-3\n!dataset_table_end\n"
+    )
+    with gzip.open(tmp_path / "GDS2910.soft.gz", "wt") as file:
+        file.write(text)
+    monkeypatch.setenv("HARDTHRESH_DATA", str(tmp_path))
+    np.testing.assert_array_equal(expression.read_soft(expression.find("GDS2910.soft.gz")), [[1.5, np.nan], [2, -3]])
+    assert any(cell.arguments["data"] == "gds2910" for cell in expression.cells(True, 0))
+    with pytest.raises(DatasetError, match="HARDTHRESH_DATA"):
+        expression.find("nki272.npz")
+
+
+def test_expression_in_small(library, tmp_path, monkeypatch):
+    expression = part(library, "fig3_fig4_expression")
+    np.savez(tmp_path / "nki272.npz", X=np.random.default_rng(0).standard_normal((272, 9)))
+    monkeypatch.setenv("HARDTHRESH_DATA", str(tmp_path))
+    given = {"data": "nki272", "probes": 7, "method": "paper", "K": 15, "starts": [0, 1], "limit": 12}
+    expression.expression.cache_clear()
+    real, example = expression.run(**given), expression.example(**given)
+    expression.expression.cache_clear()
+    assert real.keys() == example.keys()
+    assert real["runs"][0].keys() == example["runs"][0].keys()
+    assert len(real["path"]) == 1 + real["runs"][0]["accepted"]
+    assert np.isfinite(real["path"]).all()
