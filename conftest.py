@@ -1,4 +1,4 @@
-"""The examples in docstrings and in the user guide that need an optional package skip, with their reason, without it."""
+"""Examples in docstrings and in the user guide that need an optional package skip, with their reason, without it."""
 
 from importlib.util import find_spec
 
