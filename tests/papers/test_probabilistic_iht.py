@@ -9,6 +9,7 @@ import pytest
 
 from hardthresh.cli.reproduce import load_runner
 from hardthresh.constraints import Sparsity
+from hardthresh.core.errors import MissingDependencyError
 from hardthresh.datasets import DatasetError
 from hardthresh.solvers.batches import Authors, Full
 from hardthresh.solvers.voting import CoordinateVote
@@ -121,3 +122,39 @@ def test_expression_in_small(library, tmp_path, monkeypatch):
     assert real["runs"][0].keys() == example["runs"][0].keys()
     assert len(real["path"]) == 1 + real["runs"][0]["accepted"]
     assert np.isfinite(real["path"]).all()
+
+
+def test_an_attack_in_small(library, tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    pytest.importorskip("lzma")
+    attack = part(library, "fig1_fig2_attack")
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 10
+    X = rng.integers(0, 60, (120, 28, 28), dtype=np.uint8)
+    X[np.arange(120), 2 * y, 5] = 255
+    np.savez(tmp_path / "mnist.npz", X_train=X, y_train=y, X_test=X, y_test=y)
+    monkeypatch.setenv("HARDTHRESH_DATA", str(tmp_path))
+    for name in ("LIMIT", "EPOCHS"):
+        monkeypatch.setattr(attack, name, 3)
+    monkeypatch.setattr(attack, "BATCH", 40)
+    attack.images.cache_clear()
+    attack.classifier.cache_clear()
+    given = {"space": "pixel", "K": 25, "target": 5, "loss": "label", "seed": 0}
+    real, example = attack.run(**given), attack.example(**given)
+    attack.images.cache_clear()
+    attack.classifier.cache_clear()
+    assert real.keys() == example.keys()
+    assert real["changed"] <= 25
+    assert real["outside"] <= 0.0
+
+
+def test_without_torch_an_attack_says_so(library, monkeypatch):
+    attack = part(library, "fig1_fig2_attack")
+    attack.classifier.cache_clear()
+
+    def absent(name):
+        raise MissingDependencyError(f"{name} is not installed")
+
+    monkeypatch.setattr(attack, "imported", absent)
+    with pytest.raises(DatasetError, match="torch is not installed"):
+        attack.classifier(0)
