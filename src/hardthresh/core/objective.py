@@ -52,7 +52,6 @@ class Objective(Protocol):
     * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).
     * ``null_point()``: where runs start without w0, for an objective that is infinite at zero.
     * ``n_rows``: how many examples ``rows`` may pick from.
-    * ``n_rows``: how many examples ``rows`` may pick from.
     * ``metered(meter)``: the same objective, adding the data passes it makes to a `Meter`.
     * ``lacks``: names of abilities that its class has but it has not, because of how its data are stored.
     """
