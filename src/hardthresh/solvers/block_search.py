@@ -143,7 +143,7 @@ class Fit:
 
 
 class BlockModel:
-    r"""The quadratic :math:`\tfrac12 b^\top H b - c^\top b` over blocks of coordinates.
+    r"""The quadratic :math:`\tfrac{1}{2} b^\top H b - c^\top b` over blocks of coordinates.
 
     Parameters
     ----------
