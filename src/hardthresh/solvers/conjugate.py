@@ -116,7 +116,7 @@ class ConjugateIHT(Solver):
 
     def __post_init__(self) -> None:
         if not (is_real(self.tol) and self.tol > 0 and is_integer(self.every) and self.every >= 1):
-            raise InvalidInputError(f"need tol > 0 and an integer every >= 1; got {self}")
+            raise InvalidInputError(f"need tol > 0 and every >= 1, an integer; got {self}")
 
     @property
     def requires(self) -> tuple[str, ...]:
