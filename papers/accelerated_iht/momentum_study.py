@@ -154,5 +154,5 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     return {"momentum_study": figure}
 
 
-TITLE = "Beyond the paper: which step and which momentum, on seven families of problems"
+TITLE = "Beyond the paper: which step and which momentum, on six families of problems"
 ITEM = Item(TITLE, cells, summarise, draw, example)

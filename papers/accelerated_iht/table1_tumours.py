@@ -187,7 +187,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
 
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     """Draw the errors against that of majority voting, and f over the iterations."""
-    title = "295 tumours, pathways of genes: nothing beats majority voting, so this compares optimisers only"
+    title = "272 of 295 tumours, pathways of genes: nothing beats majority voting, so this compares optimisers only"
     figure, panels = new_figure(1, 3, title, height=4.0)
     names = [*NAMES]
     for place, method in enumerate(names):

@@ -84,7 +84,7 @@ def read_labels(labels: Any, free: tuple[int, ...] | Any) -> tuple[tuple[Any, ..
         if is_missing(given[j]):
             raise InvalidInputError(
                 f"the label of column {j} is missing ({given[j]!r}); give every column a label, "
-                "or list it among the free coordinates"
+                "or make it free (in estimators: always_include)"
             )
     return tuple(given), allowed
 

@@ -398,12 +398,13 @@ def column_labels(groups: Any, n_features: int, names: list[Any] | None, always:
         left_out = [column for j, column in enumerate(columns) if column not in groups and j not in spared]
         if unknown or left_out:
             what = f"names the unknown column {unknown[0]!r}" if unknown else f"has no label for column {left_out[0]!r}"
-            why = (
-                "X has no column names, only indices from 0" if unknown and names is None else "one for each is needed"
-            )
+            nameless = unknown and names is None
+            why = "X has no column names, only indices from 0" if nameless else "one label for each column is needed"
             raise InvalidInputError(f"groups {what}; {why}")
         groups = [groups.get(column) for column in columns]
-    count = len(groups) if hasattr(groups, "__len__") and not isinstance(groups, str) else n_features
+    if not hasattr(groups, "__len__") or isinstance(groups, str):
+        raise InvalidInputError(f"groups must be a list of labels, one for each column, or a mapping; got {groups!r}")
+    count = len(groups)
     if count != n_features:
         raise InvalidInputError(f"groups has {count} labels, but X has {n_features} columns; give one for each")
     try:
