@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.constraints import Sparsity
 from hardthresh.core import minimize
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Objective
 from hardthresh.core.solver import Solver
 from hardthresh.core.stopping import LowerBound, StopRule
-from hardthresh.objectives import LinearModel
 from hardthresh.solvers import AcceleratedIHT, NesterovMomentum
 
 
@@ -69,10 +67,13 @@ NAMES = {
 }
 """What the figures call them."""
 
+DENSE = 10_000_000
+"""Entries of a matrix up to which its norm is computed by LAPACK."""
+
 
 def lipschitz(X: Any) -> float:
     """Return L = lambda_max(X' X), by the power method of ARPACK where a dense decomposition would take minutes."""
-    if X.size < 1e7:
+    if X.size < DENSE:
         return float(np.linalg.norm(X, 2) ** 2)
     from scipy.sparse.linalg import LinearOperator, eigsh
 
@@ -136,8 +137,3 @@ def first(values: Any, levels: Sequence[float]) -> list[float]:
 def number(value: float | None) -> float:
     """Return a number in which "not reached" is infinite."""
     return inf if value is None else float(value)
-
-
-def least_squares(X: Any, y: Any, k: int) -> tuple[LinearModel, Sparsity]:
-    """Return a least squares problem with a budget."""
-    return LinearModel(X, y), Sparsity(k)

@@ -157,7 +157,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
         numbers[f"{step} its"] = [inf if row["reached"] is None else row["reached"] for row in here]
         numbers[f"{step} diverged"] = [float(row["diverged"]) for row in here]
         if "published" not in step:
-            numbers[f"{step} rises"] = [row["rises"] for row in here if row["reached"] is not None]
+            numbers[f"{step} rises"] = [row["rises"] for row in here if -1.0 < row["tau"] < 1.1]
     counted = _counted(rows)
     numbers["toys"] = [len(counted)]
     numbers["median bound"] = [float(np.median([row["bound"] for row in counted]))] if counted else [inf]

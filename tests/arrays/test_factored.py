@@ -156,6 +156,52 @@ def test_float32_stays_float32():
     assert as_floating(D.astype(float), A).dtype == np.float32
 
 
+def test_two_precisions_make_the_larger_one():
+    A, D = random_matrix(6, (8, 5), dtype=np.float32)
+    B, E = random_matrix(7, (8, 5))
+    factor = np.ones((8, 1), dtype=np.float32)
+    for result, dense in ((A + B, D + E), (B + A, D + E), (A - B, D - E), (B - A, E - D)):
+        assert result.dtype == np.asarray(result).dtype == result.data.dtype == np.float64
+        assert {part.dtype for term in result.thin for part in (term.left, term.right)} == {np.dtype(np.float64)}
+        np.testing.assert_allclose(result, dense, rtol=1e-5, atol=1e-5)
+    for one, other in ((factor, np.ones((5, 1))), (np.ones((8, 1)), factor[:5]), (factor.astype(int), factor[:5])):
+        product = FactoredMatrix.product(one, other)
+        assert product.dtype == product.to_dense().dtype == np.float64
+    assert FactoredMatrix.product(factor, factor[:5]).dtype == np.float32
+
+
+def test_there_are_two_precisions():
+    whole = FactoredMatrix.dense(np.ones((3, 4), dtype=int))
+    pattern = some_pattern(np.random.default_rng(0), (3, 4))
+    for made in (
+        whole,
+        FactoredMatrix.zeros((3, 4), bool),
+        FactoredMatrix.dense(np.ones((3, 4), dtype=np.float16)),
+        FactoredMatrix.sparse(pattern, np.ones(pattern.rows.size, dtype=np.int32)),
+    ):
+        assert made.dtype == made.to_dense().dtype == np.float64
+    close(0.5 * whole, np.full((3, 4), 0.5))
+    with pytest.raises(InvalidInputError, match="float32 or float64"):
+        whole.astype(int)
+    for wrong in ([[1j]], [["a"]]):
+        with pytest.raises(InvalidInputError, match="real numbers"):
+            FactoredMatrix.dense(wrong)
+
+
+def test_comparison_is_entry_by_entry():
+    A, _ = random_matrix(8, (4, 3))
+    twin = FactoredMatrix.dense(A.to_dense())
+    E = A.to_dense()
+    E[1, 2] += 1.0
+    for one, other in ((A, E), (E, A), (twin, E), (A, FactoredMatrix.dense(E))):
+        np.testing.assert_array_equal(one == other, A.to_dense() == E)
+        np.testing.assert_array_equal(one != other, A.to_dense() != E)
+    assert (twin == A).all()
+    assert not (A == 0.0).any()
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(A)
+
+
 def test_points_cross_between_the_forms():
     A, D = random_matrix(7, (4, 3))
     assert isinstance(as_floating(D, A), FactoredMatrix)

@@ -125,3 +125,16 @@ def test_lanczos_that_does_not_converge_is_left_to_lapack(monkeypatch):
     monkeypatch.setattr(spla, "svds", fail)
     A = decaying(5, (230, 220))
     check(A, 4, *truncated_svd(A, 4, "lanczos"), 1e-12)
+
+
+def test_where_divide_and_conquer_fails_the_qr_iteration_answers(monkeypatch):
+    """LAPACK's gesdd does not converge on some harmless matrices."""
+    A = np.random.default_rng(0).standard_normal((7, 5))
+
+    def fails(*_, **__):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    expected = truncated_svd(A, 3)
+    monkeypatch.setattr(np.linalg, "svd", fails)
+    for one, other in zip(truncated_svd(A, 3), expected, strict=True):
+        np.testing.assert_allclose(np.abs(one), np.abs(other), atol=1e-12)

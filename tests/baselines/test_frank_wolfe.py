@@ -292,8 +292,15 @@ def test_other_misuses_are_refused():
         frank_wolfe(matrix_regression(), 1.0)
     with pytest.raises(InvalidInputError, match="hashable"):
         GroupBall([["a"], ["b"]], 1.0)
-    with pytest.raises(InvalidInputError, match="hashable"):
-        GroupBall(3, 1.0)
+    for labels in (3, "abc", b"abc"):
+        with pytest.raises(InvalidInputError, match="labels must be a list"):
+            GroupBall(labels, 1.0)
+    for missing in (None, np.nan):
+        with pytest.raises(InvalidInputError, match="label of column 1 is missing"):
+            GroupBall(["a", missing], 1.0)
+    for corrective in ("no", None, 0):
+        with pytest.raises(InvalidInputError, match="corrective must be True or False"):
+            FrankWolfe("plain", corrective)
     with pytest.raises(InvalidInputError, match="tol must be positive"):
         DualityGap(0.0)
     with pytest.raises(CapabilityError, match="needs a run of Frank-Wolfe"):

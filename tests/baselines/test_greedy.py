@@ -299,6 +299,13 @@ def test_wrong_settings_are_refused():
         ForwardGreedy("best")
     with pytest.raises(InvalidInputError, match="candidates"):
         ForwardGreedy(candidates=0)
-    for nu in (-0.1, 1.0, np.nan):
+    with pytest.raises(InvalidInputError, match="candidates"):
+        ForwardGreedy(candidates="many")
+    with pytest.raises(InvalidInputError, match="candidates"):
+        AdaptiveForwardBackward(candidates=1.5)
+    for free in (3, ["a"]):
+        with pytest.raises(InvalidInputError, match="free coordinates must be integers"):
+            omp(LinearModel(*correlated()), 2, free=free)
+    for nu in (-0.1, 1.0, np.nan, "half"):
         with pytest.raises(InvalidInputError, match="nu"):
             AdaptiveForwardBackward(nu)

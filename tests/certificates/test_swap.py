@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import hardthresh as ht
 from hardthresh.certificates import certify_model, swap_certificate
-from hardthresh.constraints import Sparsity
+from hardthresh.constraints import GroupSparsity, Sparsity
 from hardthresh.core.errors import CapabilityError
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, minimize
@@ -186,3 +186,16 @@ def test_an_estimator_speaks_of_features_of_the_data(estimator):
     assert certificate.added_name == f"feature {added}"
     assert certificate.swap_optimal
     assert certificate.exact == (estimator is ht.SparseLinearRegression)
+
+
+def test_a_group_too_wide_for_its_hessian_is_no_proof():
+    """Every other group has more columns than are looked at, or the chosen one has."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((6, 2060)), rng.standard_normal(6)
+    objective, constraint = LinearModel(X, y), GroupSparsity([0] * 2050 + [1] * 10, 1)
+    for chosen in (slice(None, 2050), slice(2050, None)):
+        w = np.zeros(2060)
+        w[chosen] = np.linalg.lstsq(X[:, chosen], y)[0]
+        certificate = certify_model(objective, constraint, w, constraint.project(w).support)
+        assert not certificate.exact
+        assert "not looked at" in str(certificate)

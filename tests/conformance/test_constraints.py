@@ -230,6 +230,22 @@ def test_relax_contains_the_set_and_multiplies_the_budget(constraint):
     assert np.linalg.norm(doubled.project(z).point - z) <= np.linalg.norm(point - z)
 
 
+@every
+def test_freedom_is_the_dimension_of_the_subspace(constraint):
+    shape = shape_for(constraint)
+    support = constraint.project(random_point(constraint)).support
+    units = np.eye(prod(shape)).reshape(-1, *shape)
+    moved = np.array([constraint.restrict(unit, support).ravel() for unit in units])
+    assert constraint.freedom(support) == np.linalg.matrix_rank(moved)
+
+
+@every
+def test_a_choice_is_of_pieces_that_a_full_budget_has(constraint):
+    projection = constraint.project(np.zeros(shape_for(constraint)))
+    choice = constraint.choice(projection.support, shape_for(constraint))
+    assert choice is None or (choice[0] >= 0 and choice[1] == 0)
+
+
 @that(has_a_full_support)
 def test_a_full_support_has_no_room(constraint):
     """What projects from a full support stays on it, when nothing outside is larger."""

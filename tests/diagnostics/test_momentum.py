@@ -81,11 +81,19 @@ def test_a_flat_direction_never_converges():
         (([1.0], 0.0, 0.0), "step must be positive"),
         (([1.0], inf, 0.0), "step must be positive"),
         (([1.0], 1.0, nan), "momentum must be finite"),
+        (([1.0], None, 0.1), "step must be a number"),
+        (([1.0], 1.0, "0.1"), "momentum must be a number"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, match):
     with pytest.raises(InvalidInputError, match=match):
         local_rate(*arguments)
+
+
+@pytest.mark.parametrize("constants", [("x", 1), (1, None), ("1", 2), ([1.0, 2.0], 2)])
+def test_constants_that_are_no_numbers_are_refused(constants):
+    with pytest.raises(InvalidInputError, match="must be a number"):
+        momentum_range(*constants)
 
 
 def test_a_step_that_is_too_long_has_no_best_momentum():

@@ -44,7 +44,7 @@ def test_the_ends_of_the_curve():
     assert ends[2] == pytest.approx(1.0, abs=1e-5)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0, np.nan, [0.5, 1.5]])
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0, np.nan, [0.5, 1.5], "a", "0.5", None, 0.5j])
 def test_a_ratio_outside_is_refused(delta):
     with pytest.raises(InvalidInputError, match=r"in \(0, 1\)"):
         l1_phase_transition(delta)

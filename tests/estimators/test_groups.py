@@ -13,6 +13,7 @@ from hardthresh import (
     load,
     save,
 )
+from hardthresh.constraints import GroupSparsity
 from hardthresh.report.facts import read
 
 D, LABELS = 24, [f"gene {j % 8}" for j in range(24)]
@@ -85,6 +86,35 @@ def test_labels_of_any_kind_mean_the_same():
     assert by_index.groups_ == TRUE
 
 
+def test_a_series_names_its_columns():
+    X, y = data()
+    names = [f"c{j}" for j in range(D)]
+    frame, labels = pd.DataFrame(X, columns=names), pd.Series(LABELS, index=names)
+    fitted = SparseLinearRegression(groups=labels.drop(["c0", "c3"]), n_nonzero_groups=2, always_include=["c3", 0])
+    np.testing.assert_array_equal(fitted.fit(frame, y).support_, sorted([0, 3, *columns_of(*TRUE)]))
+    assert fitted.groups_ == TRUE
+    by_index = SparseLinearRegression(groups=pd.Series(LABELS)[::-1], n_nonzero_groups=2).fit(X, y)
+    assert by_index.groups_ == TRUE
+    for wrong, X_, message in [
+        (labels.rename({"c4": "c04"}), frame, "unknown column 'c04'"),
+        (labels.drop("c4"), frame, "no label for column 'c4'"),
+        (labels.rename({"c4": "c5"}), frame, "a column twice"),
+        (labels, X, "unknown column 'c0'; X has no column names"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            SparseLinearRegression(groups=wrong, n_nonzero_groups=2).fit(X_, y)
+
+
+def test_a_budget_is_changed_without_reading_labels_again():
+    X, y = data()
+    problem, _ = SparseLinearRegression(groups=LABELS, n_nonzero_groups=2).fit(X, y)._training
+    other = problem.with_budget(5).constraint
+    assert other == GroupSparsity((*LABELS, None), 5, free=(D,))
+    assert other._grouping is problem.constraint._grouping
+    with pytest.raises(ValueError, match="k must be"):
+        problem.with_budget(-1)
+
+
 def test_singletons_are_plain_sparsity():
     X, y = data()
     one = SparseLinearRegression(n_nonzero_coefs=4).fit(X, y)
@@ -142,8 +172,8 @@ def test_a_constant_column_of_a_chosen_group_is_not_chosen():
         ({"groups": [*LABELS[:-1], None]}, "column 23 is missing"),
         ({"groups": [*LABELS[:-1], float("nan")]}, "column 23 is missing"),
         ({"groups": [*LABELS[:-1], [1]]}, "hashable"),
-        ({"groups": "gene"}, "labels must be a list"),
-        ({"groups": 3}, "labels must be a list"),
+        ({"groups": "gene"}, "must be a list"),
+        ({"groups": 3}, "must be a list"),
         ({"groups": {0: "a"}}, "no label for column 1"),
         ({"groups": dict.fromkeys(range(25), "a")}, "unknown column 24"),
         ({"groups": LABELS, "n_nonzero_groups": 9}, "number of groups 8, got 9"),

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import hardthresh as ht
-from hardthresh.constraints import Sparsity
+from hardthresh.constraints import GroupSparsity, Rank, Sparsity
 from hardthresh.core import CapabilityError, Evaluation, InvalidInputError
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import LinearModel, MatrixCompletion
 from hardthresh.selection import aic, bic, ebic, gic, path
 from hardthresh.solvers import IHT, minimize
 from hardthresh.steps import Fixed
@@ -188,3 +188,37 @@ def test_an_interrupted_run_is_judged_by_the_answer_it_returns(criterion):
     null = minimize(objective, Sparsity(0))
     assert run.support.size == 0, "the best iterate of this test is the start"
     assert criterion(run) == pytest.approx(criterion(null))
+
+
+def test_groups_cost_their_coefficients_and_are_chosen_among_groups():
+    """One true group of five columns is chosen by every criterion, which it was not when a group cost one."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 30))
+    f = LinearModel(X, X[:, :5] @ np.ones(5) + 2.0 * rng.standard_normal(120))
+    labels = np.repeat(np.arange(6), 5)
+    runs = [minimize(f, GroupSparsity(labels, k)) for k in range(7)]
+    n, best = 120, runs[1]
+    misfit = n * log(2.0 * best.value)
+    assert bic(best) == pytest.approx(misfit + 5 * log(n))
+    assert ebic(best) == pytest.approx(misfit + 5 * log(n) + 2.0 * log(6))
+    assert gic(best) == pytest.approx(misfit + 5 * log(30) * log(log(n)))
+    for criterion in (bic, ebic, gic):
+        assert min(runs, key=criterion) is best
+
+
+def test_free_columns_of_groups_are_paid_for_but_no_choice():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 7))
+    f = LinearModel(X, X[:, 0] + X[:, 3] + 0.1 * rng.standard_normal(60))
+    run = minimize(f, GroupSparsity(["z", "a", "a", "b", "b", "c", "c"], 1, free=(0,)))
+    assert aic(run) == pytest.approx(60 * log(2.0 * run.value) + 2 * 3)
+    assert ebic(run) == pytest.approx(bic(run) + 2.0 * log(3))
+
+
+def test_low_rank_counts_its_degrees_of_freedom():
+    rng = np.random.default_rng(0)
+    W = rng.standard_normal((8, 1)) @ rng.standard_normal((1, 6)) + 0.1 * rng.standard_normal((8, 6))
+    run = minimize(MatrixCompletion.from_matrix(W), Rank(1))
+    assert bic(run) == pytest.approx(48 * log(2.0 * run.value) + log(48) * (8 + 6 - 1))
+    with pytest.raises(CapabilityError, match="ebic counts"):
+        ebic(run)

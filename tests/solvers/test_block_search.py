@@ -9,7 +9,15 @@ from hardthresh.constraints import DoubleSparsity, GroupSparsity, OverlappingGro
 from hardthresh.core import minimize
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import HardThresholdingPursuit, choose_solver
-from hardthresh.solvers.block_search import BlockModel, block_model, exchanges, search_blocks
+from hardthresh.solvers.block_search import (
+    MOST_COLUMNS,
+    BlockModel,
+    block_model,
+    exchanges,
+    search,
+    search_blocks,
+    tables,
+)
 
 
 def correlated(seed, n_groups=9, n=60, rho=0.9, k=3):
@@ -107,6 +115,89 @@ def test_duplicate_and_zero_columns_are_no_trouble():
     run = minimize(LinearModel(X, y), GroupSparsity(labels, 3), HardThresholdingPursuit(exchanges=5))
     assert run.converged
     assert np.isfinite(run.value)
+
+
+def uneven(width, singles=60, n=150, seed=0):
+    """One wide group, neighbouring single columns, and a target of the wide one and two of these."""
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate([np.zeros(width, dtype=int), np.arange(1, singles + 1)])
+    X = rng.standard_normal((n, labels.size))
+    X[:, width + 1 :] += 2 * X[:, width:-1]
+    y = X[:, :width] @ rng.standard_normal(width) / np.sqrt(width) + X[:, width + 5] - X[:, width + 20]
+    return X, y + 0.3 * rng.standard_normal(n), labels
+
+
+def test_a_wide_group_does_not_make_narrow_ones_dear():
+    """Padded to the widest, 61 blocks of 40 would be 97600 pairs of columns."""
+    X, y, labels = uneven(40)
+    blocks = [np.flatnonzero(labels == g) for g in range(61)]
+    assert sum(table.both.size for table in tables(blocks)) == 40**2 + 60
+    mixed = [np.arange(size) for size in (1, 5, 2, 3, 8, 9, 0, 100, 33)]
+    shown = [
+        (int(g), table.columns[row][table.there[row]]) for table in tables(mixed) for row, g in enumerate(table.blocks)
+    ]
+    assert sorted(g for g, _ in shown) == list(range(9))
+    assert all(np.array_equal(columns, mixed[g]) for g, columns in shown)
+    assert sum(table.both.size for table in tables(mixed)) <= 4 * sum(block.size**2 for block in mixed)
+    run = minimize(LinearModel(X, y), GroupSparsity(labels, 3), HardThresholdingPursuit(exchanges=5))
+    np.testing.assert_array_equal(run.support, [0, 6, 21])
+
+
+def test_the_work_and_the_columns_are_bounded():
+    X, y, labels = uneven(40)
+    objective, constraint = LinearModel(X, y), GroupSparsity(labels, 3)
+    at = objective.evaluate(objective.zeros())
+    known = block_model(objective, constraint, at)
+    model, start = known.model, known.model.fit(())
+    model.work = 0
+    least = search(model, start, 3, 0.0, most_work=0)
+    once = model.work
+    assert len(least.chosen) == 1
+    model.work = 0
+    found = search(model, start, 3, 0.0)
+    assert len(found.chosen) == 3
+    assert once < model.work < 10**8
+    model.work = 0
+    some = search(model, start, 3, 0.0, most_work=4 * once)
+    assert model.work < 30 * once
+    assert some.decrease <= found.decrease
+
+
+@pytest.mark.parametrize(("width", "there"), [(MOST_COLUMNS - 2, True), (MOST_COLUMNS + 1, False)])
+def test_what_is_too_wide_is_left_out(width, there):
+    """As a rival the group is passed over, and the others go on; where it is chosen there is no model."""
+    X, y, labels = uneven(width, singles=25, n=6)
+    objective, constraint = LinearModel(X, y), GroupSparsity(labels, 1)
+    narrow = np.zeros(labels.size)
+    narrow[-1] = 1.0
+    known = block_model(objective, constraint, objective.evaluate(narrow))
+    assert known.complete is False
+    assert known.names == [*range(1, 26)]
+    wide = np.zeros(labels.size)
+    wide[:width] = 1.0
+    at = objective.evaluate(wide)
+    known = block_model(objective, constraint, at)
+    assert (known is not None) == there
+    assert known is None or known.columns.size <= MOST_COLUMNS
+    if not there:
+        assert search_blocks(objective, constraint, at, 0.0) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_rows_and_columns_does_not_matter(seed):
+    X, y, labels = correlated(seed, n_groups=12, n=80, k=4)
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.permutation(80), rng.permutation(labels.size)
+    runs = [
+        minimize(f, constraint, choose_solver(f, constraint))
+        for f, constraint in [
+            (LinearModel(X, y), GroupSparsity(labels, 4)),
+            (LinearModel(X[rows], y[rows]), GroupSparsity(labels, 4)),
+            (LinearModel(X[:, columns], y), GroupSparsity(labels[columns], 4)),
+        ]
+    ]
+    np.testing.assert_allclose(runs[1].w, runs[0].w, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(runs[2].w, runs[0].w[columns], rtol=1e-6, atol=1e-9)
 
 
 def test_where_there_are_no_blocks_there_is_no_model():

@@ -126,14 +126,14 @@ class FactoredMatrix:
 
     It has what solvers, constraints and step rules ask of an array: shape, dtype, sums, multiples, products with thin
     matrices, and an array library of its own whose ``sum(a * b)`` is the inner product. NumPy's functions take it for a
-    dense matrix, so ``np.asarray(W)``, ``W - X`` or ``np.max(W)`` write all entries out.
+    dense matrix, so ``np.asarray(W)``, ``W - X``, ``W == X`` or ``np.max(W)`` write all entries out.
 
     Attributes
     ----------
     shape : tuple of int
         (p, q).
     precision : str
-        "float32" or "float64".
+        "float32" or "float64"; what is made of both, or of integers, is "float64".
     thin : tuple of Thin
         The products.
     pattern : Pattern or None
@@ -169,16 +169,19 @@ class FactoredMatrix:
     @classmethod
     def zeros(cls, shape: tuple[int, int], dtype: Any = np.float64) -> FactoredMatrix:
         """Return the zero matrix."""
-        return cls((int(shape[0]), int(shape[1])), np.dtype(dtype).name)
+        return cls((int(shape[0]), int(shape[1])), _precision(dtype).name)
 
     @classmethod
     def product(cls, left: np.ndarray, right: np.ndarray) -> FactoredMatrix:
         """Return left right', for factors of shapes (p, r) and (q, r)."""
-        return cls((left.shape[0], right.shape[0]), left.dtype.name, _few((Thin(left, right),)))
+        common = _precision(np.result_type(left, right))
+        thin = Thin(left.astype(common, copy=False), right.astype(common, copy=False))
+        return cls((left.shape[0], right.shape[0]), common.name, _few((thin,)))
 
     @classmethod
     def sparse(cls, pattern: Pattern, data: np.ndarray) -> FactoredMatrix:
         """Return the matrix with these entries at the places of a pattern, zero elsewhere."""
+        data = data.astype(_precision(data.dtype), copy=False)
         return cls(pattern.shape, data.dtype.name, (), pattern, data)
 
     @classmethod
@@ -187,6 +190,7 @@ class FactoredMatrix:
         A = np.array(A, dtype=dtype)
         if A.ndim != 2:
             raise InvalidInputError(f"a matrix is needed, got {A.ndim} dimensions")
+        A = A.astype(_precision(A.dtype), copy=False)
         return cls((A.shape[0], A.shape[1]), A.dtype.name, (_unfactored(A),))
 
     # --- what it is
@@ -263,6 +267,8 @@ class FactoredMatrix:
         dtype = np.dtype(dtype)
         if dtype == self.dtype:
             return self
+        if dtype != _precision(dtype):
+            raise InvalidInputError(f"a factored matrix is float32 or float64, not {dtype}; np.asarray it first")
         thin = tuple(Thin(t.left.astype(dtype), t.right.astype(dtype), t.scale) for t in self.thin)
         return replace(
             self, precision=dtype.name, thin=thin, data=None if self.data is None else self.data.astype(dtype)
@@ -298,6 +304,9 @@ class FactoredMatrix:
             return self.to_dense() + other
         if self.shape != other.shape:
             raise InvalidInputError(f"matrices of shapes {self.shape} and {other.shape} cannot be added")
+        if self.dtype != other.dtype:
+            common = np.result_type(self.dtype, other.dtype)
+            return self.astype(common) + other.astype(common)
         thin = _few(reduce(_joined, other.thin, self.thin))
         if self.data is None or other.data is None or self.pattern is None or other.pattern is None:
             holder = self if other.pattern is None else other
@@ -314,6 +323,14 @@ class FactoredMatrix:
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
+
+    def __eq__(self, other: Any) -> Any:
+        return np.equal(self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return np.not_equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]  # as of any array
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, FactoredMatrix):
@@ -453,6 +470,14 @@ _OPERATORS = {np.add: "add", np.subtract: "sub", np.multiply: "mul", np.matmul: 
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:
     """Return whether two factors are the same, by value, so that it does not matter where they were kept meanwhile."""
     return a is b or (a.shape == b.shape and np.array_equal(a[:1], b[:1]) and np.array_equal(a, b))
+
+
+def _precision(dtype: Any) -> np.dtype[Any]:
+    """Return the dtype that entries of another one are kept in: float32 stays, other real numbers become float64."""
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "fiub":
+        raise InvalidInputError(f"a matrix of real numbers is needed, got dtype {dtype}")
+    return dtype if dtype == np.float32 else np.dtype(np.float64)
 
 
 def _is_number(x: Any) -> bool:

@@ -18,7 +18,9 @@ from .namespace import move, namespace
 def scaled_squares(z: Array) -> Array:
     """Return the squares of a vector's entries over a common power of four, so that they stay in range.
 
-    Equal sums of squares stay equal, as nothing is rounded. NumPy's come in float64.
+    The power is that of the largest entry, so nothing overflows. It rounds nothing itself; the squares are rounded as
+    usual, in float64 for NumPy and in the dtype of the vector elsewhere, and those that are too far below the largest
+    one for that dtype become 0.
 
     Raises
     ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import frexp, inf, sqrt
 
 import numpy as np
 from array_api_compat import is_numpy_array
@@ -42,6 +43,11 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: i
     curvature ends the iteration.
     """
     xp = namespace(b)
+    size = sqrt(float(xp.sum(b * b)))
+    if not 0.0 < size < inf:
+        return xp.zeros_like(b)
+    unit = 2.0 ** frexp(size)[1]  # in which no product leaves the range; a power of two rounds nothing
+    b = (1.0 / unit) * b
     x = xp.zeros_like(b)
     residual, direction = b, b
     rho = float(xp.sum(residual * residual))
@@ -58,7 +64,7 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: i
         residual = residual - step * image
         rho, before = float(xp.sum(residual * residual)), rho
         direction = residual + (rho / before) * direction
-    return x
+    return unit * x
 
 
 def inverse_semidefinite(A: Array) -> Array:

@@ -75,7 +75,7 @@ def truncated_svd(A: Array, rank: int, method: str = "auto", start: Array | None
         raise InvalidInputError("Lanczos works on NumPy arrays only; use method='lapack' or 'randomized'")
     none = not bool(namespace(A).any(A != 0))  # where ARPACK cannot start
     if method == "lapack" or rank >= small - 1 or rank == 0 or none:
-        U, s, Vt = namespace(A).linalg.svd(A, full_matrices=False)
+        U, s, Vt = _lapack(A)
     elif method == "lanczos":
         U, s, Vt = _lanczos(A, rank, start)
     elif method == "randomized":
@@ -115,6 +115,17 @@ def _leading(A: Array, U: Array, s: Array, Vt: Array, rank: int) -> tuple[Array,
         rounding = max(A.shape) * float(xp.finfo(s.dtype).eps) * float(s[0])
         rank = min(rank, int(xp.count_nonzero(s > rounding)))
     return xp.asarray(U[:, :rank], copy=True), s[:rank], xp.asarray(Vt[:rank, :], copy=True)
+
+
+def _lapack(A: Array) -> tuple[Array, Array, Array]:
+    """Return all singular values and vectors; by the slower QR iteration where divide and conquer does not converge."""
+    try:
+        U, s, Vt = namespace(A).linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError:
+        from scipy.linalg import svd  # not for everybody: it takes a while to import
+
+        U, s, Vt = svd(A, full_matrices=False, lapack_driver="gesvd")
+    return U, s, Vt
 
 
 def _lanczos(A: np.ndarray, rank: int, start: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

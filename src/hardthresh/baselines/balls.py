@@ -12,6 +12,7 @@ import numpy as np
 
 from hardthresh.arrays import (
     FactoredMatrix,
+    Grouping,
     all_finite,
     mask_of,
     move,
@@ -22,6 +23,7 @@ from hardthresh.arrays import (
     where_true,
 )
 from hardthresh.constraints import Bases, Rank
+from hardthresh.constraints.labels import dealt, read_labels
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, NotFiniteError
 from hardthresh.core.typing import Array, Support
@@ -244,15 +246,15 @@ class GroupBall(Ball):
     Parameters
     ----------
     labels : sequence of hashable, length d
-        The group of each coordinate, in any order.
+        The group of each coordinate, by any hashable label, in any order; as for `GroupSparsity`.
     radius : float
         :math:`\lambda > 0`.
 
     Raises
     ------
     InvalidInputError
-        For a radius that is not positive or labels that cannot be hashed; by `check`, where there is not one label per
-        coordinate.
+        For a radius that is not positive, or labels that are missing (None, NaN) or cannot be hashed; by `check`, where
+        there is not one label per coordinate.
     NotFiniteError
         By `project`, for NaN or infinity.
 
@@ -271,17 +273,13 @@ class GroupBall(Ball):
 
     labels: Sequence[Hashable]
     radius: float
-    _numbers: np.ndarray = field(init=False, repr=False, compare=False)
+    _grouping: Grouping = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_radius(self.radius)
-        try:
-            labels = tuple(getattr(self.labels, "tolist", lambda: self.labels)())
-            known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-        except TypeError as error:
-            raise InvalidInputError("labels must be a sequence of hashable labels, one per coordinate") from error
+        labels, _ = read_labels(self.labels, ())
         object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "_numbers", np.array([known[label] for label in labels], dtype=np.int64))
+        object.__setattr__(self, "_grouping", dealt(labels, ())[1])
 
     def check(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 1 or shape[0] != len(self.labels):
@@ -329,7 +327,7 @@ class GroupBall(Ball):
         """Return the projection by bisection: the slow twin, for tests only."""
         z = np.asarray(z, dtype=float)
         point = np.zeros_like(z)
-        groups = [self._numbers == g for g in range(self._numbers.max() + 1)]
+        groups = [self._grouping.numbers == g for g in range(self._grouping.count)]
         norms = np.array([np.linalg.norm(z[group]) for group in groups])
         for group, norm, kept in zip(groups, norms, _reference_shrunken(norms, self.radius), strict=True):
             point[group] = z[group] * (kept / norm) if norm > 0 else 0.0
@@ -338,22 +336,21 @@ class GroupBall(Ball):
     def _project(self, z: Array) -> Array:
         norms = self._norms(z)
         share = _shrunken(norms, self.radius) / np.where(norms > 0, norms, 1.0)
-        return z * _like(share[self._numbers], z)
+        return z * _like(share[self._grouping.numbers], z)
 
     def _support(self, w: Array) -> Support:
-        chosen = np.flatnonzero((self._norms(w) > 0)[self._numbers])
+        chosen = np.flatnonzero((self._norms(w) > 0)[self._grouping.numbers])
         return move(chosen, w)
 
     def _norms(self, v: Array) -> np.ndarray:
         values = np.asarray(to_numpy(v), dtype=float)
         largest = float(np.abs(values).max(initial=0.0)) or 1.0  # no square overflows or vanishes
-        squares = np.bincount(self._numbers, weights=(values / largest) ** 2)
-        norms: np.ndarray = largest * np.sqrt(squares)
+        norms: np.ndarray = largest * np.sqrt(self._grouping.sums((values / largest) ** 2))
         return norms
 
     def _atom(self, values: np.ndarray, group: int, sign: float) -> Atom:
         """Return the atom along the values of a group, or against them; along the first axis if these are zero."""
-        indices = np.flatnonzero(self._numbers == group)
+        indices = np.flatnonzero(self._grouping.numbers == group)
         length = float(np.linalg.norm(values[indices]))
         entries = values[indices] / length if length > 0.0 else np.eye(indices.size)[0]
         return Atom(None, (indices, sign * self.radius * entries))

@@ -101,7 +101,7 @@ class FrankWolfe(Solver):
     Raises
     ------
     InvalidInputError
-        For an unknown variant.
+        For an unknown variant, or a `corrective` that is neither True nor False.
     CapabilityError
         By `check`, for a set that is no `Ball` of finite radius, or with `corrective` an objective without curvature.
 
@@ -117,7 +117,9 @@ class FrankWolfe(Solver):
 
     Guarantee: for convex f of bounded curvature, monotone with :math:`f(w_t) - f^* = O(1/t)` (plain; Frank and Wolfe
     1956, Jaggi 2013), linear over the l1 ball for strongly convex f with away or pairwise steps (Lacoste-Julien and
-    Jaggi 2015, Theorem 1); refitting only lowers f further. The gap in the state certifies it.
+    Jaggi 2015, Theorem 1). Refitting only lowers f further, so the rate of the plain variant holds with it; but it
+    also exchanges the atoms, which Theorem 1 does not know, so that `corrective` with away or pairwise steps is a
+    heuristic. The gap in the state certifies any of them.
 
     References
     ----------
@@ -142,6 +144,8 @@ class FrankWolfe(Solver):
     def __post_init__(self) -> None:
         if self.variant not in get_args(Variant):
             raise InvalidInputError(f"variant must be one of {', '.join(get_args(Variant))}; got {self.variant!r}")
+        if not isinstance(self.corrective, bool | np.bool_):
+            raise InvalidInputError(f"corrective must be True or False, got {self.corrective!r}")
 
     @property
     def requires(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -141,7 +142,8 @@ class Oblivious(_Greedy):
     .. math:: S = \text{the } k \text{ largest of } |\nabla_j f(w_0)|, \qquad
               w = \arg\min \{ f(w) : w_j = 0 \text{ for } j \notin S \}
 
-    at the null model :math:`w_0`. One coordinate is added per iteration, with a refit, so the history is by k; one that
+    at the null model :math:`w_0`; where a run is given a point to start at, at the minimiser on the support of that
+    point, which stays chosen. One coordinate is added per iteration, with a refit, so the history is by k; one that
     does not lower f next to those that are there already, such as a duplicate, is passed over.
 
     Parameters
@@ -246,8 +248,9 @@ class ForwardGreedy(_Greedy):
     def __post_init__(self) -> None:
         if self.rule not in get_args(Rule):
             raise InvalidInputError(f"rule must be one of {', '.join(get_args(Rule))}; got {self.rule!r}")
-        if not self.candidates >= 1:
-            raise InvalidInputError(f"candidates must be >= 1, got {self.candidates!r}")
+        candidates: Any = self.candidates
+        if not (isinstance(candidates, Integral) and candidates >= 1):  # type: ignore[operator]
+            raise InvalidInputError(f"candidates must be an integer >= 1, got {self.candidates!r}")
 
     def _choose(
         self, objective: Objective, constraint: Constraint, selection: Selection, state: GreedyState
@@ -313,8 +316,10 @@ class AdaptiveForwardBackward(_Greedy):
     candidates: int = 5
 
     def __post_init__(self) -> None:
-        if not (0.0 <= self.nu < 1.0 and self.candidates >= 1):
-            raise InvalidInputError(f"need 0 <= nu < 1 and candidates >= 1; got {self}")
+        settings: Any = (self.nu, self.candidates)
+        sound = isinstance(settings[0], Real) and isinstance(settings[1], Integral)
+        if not (sound and 0.0 <= self.nu < 1.0 and self.candidates >= 1):
+            raise InvalidInputError(f"need 0 <= nu < 1 and an integer candidates >= 1; got {self}")
 
     def _choose(
         self, objective: Objective, constraint: Constraint, selection: Selection, state: GreedyState
@@ -455,7 +460,7 @@ def foba(f: Objective, k: int, *, nu: float = 0.5, free: Sequence[int] = (), tol
 
 
 def _select(f: Objective, k: int, solver: Solver, free: Sequence[int], tol: float) -> Result:
-    constraint = Sparsity(k, free=tuple(free))
+    constraint = Sparsity(k, free=free)  # type: ignore[arg-type]
     size = int(f.shape[0])
     if constraint.k > size - len(constraint.free):
         raise InvalidInputError(f"k = {constraint.k}, but there are only {size - len(constraint.free)} coordinates")

@@ -25,7 +25,8 @@ class ModelCertificate:
     swap : SwapCertificate
         The best exchange of one chosen feature for another.
     exact : bool
-        Whether "swap optimal" is a proof (squared loss, no bounds) or a ranking by the quadratic model.
+        Whether "swap optimal" is a proof (quadratic objective, no bounds, all groups looked at) or a ranking by the
+        quadratic model.
     value : float
         The objective that was minimised.
     removed_name, added_name : str or None
@@ -88,6 +89,8 @@ class ModelCertificate:
     def _swap_sentence(self) -> str:
         swap = self.swap
         if swap.removed is None:
+            if not swap.complete:
+                return "Exchanges: not looked at; there are too many columns in what is chosen, or in all others."
             return "Exchanges: there is nothing to exchange."
         pair = f"{self.removed_name or swap.removed} for {self.added_name or swap.added}"
         change = abs(swap.decrease) / abs(self.value) if self.value else 0.0
@@ -126,14 +129,15 @@ def certify_model(
 
     Notes
     -----
-    Cost: about s + 25 data passes for a support of s coordinates.
+    Cost: about s + 25 data passes for a support of s coordinates; for groups, that of the Hessian of at most 2048
+    columns, and exchanges with the groups that do not fit in are not looked at.
     """
     at = objective.evaluate(w)
     swap = swap_certificate(objective, constraint, at, null_value=0.0 if trace is None else trace.null_value)
     return ModelCertificate(
         stationarity=certify(objective, constraint, at, support, trace),
         swap=swap,
-        exact=type(objective.loss).__name__ == "Squared" and swap.complete and not _is_bounded(constraint),
+        exact=bool(getattr(objective, "quadratic", False)) and swap.complete and not _is_bounded(constraint),
         value=at.value,
         removed_name=None if swap.removed is None else name(swap.removed),
         added_name=None if swap.added is None else name(swap.added),

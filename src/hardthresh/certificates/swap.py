@@ -8,7 +8,7 @@ from typing import Any
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Evaluation, require
-from hardthresh.solvers.block_search import block_model, exchanges
+from hardthresh.solvers.block_search import MOST_COLUMNS, block_model, exchanges
 from hardthresh.solvers.exchange import ABILITIES, rank_exchanges, try_exchanges
 from hardthresh.solvers.subspace import refine
 
@@ -101,14 +101,11 @@ def swap_certificate(
     )
 
 
-_MOST_COLUMNS = 2048  # whose Hessian is looked at: 32 MB
-
-
 def _of_blocks(
     objective: Any, constraint: Constraint, at: Evaluation, tries: int, negligible: float
 ) -> SwapCertificate:
     """Look at the exchanges of one group for another: of all groups, or of those that promise most if they are many."""
-    known = block_model(objective, constraint, at, _MOST_COLUMNS)
+    known = block_model(objective, constraint, at, MOST_COLUMNS)
     if known is None:
         return SwapCertificate(True, None, None, float("-inf"), 0, complete=False)
     model, start = known.model, known.model.fit(known.start)

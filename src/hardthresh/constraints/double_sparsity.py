@@ -137,6 +137,9 @@ class DoubleSparsity(Constraint):
     def indices(self, support: Support) -> Array:
         return support
 
+    def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int]:
+        return shape[0] - len(self.free), int(support.shape[0]) - len(self.free)
+
     def parts(self, support: Support) -> list[Array]:
         inside = to_numpy(support)
         numbers = self._grouping.numbers[inside]

@@ -164,6 +164,9 @@ class GroupSparsity(Constraint):
     def indices(self, support: Support) -> Array:
         return where_true(self._grouping.mask(support, none=True))
 
+    def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int]:
+        return self.n_groups, int(support.shape[0])
+
     def blocks(self) -> Blocks:
         return Blocks(self.k, self.n_groups, self._grouping.numbers)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from numbers import Number
 from operator import index
 from typing import Any, TypeVar
 
@@ -52,7 +53,12 @@ def read_labels(labels: Any, free: tuple[int, ...] | Any) -> tuple[tuple[Any, ..
     Raises
     ------
     InvalidInputError
-        For labels that are missing (None, NaN) or not hashable, and for coordinates that do not exist.
+        For no labels at all, labels that are missing (None, NaN) or not hashable, True or False next to numbers, which
+        would be equal to some of them, and for coordinates that do not exist.
+
+    Notes
+    -----
+    Labels that are equal in Python are the same, as 1 and 1.0.
     """
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise InvalidInputError(f"labels must be a list with one label per column, got {labels!r}")
@@ -65,6 +71,11 @@ def read_labels(labels: Any, free: tuple[int, ...] | Any) -> tuple[tuple[Any, ..
         given[j] = None
     counted = np.ones(len(given), dtype=bool)
     counted[list(allowed)] = False
+    if not given:
+        raise InvalidInputError("labels are empty; give one label per column")
+    kinds = {type(label) for label in given}
+    if bool in kinds and any(issubclass(kind, Number) for kind in kinds - {bool}):
+        raise InvalidInputError("labels mix True or False with numbers, and True equals 1; use text or numbers only")
     for j in np.flatnonzero(counted).tolist():
         if not isinstance(given[j], Hashable) or not _can_be_hashed(given[j]):
             raise InvalidInputError(
@@ -73,7 +84,7 @@ def read_labels(labels: Any, free: tuple[int, ...] | Any) -> tuple[tuple[Any, ..
         if is_missing(given[j]):
             raise InvalidInputError(
                 f"the label of column {j} is missing ({given[j]!r}); give every column a label, "
-                "or list it among the free coordinates"
+                "or make it free (in estimators: always_include)"
             )
     return tuple(given), allowed
 

@@ -32,7 +32,7 @@ def _examples() -> Iterable[OverlappingGroupSparsity]:
 class OverlappingGroupSparsity(Constraint):
     r"""Vectors whose non-zeros are covered by at most k of some groups, which may overlap.
 
-    .. math:: C = \{ w \in R^d : \mathrm{supp}(w) \setminus F \subseteq G_{i_1} \cup \dots \cup G_{i_k} \}
+    .. math:: C = \{ w \in R^d : \mathrm{supp}(w) \setminus F \subseteq G_{i_1} \cup \cdots \cup G_{i_k} \}
 
     Parameters
     ----------
@@ -138,6 +138,9 @@ class OverlappingGroupSparsity(Constraint):
 
     def indices(self, support: Support) -> Array:
         return where_true(move(self._covered(support, self._size), support))
+
+    def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int]:
+        return len(self.groups), int(support.shape[0])
 
     def parts(self, support: Support) -> list[Array]:
         chosen = to_numpy(support)

@@ -152,6 +152,10 @@ class Rank(Constraint):
     def is_full(self, support: Bases) -> bool:
         return bool(support.left.shape[1] >= min(self.r, support.left.shape[0], support.right.shape[0]))
 
+    def freedom(self, support: Bases) -> int:
+        (p, r), (q, _) = support.left.shape, support.right.shape
+        return int(r * (p + q - r))
+
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by the eigenvectors of z'z: slow and less precise, for the tests."""
         xp = namespace(z)

@@ -151,6 +151,9 @@ class Sparsity(Constraint):
     def indices(self, support: Support) -> Array:
         return support
 
+    def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int]:
+        return shape[0] - len(self.free), int(support.shape[0]) - len(self.free)
+
     def exchangeable(self, support: Support) -> Array:
         if not self.free:
             return support

@@ -103,6 +103,20 @@ class Constraint(ABC):
         """Return the support as increasing coordinates of a flat point, or None if it is not a set of coordinates."""
         return None
 
+    def freedom(self, support: Support) -> int:
+        """Return how many numbers a point on the support is free to have."""
+        indices = self.indices(support)
+        if indices is None:
+            raise NotImplementedError(f"{type(self).__name__} must say how many numbers its supports are free to have")
+        return int(indices.shape[0])
+
+    def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int] | None:
+        """Return out of how many pieces the set chooses and how many a support has; None if there is no such thing.
+
+        Pieces are coordinates or groups of them; what is free is no choice.
+        """
+        return None
+
     def exchangeable(self, support: Support) -> Array | None:
         """Return the coordinates of the support that any other may replace, or None if there is no such thing."""
         return None

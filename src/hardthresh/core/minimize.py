@@ -335,7 +335,7 @@ def _check_state(objective: Objective, constraint: Constraint, solver: Solver, s
     if tuple(state.w.shape) != tuple(objective.shape):
         raise InvalidInputError(f"the state has shape {tuple(state.w.shape)}, the objective {tuple(objective.shape)}")
     rounding = max(1e-6, float(library(state.w).finfo(state.w.dtype).eps) ** 0.5)
-    if norm(constraint.project(state.w).point - state.w) > rounding * norm(state.w):
+    if norm(constraint.settle(state.w, state.support).point - state.w) > rounding * norm(state.w):
         raise InvalidInputError(
             "the state's point is outside the constraint; to start from its projection give w0=state.w"
         )

@@ -63,8 +63,11 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support)
         return 0.0
 
     def stationary(lipschitz: float) -> bool:
-        moved = norm(constraint.project(at.point - outside / lipschitz).point - at.point)
-        return moved <= max(1e-9 * length / lipschitz, 64 * _eps(at.point) * size)
+        there = at.point - outside / lipschitz
+        nearest, slack = constraint.project(there).point, max(1e-9 * length / lipschitz, 64 * _eps(at.point) * size)
+        if constraint.exact:
+            return norm(nearest - at.point) <= slack
+        return length / lipschitz <= norm(there - nearest) + slack  # an approximation may return a point less near
 
     high = length / (size or length)
     if not constraint.is_full(support):

@@ -84,6 +84,7 @@ def momentum_range(alpha: float, beta: float) -> MomentumRange:
     >>> print(found)
     published: empty; without the golden ratio: |tau| <= 0.0303
     """
+    alpha, beta = _number(alpha, "alpha"), _number(beta, "beta")
     if not (0.0 < alpha <= beta and isfinite(beta)):
         raise InvalidInputError(f"need 0 < alpha <= beta < inf, got alpha = {alpha!r} and beta = {beta!r}")
     xi = 1.0 - alpha / beta
@@ -137,6 +138,7 @@ def local_rate(eigenvalues: Any, step: float, momentum: float) -> float:
     [0.9, 0.865, 0.75]
     """
     kept = 1.0 - _eigenvalues(eigenvalues) * _positive(step)
+    momentum = _number(momentum, "the momentum")
     if not isfinite(momentum):
         raise InvalidInputError(f"the momentum must be finite, got {momentum!r}")
     middle = 0.5 * kept * (1.0 + momentum)
@@ -195,7 +197,17 @@ def _eigenvalues(eigenvalues: Any) -> np.ndarray:
     return clipped
 
 
+def _number(x: Any, name: str) -> float:
+    try:
+        if isinstance(x, str | bytes):
+            raise TypeError
+        return float(x)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must be a number, got {x!r}") from error
+
+
 def _positive(step: float) -> float:
+    step = _number(step, "the step")
     if not (step > 0.0 and isfinite(step)):
         raise InvalidInputError(f"the step must be positive and finite, got {step!r}")
     return step

@@ -40,7 +40,7 @@ def l1_phase_transition(delta: Any) -> Any:
     Raises
     ------
     InvalidInputError
-        For a ratio outside (0, 1).
+        For what is no number, and a ratio outside (0, 1).
 
     Notes
     -----
@@ -74,7 +74,10 @@ def l1_phase_transition(delta: Any) -> Any:
     >>> round(7500 * l1_phase_transition(0.375))
     2442
     """
-    ratio = np.asarray(delta, dtype=float)
+    ratio = np.asarray(delta)
+    if ratio.dtype.kind not in "fiu":
+        raise InvalidInputError(f"delta = measurements / entries must be numbers in (0, 1), got {delta!r}")
+    ratio = ratio.astype(float)
     if not np.all((ratio > 0.0) & (ratio < 1.0)):
         raise InvalidInputError(f"delta = measurements / entries must lie in (0, 1), got {delta!r}")
     low, high = np.zeros_like(ratio), np.full_like(ratio, 40.0)  # at 40 the curve is below every positive float

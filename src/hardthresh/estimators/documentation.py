@@ -38,7 +38,7 @@ _SHARED = {
     n_nonzero_coefs : int, optional
         How many features the model may use, 0 <= k <= n_features, besides those of `always_include`; default 10 % of
         the features, at least 1.
-    groups : sequence of n_features labels, or dict from column to label, optional
+    groups : sequence of n_features labels, or dict or pandas Series from column to label, optional
         What group each column is in, by any hashable label and in any order; features are then chosen by whole groups.
         The labels of columns of `always_include` are ignored. Not together with `positive` or `n_nonzero_coefs`.
     n_nonzero_groups : int, optional
@@ -47,7 +47,7 @@ _SHARED = {
     "cv_parameters": """
     n_nonzero_coefs : iterable of int, or int, optional
         The numbers of features to compare; a single number K means 1 .. K. Default 1 .. 30.
-    groups : sequence of n_features labels, or dict from column to label, optional
+    groups : sequence of n_features labels, or dict or pandas Series from column to label, optional
         What group each column is in, by any hashable label and in any order; features are then chosen by whole groups.
         The labels of columns of `always_include` are ignored. Not together with `positive` or `n_nonzero_coefs`.
     n_nonzero_groups : iterable of int, or int, optional

@@ -140,7 +140,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         -----
         Cost: about k + 25 data passes the first time. For the squared loss without `positive` the statement about
         exchanges is a proof; otherwise the exchanges are ranked by a quadratic model and the most promising are
-        refitted.
+        refitted. With `groups` the cost is that of the Hessian of the groups that promise most, of at most 2048 columns
+        together; it is a proof only where that is all of them.
         """
         check_is_fitted(self)
         if self._certificate is None:
@@ -202,13 +203,14 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         if isinstance(self.always_include, str) or not isinstance(self.always_include, Iterable):
             raise InvalidInputError(f"always_include must be a list of columns, got {self.always_include!r}")
         names = list(getattr(self, "feature_names_in_", ()))
+        place = {name: j for j, name in enumerate(names)}
         found = set()
         for column in self.always_include:
             if isinstance(column, str):
-                if column not in names:
+                if column not in place:
                     known = f"known are {', '.join(names[:5])}, ..." if names else "X has no column names; use indices"
                     raise InvalidInputError(f"always_include names the unknown column {column!r}; {known}")
-                found.add(names.index(column))
+                found.add(place[column])
                 continue
             if not is_integer(column):
                 raise InvalidInputError(f"always_include takes names and indices, got {column!r}")
@@ -369,7 +371,7 @@ def column_labels(groups: Any, n_features: int, names: list[Any] | None, always:
     Parameters
     ----------
     groups : sequence, or mapping from column to label
-        As the user gave it; a pandas Series whose index holds the column names is a mapping, too.
+        As the user gave it; a pandas Series is a mapping, too, unless its index is the default 0, 1, ...
     n_features : int
         How many columns there are.
     names : list of str, optional
@@ -380,19 +382,29 @@ def column_labels(groups: Any, n_features: int, names: list[Any] | None, always:
     Raises
     ------
     InvalidInputError
-        For missing or unhashable labels, another number of labels than columns, or columns unknown or left out.
+        For missing or unhashable labels, another number of labels than columns, or columns unknown, left out or named
+        twice.
     """
-    if hasattr(groups, "to_dict") and names is not None and set(getattr(groups, "index", ())) == set(names):
-        groups = groups.to_dict()
+    if hasattr(groups, "to_dict") and hasattr(groups, "index") and getattr(groups, "ndim", 0) == 1:
+        index = list(groups.index)
+        if index != list(range(len(index))):
+            if len(set(index)) < len(index):
+                raise InvalidInputError("groups names a column twice in its index; one label for each column is needed")
+            groups = groups.to_dict()
     if isinstance(groups, Mapping):
         columns = list(range(n_features)) if names is None else names
-        unknown = [column for column in groups if column not in set(columns)]
-        left_out = [column for j, column in enumerate(columns) if column not in groups and j not in always]
+        known, spared = set(columns), set(always)
+        unknown = [column for column in groups if column not in known]
+        left_out = [column for j, column in enumerate(columns) if column not in groups and j not in spared]
         if unknown or left_out:
             what = f"names the unknown column {unknown[0]!r}" if unknown else f"has no label for column {left_out[0]!r}"
-            raise InvalidInputError(f"groups {what}; one label for each column is needed")
+            nameless = unknown and names is None
+            why = "X has no column names, only indices from 0" if nameless else "one label for each column is needed"
+            raise InvalidInputError(f"groups {what}; {why}")
         groups = [groups.get(column) for column in columns]
-    count = len(groups) if hasattr(groups, "__len__") and not isinstance(groups, str) else n_features
+    if not hasattr(groups, "__len__") or isinstance(groups, str):
+        raise InvalidInputError(f"groups must be a list of labels, one for each column, or a mapping; got {groups!r}")
+    count = len(groups)
     if count != n_features:
         raise InvalidInputError(f"groups has {count} labels, but X has {n_features} columns; give one for each")
     try:

@@ -104,7 +104,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
     rank_ : int
         The rank attained: at most the one asked for or chosen.
     alpha_, row_ridge_ : float
-        The ridge, and what that is beside the sum of squared errors of one row: alpha_ times the observed share.
+        The ridge, and what that is beside the sum of squared errors of one row: ``alpha_`` times the observed share.
     indicator_features_ : array of int
         The columns that `add_indicator` marks: those with missing entries in `fit`.
     n_iter_, converged_, stop_reason_ :

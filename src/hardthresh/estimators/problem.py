@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 
 from hardthresh.arrays import gather, gather_columns, move, namespace
 from hardthresh.constraints import GroupSparsity, Sparsity
+from hardthresh.constraints.labels import changed, whole_number
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 from hardthresh.designs import Standardized, as_design, standardize
@@ -76,6 +77,8 @@ class Problem:
 
     def with_budget(self, k: int) -> Problem:
         """Return the problem with another number of non-zeros, or of groups."""
+        if isinstance(self.constraint, GroupSparsity):  # whose labels need not be read again
+            return replace(self, constraint=changed(self.constraint, k=whole_number(k, "k")))
         return replace(self, constraint=replace(self.constraint, k=k))
 
     def coefficients(self, w: Array) -> tuple[Array, Array]:

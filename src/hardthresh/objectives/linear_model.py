@@ -37,7 +37,7 @@ def _examples() -> list[LinearModel]:
 class LinearModel(MeanOverRows):
     r"""The mean loss of a linear predictor.
 
-    .. math:: f(w) = \sum_i \omega_i \, \ell(y_i, x_i^\top w + o_i) + \tfrac12 \sum_j \lambda_j w_j^2,
+    .. math:: f(w) = \sum_i \omega_i \, \ell(y_i, x_i^\top w + o_i) + \tfrac{1}{2} \sum_j \lambda_j w_j^2,
               \qquad \omega_i = \frac{s_i}{\sum_i s_i}
 
     so for ``loss="squared"`` :math:`f(w) = \|Xw - y\|^2 / (2n)`, and for ``loss="logistic"`` the mean log-loss.

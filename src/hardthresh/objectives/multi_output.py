@@ -26,7 +26,7 @@ def _examples() -> list[MultiOutputModel]:
 class MultiOutputModel(MeanOverRows):
     r"""The mean squared error of several linear predictors of the same columns.
 
-    .. math:: f(W) = \tfrac12 \sum_i \omega_i \, \|W^\top x_i - y_i\|^2 + \tfrac{\lambda}{2} \|W\|_F^2,
+    .. math:: f(W) = \tfrac{1}{2} \sum_i \omega_i \, \|W^\top x_i - y_i\|^2 + \tfrac{\lambda}{2} \|W\|_F^2,
               \qquad \omega_i = \frac{s_i}{\sum_i s_i}
 
     Parameters

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from math import inf, lgamma, log
+from math import inf, lgamma, log, prod
 from typing import Any
 
+from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.result import Result
 
@@ -71,7 +72,8 @@ def bic(result: Result) -> float:
 def ebic(result: Result, gamma: float = 1.0) -> float:
     r"""Return the extended BIC, :math:`\mathrm{BIC} + 2 \gamma \log \binom{d}{k}`, for k features chosen out of d.
 
-    For many candidate features: it also pays for the number of models that could have been chosen. Parameters, errors
+    For many candidate features: it also pays for the number of models that could have been chosen. Where groups are
+    chosen, d and k count groups. Parameters, errors
     and constant are otherwise those of `aic`.
 
     Parameters
@@ -92,14 +94,16 @@ def ebic(result: Result, gamma: float = 1.0) -> float:
 def gic(result: Result) -> float:
     r"""Return the generalised criterion :math:`-2 \log L + k \log(d) \log \log n`, for k features chosen out of d.
 
-    Parameters, errors and constant are those of `aic`.
+    Features are coordinates, also where they are chosen in groups. Parameters, errors and constant are those of `aic`.
 
     References
     ----------
     Fan and Tang (2013), *Tuning parameter selection in high dimensional penalized likelihood*.
     """
     model = _model(result)
-    d, k = _choice(result)
+    constraint, w = _constraint(result), result.w
+    free = constraint.freedom(constraint.project(0.0 * w).support)
+    d, k = prod(w.shape) - free, constraint.freedom(result.support) - free
     per_feature = log(max(d, 2)) * log(log(model.n_examples))
     return _misfit(model, result) + per_feature * k
 
@@ -130,11 +134,22 @@ def _misfit(model: Any, result: Result) -> float:
 
 
 def _size(result: Result) -> int:
-    return int(result.support.shape[0])
+    """Return how many numbers were fitted."""
+    return _constraint(result).freedom(result.support)
 
 
 def _choice(result: Result) -> tuple[int, int]:
-    """Return among how many coordinates the choice was, and how many were chosen: free ones are no choice."""
-    selection = None if result.constraint is None else result.constraint.selection(result.w.shape[0])
-    free = 0 if selection is None else len(selection.free)
-    return int(result.w.shape[0]) - free, _size(result) - free
+    """Return among how many pieces (coordinates, groups) the choice was, and how many were chosen."""
+    constraint = _constraint(result)
+    choice = constraint.choice(result.support, result.w.shape)
+    if choice is None:
+        raise CapabilityError(
+            f"ebic counts what was chosen out of how many, which {type(constraint).__name__} does not say; use bic"
+        )
+    return choice
+
+
+def _constraint(result: Result) -> Constraint:
+    if result.constraint is None:
+        raise CapabilityError("a criterion needs the constraint of the fit; a result that was loaded has none")
+    return result.constraint

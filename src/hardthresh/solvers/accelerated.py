@@ -9,14 +9,14 @@ from typing import ClassVar
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Evaluation, Objective, curvature_along
+from hardthresh.core.objective import Evaluation, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.result import Status
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Run, Stationarity, Stop, StopRule
-from hardthresh.core.typing import Array, Support
-from hardthresh.steps.line_search import Descent, majorised_step
+from hardthresh.core.typing import Array, Support, is_real
+from hardthresh.steps.line_search import Descent, majorised_step, minimising_step
 
 from .momentum import ConstantMomentum, ExactMomentum, Momentum, as_momentum
 from .start import starting_point
@@ -33,10 +33,10 @@ class AcceleratedState(State):
 
     Attributes
     ----------
-    ahead : Evaluation
-        The objective at :math:`u_i`; the state's own evaluation where there is no momentum.
+    ahead : Evaluation or None
+        The objective at :math:`u_i`; None where there is no momentum, so that it is the state's own point.
     ahead_support : Support
-        The support of :math:`u_i`.
+        The support of :math:`u_i`, if it is another point.
     memory : Any
         What the momentum remembers.
     momentum : float
@@ -45,8 +45,8 @@ class AcceleratedState(State):
         :math:`\\|x_i - x_{i-1}\\| / \\|x_i\\|`; inf at the start.
     """
 
-    ahead: Evaluation
-    ahead_support: Support
+    ahead: Evaluation | None = None
+    ahead_support: Support = None
     memory: object
     momentum: float = nan
     moved: float = inf
@@ -158,8 +158,11 @@ class AcceleratedIHT(Solver):
             raise InvalidInputError(f"variant must be 'safeguarded' or 'paper', got {self.variant!r}")
         if self.debias not in DEBIAS:
             raise InvalidInputError(f"debias must be None, 'final' or 'every', got {self.debias!r}")
-        if self.step not in STEPS and not (_is_number(self.step) and self.step > 0):  # type: ignore[operator]
+        named = isinstance(self.step, str) and self.step in STEPS
+        if not named and not (is_real(self.step) and 0 < self.step < inf):  # type: ignore[operator]
             raise InvalidInputError(f"step must be 'support', 'line_search' or a positive number, got {self.step!r}")
+        if not isinstance(self.restricted, bool):
+            raise InvalidInputError(f"restricted must be True or False, got {self.restricted!r}")
         if self.momentum is not None:
             as_momentum(self.momentum)
 
@@ -175,8 +178,7 @@ class AcceleratedIHT(Solver):
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> AcceleratedState:
         at, projection = starting_point(objective, constraint, w0)
-        support, memory = projection.support, self._rule(objective).start()
-        return AcceleratedState(at=at, support=support, seed=seed, ahead=at, ahead_support=support, memory=memory)
+        return AcceleratedState(at=at, support=projection.support, seed=seed, memory=self._rule(objective).start())
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> AcceleratedState:
         assert isinstance(state, AcceleratedState)
@@ -194,8 +196,8 @@ class AcceleratedIHT(Solver):
 
     def _move(self, objective: Objective, constraint: Constraint, state: AcceleratedState) -> Descent:
         """Return lines 4 to 6 of Algorithm 1, for better or worse."""
-        u = state.ahead
-        direction, step = self._direction_and_step(objective, constraint, u, state.ahead_support)
+        u, support = (state.at, state.support) if state.ahead is None else (state.ahead, state.ahead_support)
+        direction, step = self._direction_and_step(objective, constraint, u, support)
         projection = constraint.project(u.point + step * direction)
         return Descent(projection, step, nan, objective.predict(projection.point))
 
@@ -203,11 +205,11 @@ class AcceleratedIHT(Solver):
         self, objective: Objective, constraint: Constraint, state: AcceleratedState
     ) -> AcceleratedState:
         """Return the state after a move that does not increase f: with momentum, or else without."""
-        if state.ahead is not state.at:
+        if state.ahead is not None:
             moved = self._descend(objective, constraint, state.ahead, state.ahead_support, most=inf)
             if moved is not None and moved.value <= state.value:
                 return self._arrive(objective, constraint, state, moved)
-            state = replace(state, ahead=state.at, memory=self._rule(objective).start())
+            state = replace(state, ahead=None, memory=self._rule(objective).start())
         moved = self._descend(objective, constraint, state.at, state.support, most=state.value)
         if moved is None:
             nowhere = "no step along the gradient that was tried decreases the objective"
@@ -217,7 +219,9 @@ class AcceleratedIHT(Solver):
     def _descend(
         self, objective: Objective, constraint: Constraint, at: Evaluation, support: Support, most: float
     ) -> Descent | None:
-        """Return the first of the halved steps from `at` that the quadratic majorisation allows."""
+        """Return the first of the halved steps from `at` that the majorisation allows; None where f is not finite."""
+        if not isfinite(at.value):
+            return None
         direction, step = self._direction_and_step(objective, constraint, at, support)
         return majorised_step(objective, constraint, at, direction, step, most=most)
 
@@ -231,10 +235,9 @@ class AcceleratedIHT(Solver):
             direction = constraint.restrict(direction, constraint.join(newcomers, support))
         if not isinstance(self.step, str):
             return direction, float(self.step)
-        along = inside if self.step == "support" and norm(inside) > 0.0 else direction
-        squared = norm(along) ** 2
-        bend = curvature_along(objective, u, along) if squared > 0.0 else 0.0
-        return direction, squared / bend if bend > 0.0 else 1.0
+        rounding = sqrt(float(namespace(inside).finfo(inside.dtype).eps))
+        along = inside if self.step == "support" and norm(inside) > rounding * norm(direction) else direction
+        return direction, minimising_step(objective, u, along) or _polyak_step(u, along)
 
     def _arrive(
         self, objective: Objective, constraint: Constraint, state: AcceleratedState, moved: Descent
@@ -245,15 +248,16 @@ class AcceleratedIHT(Solver):
             solved = refine(objective, constraint, projection, prediction, cg_iterations=0, rounds=25)
             projection, prediction = solved.projection, solved.prediction
         new = objective.evaluate(projection.point, prediction)
-        tau, memory = self._rule(objective).weigh(objective, state.ahead, state.at, new, state.memory)
+        u = state.at if state.ahead is None else state.ahead
+        tau, memory = self._rule(objective).weigh(objective, u, state.at, new, state.memory)
         return replace(
             state,
             at=new,
             support=projection.support,
             iteration=state.iteration + 1,
             step=moved.step,
-            ahead=_extrapolate(objective, state.at, new, tau),
-            ahead_support=constraint.join(projection.support, state.support) if tau else projection.support,
+            ahead=_extrapolate(objective, state.at, new, tau) if tau else None,
+            ahead_support=constraint.join(projection.support, state.support) if tau else None,
             memory=memory,
             momentum=tau,
             moved=_relative_move(state.w, new.point),
@@ -273,14 +277,15 @@ def _relative_move(old: Array, new: Array) -> float:
     return length / size if size > 0.0 else length
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+def _polyak_step(at: Evaluation, direction: Array) -> float:
+    """Return |f| / |p|^2, which has the units of a step; 1 where that says nothing."""
+    length = norm(direction)
+    step = abs(at.value) / length / length if length > 0.0 else 0.0
+    return step if 0.0 < step < inf else 1.0
 
 
 def _extrapolate(objective: Objective, previous: Evaluation, new: Evaluation, tau: float) -> Evaluation:
     """Return f at new + tau (new - previous), without a data pass where f is quadratic and predictions are affine."""
-    if tau == 0.0:
-        return new
     point = new.point + tau * (new.point - previous.point)
     if not getattr(objective, "quadratic", False) or new.prediction is None or previous.prediction is None:
         return objective.evaluate(point)

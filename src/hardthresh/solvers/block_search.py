@@ -20,6 +20,15 @@ ABILITIES = ("curvature", "curvature_diagonal", "columns")
 _LEAST_COLUMNS, _TIMES_CHOSEN = 256, 4
 """How many columns the search takes in: at least so many, and at least so many times those that are chosen."""
 
+MOST_COLUMNS = 2048
+"""How many columns a model may have: their Hessian takes 32 MB, and what is kept of its blocks at most 128."""
+
+_MOST_WORK = 10**10
+"""How many multiplications one search may take: seconds, after which the best set so far is the answer."""
+
+_OVERHEAD = 10**5
+"""What calling the array library costs besides, in multiplications."""
+
 
 def search_blocks(objective: Any, constraint: Constraint, at: Evaluation, negligible: float) -> Projection | None:
     """Return where a local search over whole blocks leads from a minimiser, on the quadratic model of f; None: nowhere.
@@ -37,7 +46,9 @@ def search_blocks(objective: Any, constraint: Constraint, at: Evaluation, neglig
 
     Notes
     -----
-    Cost: one data pass, and that of the Hessian of a few hundred columns. Heuristic.
+    Cost: one data pass, and that of the Hessian of a few hundred columns. The work of the search itself is bounded, by
+    a count of multiplications, so that it is the same everywhere: it ends there with the best set so far, and does not
+    begin where the chosen columns alone are more than `MOST_COLUMNS`. Heuristic.
     """
     known = block_model(objective, constraint, at)
     if known is None:
@@ -83,7 +94,9 @@ class Known:
 
 
 def block_model(objective: Any, constraint: Constraint, at: Evaluation, least: int = _LEAST_COLUMNS) -> Known | None:
-    """Return the model of at least so many columns, if there are; None where the set has no blocks.
+    """Return the model of at least so many columns, if there are, and of at most `MOST_COLUMNS`.
+
+    None where the set has no blocks, or the chosen ones have too many columns.
 
     Cost: one data pass, and that of the Hessian of the columns.
     """
@@ -101,8 +114,12 @@ def block_model(objective: Any, constraint: Constraint, at: Evaluation, least: i
     promised[-1] = -1.0  # the free coordinates are there in any case
     order = np.argsort(-promised, kind="stable")
     order = order[promised[order] >= 0]
-    enough = max(least, _TIMES_CHOSEN * int(size[used].sum()))
-    taken = order[(np.cumsum(size[order]) <= enough) | used[order]]
+    there_anyway = int(size[:-1][used[:-1]].sum()) + int(size[-1])
+    if there_anyway > MOST_COLUMNS:
+        return None
+    room = min(max(least, _TIMES_CHOSEN * int(size[used].sum())), MOST_COLUMNS - int(size[-1]))
+    fitting = order[(size[order] <= room - (there_anyway - int(size[-1]))) | used[order]]
+    taken = fitting[(np.cumsum(size[fitting]) <= room) | used[fitting]]
     columns = np.flatnonzero(np.isin(numbers, taken) | (numbers == blocks.count))
     indices = move(columns, at.point)
     small = objective.columns(indices)
@@ -113,7 +130,7 @@ def block_model(objective: Any, constraint: Constraint, at: Evaluation, least: i
         hessian @ point[columns] - slope[columns],
         members,
         np.flatnonzero(numbers[columns] == blocks.count),
-        float(np.finfo(str(at.point.dtype).rpartition(".")[2]).eps),
+        float(namespace(at.point).finfo(at.point.dtype).eps),
     )
     names = sorted(taken.tolist())
     start = tuple(g for g, block in enumerate(names) if used[block])
@@ -139,11 +156,50 @@ class Fit:
     slope: np.ndarray
     inverse: np.ndarray
     regressions: np.ndarray  # of all columns on the chosen ones
-    left: np.ndarray  # of the Hessian's diagonal blocks, when the chosen columns are refitted
+    left: list[np.ndarray]  # of the Hessian's diagonal blocks, when the chosen columns are refitted; by table
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Table:
+    """Blocks of similar sizes, side by side: at most half of every row is padding.
+
+    Attributes
+    ----------
+    blocks : array of int, shape (b,)
+        Which blocks.
+    columns : array of int, shape (b, w)
+        Their columns, and anything for padding.
+    there : array of bool, shape (b, w)
+        Where there are columns.
+    both : array of bool, shape (b, w, w)
+        Where there are pairs of them.
+    """
+
+    blocks: np.ndarray
+    columns: np.ndarray
+    there: np.ndarray
+    both: np.ndarray
+
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
+        """Return some rows, by block: shape (b, rows, w), zero for padding."""
+        shaped: np.ndarray = np.where(self.there[:, None, :], rows[:, self.columns].transpose(1, 0, 2), 0.0)
+        return shaped
+
+
+def tables(blocks: list[np.ndarray]) -> Iterator[Table]:
+    """Yield tables of blocks whose sizes have the same power of two above them."""
+    size = np.array([block.size for block in blocks], dtype=int)
+    exponents = np.ceil(np.log2(np.maximum(size, 1))).astype(int)
+    for exponent in np.unique(exponents):
+        some = np.flatnonzero(exponents == exponent)
+        there = np.arange(size[some].max()) < size[some, None]
+        columns = np.zeros(there.shape, dtype=np.intp)
+        columns[there] = np.concatenate([blocks[g] for g in some])
+        yield Table(some, columns, there, there[:, :, None] & there[:, None, :])
 
 
 class BlockModel:
-    r"""The quadratic :math:`\tfrac12 b^\top H b - c^\top b` over blocks of coordinates.
+    r"""The quadratic :math:`\tfrac{1}{2} b^\top H b - c^\top b` over blocks of coordinates.
 
     Parameters
     ----------
@@ -157,6 +213,11 @@ class BlockModel:
         Coordinates that are always chosen.
     eps : float
         Rounding of the numbers given.
+
+    Attributes
+    ----------
+    work : int
+        About how many multiplications were made so far.
     """
 
     def __init__(
@@ -167,14 +228,11 @@ class BlockModel:
         self._hessian = hessian * self._scale[:, None] * self._scale
         self._linear = linear * self._scale
         self._free, self._blocks = free, blocks
-        width = max((block.size for block in blocks), default=0)
-        self._padded = np.zeros((len(blocks), width), dtype=np.intp)
-        self._there = np.zeros((len(blocks), width), dtype=bool)
-        for row, block in enumerate(blocks):
-            self._padded[row, : block.size] = block
-            self._there[row, : block.size] = True
-        self._both = self._there[:, :, None] & self._there[:, None, :]
-        self._ridge = max(1e-9, 10.0 * eps) * np.eye(width) + np.eye(width) * ~self._there[:, :, None]
+        self._tables = list(tables(blocks))
+        self._ridge = max(1e-9, 10.0 * eps)
+        self._squares = sum(table.both.size for table in self._tables)
+        self._cubes = sum(table.both.size * table.there.shape[1] for table in self._tables)
+        self.work = 0
 
     def coef(self, fit: Fit) -> np.ndarray:
         """Return the coefficients of all columns."""
@@ -190,9 +248,11 @@ class BlockModel:
         inverse = inverse_semidefinite(rows[:, columns])
         regressions = inverse @ rows
         coef = inverse @ self._linear[columns]
-        here = np.where(self._there[:, None, :], regressions[:, self._padded].transpose(1, 0, 2), 0.0)
-        there = np.where(self._there[:, None, :], rows[:, self._padded].transpose(1, 0, 2), 0.0)
-        whole = np.where(self._both, self._hessian[self._padded[:, :, None], self._padded[:, None, :]], 0.0)
+        left = []
+        for table in self._tables:
+            whole = np.where(table.both, self._hessian[table.columns[:, :, None], table.columns[:, None, :]], 0.0)
+            left.append(whole - table.of_rows(regressions).transpose(0, 2, 1) @ table.of_rows(rows))
+        self.work += _OVERHEAD + columns.size * (columns.size * (columns.size + rows.shape[1]) + self._squares)
         return Fit(
             some,
             0.5 * float(coef @ self._linear[columns]),
@@ -201,14 +261,19 @@ class BlockModel:
             self._linear - coef @ rows,
             inverse,
             regressions,
-            whole - here.transpose(0, 2, 1) @ there,
+            left,
         )
 
-    def gains(self, slope: np.ndarray, left: np.ndarray) -> np.ndarray:
+    def gains(self, slope: np.ndarray, left: list[np.ndarray]) -> np.ndarray:
         """Return by how much each block would lower the quadratic, with a refit of all coefficients."""
-        pull = np.where(self._there, slope[self._padded], 0.0)
-        answer = np.linalg.solve(left + self._ridge, pull[:, :, None])[:, :, 0]
-        return np.asarray(0.5 * np.sum(answer * pull, axis=1))
+        found = np.zeros(len(self._blocks))
+        for table, bend in zip(self._tables, left, strict=True):
+            pull = np.where(table.there, slope[table.columns], 0.0)
+            ridge = np.eye(table.there.shape[1]) * np.where(table.there, self._ridge, 1.0 + self._ridge)[:, :, None]
+            answer = np.linalg.solve(bend + ridge, pull[:, :, None])[:, :, 0]
+            found[table.blocks] = 0.5 * np.sum(answer * pull, axis=1)
+        self.work += self._cubes
+        return found
 
     def additions(self, fit: Fit) -> np.ndarray:
         """Return the gain of each block that is not chosen, -inf for those that are."""
@@ -216,22 +281,31 @@ class BlockModel:
         gains[list(fit.chosen)] = -np.inf
         return gains
 
-    def drops(self, fit: Fit) -> Iterator[tuple[int, float, np.ndarray, np.ndarray]]:
+    def drops(self, fit: Fit) -> Iterator[tuple[int, float, np.ndarray, list[np.ndarray]]]:
         """Yield each chosen block with what it costs to drop it, and the slope and the Hessian's blocks without it."""
+        for g, cost, own, bend, back in self._each(fit):
+            images = fit.regressions[own]
+            left = []
+            for table, before in zip(self._tables, fit.left, strict=True):
+                shaped = table.of_rows(images)
+                left.append(before + shaped.transpose(0, 2, 1) @ (bend @ shaped))
+            self.work += _OVERHEAD + images.shape[0] * (images.shape[0] * images.shape[1] + self._squares)
+            yield g, cost, fit.slope + back @ images, left
+
+    def cheapest(self, fit: Fit) -> int:
+        """Return the chosen block that costs least to drop."""
+        return min(self._each(fit), key=lambda drop: drop[1])[0]
+
+    def _each(self, fit: Fit) -> Iterator[tuple[int, float, slice, np.ndarray, np.ndarray]]:
+        """Yield each chosen block, its cost, its rows, and its part of the inverse, inverted, alone and applied."""
         start = self._free.size
         for g in fit.chosen:
             own = slice(start, start + self._blocks[g].size)
             start = own.stop
             bend = np.linalg.pinv(fit.inverse[own, own], hermitian=True)
             back = bend @ fit.coef[own]
-            images = fit.regressions[own]
-            shaped = np.where(self._there[:, None, :], images[:, self._padded].transpose(1, 0, 2), 0.0)
-            yield (
-                g,
-                0.5 * float(fit.coef[own] @ back),
-                fit.slope + back @ images,
-                fit.left + shaped.transpose(0, 2, 1) @ (bend @ shaped),
-            )
+            self.work += _OVERHEAD + 10 * self._blocks[g].size ** 3
+            yield g, 0.5 * float(fit.coef[own] @ back), own, bend, back
 
 
 def exchanges(model: BlockModel, fit: Fit) -> Iterator[tuple[float, int, int]]:
@@ -244,27 +318,31 @@ def exchanges(model: BlockModel, fit: Fit) -> Iterator[tuple[float, int, int]]:
             yield float(gains[added]), g, added
 
 
-def search(model: BlockModel, start: Fit, budget: int, negligible: float) -> Fit:
-    """Return the best set that exchanges and swings lead to, of at most so many blocks."""
-    best = descend(model, grow(model, start, budget, negligible), negligible)
+def search(model: BlockModel, start: Fit, budget: int, negligible: float, most_work: int = _MOST_WORK) -> Fit:
+    """Return the best set that exchanges and swings lead to, of at most so many blocks, with about so much work."""
+    end = model.work + most_work
+    best = descend(model, grow(model, start, budget, negligible, end), negligible, end)
     improved = True
     while improved:
         improved = False
         for reach in sorted({1, ceil(budget / 4), ceil(budget / 2), budget}):
-            for swung in (
-                shrink(model, grow(model, best, budget + reach, negligible), budget),
-                grow(model, shrink(model, best, budget - reach), budget, negligible),
-            ):
+            for upwards in (True, False):
+                if upwards:
+                    swung = shrink(model, grow(model, best, budget + reach, negligible, end), budget, end)
+                else:
+                    swung = grow(model, shrink(model, best, budget - reach, end), budget, negligible, end)
+                if model.work > end:
+                    return best
                 if swung.chosen != best.chosen:
-                    tried = descend(model, swung, negligible)
+                    tried = descend(model, swung, negligible, end)
                     if tried.decrease > best.decrease + negligible:
                         best, improved = tried, True
     return best
 
 
-def grow(model: BlockModel, fit: Fit, size: int, negligible: float) -> Fit:
-    """Add the block that helps most until there are so many, or none helps noticeably."""
-    while len(fit.chosen) < size:
+def grow(model: BlockModel, fit: Fit, size: int, negligible: float, end: int) -> Fit:
+    """Add the block that helps most until there are so many, or none helps noticeably, or the work is used up."""
+    while len(fit.chosen) < size and model.work <= end:
         gains = model.additions(fit)
         if gains.size == 0 or not np.max(gains) > negligible:
             break
@@ -272,21 +350,22 @@ def grow(model: BlockModel, fit: Fit, size: int, negligible: float) -> Fit:
     return fit
 
 
-def shrink(model: BlockModel, fit: Fit, size: int) -> Fit:
-    """Drop the block that is missed least until there are so many."""
-    while len(fit.chosen) > max(size, 0):
-        cheapest = min(model.drops(fit), key=lambda drop: drop[1])[0]
+def shrink(model: BlockModel, fit: Fit, size: int, end: int) -> Fit:
+    """Drop the block that is missed least until there are so many, or the work is used up."""
+    while len(fit.chosen) > max(size, 0) and model.work <= end:
+        cheapest = model.cheapest(fit)
         fit = model.fit(g for g in fit.chosen if g != cheapest)
     return fit
 
 
-def descend(model: BlockModel, fit: Fit, negligible: float) -> Fit:
-    """Make the best exchange of one block for another as long as one helps noticeably."""
-    while True:
+def descend(model: BlockModel, fit: Fit, negligible: float, end: int) -> Fit:
+    """Make the best exchange of one block for another as long as one helps noticeably, and there is work left."""
+    while model.work <= end:
         fall, removed, added = max(exchanges(model, fit), default=(0.0, 0, 0), key=lambda exchange: exchange[0])
         if not fall > negligible:
-            return fit
+            break
         after = model.fit((*(g for g in fit.chosen if g != removed), added))
         if not after.decrease > fit.decrease + 0.5 * negligible:
-            return fit
+            break
         fit = after
+    return fit

@@ -14,8 +14,8 @@ from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Settled, StopRule
-from hardthresh.core.typing import Array, Support
-from hardthresh.steps.line_search import exact_step, majorised_step
+from hardthresh.core.typing import Array, Support, is_integer, is_real
+from hardthresh.steps.line_search import exact_step, majorised_step, minimising_step
 
 from .start import starting_point
 
@@ -115,8 +115,8 @@ class ConjugateIHT(Solver):
     state_type: ClassVar[type[State]] = ConjugateState
 
     def __post_init__(self) -> None:
-        if not (self.tol > 0 and self.every >= 1):
-            raise InvalidInputError(f"need tol > 0 and every >= 1; got {self}")
+        if not (is_real(self.tol) and self.tol > 0 and is_integer(self.every) and self.every >= 1):
+            raise InvalidInputError(f"need tol > 0 and every >= 1, an integer; got {self}")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -161,8 +161,11 @@ class ConjugateIHT(Solver):
 
     def _is_slow(self, objective: Objective, state: ConjugateState) -> bool:
         """Return whether it is time for a step along the whole gradient."""
-        bound = 0.0 if objective.lower_bound == -inf else objective.lower_bound
-        slow = state.value - bound > _SLOW * (state.trace.previous_value - bound)
+        now, before = state.value, state.trace.previous_value
+        if objective.lower_bound == -inf:
+            slow = before - now < (1.0 - _SLOW) * abs(state.trace.null_value - now)
+        else:
+            slow = now - objective.lower_bound > _SLOW * (before - objective.lower_bound)
         return slow and state.iteration > 0 and state.iteration % self.every == 0
 
     def _whole(self, objective: Objective, constraint: Constraint, state: ConjugateState, slope: Array) -> _Move | None:
@@ -174,10 +177,9 @@ class ConjugateIHT(Solver):
             return None  # such supports change at every step
         at, xp = state.at, namespace(slope)
         squared = float(xp.sum(slope * slope))
-        bend = curvature_along(objective, at, slope) if squared > 0.0 else 0.0
-        if not bend > 0.0:
+        step = minimising_step(objective, at, slope)
+        if step == 0.0:
             return None
-        step = squared / bend
         ahead = constraint.project(at.point - step * slope)
         projection = constraint.project(constraint.restrict(at.point - step * at.gradient, ahead.support))
         prediction = objective.predict(projection.point)

@@ -101,8 +101,9 @@ def leave_and_join(
 ) -> Iterator[Refined]:
     """Yield refined points that one part of the support has left for what promises most in its place.
 
-    A part is what the constraint's `parts` says; of `count` parts, those that are missed least, each makes room for the
-    largest :math:`g_j^2 / 2 H_{jj}` that the set has place for, the gradient being that without the part.
+    A part is what the constraint's `parts` says. Of those that a diagonal Hessian would miss least, single coordinates
+    and larger parts apart, `count` are missed least after a refit of the others; each makes room for the largest
+    :math:`g_j^2 / 2 H_{jj}` that the set has place for, the gradient being that without the part.
 
     Notes
     -----
@@ -115,16 +116,26 @@ def leave_and_join(
     diagonal = objective.curvature_diagonal(at)
     scale = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal)))
     shorter = []
-    for part in parts[:_MOST_PARTS]:
+    for part in _least_missed(parts, diagonal * at.point * at.point):
         rest = constraint.project(xp.where(mask_of(part, at.point.shape[0]), xp.zeros_like(at.point), at.point))
         shorter.append(refine(objective, constraint, rest, cg_iterations=0, rounds=2))
     for fit in sorted(shorter, key=lambda fit: fit.value)[:count]:
         there = objective.evaluate(fit.projection.point, fit.prediction)
         promise = xp.where(diagonal > 0, xp.abs(there.gradient) / scale, xp.zeros_like(scale))
-        inside = there.point != 0
-        joined = constraint.project(xp.where(inside, 4.0 * xp.max(promise) * xp.ones_like(promise), promise)).support
+        above_all = 2.0 * float(promise.shape[0]) ** 0.5 * xp.max(promise)  # the energy of any group of promises
+        joined = constraint.project(xp.where(there.point != 0, above_all * xp.ones_like(promise), promise)).support
         start = Projection(constraint.restrict(there.point, joined), joined)
         yield refine(objective, constraint, start, cg_iterations=0, rounds=3)
+
+
+def _least_missed(parts: list[Array], cost: Array) -> list[Array]:
+    """Return the parts whose coordinates cost least together, half of them single ones if there are others."""
+    xp = namespace(cost)
+    ranked = sorted(parts, key=lambda part: float(xp.sum(gather(cost, part))))
+    single = [part for part in ranked if part.shape[0] == 1]
+    larger = [part for part in ranked if part.shape[0] > 1]
+    least = _MOST_PARTS // 2
+    return larger[: max(least, _MOST_PARTS - len(single))] + single[: max(least, _MOST_PARTS - len(larger))]
 
 
 _MOST_PARTS = 64

@@ -10,6 +10,7 @@ from typing import Any
 from hardthresh.arrays import namespace
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation, Objective, curvature_along
+from hardthresh.core.typing import is_real
 
 
 class Momentum(ABC):
@@ -121,7 +122,6 @@ def as_momentum(momentum: float | str | Momentum) -> Momentum:
         if momentum not in named:
             raise InvalidInputError(f"momentum must be a number, 'exact' or 'nesterov', got {momentum!r}")
         return named[momentum]()
-    try:
-        return ConstantMomentum(float(momentum))
-    except TypeError as error:
-        raise InvalidInputError(f"momentum must be a number, 'exact' or 'nesterov', got {momentum!r}") from error
+    if not is_real(momentum):
+        raise InvalidInputError(f"momentum must be a number, 'exact' or 'nesterov', got {momentum!r}")
+    return ConstantMomentum(float(momentum))

@@ -17,7 +17,7 @@ _DEPENDENT = 1e-9  # a column of which less than this share is left counts as a 
 class Tableau:
     r"""The minimisers of a quadratic over chosen columns, with what every other column would bring.
 
-    .. math:: q(b) = \tfrac12 b^\top G b - c^\top b, \qquad b_j = 0 \text{ for } j \notin S
+    .. math:: q(b) = \tfrac{1}{2} b^\top G b - c^\top b, \qquad b_j = 0 \text{ for } j \notin S
 
     With A the inverse of G_SS, the tableau holds b and A, the gradient's negative :math:`g = c - G b`, the
     regressions :math:`U = A \, G_{S \cdot}` of all columns on the chosen ones, and

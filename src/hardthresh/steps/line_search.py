@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, sqrt
 from typing import Any
 
 from hardthresh.arrays import namespace
@@ -15,25 +16,34 @@ from hardthresh.core.step import Move, StepRule
 from hardthresh.core.typing import Array, Support
 
 
+def minimising_step(objective: Objective, at: Evaluation, direction: Array) -> float:
+    r"""Return the step along p, a restriction of the negative gradient, that minimises the quadratic model of f.
+
+    That is :math:`\|p\|^2 / (p, H p)`, by the unit vector along p, so that no square leaves the range; 0 if p is zero
+    or f has no finite curvature along it. Cost: s/d of a pass when the objective offers ``curvature_along``, else one.
+    """
+    length = norm(direction)
+    if not 0.0 < length < inf:
+        return 0.0
+    bend = curvature_along(objective, at, direction / length)
+    return 1.0 / bend if 0.0 < bend < inf else 0.0
+
+
 def exact_step(
     objective: Objective, constraint: Constraint, at: Evaluation, support: Support, direction: Array
 ) -> float:
     """Return the step that minimises the quadratic model of f along the direction, restricted to the point's support.
 
-    While the support has room left (at zero, say), or where the direction vanishes on it (at a minimiser on the
-    support), the restriction is to the leading part of the direction, so that the step always follows the scale of
-    the problem. 0 when the direction vanishes or has no curvature. Cost: s/d of a data pass when the objective offers
-    ``curvature_along``, else one pass.
+    While the support has room left (at zero, say), or where the direction on it is rounding next to the whole (at a
+    minimiser on the support), the restriction is to the leading part of the direction, so that the step always follows
+    the scale of the problem. 0 when the direction vanishes or has no curvature. Cost: s/d of a data pass when the
+    objective offers ``curvature_along``, else one pass.
     """
-    xp = namespace(direction)
     restricted = constraint.restrict(direction, support)
-    if not constraint.is_full(support) or norm(restricted) == 0.0:
+    rounding = sqrt(float(namespace(direction).finfo(direction.dtype).eps))
+    if not constraint.is_full(support) or norm(restricted) <= rounding * norm(direction):
         restricted = constraint.leading(direction)
-    squared = float(xp.sum(restricted * restricted))
-    if squared == 0.0:
-        return 0.0
-    bend = curvature_along(objective, at, restricted)
-    return squared / bend if bend > 0.0 else 0.0
+    return minimising_step(objective, at, restricted)
 
 
 def standstill(constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
@@ -66,9 +76,10 @@ def majorised_step(
 
     .. math:: f(w^+) \le f(w) + (g, w^+ - w) + \frac{\|w^+ - w\|^2}{2\gamma}
 
-    That is a sufficient decrease: the right-hand side is never above f(w) for a projection of a point of the set. From
-    a point that momentum has carried out of the set it may be; `most`, the largest value accepted, is f(w) by default.
-    None when 60 shrinkings were not enough or nothing moves. Cost: s/d of a data pass per try.
+    That is a sufficient decrease: the right-hand side is never above f(w) for an exact projection of a point of the
+    set. Where the projection is approximate, or momentum has carried the point out of the set, it may be; `most`, the
+    largest value accepted, is f(w) by default. None when 60 shrinkings were not enough or nothing moves. Cost: s/d of
+    a data pass per try.
     """
     xp = namespace(direction)
     rounding = 16 * float(xp.finfo(at.point.dtype).eps) * abs(at.value)

@@ -190,7 +190,7 @@ class AdaptiveSparsePolyak(StepRule):
     r"""Sparse Polyak without a known target: a lower bound that is raised after every epoch of T steps.
 
     .. math:: \gamma_t = \frac{\max(f(w_t) - \tilde f_k, 0)}{c \|\mathrm{HT}_s(\nabla f(w_t))\|^2}, \qquad
-              \tilde f_{k+1} = \tfrac12 \bigl(\min_{t \le T} f(w_t) + \tilde f_k\bigr)
+              \tilde f_{k+1} = \tfrac{1}{2} \bigl(\min_{t \le T} f(w_t) + \tilde f_k\bigr)
 
     and every epoch starts again from the best point of the last.
 
