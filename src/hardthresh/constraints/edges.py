@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import ceil
+from math import ceil, isqrt
 from operator import index
 
 import numpy as np
@@ -121,6 +121,13 @@ class EdgeSparsity(Constraint):
     def indices(self, support: Support) -> Array:
         return support
 
+    def freedom(self, support: Support) -> int:
+        sides, edges = _counts(support)
+        return sides + edges
+
+    def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int]:
+        return shape[0] * (shape[0] - 1) // 2, _counts(support)[1]
+
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by trying every graph: the slow, obviously right twin, for tests only."""
         p = z.shape[0]
@@ -151,3 +158,9 @@ def _even_entries(v: Array, support: Support) -> Array:
 def _at(support: Support, entries: Array, p: int) -> Array:
     """Return the p x p matrix with some entries at the places of a support, and zeros elsewhere."""
     return namespace(entries).reshape(scatter(entries, support, p * p), (p, p))
+
+
+def _counts(support: Support) -> tuple[int, int]:
+    """Return the size of the matrices of a support, whose last entry is on the diagonal, and how many edges it has."""
+    p = isqrt(int(support[-1]) + 1)
+    return p, (int(support.shape[0]) - p) // 2
