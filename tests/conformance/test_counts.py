@@ -14,18 +14,18 @@ HERE = Path(__file__).parent
 
 LEAST = {
     "test_losses.py": 45,
-    "test_constraints.py": 985,
-    "test_steps.py": 660,
-    "test_solvers.py": 2800,
+    "test_constraints.py": 1230,
+    "test_steps.py": 695,
+    "test_solvers.py": 3890,
     "test_toys.py": 21,
 }
 """Lower bounds of the combinations in each suite. Raise them when a suite grows, never lower them for a green run
 (they fell once, when pairs took the place of all triples)."""
 
-LEAST_EXAMPLES = {"loss": 3, "constraint": 34, "step": 9, "solver": 12, "objective": 10}
+LEAST_EXAMPLES = {"loss": 3, "constraint": 39, "step": 9, "solver": 16, "objective": 15}
 """Registered ones; the toys come on top."""
 
-LEAST_PROBLEMS = {"step": 320, "solver": 340}
+LEAST_PROBLEMS = {"step": 355, "solver": 540}
 """Each pair of a solver or step rule, an objective and a constraint that can meet, in as few triples as do."""
 
 
