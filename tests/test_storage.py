@@ -17,7 +17,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import hardthresh as ht
 from hardthresh.arrays import to_numpy
 from hardthresh.constraints import Sparsity
-from hardthresh.core import Evaluation, History, MaxIter, RelativeDecrease, State, Status, SupportStable
+from hardthresh.core import Evaluation, History, MaxIter, RelativeDecrease, State, Status, StepRule, SupportStable
 from hardthresh.core.registry import registered
 from hardthresh.losses import Logistic
 from hardthresh.objectives import LinearModel
@@ -395,12 +395,20 @@ class Stranger:
     x: int = 0
 
 
+@dataclass(frozen=True)
+class Homemade(StepRule):
+    """A step rule that nobody registered."""
+
+    def move(self, *_):
+        raise NotImplementedError
+
+
 @pytest.mark.parametrize(
     ("value", "where"),
     [
         (Stranger(), "Stranger cannot be stored"),
         ([1, {"a": (lambda: 0)}], r"list\[1\]\.a cannot be stored: it is a builtins.function"),
-        (IHT(step=print), r"IHT\.step cannot be stored"),
+        (IHT(step=Homemade()), r"IHT\.step cannot be stored"),
         ({1, 2}, "set cannot be stored"),
         (np.array([object()]), "array of arbitrary Python objects"),
         (type("Float", (float,), {})(1.0), "Float cannot be stored"),
