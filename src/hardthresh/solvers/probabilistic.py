@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import inf, isfinite, nan, sqrt
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,7 +24,8 @@ from .subspace import refine
 from .voting import Vote
 
 
-class Scale(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Scale:
     """The settings that carry a unit."""
 
     alpha: float
@@ -410,8 +411,8 @@ class ProbabilisticIHT(Solver):
         else:
             length, step = _cauchy_step(objective, constraint, at)
             defaults = Scale(100.0 * step, step * length, 1000.0 * step * length, 1e-4 / step)
-        given = {name: getattr(self, name) for name in Scale._fields if getattr(self, name) is not None}
-        return defaults._replace(**given)
+        given = {field.name: getattr(self, field.name) for field in fields(Scale)}
+        return replace(defaults, **{name: value for name, value in given.items() if value is not None})
 
     def _rule(self, objective: Objective) -> BatchRule:
         if self.batch is not None:
