@@ -323,7 +323,10 @@ def test_infinity_is_outside_of_the_domain_and_line_searches_go_back():
         (lambda: Function(both, 15, slope).value(W), "say gradient=True"),
         (lambda: Function(squared, 15, True).value(W), r"must return \(value, gradient\), got"),
         (lambda: Function(lambda w: None, 15, slope).value(W), "one number, got NoneType"),
-        (lambda: Function(squared, 15, lambda w: w[:3]).evaluate(W), r"the gradient has shape \(3,\), the point \(15,\)"),
+        (
+            lambda: Function(squared, 15, lambda w: w[:3]).evaluate(W),
+            r"the gradient has shape \(3,\), the point \(15,\)",
+        ),
         (lambda: Function(squared, 15, lambda w: "uphill").evaluate(W), "the gradient must be numeric"),
         (lambda: Function(squared, 15, slope).check_gradient(np.zeros(3)), "w has shape"),
         (lambda: Function(both, 15, True, n_rows=120).rows(np.array([], dtype=int)), "at least one row"),

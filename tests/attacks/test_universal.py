@@ -1,0 +1,439 @@
+"""Universal perturbations: the objective's derivatives, budgets, ranges, what is measured, and what is refused."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import hardthresh as ht
+from hardthresh.constraints import Sparsity
+from hardthresh.core import InvalidInputError, Status
+from hardthresh.core.errors import MissingDependencyError, NotFiniteError
+from hardthresh.objectives import Attack
+from hardthresh.objectives import sources as sources_module
+from hardthresh.solvers import IHT, ProbabilisticIHT, StochasticIHT
+from hardthresh.solvers.batches import Fixed
+from hardthresh.steps import Fixed as FixedStep
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+
+def trained(X, y, seed=0, epochs=40, hidden=64):
+    """A small network of flat images, with dropout to be switched off, and in training mode."""
+    torch.manual_seed(seed)
+    net = torch.nn.Sequential(
+        torch.nn.Flatten(),
+        torch.nn.Linear(X[0].size, hidden),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(0.1),
+        torch.nn.Linear(hidden, 10),
+    )
+    optimiser = torch.optim.Adam(net.parameters(), 3e-3)
+    images, labels = torch.from_numpy(X), torch.from_numpy(y)
+    for _ in range(epochs):
+        for some in torch.randperm(len(labels)).split(64):
+            optimiser.zero_grad()
+            torch.nn.functional.cross_entropy(net(images[some]), labels[some]).backward()
+            optimiser.step()
+    optimiser.zero_grad()
+    return net
+
+
+@pytest.fixture(scope="module")
+def digits():
+    loaded = load_digits()
+    return (loaded.images / 16.0).astype(np.float32), loaded.target
+
+
+@pytest.fixture(scope="module")
+def net(digits):
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield trained(digits[0][:1200], digits[1][:1200])
+    torch.set_num_threads(threads)
+
+
+def smooth(seed=0, size=24):
+    """A network without kinks, in float64, and images of 2 channels in and on the ends of their range."""
+    torch.manual_seed(seed)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(size, 16), torch.nn.Tanh(), torch.nn.Linear(16, 4))
+    images = torch.rand(20, 2, 4, 3, dtype=torch.float64)
+    images[images < 0.2] = 0.0
+    images[images > 0.8] = 1.0
+    net[3].weight.data *= 20.0
+    return net.double(), images, torch.arange(20) % 4
+
+
+# --- the objective ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("space", ["pixel", "tanh"])
+@pytest.mark.parametrize("options", [{"target": 2}, {}, {"loss": "top2"}], ids=["targeted", "label", "top2"])
+@pytest.mark.parametrize("chunk", [None, 7])
+def test_the_gradient_is_that_of_the_value(space, options, chunk):
+    net, images, labels = smooth()
+    f = Attack(net, images, labels, space=space, kappa=0.3, chunk=chunk, **options)
+    w = torch.from_numpy(0.3 * np.random.default_rng(1).standard_normal(24))  # none is zero, where f has kinks
+    assert f.check_gradient(w, directions=8) <= 1e-7
+
+
+def formula(net, images, labels, delta, space, target, loss, c, kappa):
+    """The objective, image by image, in NumPy."""
+    total = 0.0
+    for x, label in zip(images.numpy(), labels.tolist(), strict=True):
+        if space == "pixel":
+            moved = np.clip(x + delta.reshape(x.shape), 0.0, 1.0)
+        else:
+            start = np.clip(x, 0.5 / 255, 1 - 0.5 / 255)
+            moved = (1 + np.tanh(np.arctanh(2 * start - 1) + delta.reshape(x.shape))) / 2
+            moved = np.clip(x + moved - start, 0.0, 1.0)
+        with torch.no_grad():
+            Z = net(torch.from_numpy(moved)[None])[0].numpy()
+        if target is not None:
+            lead = np.delete(Z, target).max() - Z[target]
+        elif loss == "label":
+            lead = Z[label] - np.delete(Z, label).max()
+        else:
+            lead = np.sort(Z)[-1] - np.sort(Z)[-2]
+        total += np.linalg.norm(moved - x) + c * max(lead, -kappa)
+    return total / len(images)
+
+
+@pytest.mark.parametrize("space", ["pixel", "tanh"])
+@pytest.mark.parametrize("options", [{"target": 2}, {"target": None}, {"target": None, "loss": "top2"}])
+@pytest.mark.parametrize("kappa", [0.0, 0.2])
+def test_the_value_is_that_of_the_formula(space, options, kappa):
+    net, images, labels = smooth()
+    f = Attack(net, images, labels, space=space, c=1.5, kappa=kappa, **options)
+    delta = 0.5 * np.random.default_rng(1).standard_normal(24)
+    expected = formula(net, images, labels, delta, space, options["target"], options.get("loss", "label"), 1.5, kappa)
+    np.testing.assert_allclose(f.value(torch.from_numpy(delta)), expected, rtol=1e-12)
+    assert f.value(torch.from_numpy(delta)) >= f.lower_bound
+
+
+@pytest.mark.parametrize("space", ["pixel", "tanh"])
+def test_no_perturbation_moves_nothing_not_even_by_rounding(space):
+    """The map of the paper's code moves pixels at the ends of their range by half a grey level."""
+    net, images, labels = smooth()
+    f = Attack(net, images, labels, space=space)
+    assert torch.equal(f.perturbed(images, f.zeros()), images)
+    wild = f.perturbed(images, 50.0 * torch.randn(24, dtype=torch.float64))
+    assert ((wild >= 0) & (wild <= 1)).all()
+
+
+def test_a_mini_batch_is_the_attack_on_some_images():
+    net, images, labels = smooth()
+    f, rows, w = Attack(net, images, labels), torch.tensor([3, 3, 8]), torch.full((24,), 0.1, dtype=torch.float64)
+    assert f.rows(rows).value(w) == pytest.approx(Attack(net, images[rows], labels[rows]).value(w), rel=1e-12)
+    run = ht.minimize(f, Sparsity(3), IHT(), max_iter=5)
+    assert run.value < f.value(f.zeros())
+
+
+# --- the attack ------------------------------------------------------------------------------------------------------
+
+
+def attack(net, digits, **options):
+    X, y = digits
+    return ht.attacks.universal_perturbation(net, X[:1200], y[:1200], **{"seed": 0, "target": 5, **options})
+
+
+def test_more_pixels_mislead_more(net, digits):
+    after = [attack(net, digits, k=k).accuracy_after for k in (1, 4, 12)]
+    assert after[0] + 0.02 >= after[1] >= after[2] - 0.02
+    assert after[2] < 0.6 * attack(net, digits, k=0).accuracy_before
+
+
+def test_pixel_space_reaches_what_tanh_hardly_does(net, digits):
+    pixel, tanh = attack(net, digits, k=4), attack(net, digits, k=4, space="tanh")
+    assert pixel.accuracy_after < tanh.accuracy_after
+    assert pixel.target_rate > tanh.target_rate
+
+
+def test_the_loss_that_knows_the_labels_is_the_stronger(net, digits):
+    label, top2 = (attack(net, digits, k=10, target=None, loss=loss) for loss in ("label", "top2"))
+    assert label.accuracy_after < top2.accuracy_after < label.accuracy_before
+    assert np.isnan(label.target_rate)
+
+
+@pytest.mark.parametrize("space", ["pixel", "tanh"])
+@pytest.mark.parametrize("options", [{"target": 3}, {"target": None}])
+def test_what_is_returned_is_true(net, digits, space, options):
+    X, y = digits[0][:1200], digits[1][:1200]
+    p = attack(net, digits, k=5, space=space, **options)
+    assert p.delta.shape == (8, 8)
+    assert p.images.dtype == p.delta.dtype == np.float32
+    assert ((p.images >= 0) & (p.images <= 1)).all()
+    different = (p.images != X).any(axis=0)
+    assert p.n_changed == np.count_nonzero(different) <= np.count_nonzero(p.result.w) <= 5
+    assert np.count_nonzero(p.delta) <= 5
+    if space == "pixel":
+        np.testing.assert_array_equal(p.images, np.clip(X + p.delta, 0.0, 1.0))
+    net.eval()
+    with torch.no_grad():
+        seen = net(torch.from_numpy(p.images)).argmax(1).numpy()
+        plain = net(torch.from_numpy(X)).argmax(1).numpy()
+    net.train()
+    np.testing.assert_array_equal(p.predicted_after, seen)
+    assert p.accuracy_before == np.mean(plain == y)
+    assert p.accuracy_after == np.mean(seen == y)
+    np.testing.assert_equal(p.target_rate, np.mean(seen == 3) if p.target == 3 else np.nan)
+    success = seen == 3 if p.target == 3 else seen != y
+    np.testing.assert_allclose(p.success_by_class, [success[y == j].mean() for j in range(10)])
+
+
+def test_the_model_is_left_as_it_was(net, digits):
+    net.train()
+    net[2].eval()
+    net[1].weight.requires_grad_(False)
+    before = {name: p.clone() for name, p in net.state_dict().items()}
+    modes = [part.training for part in net.modules()]
+    attack(net, digits, k=2, max_iter=5)
+    with pytest.raises(InvalidInputError):
+        attack(net, digits, k=2, target=77)
+    assert [part.training for part in net.modules()] == modes
+    assert all(torch.equal(before[name], p) for name, p in net.state_dict().items())
+    assert [p.requires_grad for p in net.parameters()] == [False, True, True, True]
+    assert all(p.grad is None for p in net.parameters())
+    net[1].weight.requires_grad_(True)
+    net.train()
+
+
+def test_the_same_seed_is_the_same_perturbation(net, digits):
+    one, two = (attack(net, digits, k=4, max_iter=20) for _ in range(2))
+    np.testing.assert_array_equal(one.delta, two.delta)
+    np.testing.assert_array_equal(one.images, two.images)
+    assert one.result.message == two.result.message
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        ProbabilisticIHT(variant="paper", alpha=1.0, batch=Fixed(200)),
+        StochasticIHT(step=0.1, batch=Fixed(200)),
+        IHT(),
+    ],
+    ids=["paper", "stochastic", "iht"],
+)
+def test_other_solvers_will_do(net, digits, solver):
+    p = attack(net, digits, k=6, solver=solver, max_iter=40)
+    assert p.accuracy_after < p.accuracy_before
+
+
+def test_other_images_and_another_model(net, digits):
+    X, y = digits
+    p = attack(net, digits, k=6)
+    held_out = p.evaluate(net, X[1200:], y[1200:])
+    assert held_out.images.shape == (597, 8, 8)
+    np.testing.assert_array_equal(held_out.delta, p.delta)
+    assert held_out.accuracy_after < held_out.accuracy_before - 0.1
+
+    def defended(x):
+        """Looks away from the perturbed pixels."""
+        return net(torch.where(torch.from_numpy(p.delta != 0), 0.0, x))
+
+    net.eval()
+    assert p.evaluate(defended, X[1200:], y[1200:]).accuracy_after > held_out.accuracy_after
+    net.train()
+    with pytest.raises(InvalidInputError, match="images have shape"):
+        p.evaluate(net, X[:, :4], y)
+    with pytest.raises(InvalidInputError, match=r"clip = \[0, 1\]"):
+        p.evaluate(net, 2 * X, y)
+    with pytest.raises(InvalidInputError, match="none of the model's 3 classes"):
+        p.evaluate(lambda x: net(x)[:, :3], X)
+
+
+def test_without_labels_the_models_own_classes_count(net, digits):
+    p = ht.attacks.universal_perturbation(net, digits[0][:300], k=6, seed=0)
+    assert p.accuracy_before == 1.0
+    assert p.accuracy_after < 0.9
+
+
+def test_tensors_come_back_as_tensors_in_their_dtype(net, digits):
+    X, y = torch.from_numpy(digits[0][:200]).double(), torch.from_numpy(digits[1][:200])
+    p = ht.attacks.universal_perturbation(net, X, y, k=3, target=1, max_iter=10)
+    assert isinstance(p.images, torch.Tensor)
+    assert p.images.dtype == p.delta.dtype == torch.float64
+    whole = ht.attacks.universal_perturbation(
+        net, (16 * digits[0][:200]).astype(np.uint8), y.numpy(), k=3, clip=(0, 16), target=1, max_iter=10
+    )
+    assert whole.images.dtype == np.float32
+
+
+def test_the_range_may_be_another(net, digits):
+    X, y = 2.0 * digits[0][:300] - 1.0, digits[1][:300]
+    p = ht.attacks.universal_perturbation(
+        lambda x: net((x + 1.0) / 2.0), X, y, k=4, target=5, clip=(-1.0, 1.0), max_iter=20
+    )
+    assert ((p.images >= -1) & (p.images <= 1)).all()
+    assert p.accuracy_after < p.accuracy_before
+
+
+# --- what k counts ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("unit", "k"), [("pixel", 3), ("entry", 3), ("channel", 1)])
+def test_the_budget_counts_its_unit(unit, k):
+    net, images, labels = smooth()
+    p = ht.attacks.universal_perturbation(net, images, labels, k=k, unit=unit, max_iter=30, seed=1)
+    different = (p.images != images).any(0).numpy()
+    count = {"pixel": different.any(0).sum(), "entry": different.sum(), "channel": different.any((1, 2)).sum()}[unit]
+    assert 0 < count == p.n_changed <= k
+    if unit == "pixel":
+        assert different.sum() > count  # both channels of a pixel for the price of one
+
+
+@pytest.mark.parametrize(("unit", "most"), [("pixel", 12), ("entry", 24), ("channel", 2)])
+def test_the_budget_ends_where_the_image_does(unit, most):
+    net, images, labels = smooth()
+    for k in (-1, most + 1):
+        with pytest.raises(InvalidInputError, match=f"k must be from 0 to the {most} {unit}s"):
+            ht.attacks.universal_perturbation(net, images, labels, k=k, unit=unit)
+    full = ht.attacks.universal_perturbation(net, images, labels, k=most, unit=unit, max_iter=5)
+    assert full.n_changed <= most
+    none = ht.attacks.universal_perturbation(net, images, labels, k=0, unit=unit)
+    assert none.n_changed == 0
+    assert none.accuracy_before == none.accuracy_after
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y": np.arange(20)}, r"classes 0 \.\. 3 of the model, got values from 0 to 19"),
+        ({"y": -np.ones(20, dtype=int)}, "from -1 to -1"),
+        ({"y": np.full(20, 0.5)}, "must be classes"),
+        ({"y": np.zeros(3, dtype=int)}, r"labels have shape \(3,\); \(20,\) is needed"),
+        ({"target": 4}, r"target must be one of the model's classes 0 \.\. 3, got 4"),
+        ({"target": True}, "target must be one"),
+        ({"target": "cat"}, "target must be one"),
+        ({"X": np.full((20, 2, 4, 3), 1.5)}, r"in clip = \[0, 1\]; got 1.5"),
+        ({"X": np.full((20, 2, 4, 3), np.nan)}, "finite"),
+        ({"X": np.zeros((0, 2, 4, 3))}, "at least one image"),
+        ({"X": np.array([["a", "b"]])}, "X must be numeric"),
+        ({"clip": (1.0, 0.0)}, "clip must be finite and increasing"),
+        ({"clip": 1.0}, "clip must be a pair"),
+        ({"k": 2.5}, "k must be an integer"),
+        ({"unit": "patch"}, "unit must be one of"),
+        ({"space": "fourier"}, "space must be one of"),
+        ({"loss": "hinge"}, "loss must be one of"),
+        ({"c": 0.0}, "need c > 0"),
+        ({"kappa": -1.0}, "kappa >= 0"),
+        ({"model": lambda x: x.flatten(1).sum(1)}, r"shape \(1, classes\) with two classes or more; got shape \(1,\)"),
+        ({"model": lambda x: x.flatten(1)[:, :1]}, r"got shape \(1, 1\)"),
+        ({"model": lambda x: 3}, "got int"),
+        ({"model": 3}, "model must be"),
+    ],
+)
+def test_what_is_wrong_is_said(changes, message):
+    net, images, labels = smooth()
+    given = {"model": net, "X": images.numpy(), "y": labels.numpy(), "k": 3, **changes}
+    with pytest.raises(InvalidInputError, match=message):
+        ht.attacks.universal_perturbation(**given)
+
+
+def test_channels_need_their_axis():
+    with pytest.raises(InvalidInputError, match="no axis of channels"):
+        ht.attacks.universal_perturbation(lambda x: x[:, 0, :2], np.zeros((5, 4, 4)), k=1, unit="channel")
+
+
+def test_nan_logits_are_an_error_at_the_start():
+    net, images, labels = smooth()
+    for options in ({}, {"target": 1}, {"y": labels}):
+        with pytest.raises(NotFiniteError, match="NaN"):
+            ht.attacks.universal_perturbation(lambda x: net(x) * torch.nan, images, k=3, **options)
+
+
+def test_nan_logits_on_the_way_keep_the_best_perturbation():
+    net, images, labels = smooth()
+    calls = []
+
+    def spoilt(x):
+        calls.append(x)
+        return net(x) * (torch.nan if len(calls) > 4 else 1.0)
+
+    f = Attack(spoilt, images, labels)
+    run = ht.minimize(f, Sparsity(3), IHT(step=FixedStep(0.001)))
+    assert run.status is Status.DIVERGED
+    assert "logits that are NaN" in run.message
+    assert run.value == run.history["value"].min()
+
+
+def test_the_label_loss_needs_labels():
+    net, images, _ = smooth()
+    with pytest.raises(InvalidInputError, match="needs labels"):
+        Attack(net, images)
+    with pytest.raises(InvalidInputError, match="floating tensor"):
+        Attack(net, images.numpy(), target=1)
+
+
+def test_a_missing_torch_is_named(monkeypatch):
+    def missing(module):
+        raise ImportError(module)
+
+    monkeypatch.setattr(sources_module, "import_module", missing)
+    with pytest.raises(MissingDependencyError, match=r"hardthresh\[torch\]"):
+        ht.attacks.universal_perturbation(lambda x: x, np.zeros((2, 2)))
+
+
+# --- pictures --------------------------------------------------------------------------------------------------------
+
+
+def test_the_picture_grid(net, digits):
+    p = attack(net, digits, k=6)
+    figure = p.plot(n=5)
+    assert len(figure.axes) == 15
+    titles = [ax.get_title() for ax in figure.axes]
+    assert sum(title == "→ 5" for title in titles) == 5  # those that are misled come first
+    figure.canvas.draw()
+    for n in (0, 2.5):
+        with pytest.raises(InvalidInputError, match="n must be"):
+            p.plot(n)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_the_picture_grid_of_channels(channels):
+    images = np.random.default_rng(0).uniform(0.2, 0.8, (10, channels, 4, 4))
+    p = ht.attacks.universal_perturbation(lambda x: x.flatten(1)[:, :2], images, k=1, target=1, max_iter=5)
+    assert len(p.plot(n=20).axes) == 30
+
+
+def test_flat_images_cannot_be_drawn():
+    images = np.random.default_rng(0).uniform(0.2, 0.8, (10, 4))
+    p = ht.attacks.universal_perturbation(lambda x: x[:, :2], images, k=1, target=1, max_iter=5)
+    with pytest.raises(InvalidInputError, match="no height and width"):
+        p.plot()
+
+
+# --- the numbers of the specification --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mnist(data_folder):
+    """A network of 784-128-10 trained on 10,000 images, 2,000 to attack and 2,000 to measure on."""
+    file = data_folder / "mnist.npz"
+    if not file.exists():
+        pytest.skip("HARDTHRESH_DATA has no mnist.npz")
+    with np.load(file, allow_pickle=False) as arrays:
+        X = (arrays["X_train"][:14000] / 255.0).astype(np.float32)
+        y = arrays["y_train"][:14000].astype(np.int64)
+    parts = [(X[a:b], y[a:b]) for a, b in ((0, 10000), (10000, 12000), (12000, 14000))]
+    return trained(*parts[0], epochs=4, hidden=128), *parts[1:]
+
+
+def test_mnist(mnist):
+    """Section 8, 12: accuracies of other images, for two of the targets."""
+    net, (X, y), (other_X, other_y) = mnist
+
+    def measured(k, **options):
+        p = ht.attacks.universal_perturbation(net, X, y, k=k, seed=0, **options)
+        assert p.n_changed <= k
+        return p.evaluate(net, other_X, other_y)
+
+    few, some, many = (np.mean([measured(k, target=target).accuracy_after for target in (5, 8)]) for k in (5, 25, 100))
+    assert few + 0.02 >= some
+    assert some + 0.02 >= many
+    assert some < 0.5
+    tanh = np.mean([measured(25, target=target, space="tanh").accuracy_after for target in (5, 8)])
+    assert some < tanh
+    assert measured(25).accuracy_after < measured(25, loss="top2").accuracy_after
