@@ -28,6 +28,14 @@ def table(n=80, p=25, rank=2, noise=0.0, share=0.3, seed=0, scale=1.0):
     return truth, X
 
 
+def noisy(seed, n=400, p=30, rank=5, noise=0.1):
+    """A table of low rank with a little noise, and where a quarter of it is missing."""
+    rng = np.random.default_rng(seed)
+    signal = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p))
+    X = signal + noise * rng.standard_normal((n, p))
+    return X, rng.random(X.shape) < 0.25
+
+
 def tight(rank, **settings):
     return LowRankImputer(rank, **{"tol": 1e-13, "alpha": 0.001, **settings})
 
@@ -107,6 +115,7 @@ def test_the_objective_is_the_one_of_the_documentation():
     assert sorted(set(model.history_["rank"])) == [0, 1, 2]
 
 
+@pytest.mark.filterwarnings("ignore:one direction lies almost only")  # the rank is too large
 def test_ridge_shrinks_what_is_filled_in():
     _, X = table(noise=0.5)
     sizes = [np.sum(LowRankImputer(4, alpha=alpha).fit(X).singular_values_ ** 2) for alpha in (0.0, 0.1, 1.0, 100.0)]
@@ -144,6 +153,7 @@ def test_noise_has_rank_zero(seed):
     assert_allclose(filled[np.isnan(X)], np.broadcast_to(np.nanmean(X, axis=0), X.shape)[np.isnan(X)])
 
 
+@pytest.mark.filterwarnings("ignore:one direction lies almost only")  # the rank is too large
 def test_a_score_is_that_of_the_fit_of_this_rank_alone():
     _, X = table(noise=0.5)
     seen = np.flatnonzero(~np.isnan(X))
@@ -183,7 +193,42 @@ def test_folds_and_jobs():
 def test_the_way_to_a_rank():
     assert list(rungs(0)) == []
     assert list(rungs(1)) == [1]
-    assert list(rungs(25)) == [1, 2, 3, 4, 6, 8, 12, 16, 24]
+    assert list(rungs(45)) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40]
+
+
+@pytest.mark.parametrize(("seed", "rank"), [(0, "cv"), (2, [5, 6]), (2, 6)])
+def test_no_direction_is_wasted_on_one_column(seed, rank):
+    X, gaps = noisy(seed)
+    model = LowRankImputer(rank, alpha=1e-4).fit(np.where(gaps, np.nan, X))
+    assert np.max(model.V_**2) < 0.5  # it was 0.66, in a local minimum
+    assert rmse(model.transform(np.where(gaps, np.nan, X)), X, gaps) < 0.15
+
+
+def test_the_ranks_beside_the_best_are_compared_too():
+    X, gaps = noisy(0, n=200, p=40, rank=10)
+    X = np.where(gaps, np.nan, X - X.mean(axis=0))
+    model = LowRankImputer(cv=3, alpha=0.001).fit(X)
+    place = int(np.argmax(model.mean_scores_))
+    assert_array_equal(np.diff(model.candidates_[place - 1 : place + 2]), 1)
+    assert_array_equal(np.sort(model.candidates_), model.candidates_)
+    odd = int(next(rank for rank in model.candidates_ if rank not in (0, *rungs(40))))
+    alone = LowRankImputer([odd], cv=3, alpha=0.001).fit(X)
+    assert_allclose(alone.scores_[0], model.scores_[list(model.candidates_).index(odd)], rtol=1e-12)
+
+
+def test_near_ties_go_to_the_smaller_rank():
+    tied = low_rank_imputer._tied
+    assert tied([-1.0, -2.0, -3.0], [-1.0, -2.0, -3.0])
+    assert tied([-1.0, -2.2, -3.0], [-1.1, -2.0, -3.0])
+    assert not tied([-1.1, -2.1, -3.11], [-1.0, -2.0, -3.0])
+    assert tied([-1.0], [-1.0])
+    assert not tied([-1.1], [-1.0])
+    X, gaps = noisy(1, noise=2.0)
+    model = LowRankImputer(range(8), cv=3, alpha=0.1).fit(np.where(gaps, np.nan, X))
+    best = model.scores_[np.argmax(model.mean_scores_)]
+    assert model.rank_ == next(
+        rank for rank, row in zip(model.candidates_, model.scores_, strict=True) if tied(row, best)
+    )
 
 
 # --- what does not change the answer
@@ -209,6 +254,7 @@ def test_extreme_units(factor):
     assert_allclose(filled / factor, LowRankImputer(2).fit_transform(X), rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:one direction lies almost only")
 @pytest.mark.parametrize("shape", [(60, 20), (90, 80)])
 def test_the_order_of_rows_and_columns_does_not_matter(shape):
     _, X = table(*shape, noise=0.3)
@@ -225,7 +271,7 @@ def test_empty_rows_and_dull_columns_change_nothing():
     more[:-2, :-2] = X
     more[:-2:3, -2] = 7.0  # constant where it is observed
     here = LowRankImputer(2).fit(X)
-    with pytest.warns(UserWarning, match=r"1 empty column \(feature 26\) have no observed entry"):
+    with pytest.warns(UserWarning, match=r"1 empty column \(feature 26\) has no observed entry and is left out"):
         there = LowRankImputer(2).fit(more)
     assert_allclose(there.objective_, here.objective_)
     assert_allclose(
@@ -375,14 +421,20 @@ def test_what_cannot_be_completed_is_refused():
     _, X = table(n=20, p=5)
     bad = X.copy()
     bad[3, 1] = np.inf
-    with pytest.raises(ValueError, match="infinity"):
+    with pytest.raises(InvalidInputError, match=r"column 1: (?s:.*)infinity"):
         LowRankImputer(1).fit(bad)
+    with pytest.raises(InvalidInputError, match=r"column 'b': (?s:.*)infinity"):
+        LowRankImputer(1).fit(pd.DataFrame(bad, columns=list("abcde")))
+    with pytest.raises(InvalidInputError, match=r"column 1: (?s:.*)infinity"):
+        LowRankImputer(1, missing="unstored").fit(sp.csr_array(bad))
     with pytest.raises(InvalidInputError, match="no entry of X is observed"):
         LowRankImputer(1).fit(np.full((4, 3), np.nan))
     df = pd.DataFrame({"a": [1.0, 2.0, 3.0], "colour": pd.Categorical(["red", "red", "blue"])})
     with pytest.raises(InvalidInputError, match="column 'colour' is of type category"):
         LowRankImputer(1).fit(df)
-    with pytest.raises(ValueError, match="could not convert"):
+    with pytest.raises(InvalidInputError, match="column 1: could not convert"):
+        LowRankImputer(1).fit(np.array([[1.0, "x"], [2.0, 3.0]], dtype=object))
+    with pytest.raises(InvalidInputError, match="column 'b': could not convert"):
         LowRankImputer(1).fit(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
     with pytest.raises(NotFittedError):
         LowRankImputer(1).transform(X)
@@ -431,6 +483,23 @@ def test_too_few_entries_are_told():
     _, X = table(n=30, p=20, share=0.8)
     with pytest.warns(UserWarning, match=r"observed entries are fewer than the \d+ free numbers of a matrix of rank 8"):
         LowRankImputer(8).fit(X)
+
+
+def test_a_direction_of_one_column_or_row_is_told(monkeypatch):
+    X, gaps = noisy(0)
+    X = np.where(gaps, np.nan, X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LowRankImputer(6, alpha=0.01).fit(X)
+        large = X * np.where(np.arange(30) == 3, 100, 1)  # a column that its size makes a direction, but others tell
+        LowRankImputer(6, standardize=False, alpha=1e-6).fit(large)
+    wild = X.copy()
+    wild[7] += 1e3 * np.random.default_rng(0).standard_normal(30)
+    with pytest.warns(UserWarning, match=r"only in row 7: .* take a rank smaller than 6 or an alpha larger"):
+        LowRankImputer(6).fit(wild)
+    monkeypatch.setattr(low_rank_imputer, "_way_to", lambda rank: [1, 2, 3, 4, 6])  # two directions at once
+    with pytest.warns(UserWarning, match=r"only in column feature 8, which the others do not tell .* than 0\.01, and"):
+        LowRankImputer(6, alpha=0.01).fit(X)
 
 
 def test_not_converged_is_told():

@@ -177,13 +177,14 @@ class CompletionProblem:
 
 
 def rungs(most: int) -> Iterator[int]:
-    """Yield 1, 2, 3, 4, 6, 8, 12, 16, 24, ... up to a rank: those on the way to larger ones."""
-    half = 1
-    while half <= most:
-        yield half
-        if half > 1 and half + half // 2 <= most:
-            yield half + half // 2
-        half *= 2
+    """Yield 1, 2, ..., 8, 10, 12, 14, 16, 20, 24, ... up to a rank: those on the way to larger ones.
+
+    Several directions added at once often end in a poor local minimum, where one of them fits a single column.
+    """
+    rank = 1
+    while rank <= most:
+        yield rank
+        rank += max(1, (1 << (rank.bit_length() - 1)) // 4)
 
 
 def free_numbers(rank: int, shape: tuple[int, int]) -> int:
@@ -214,6 +215,15 @@ def scores(Z: Any, V: np.ndarray, ridge: float) -> np.ndarray:
             G[:, a] = seen @ (V * V[:, a : a + 1])
         found[top : top + height] = _solved(G, b, ridge)
     return found
+
+
+def error_without(cells: Cells, standard: np.ndarray, V: np.ndarray, ridge: float, column: int) -> tuple[float, float]:
+    """Return the squared error of a column told by the other entries of its rows, and that of its mean; both means."""
+    own = cells.cols == column
+    others = np.flatnonzero(~own)
+    Z = csr_array((standard[others], (cells.rows[others], cells.cols[others])), shape=cells.shape)[cells.rows[own]]
+    said = scores(Z, V, ridge) @ V[column].astype(np.float64)
+    return float(np.mean((said - standard[own]) ** 2)), float(np.mean(standard[own] ** 2))
 
 
 def _solved(G: np.ndarray, b: np.ndarray, ridge: float) -> np.ndarray:

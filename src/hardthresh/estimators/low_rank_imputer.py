@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from numbers import Integral
 from typing import Any, Self
 
@@ -28,7 +28,17 @@ from hardthresh.core.typing import Array
 
 from .base import ThresholdingEstimator, is_integer
 from .callbacks import FitTask, with_callbacks
-from .completion import Cells, Columns, CompletionProblem, Factors, check_observed, free_numbers, rungs, scores
+from .completion import (
+    Cells,
+    Columns,
+    CompletionProblem,
+    Factors,
+    check_observed,
+    error_without,
+    free_numbers,
+    rungs,
+    scores,
+)
 from .folds import Splits, Verdict, check_rule, check_splits, tell_unconverged
 from .problem import Table
 
@@ -36,6 +46,11 @@ _ALPHAS = (0.1, 0.01, 0.0001)
 """The ridges compared where none is given."""
 _PATIENCE = 2  # larger ranks in a row that predict worse end the search,
 _HOPELESS = 2.0  # and so does one with so many times the squared error of the best
+_LONELY = 0.6  # of the squares of a direction: one row or column carries it,
+_UNTOLD = 0.5  # of the variance of that column, as the error of what the others tell of it: it is not explained
+_FEW = 10  # among more than so many
+
+_Fit = tuple[float, Array | None, str]  # the score in a fold, the point, and why it did not converge
 
 
 @register("estimator", "low_rank_imputer", lambda: [LowRankImputer(cv=3), LowRankImputer(rank=None)])
@@ -52,9 +67,10 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
     Parameters
     ----------
     rank : "cv", int, iterable of int, or None
-        The rank, 0 <= rank < min(n_samples, n_features); 0 fills in the means of the columns. "cv" compares 0, 1, 2,
-        3, 4, 6, 8, 12, 16, ... on held-out entries, until two in a row are worse than the best or one is far worse, and
-        an iterable compares the given ones. None is a tenth of min(n_samples, n_features), rounded up.
+        The rank, 0 <= rank < min(n_samples, n_features); 0 fills in the means of the columns. "cv" compares 0, 1,
+        ..., 8, 10, 12, 14, 16, 20, ... on held-out entries, until two in a row are worse than the best or one is far
+        worse, and then the ranks between the best one and its neighbours; an iterable compares the given ones.
+        None is a tenth of min(n_samples, n_features), rounded up.
     alpha : float, optional
         Ridge >= 0 on the mean square of all entries of the completed table, in standard units. By default, 0.1, 0.01
         and 0.0001 are compared along with the ranks, until one is worse than the last; and 0.001 is taken where the
@@ -76,7 +92,8 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         The folds of the observed entries, drawn at random by `random_state` if only their number is given. Indices
         count the observed entries, row by row.
     rule : {"best", "one_standard_error"}
-        Take the rank with the best mean score, or the smallest one within a standard error of it.
+        Take the rank with the best mean score, or the smallest one within a standard error of it. Of ranks whose scores
+        differ from the best, fold by fold, by less than the standard error of that difference, the smallest is taken.
     n_jobs : int, optional
         How many folds to fit at a time.
     solver : str or Solver
@@ -138,15 +155,17 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
     -----
     UserWarning
         If fewer entries are observed than a matrix of this rank has free numbers, r (n + p - r), and by `fit` for
-        columns without an observed entry, which `transform` leaves out.
+        columns without an observed entry, which `transform` leaves out. If one column or one row carries a direction
+        (more than 0.6 of its squares); a column only if the others tell less than half of its variance.
     ConvergenceWarning
         If a fit did not converge.
 
     Notes
     -----
-    Ranks are climbed: the fit of rank r starts from that of the next smaller number among 1, 2, 3, 4, 6, 8, 12, ...,
-    and the first from zero. On tables whose singular values fall quickly that finds far better completions than
-    starting with the full rank. Ranks compared by cross-validation are climbed in the same way, so each score is that
+    Ranks are climbed: the fit of rank r starts from that of the next smaller number among 1, 2, ..., 8, 10, 12, 14,
+    16, 20, ..., and the first from zero. On tables whose singular values fall quickly that finds far better completions
+    than starting with the full rank, and few directions at a time seldom end in one that fits the noise of a single
+    column. Ranks compared by cross-validation are climbed in the same way, so each score is that
     of the model which this rank alone would give. Each fold centres and scales its own entries.
 
     New rows are placed among the directions `V_` by least squares on their observed entries, with the ridge of the
@@ -265,7 +284,8 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         empty = np.flatnonzero(counts == 0)
         if empty.size and not self.keep_empty_features:
             warnings.warn(
-                f"{self._listed(empty, 'empty')} have no observed entry and are left out by transform; "
+                f"{self._listed(empty, 'empty')} {'has' if empty.size == 1 else 'have'} no observed entry and "
+                f"{'is' if empty.size == 1 else 'are'} left out by transform; "
                 "keep_empty_features=True keeps them, filled with zeros",
                 stacklevel=3,
             )
@@ -447,15 +467,21 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         if unstored and not issparse(X):
             raise InvalidInputError(f'missing="unstored" needs a scipy.sparse X, got {type(X).__name__}')
         _refuse_categories(X)
-        return validate_data(
-            self,
-            X,
-            accept_sparse="csr" if unstored else False,
-            dtype=(np.float64, np.float32),
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-            reset=reset,
-        )
+        try:
+            return validate_data(
+                self,
+                X,
+                accept_sparse="csr" if unstored else False,
+                dtype=(np.float64, np.float32),
+                ensure_all_finite="allow-nan",
+                ensure_min_samples=2 if reset else 1,
+                reset=reset,
+            )
+        except ValueError as error:
+            column = _culprit(X)
+            if column is None:
+                raise
+            raise InvalidInputError(f"{column}: {error}") from error
 
     def _output_is_set(self) -> bool:
         """Return whether somebody said what `transform` returns, and scikit-learn sees to it."""
@@ -550,8 +576,32 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         self.U_, self.singular_values_, self.V_ = factors.U, factors.s, factors.V
         self.rank_, self.alpha_ = int(factors.s.size), alpha
         self.history_ = History({"value": history, "rank": ranks})
+        self._tell_lonely(varying, columns.standardized(varying))
         if not self.converged_:
             warnings.warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning, stacklevel=4)
+
+    def _tell_lonely(self, cells: Cells, standard: np.ndarray) -> None:
+        """Warn of a direction of one column, if that one is filled in badly, and of one of a single row."""
+        told = []
+        if cells.shape[1] > _FEW:
+            for j in np.unique(np.nonzero(self.V_**2 > _LONELY)[0]):
+                error, variance = error_without(cells, standard, self.V_, self.row_ridge_, int(j))
+                if error > _UNTOLD * variance:
+                    told.append(
+                        f"one direction lies almost only in column {self._feature_name(int(j))}, which the others "
+                        f"do not tell (squared error {error / variance:.2g} of its variance)"
+                    )
+        if cells.shape[0] > _FEW:
+            told += [
+                f"one direction lies almost only in row {i}" for i in np.unique(np.nonzero(self.U_**2 > _LONELY)[0])
+            ]
+        if told:
+            warnings.warn(
+                f"{'; '.join(told[:3])}{'; ...' if len(told) > 3 else ''}: what is filled in there is not to be "
+                f"trusted; take a rank smaller than {self.rank_} or an alpha larger than {self.alpha_:g}, and look for "
+                "outliers",
+                stacklevel=5,
+            )
 
     # --- comparing ranks
 
@@ -612,11 +662,14 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
                 walks.append(self._walk(folds, candidates, alpha, may_end, seed, report))
                 if walks[-1].peak < max(walk.peak for walk in walks):
                     break  # still smaller ridges fit still more noise, slowly
-        best = max(walks, key=lambda walk: walk.peak)
+            best = max(walks, key=lambda walk: walk.peak)
+            if may_end:
+                self._refine(best, folds, seed, report)
         verdict = best.verdict
+        tied = int(np.argmax([_tied(row, np.array(best.best_scores)) for row in np.array(best.scores)]))
         self.candidates_, self.scores_ = np.array(best.ranks), np.array(best.scores)
         self.mean_scores_, self.standard_errors_ = verdict.mean, verdict.error
-        self.best_rank_ = best.ranks[verdict.chosen(self.rule)]
+        self.best_rank_ = best.ranks[min(tied, verdict.chosen(self.rule))]
         self.one_standard_error_ = best.ranks[verdict.modest]
         self.scorer_name_ = "neg_mean_squared_error"
         self.alphas_ = np.array([walk.alpha for walk in walks])
@@ -644,34 +697,43 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         self, folds: list[_Fold], candidates: list[int], alpha: float, may_end: bool, seed: int, report: Any
     ) -> _Walk:
         """Return the scores of increasing ranks, each fit starting from the last rung."""
-        walk = _Walk(alpha)
-        problems = [fold.problem(alpha) for fold in folds]
-        starts: list[Array | None] = [None] * len(folds)
+        walk = _Walk(alpha, [fold.problem(alpha) for fold in folds], {0: [None] * len(folds)})
         on_the_way = set(rungs(candidates[-1]))
-        parallel = Parallel(n_jobs=self.n_jobs)
         worse = 0
         for rank in sorted(on_the_way | set(candidates)):
-            fits = parallel(
-                delayed(self._in_fold)(fold, problem, rank, start, seed)
-                for fold, problem, start in zip(folds, problems, starts, strict=True)
-            )
+            fits = self._in_folds(walk, folds, rank, seed)
             if rank in on_the_way:
-                starts = [fit[1] for fit in fits]
+                below = max(walk.starts)
+                walk.starts[rank] = [fit[1] for fit in fits]
+                walk.forget(below if not may_end else min(below, walk.before_best))
             if rank in candidates:
-                row = [fit[0] for fit in fits]
                 best = walk.peak if walk.scores else -np.inf
-                worse = 0 if np.mean(row) > best else worse + 1
-                walk.ranks.append(rank)
-                walk.scores.append(row)
-                walk.unconverged += [fit[2] for fit in fits if fit[2]]
-                report(f"rank {rank}, alpha {alpha:g}: {np.mean(row):.4g}")
-                if may_end and (worse == _PATIENCE or np.mean(row) < _HOPELESS * best):
+                score = walk.keep(rank, fits)
+                worse = 0 if score > best else worse + 1
+                report(f"rank {rank}, alpha {alpha:g}: {score:.4g}")
+                if may_end and (worse == _PATIENCE or score < _HOPELESS * best):
                     break
         return walk
 
+    def _refine(self, walk: _Walk, folds: list[_Fold], seed: int, report: Any) -> None:
+        """Score the ranks halfway from the best one to its neighbours, until it has none nearer."""
+        while between := walk.beside_best():
+            for rank in between:
+                score = walk.keep(rank, self._in_folds(walk, folds, rank, seed))
+                report(f"rank {rank}, alpha {walk.alpha:g}: {score:.4g}")
+
+    def _in_folds(self, walk: _Walk, folds: list[_Fold], rank: int, seed: int) -> list[_Fit]:
+        """Return the fits of a rank, each from the last rung before it."""
+        starts = walk.starts[max(rung for rung in walk.starts if rung < max(rank, 1))]
+        fits: list[_Fit] = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._in_fold)(fold, problem, rank, start, seed)
+            for fold, problem, start in zip(folds, walk.problems, starts, strict=True)
+        )
+        return fits
+
     def _in_fold(
         self, fold: _Fold, problem: CompletionProblem | None, rank: int, start: Array | None, seed: int
-    ) -> tuple[float, Array | None, str]:
+    ) -> _Fit:
         """Return the score of a rank in a fold, the fitted point and why it did not converge."""
         if problem is None or rank == 0:
             return fold.score(None), None, ""
@@ -712,9 +774,11 @@ class _Fold:
 
 @dataclass(slots=True)
 class _Walk:
-    """The ranks compared with one ridge."""
+    """The ranks compared with one ridge, and the fits on the last rungs."""
 
     alpha: float
+    problems: list[CompletionProblem | None]
+    starts: dict[int, list[Array | None]]
     ranks: list[int] = field(default_factory=list)
     scores: list[list[float]] = field(default_factory=list)
     unconverged: list[str] = field(default_factory=list)
@@ -725,9 +789,67 @@ class _Walk:
         return float(np.max(np.mean(self.scores, axis=1)))
 
     @property
+    def best_scores(self) -> list[float]:
+        """The scores of the best rank."""
+        return self.scores[int(np.argmax(np.mean(self.scores, axis=1)))]
+
+    @property
+    def before_best(self) -> int:
+        """The rank compared before the best one."""
+        return self.ranks[max(0, int(np.argmax(np.mean(self.scores, axis=1))) - 1)] if self.scores else 0
+
+    def keep(self, rank: int, fits: list[_Fit]) -> float:
+        """Keep the scores of a rank, in order, and return their mean."""
+        place = int(np.searchsorted(self.ranks, rank))
+        self.ranks.insert(place, rank)
+        self.scores.insert(place, [fit[0] for fit in fits])
+        self.unconverged += [fit[2] for fit in fits if fit[2]]
+        return float(np.mean(self.scores[place]))
+
+    def forget(self, below: int) -> None:
+        """Forget the fits that no further rank starts from."""
+        self.starts = {rung: fits for rung, fits in self.starts.items() if rung >= below}
+
+    def beside_best(self) -> list[int]:
+        """Return the ranks halfway between the best one and its neighbours."""
+        place = int(np.argmax(np.mean(self.scores, axis=1)))
+        near = self.ranks[max(0, place - 1) : place + 2]
+        return [(a + b) // 2 for a, b in pairwise(near) if b - a > 1]
+
+    @property
     def verdict(self) -> Verdict:
         """What the folds say."""
         return Verdict.of(np.array(self.scores))
+
+
+def _tied(scores: Any, best: Any) -> bool:
+    """Return whether scores are worse than the best by no more than the standard error of the difference."""
+    worse = np.asarray(best) - np.asarray(scores)
+    error = float(worse.std(ddof=1)) / np.sqrt(worse.size) if worse.size > 1 else 0.0
+    return bool(worse.mean() <= error)
+
+
+def _culprit(X: Any) -> str | None:
+    """Return the first column with text or infinity, in words; None if there is none, or it cannot be told."""
+    if issparse(X):
+        coo = X.tocoo()
+        where = coo.col[np.isinf(coo.data)] if coo.data.dtype.kind == "f" else np.zeros(0, dtype=int)
+        return f"column {int(where.min())}" if where.size else None
+    framed = hasattr(X, "columns")
+    table = X if framed else np.asarray(X)
+    if not framed and (table.ndim != 2 or table.dtype.kind not in "fOU"):
+        return None
+    for j, name in enumerate(X.columns if framed else range(table.shape[1])):
+        column = np.asarray(X[name] if framed else table[:, j])
+        if column.ndim != 1 or column.dtype.kind not in "fOU":
+            continue  # numbers without infinity, or two columns of one name
+        try:
+            numbers = column.astype(float)
+        except (ValueError, TypeError):
+            return f"column {name!r}" if framed else f"column {j}"
+        if np.isinf(numbers).any():
+            return f"column {name!r}" if framed else f"column {j}"
+    return None
 
 
 def _way_to(rank: int) -> list[int]:
