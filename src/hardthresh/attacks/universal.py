@@ -21,11 +21,13 @@ from hardthresh.core.typing import Array
 from hardthresh.objectives.attack import Attack, check_images, check_labels, perturb
 from hardthresh.objectives.sources import imported
 from hardthresh.solvers import ProbabilisticIHT, minimize
+from hardthresh.solvers.batches import NormTest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CHUNK = 1000  # images that go through the model at once
+_FIRST = 500  # images of the first mini-batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ def universal_perturbation(
     c, kappa : float
         The weight of the logits, and by how much a wrong class should lead.
     solver : Solver, optional
-        Default `ProbabilisticIHT` with the settings of the notes.
+        Default `ProbabilisticIHT` on mini-batches of 500 images at first, and more where the norm test asks for them.
     max_iter : int
         Limit of iterations.
     seed : int
@@ -220,7 +222,9 @@ def universal_perturbation(
     Notes
     -----
     Cost: at most three batches through the model per iteration. Heuristic: the problem is not convex, and a better
-    perturbation may exist; that none was found does not prove that a model is robust.
+    perturbation may exist; that none was found does not prove that a model is robust. In the space of pixels the search
+    often ends early and rightly says that the gradient vanishes: where the perturbation has made a pixel black or white
+    in every image, a little more of it changes nothing.
 
     References
     ----------
@@ -253,7 +257,7 @@ def universal_perturbation(
             model, images, labels, target=target, loss=loss, space=space, clip=clip, c=c, kappa=kappa, chunk=_CHUNK
         )
         constraint = _budget(k, unit, tuple(images.shape[1:]))
-        solver = ProbabilisticIHT() if solver is None else solver
+        solver = ProbabilisticIHT(batch=NormTest(_FIRST)) if solver is None else solver
         result = minimize(f, constraint, solver, max_iter=max_iter, seed=seed, progress=progress)
         measured = _measured(torch, model, images, f.perturbed(images, result.w), y, f.target)
     perturbed = measured.pop("perturbed")
