@@ -29,7 +29,13 @@ def that_provides(ability):
 
 
 def point(objective, seed=0):
-    return np.random.default_rng(seed).standard_normal(objective.shape)
+    """A random point or direction; symmetric, and near the null point, for an objective of symmetric matrices."""
+    drawn = np.random.default_rng(seed).standard_normal(objective.shape)
+    return objective.null_point() + 0.1 * (drawn + drawn.T) if is_symmetric(objective) else drawn
+
+
+def is_symmetric(objective):
+    return getattr(objective, "symmetric", False)
 
 
 # --- every registered objective --------------------------------------------------------------------------------------
@@ -54,9 +60,11 @@ def test_gradient_is_the_derivative_of_the_value(objective):
     h = 1e-5
     for j in np.ndindex(w.shape):
         e = np.zeros_like(w)
-        e[j] = h
-        slope = (objective.value(w + e) - objective.value(w - e)) / (2 * h)
-        np.testing.assert_allclose(gradient[j], slope, rtol=1e-6, atol=1e-9)
+        e[j] = 1.0
+        e = (e + e.T) / 2 if is_symmetric(objective) else e
+        slope = (objective.value(w + h * e) - objective.value(w - h * e)) / (2 * h)
+        assert np.isfinite(slope)
+        np.testing.assert_allclose(np.sum(gradient * e), slope, rtol=1e-6, atol=1e-9)
 
 
 @that_provides("curvature")

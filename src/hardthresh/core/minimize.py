@@ -245,7 +245,8 @@ class _Record:
             self._history.record(state.transition())
         self._last = state
         self._history.record({**state.record(), "passes": state.passes, "seconds": perf_counter() - self._began})
-        if _is_finite(state) and (self._best is None or not state.value >= self._best.value):
+        comparable = state.exact and self._best is not None and self._best.exact  # estimates are of different things
+        if _is_finite(state) and not (comparable and state.value >= self._best.value):  # type: ignore[union-attr]
             self._best = state
 
     def judge(self, rule: StopRule, callback: Callable[[State], None] | None) -> None:
@@ -267,7 +268,7 @@ class _Record:
     def _rise(self) -> Stop | None:
         """Return that the run diverges, if it is above where it began and above the null model."""
         last = self._last
-        if not last.value > max(self._first_value, last.trace.null_value):
+        if not last.exact or not last.value > max(self._first_value, last.trace.null_value):
             return None
         return Stop(Status.DIVERGED, f"f = {last.value:.3g} at iteration {last.iteration} is above where it began")
 

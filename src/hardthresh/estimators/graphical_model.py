@@ -98,7 +98,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         The ridge of the likelihood; without `refit` that of the objective above.
     n_edges_ : int
         How many pairs are joined: at most as many as asked for or chosen.
-    edges_ : structured array, shape (n_edges_,)
+    edges_ : structured array, one row for each edge
         The edges, the strongest partial correlation first: ``i``, ``j`` (columns), ``first``, ``second`` (their names)
         and ``partial_correlation``. ``pandas.DataFrame(model.edges_)`` makes a table of it.
     positive_definite_adjustment_ : float

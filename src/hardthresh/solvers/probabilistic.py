@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
 from hardthresh.core.objective import Evaluation, Objective, provides
 from hardthresh.core.registry import register
 from hardthresh.core.result import Status
@@ -160,8 +160,9 @@ class ProbabilisticIHT(Solver):
     variant : {"stable", "paper"}
         Chooses the defaults of the settings that are None, here given as stable / paper.
     alpha, delta0, delta_max : float, optional
-        Step :math:`\alpha`, first and largest clipping level :math:`\delta`; 100 s, s |d|, 1000 s |d| / 1, 1, 10, where
-        d is the leading part of the first gradient and s the step that minimises f along it, by one secant.
+        Step :math:`\alpha`, first and largest clipping level :math:`\delta`; 100 s, :math:`s \|d\|`,
+        :math:`1000 s \|d\|` / 1, 1, 10, where d is the leading part of the first gradient and s the step that minimises
+        f along it, by one secant.
     eta1, eta2 : float, float or None
         Thresholds of the test: :math:`\eta_1` in (0, 1), 1e-4; :math:`\eta_2 > 0`, 1e-4 / s / 1e-4.
     gamma : float
@@ -450,7 +451,11 @@ def _cauchy_step(objective: Objective, constraint: Constraint, at: Evaluation) -
         return 1.0, 1.0
     trial = abs(at.value) / squared or 1.0  # Polyak's step follows every scale, of f and of w
     for _ in range(60):
-        there = objective.evaluate(at.point - trial * leading).gradient
+        try:
+            there = objective.evaluate(at.point - trial * leading).gradient
+        except NotFiniteError:  # too far for f
+            trial *= 0.25
+            continue
         bend = float(xp.sum(leading * (at.gradient - there))) / trial
         if 0.0 < bend < inf:
             return sqrt(squared), squared / bend
