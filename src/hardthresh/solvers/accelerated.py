@@ -235,7 +235,7 @@ class AcceleratedIHT(Solver):
             direction = constraint.restrict(direction, constraint.join(newcomers, support))
         if not isinstance(self.step, str):
             return direction, float(self.step)
-        rounding = sqrt(float(namespace(inside).finfo(inside.dtype).eps))
+        rounding = 0.0 if self.variant == "paper" else sqrt(float(namespace(inside).finfo(inside.dtype).eps))
         along = inside if self.step == "support" and norm(inside) > rounding * norm(direction) else direction
         return direction, minimising_step(objective, u, along) or _polyak_step(u, along)
 
