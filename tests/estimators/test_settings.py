@@ -9,6 +9,7 @@ from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import registered
 from hardthresh.core.result import History
 from hardthresh.solvers import IHT, HardThresholdingPursuit
@@ -261,13 +262,19 @@ def test_every_prediction_takes_the_offset(classifier):
 # solvers
 
 
-@pytest.mark.parametrize("name", [*registered("solver"), "auto"])
+@pytest.mark.parametrize("name", [*(name for name in registered("solver") if name != "stochastic"), "auto"])
 def test_every_solver_by_name(plain, name):
     X, y = plain.data()
     model = plain.make(solver=name).fit(X, y)
     assert model.converged_
     assert np.count_nonzero(model.coef_) == 3
     assert_array_equal(model.support_, [1, 4, 7])
+
+
+def test_a_solver_that_needs_settings_cannot_be_asked_for_by_name(plain):
+    X, y = plain.data()
+    with pytest.raises(InvalidInputError, match=r"needs settings of its own \(step\); give .* StochasticIHT\(step="):
+        plain.make(solver="stochastic").fit(X, y)
 
 
 @pytest.mark.parametrize("solver", [IHT(), HardThresholdingPursuit()], ids=lambda solver: type(solver).__name__)

@@ -186,11 +186,14 @@ def test_of_an_interrupted_cell_nothing_is_kept(runner, tmp_path, swallow):
                 raise
         return {"answer": 1}
 
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        runner.cells.Store(tmp_path, "code").compute(runner.Cell("cut", function))
-    assert [*tmp_path.iterdir()] == []
-    assert signal.getsignal(signal.SIGINT) is before
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a run in the background has not
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            runner.cells.Store(tmp_path, "code").compute(runner.Cell("cut", function))
+        assert [*tmp_path.iterdir()] == []
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def test_a_cell_may_be_computed_in_a_thread_where_no_signal_comes(runner, tmp_path):

@@ -119,7 +119,14 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         if not isinstance(self.solver, str):
             raise InvalidInputError(f'solver must be "auto", a name or a Solver, got {given(self.solver)}')
         solver = lookup("solver", self.solver)
-        named: Solver = solver(tol=self.tol) if "tol" in signature(solver).parameters else solver()
+        settings = signature(solver).parameters
+        asked = [name for name, setting in settings.items() if setting.default is setting.empty]
+        if asked:
+            raise InvalidInputError(
+                f"solver={self.solver!r} needs settings of its own ({', '.join(asked)}); give the solver itself, as "
+                f"{solver.__name__}({asked[0]}=...)"
+            )
+        named: Solver = solver(tol=self.tol) if "tol" in settings else solver()
         return named
 
     def _seed(self) -> int:
