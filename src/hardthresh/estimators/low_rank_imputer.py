@@ -16,6 +16,7 @@ from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -51,6 +52,12 @@ _UNTOLD = 0.5  # of the variance of that column, as the error of what the others
 _FEW = 10  # among more than so many
 
 _Fit = tuple[float, Array | None, str]  # the score in a fold, the point, and why it did not converge
+
+
+def _tells_what_was_missing(imputer: LowRankImputer) -> bool:
+    if not imputer.add_indicator:
+        raise AttributeError("a completed table does not tell what was missing; fit with add_indicator=True for that")
+    return True
 
 
 @register("estimator", "low_rank_imputer", lambda: [LowRankImputer(cv=3), LowRankImputer(rank=None)])
@@ -344,6 +351,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         completed = parts[0] if len(parts) == 1 else np.hstack(parts)
         return completed if self._output_is_set() else self._as_given(completed, given)
 
+    @available_if(_tells_what_was_missing)
     def inverse_transform(self, X: Any) -> Any:
         """Return completed rows with their gaps: NaN again wherever an indicator says that something was filled in.
 
@@ -362,14 +370,12 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         ------
         NotFittedError
             Before `fit`.
+        AttributeError
+            Without ``add_indicator=True``: there is no such method then.
         ValueError
-            Without ``add_indicator=True``, or for another number of columns.
+            For another number of columns.
         """
         check_is_fitted(self)
-        if not self.add_indicator:
-            raise InvalidInputError(
-                "a completed table does not tell what was missing; fit with add_indicator=True to have that back"
-            )
         X = np.asarray(X)
         kept, marked = self._kept_features(), self.indicator_features_
         if X.ndim != 2 or X.shape[1] != kept.size + marked.size:
