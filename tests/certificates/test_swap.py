@@ -127,6 +127,15 @@ def test_nothing_to_exchange_is_optimal(k):
     assert "there is nothing to exchange" in str(certificate)
 
 
+@pytest.mark.parametrize("estimator", [ht.SparseLinearRegression, ht.SparseLogisticRegression])
+def test_an_intercept_alone_is_fitted_to_the_end(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 6))
+    certificate = estimator(n_nonzero_coefs=0).fit(X, X[:, 0] + rng.standard_normal(50) > 0.0).certificate()
+    assert certificate.is_stationary()
+    assert "Fitted to the end on the chosen features: yes" in str(certificate)
+
+
 def test_a_bad_support_is_called_bad():
     f = model_of(1, noise=0.01)
     at = minimiser_on(f, [1, 2, 5])

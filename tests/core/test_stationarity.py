@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import Evaluation, HardThreshError, feasibility_residual, minimize, smallest_lipschitz
-from hardthresh.core.stationarity import certify, leading_norm, norm, restricted_smoothness
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.stationarity import (
+    certify,
+    leading_norm,
+    norm,
+    reference_is_stationary,
+    remaining_gradient,
+    restricted_smoothness,
+)
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import HardThresholdingPursuit
 
@@ -75,6 +83,106 @@ def test_a_bound_that_holds_counts_as_feasible():
     assert feasibility_residual(constraint, there, np.array([0, 1])) == 3.0
 
 
+# --- two ways to say the same: Lemma 1 and Definition 2 ---------------------------------------------------------------
+
+
+def integer_case(rng):
+    """Small integers, so that there are ties, zeros, too few non-zeros, and basic feasible points of all kinds."""
+    n = int(rng.integers(1, 8))
+    k = int(rng.integers(0, n + 1))
+    size = k if rng.random() < 0.6 else int(rng.integers(0, k + 1))
+    chosen = rng.permutation(n)[:size]
+    w, g = np.zeros(n), rng.integers(-4, 5, n).astype(float)
+    w[chosen] = rng.integers(1, 4, size) * rng.choice([-1.0, 1.0], size)
+    if rng.random() < 0.7:
+        g[chosen] = 0.0
+    if rng.random() < 0.15:
+        g[:] = 0.0
+    return Sparsity(k), at(w, g)
+
+
+def test_lemma_1_and_definition_2_agree_on_integers():
+    rng = np.random.default_rng(0)
+    seen = {"none": 0, "every": 0, "threshold": 0, "k = 0": 0, "k = n": 0, "room": 0, "not feasible": 0}
+    for _ in range(2000):
+        constraint, point = integer_case(rng)
+        support = np.flatnonzero(point.point)
+        smallest = smallest_lipschitz(constraint, point, support, tol=0.0)
+        threshold = 0.0 < smallest < inf
+        levels = smallest * np.array([0.5, 1 - 1e-6, 1.0, 1 + 1e-6, 2.0]) if threshold else [1e-3, 1.0, 4 / 3, 1e6]
+        for L in levels:
+            assert reference_is_stationary(constraint, point, L) == (smallest <= L), (constraint, point, L)
+        seen["threshold" if threshold else "none" if smallest == inf else "every"] += 1
+        seen["k = 0"] += constraint.k == 0
+        seen["k = n"] += constraint.k == point.point.size
+        seen["room"] += support.size < constraint.k
+        seen["not feasible"] += feasibility_residual(constraint, point, support) > 0
+    assert min(seen.values()) >= 200, seen
+
+
+def test_the_formula_and_the_bisection_agree():
+    """A bound that never holds sends the same question the other way."""
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        constraint, point = integer_case(rng)
+        support = np.flatnonzero(point.point)
+        bisected = smallest_lipschitz(Sparsity(constraint.k, lower=-1e9), point, support)
+        np.testing.assert_allclose(bisected, smallest_lipschitz(constraint, point, support), rtol=1e-8)
+
+
+def test_a_tie_is_stationary_whichever_of_the_two_is_kept():
+    """A projection need not be the one that the rule for ties prefers."""
+    for w, g in (([1.0, 0.0], [0.0, -1.0]), ([0.0, 1.0], [-1.0, 0.0])):
+        point = at(w, g)
+        assert smallest_lipschitz(Sparsity(1), point, np.flatnonzero(point.point), tol=0.0) == 1.0
+        assert reference_is_stationary(Sparsity(1), point, 1.0)
+        assert not reference_is_stationary(Sparsity(1), point, 0.999)
+
+
+def test_a_point_outside_of_the_set_is_not_stationary():
+    assert not reference_is_stationary(Sparsity(1), at([1.0, 1.0], [0.0, 0.0]), 1.0)
+
+
+def test_the_example_of_the_paper():
+    """Basic feasible, and L-stationary for no L below 4."""
+    point, support = at([0.0, 1.0], [-4.0, 0.0]), np.array([1])
+    assert feasibility_residual(Sparsity(1), point, support) == 0.0
+    assert smallest_lipschitz(Sparsity(1), point, support, tol=0.0) == 4.0
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+def test_other_array_libraries_say_the_same(library):
+    xp = pytest.importorskip(library)
+    w, g, support = [0.0, 2.0, 0.0, -1.0], [1.0, 0.0, -3.0, 0.0], [1, 3]
+    point = Evaluation(xp.asarray(w), 1.0, xp.asarray(g))
+    for constraint in (Sparsity(2), Sparsity(2, free=(1,)), Sparsity(3)):
+        smallest = smallest_lipschitz(constraint, point, xp.asarray(support), tol=4.0)
+        assert smallest == smallest_lipschitz(constraint, at(w, g), np.array(support), tol=4.0)
+        for L in (1.5, 2.9, 3.1):
+            assert reference_is_stationary(constraint, point, L) == reference_is_stationary(constraint, at(w, g), L)
+
+
+def test_stored_points_have_the_stored_residual_and_smallest_L(specs):
+    """The residual was stored as a largest magnitude."""
+    with np.load(specs / "golden" / "piht_unit.npz") as golden:
+        cases = zip(*(golden[name] for name in ("n", "K", "x", "g", "smallest_L", "bf_residual")), strict=True)
+        for n, k, w, g, smallest, residual in cases:
+            constraint, point = Sparsity(int(k)), at(w[:n], g[:n])
+            support = constraint.project(point.point).support
+            assert np.max(np.abs(remaining_gradient(constraint, point, support))) == residual
+            assert (feasibility_residual(constraint, point, support) == 0.0) == (residual == 0.0)
+            assert smallest_lipschitz(constraint, point, support, tol=0.0) == smallest
+            for L in (0.5 * smallest, (1 - 1e-6) * smallest, smallest, 2 * smallest, 1e3):
+                if 0.0 < L < inf:
+                    assert reference_is_stationary(constraint, point, L) == (smallest <= L)
+
+
+def test_stored_points_are_thresholded_as_stored(specs):
+    with np.load(specs / "golden" / "piht_unit.npz") as golden:
+        for z, k, thresholded in zip(golden["ht_v"], golden["ht_K"], golden["ht_out"], strict=True):
+            np.testing.assert_array_equal(Sparsity(int(k)).project(z).point, thresholded)
+
+
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_the_smallest_L_follows_the_scales(scale):
     support = np.array([0, 1])
@@ -120,11 +228,28 @@ def test_the_certificate_of_a_result():
     assert certificate.is_stationary()
     assert not certificate.is_stationary(L=0.5 * certificate.smallest_L)
     assert certificate.is_stationary(L=1.001 * certificate.smallest_L)
+    assert certificate.is_stationary(L=inf)
+    for none in (0.0, -1.0, np.nan):
+        with pytest.raises(InvalidInputError, match="L must be > 0"):
+            certificate.is_stationary(L=none)
 
     wrong = np.zeros(30)
     wrong[[0, 1]] = 1.0
     poor = certify(objective, Sparsity(2), objective.evaluate(wrong), np.array([0, 1]))
     assert not poor.is_stationary()
+
+
+@pytest.mark.parametrize("constraint", [Sparsity(0, free=(0, 2)), Sparsity(0, free=(0, 2), lower=-100.0)])
+def test_a_null_model_that_is_the_answer_is_fitted_to_the_end(constraint):
+    """What is left of its gradient is rounding, and so is the null model's."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 6))
+    run = minimize(LinearModel(X, X[:, 0] + rng.standard_normal(50)), constraint, HardThresholdingPursuit())
+    certificate = run.certificate()
+    assert certificate.basic_feasibility <= 1e-14
+    assert certificate.gradient_scale >= 1e-3
+    assert certificate.smallest_L == 0.0
+    assert certificate.is_stationary()
 
 
 def test_a_result_without_data_says_so():

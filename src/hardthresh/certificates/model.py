@@ -60,7 +60,10 @@ class ModelCertificate:
 
     @property
     def swap_optimal(self) -> bool:
-        """Whether no exchange of one chosen feature for another was found that lowers the objective."""
+        """Whether no exchange of one chosen feature, or group, for another was found that lowers the objective.
+
+        Groups that are too wide to be looked at are not found either; ``swap.complete`` is then False.
+        """
         return self.swap.optimal
 
     @property

@@ -20,7 +20,8 @@ class SwapCertificate:
     Attributes
     ----------
     optimal : bool
-        Whether no exchange lowers the objective by more than the tolerance.
+        Whether no exchange that was looked at lowers the objective by more than the tolerance; so also where there is
+        none, or where none could be looked at: `complete` tells these apart.
     removed, added : int or None
         The best exchange of coordinates, or of the numbers of groups where whole groups are chosen; None when there is
         nothing to exchange.
@@ -30,7 +31,7 @@ class SwapCertificate:
     tried : int
         How many exchanges were refitted; all others were ranked below them by the quadratic model.
     complete : bool
-        Whether all exchanges were looked at.
+        Whether all exchanges were looked at; only groups can be too wide for that.
     """
 
     optimal: bool
@@ -84,6 +85,11 @@ def swap_certificate(
     Cost: s + 1 data passes for a support of s coordinates, and little for each refit. For the squared loss without
     bounds the model is exact, so "optimal" is a proof that no exchange of one for one helps (up to rounding). For
     other losses, or with bounds, it is a heuristic: the exchanges are ranked by the model.
+
+    Exchanges of groups are ranked on the Hessian of their columns, of which there are at most 2048: those of the chosen
+    groups and the free ones, then groups in the order of their promised gain, sum of g_j^2 / 2 H_jj, as long as they
+    fit in. Groups that do not are not looked at, and `complete` is False; where the chosen ones alone have more
+    columns, nothing is looked at. Cost then: one data pass, and that of the Hessian.
     """
     require(objective, ABILITIES, by="swap_certificate")
     rounding = float(namespace(at.point).finfo(at.point.dtype).eps) * abs(null_value)
