@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hardthresh.constraints import Sparsity
+from hardthresh.constraints import EdgeSparsity, Sparsity
 from hardthresh.core import (
     Evaluation,
     InvalidInputError,
@@ -24,7 +24,7 @@ from hardthresh.core import (
     minimize,
 )
 from hardthresh.core.stopping import Run
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import GraphicalModel, LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit
 from hardthresh.steps import Fixed
 
@@ -223,3 +223,12 @@ def test_separated_classes_have_no_minimiser_and_it_is_said():
     assert "ridge" in result.message
     ridged = minimize(LinearModel(X, [1.0, 1.0, 0.0, 0.0], loss="logistic", l2=0.1), Sparsity(1), IHT())
     assert ridged.converged
+
+
+def test_a_start_that_is_the_answer_is_stationary_although_its_gradient_is_only_rounding():
+    """The best diagonal matrix, if no edge is allowed: what is left of the gradient there is no scale to measure on."""
+    f = GraphicalModel(np.random.default_rng(0).standard_normal((30, 6)))
+    run = minimize(f, EdgeSparsity(6), IHT(), max_iter=100)
+    assert run.converged
+    assert run.n_iter < 10
+    np.testing.assert_allclose(run.w, f.null_point(), rtol=1e-12)

@@ -69,6 +69,15 @@ def feasibility_residual(constraint: Constraint, at: Evaluation, support: Suppor
     return norm(remaining_gradient(constraint, at, support))
 
 
+def gradient_scale(at: Evaluation, null_gradient: float) -> float:
+    """Return what a residual of basic feasibility is compared with: the leading part of the gradient at the null model.
+
+    Where the null model is the answer that is rounding, and the root mean square of the gradient, what is left out
+    included, takes its place.
+    """
+    return max(null_gradient, norm(at.gradient) / sqrt(prod(at.gradient.shape)))
+
+
 def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support, *, tol: float = inf) -> float:
     r"""Return the smallest L for which a basic feasible point is L-stationary; inf if there is none.
 
@@ -282,10 +291,9 @@ def certify(
         scale = leading_norm(constraint, objective.evaluate(objective.zeros()).gradient)
     else:
         scale = trace.null_gradient
-    scale = max(scale, norm(at.gradient) / sqrt(prod(at.gradient.shape)))
     return Certificate(
         basic_feasibility=feasibility_residual(constraint, at, support),
         smallest_L=smallest_lipschitz(constraint, at, support),
         smoothness=restricted_smoothness(objective, constraint, at) if provides(objective, "curvature") else nan,
-        gradient_scale=scale,
+        gradient_scale=gradient_scale(at, scale),
     )

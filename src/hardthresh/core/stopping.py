@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from .errors import CapabilityError, InvalidInputError
 from .result import Status
-from .stationarity import feasibility_residual
+from .stationarity import feasibility_residual, gradient_scale
 
 if TYPE_CHECKING:
     from .constraint import Constraint
@@ -188,7 +188,7 @@ class Stationarity(StopRule):
     """Stop at a basic feasible point: the gradient that the constraint lets us follow is small.
 
     Compared with the leading part of the gradient at the solver's own start, so that the scale of the objective
-    plays no part. Cost: no data pass.
+    plays no part; where that start is the answer, with what the gradient is outside of it. Cost: no data pass.
     """
 
     tol: float = 1e-6
@@ -199,7 +199,7 @@ class Stationarity(StopRule):
     def check(self, run: Run) -> Stop | None:
         state = run.state
         residual = feasibility_residual(run.constraint, state.at, state.support)
-        if residual > self.tol * state.trace.null_gradient:
+        if residual > self.tol * gradient_scale(state.at, state.trace.null_gradient):
             return None
         return Stop(Status.STATIONARY, f"the residual of basic feasibility fell to {residual:.3g}")
 
