@@ -7,7 +7,7 @@
   smoothness, says how strong a candidate the point is (Beck and Eldar 2013, Theorem 2.2).
 
 That a point is L-stationary for *some* L says nothing beyond basic feasibility: with k non-zeros every basic feasible
-point is, for L = max |g_off| / min |w_S|, and with fewer the gradient is zero and every L will do. Theorem 4 of the
+point is, for ``L = max |g_off| / min |w_S|``, and with fewer the gradient is zero and every L will do. Theorem 4 of the
 paper proves no more than that of its limits. Hence the number is reported, and not only that there is one.
 """
 
@@ -245,7 +245,7 @@ class Certificate:
     -----
     Both conditions are necessary for a minimum and neither proves one. Theorem 4 of *Probabilistic IHT* adds nothing to
     basic feasibility at full support: every basic feasible point with k non-zeros is L-stationary for
-    L = max |g_off| / min |w_S|. With fewer than k non-zeros basic feasibility demands a zero gradient, and `smallest_L`
+    ``L = max |g_off| / min |w_S|``. With fewer than k non-zeros basic feasibility demands a zero gradient, and `smallest_L`
     is 0 there and inf otherwise. What does say something is `smallest_L` next to the `smoothness`: a global minimiser's
     is never above the restricted smoothness constant.
     """
