@@ -18,10 +18,13 @@ from hardthresh.arrays import (
     namespace,
     scatter,
     solve_semidefinite,
+    symmetric_part,
+    times_transpose,
     to_numpy,
     union,
     where_true,
 )
+from hardthresh.arrays import linalg
 from hardthresh.core import InvalidInputError
 
 LIBRARIES = ("numpy", "array_api_strict", "torch")
@@ -81,6 +84,35 @@ def spd(n, rank, seed=0):
 
 
 # --- conjugate gradients ---------------------------------------------------------------------------------------------
+
+
+@libraries
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_symmetric_part_may_have_something_added_to_its_diagonal(library, order):
+    A = np.asarray(np.random.default_rng(0).standard_normal((5, 5)), order=order)
+    before, diagonal = A.copy(), np.arange(5.0)
+    given = A if library == "numpy" else convert(A, library)
+    for extra in (None, diagonal):
+        expected = (A + A.T) / 2 + np.diag(np.zeros(5) if extra is None else extra)
+        even = symmetric_part(given) if extra is None else symmetric_part(given, convert(extra, library))
+        np.testing.assert_array_equal(to_numpy(even), expected)
+    np.testing.assert_array_equal(A, before)
+
+
+@libraries
+@pytest.mark.parametrize("n", [3, 30])
+def test_a_matrix_that_is_mostly_zeros_is_multiplied_as_a_sparse_one(library, n, monkeypatch):
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((n, 12)), 3.0 * np.eye(12)
+    B[2, 7] = B[7, 2] = -1.0
+    A, B = convert(A, library), convert(B, library)
+    dense = times_transpose(A, B)
+    monkeypatch.setattr(linalg, "_LARGE", 1)
+    monkeypatch.setattr(linalg, "_SPARSE", 2)
+    sparse = times_transpose(A, B)
+    assert library != "numpy" or (sparse.flags.f_contiguous and not dense.flags.f_contiguous)  # another way was taken
+    np.testing.assert_allclose(to_numpy(sparse), to_numpy(dense), rtol=1e-13)
+    np.testing.assert_allclose(to_numpy(dense), to_numpy(A) @ to_numpy(B).T, rtol=1e-13)
 
 
 @libraries

@@ -1,5 +1,7 @@
 """The pseudo-likelihood of graphical models: its formula, its derivatives, and the published figures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -127,19 +129,27 @@ def test_passes_are_counted():
     assert meter.passes == 5.25
 
 
-@pytest.mark.parametrize("n", [4, 30])
-def test_a_sparse_matrix_is_multiplied_as_one(n, monkeypatch):
-    X, _, rng = data(n, 12)
-    W = EdgeSparsity(12 + 2 * 3).project(symmetric(rng, 12) + 9 * np.eye(12)).point
+def test_a_batch_is_not_factorised(monkeypatch):
+    """Its factor would cost more than the product or two that it is used for."""
+    X, W, _ = data(40)
     f = GraphicalModel(X)
-    dense = f.evaluate(W)
-    monkeypatch.setattr(graphical_model, "_LARGE", 1)
-    monkeypatch.setattr(graphical_model, "_SPARSE", 2)
-    sparse = f.evaluate(W)
-    assert sparse.prediction.flags.f_contiguous
-    assert not dense.prediction.flags.f_contiguous
-    np.testing.assert_allclose(sparse.value, dense.value, rtol=1e-13)
-    np.testing.assert_allclose(sparse.gradient, dense.gradient, rtol=1e-12, atol=1e-13)
+
+    def refuse(R):
+        raise AssertionError(f"a batch of {R.shape} was factorised")
+
+    monkeypatch.setattr(graphical_model, "_triangle", refuse)
+    rows = np.arange(30)
+    np.testing.assert_allclose(f.rows(rows).value(W), by_hand(X[rows], W), rtol=1e-12)
+    assert f.rows(rows).evaluate(W).prediction.shape == (30, 6)
+
+
+def test_curvature_needs_no_prediction():
+    X, W, rng = data()
+    f, D = GraphicalModel(X), symmetric(rng, 6)
+    at = f.evaluate(W)
+    bare = replace(at, prediction=None)
+    np.testing.assert_array_equal(f.curvature(bare, D), f.curvature(at, D))
+    assert f.curvature_along(bare, D) == f.curvature_along(at, D)
 
 
 def test_float32_stays_float32():

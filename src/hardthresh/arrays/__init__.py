@@ -3,7 +3,14 @@
 from .factored import FactoredMatrix, Pattern
 from .grouping import Grouping, scaled_squares
 from .indexing import gather, gather_columns, mask_of, scatter, union, where_true
-from .linalg import conjugate_gradients, inverse_definite, inverse_semidefinite, solve_semidefinite, symmetric_part
+from .linalg import (
+    conjugate_gradients,
+    inverse_definite,
+    inverse_semidefinite,
+    solve_semidefinite,
+    symmetric_part,
+    times_transpose,
+)
 from .namespace import all_finite, as_floating, move, namespace, to_numpy
 from .svd import METHODS, truncated_svd
 from .topk import top_k
@@ -27,6 +34,7 @@ __all__ = [
     "scatter",
     "solve_semidefinite",
     "symmetric_part",
+    "times_transpose",
     "to_numpy",
     "top_k",
     "truncated_svd",

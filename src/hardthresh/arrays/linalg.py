@@ -1,4 +1,4 @@
-"""Small linear algebra that is shared: symmetric parts, conjugate gradients, safe solves with semidefinite matrices."""
+"""Small linear algebra that is shared: products, symmetric parts, conjugate gradients, safe solves."""
 
 from __future__ import annotations
 
@@ -6,21 +6,39 @@ from collections.abc import Callable
 from math import frexp, inf, sqrt
 
 import numpy as np
-from array_api_compat import is_numpy_array
+from array_api_compat import device, is_numpy_array
 from scipy.linalg import get_lapack_funcs
+from scipy.sparse import csr_array
 
 from hardthresh.core.typing import Array
 
 from .namespace import namespace
 
 _SAFE = 1e3  # times rounding: smaller pivots are left to the eigenvalues
+_LARGE, _SPARSE = (
+    500,
+    20,
+)  # from this side on, a matrix with fewer than 1/20 of its entries is multiplied as a sparse one
 
 
-def symmetric_part(A: Array) -> Array:
-    """Return (A + A') / 2, symmetric to the last bit; a symmetric matrix comes back as it is, as a new array."""
+def times_transpose(A: Array, B: Array) -> Array:
+    """Return A B'; a large NumPy matrix B that is mostly zeros is multiplied as a sparse one."""
+    if is_numpy_array(B) and B.shape[1] >= _LARGE and _SPARSE * np.count_nonzero(B) < B.size:
+        image: Array = (csr_array(B) @ A.T).T
+        return image
+    return A @ B.T
+
+
+def symmetric_part(A: Array, diagonal: Array | None = None) -> Array:
+    """Return (A + A') / 2, symmetric to the last bit, with something added to its diagonal; always a new array."""
     even = A + A.T
     even *= 0.5
-    return even
+    if diagonal is None:
+        return even
+    if is_numpy_array(even):
+        np.einsum("ii->i", even)[...] += diagonal
+        return even
+    return even + namespace(even).eye(even.shape[0], dtype=even.dtype, device=device(even)) * diagonal
 
 
 def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: int, tol: float = 0.0) -> Array:

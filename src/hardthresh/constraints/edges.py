@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, isqrt
-from operator import index
 
 import numpy as np
 from array_api_compat import device
 
 from hardthresh.arrays import FactoredMatrix, gather, namespace, scatter, symmetric_part, top_k, union, where_true
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, NotFiniteError
 from hardthresh.core.registry import register
@@ -63,13 +63,7 @@ class EdgeSparsity(Constraint):
     K: int
 
     def __post_init__(self) -> None:
-        try:
-            K = index(self.K)
-        except TypeError as error:
-            raise InvalidInputError(f"K must be an integer, got {self.K!r}") from error
-        if K < 0:
-            raise InvalidInputError(f"K must be >= 0, got {K}")
-        object.__setattr__(self, "K", K)
+        object.__setattr__(self, "K", checked_integer("K", self.K, 0))
 
     def check(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 2 or shape[0] != shape[1]:

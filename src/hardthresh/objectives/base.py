@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any, ClassVar, Self
 
 from array_api_compat import device
@@ -10,7 +9,7 @@ from array_api_compat import device
 from hardthresh.arrays import all_finite, as_floating, namespace
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_integer
 from hardthresh.designs import Design, as_design
 
 
@@ -118,10 +117,7 @@ def total_weight(weights: Array) -> float:
 
 def matrix_shape(shape: tuple[int, int]) -> tuple[int, int]:
     """Return the two sides of a matrix, checked."""
-    try:
-        p, q = (index(side) for side in shape)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"shape must be two integers (p, q), got {shape!r}") from error
-    if p < 1 or q < 1:
-        raise InvalidInputError(f"shape must be two integers >= 1, got {shape!r}")
-    return p, q
+    sides: tuple[Any, ...] = tuple(shape) if isinstance(shape, tuple | list) else ()
+    if len(sides) != 2 or not all(is_integer(side) and side >= 1 for side in sides):
+        raise InvalidInputError(f"shape must be two integers (p, q), each >= 1, got {shape!r}")
+    return int(sides[0]), int(sides[1])

@@ -6,10 +6,9 @@ from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
-from array_api_compat import device, is_numpy_array
-from scipy.sparse import csr_array
+from array_api_compat import device
 
-from hardthresh.arrays import all_finite, as_floating, namespace, symmetric_part
+from hardthresh.arrays import all_finite, as_floating, namespace, symmetric_part, times_transpose
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation
@@ -17,8 +16,6 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
 from .base import checked_ridge, mean_weights
-
-_LARGE, _SPARSE = 500, 20  # from this side of R on, W with fewer than p^2 / 20 entries is multiplied as a sparse matrix
 
 
 def _examples() -> list[GraphicalModel]:
@@ -59,7 +56,8 @@ class GraphicalModel:
     -----
     The gradient is that among symmetric matrices, :math:`(G + G^\top)/2` of the partial derivatives G. Cost: `value`
     is one data pass, X times W; `evaluate` and `curvature` are two. With n > p the examples are replaced by the
-    triangular factor of S, which leaves F as it is. A solver starts at the minimum among diagonal matrices,
+    triangular factor of S, which leaves F as it is; not those of a mini-batch (`rows`), which is used only for a product
+    or two and would cost more to factorise than these. A solver starts at the minimum among diagonal matrices,
     :math:`w_{ii} = 1/S_{ii}`.
 
     References
@@ -90,18 +88,15 @@ class GraphicalModel:
         self.shape = (X.shape[1], X.shape[1])
         self._meter: Meter | None = None
         self._share = 1.0  # of the data that a product with them reads
-        self._factorise()
+        self._factor = _triangle(self._weighted_rows())
         zero = namespace(X).sum(self._factor * self._factor, axis=0) == 0
         if bool(namespace(X).any(zero)):
             column = int(namespace(X).argmax(namespace(X).astype(zero, X.dtype)))
             raise InvalidInputError(f"column {column} of X is zero in every example; leave it out")
 
-    def _factorise(self) -> None:
-        """Set the factor R of S = R'R: the weighted examples, or their triangle where those are more than columns."""
-        xp = namespace(self.X)
-        self._factor = self.X * xp.sqrt(self.weights)[:, None]
-        if self.X.shape[0] > self.X.shape[1]:
-            self._factor = xp.linalg.qr(self._factor, mode="reduced")[1]
+    def _weighted_rows(self) -> Array:
+        """Return a factor R of S = R'R that costs nothing: the examples times the roots of their weights."""
+        return self.X * namespace(self.X).sqrt(self.weights)[:, None]
 
     def _with(self, **changes: Any) -> GraphicalModel:
         other = GraphicalModel.__new__(GraphicalModel)
@@ -130,7 +125,7 @@ class GraphicalModel:
             weights=share * xp.take(self.weights, indices, axis=0),
             _share=self._share / share,
         )
-        some._factorise()
+        some._factor = some._weighted_rows()
         return some
 
     def metered(self, meter: Meter) -> GraphicalModel:
@@ -152,11 +147,7 @@ class GraphicalModel:
     def predict(self, W: Array) -> Array:
         """Return R W', whose squared columns sum to the quadratic forms."""
         self._count(1.0)
-        R = self._factor
-        if is_numpy_array(W) and R.shape[1] >= _LARGE and _SPARSE * np.count_nonzero(W) < W.size:
-            image: Array = (csr_array(W) @ R.T).T
-            return image
-        return R @ W.T
+        return times_transpose(self._factor, W)
 
     def value(self, W: Array, prediction: Array | None = None) -> float:
         """Return F(W)."""
@@ -183,7 +174,7 @@ class GraphicalModel:
         """Return the Hessian among symmetric matrices at an evaluated point times a symmetric direction."""
         xp = namespace(direction)
         a, da = xp.linalg.diagonal(at.point), xp.linalg.diagonal(direction)
-        Z: Any = at.prediction
+        Z = self.predict(at.point) if at.prediction is None else at.prediction
         dZ = self.predict(direction)
         forms, dforms = xp.sum(Z * Z, axis=0), 2.0 * xp.sum(Z * dZ, axis=0)
         diagonal = (da - dforms) / a**2 + 2.0 * forms * da / a**3
@@ -194,7 +185,7 @@ class GraphicalModel:
         """Return what `curvature` along a symmetric direction amounts to, for half of its cost."""
         xp = namespace(direction)
         a, da = xp.linalg.diagonal(at.point), xp.linalg.diagonal(direction)
-        Z: Any = at.prediction
+        Z = self.predict(at.point) if at.prediction is None else at.prediction
         turn = self.predict(direction) - Z * (da / a)
         bend = float(xp.sum(2.0 * xp.sum(turn * turn, axis=0) / a + (da / a) ** 2))
         return bend + self.l2 * float(xp.sum(direction * direction))
@@ -202,14 +193,13 @@ class GraphicalModel:
     def _symmetric_product(self, Z: Array, diagonal: Array) -> Array:
         """Return the symmetric part of Z'R, with something added to its diagonal."""
         self._count(1.0)
-        product = Z.T @ self._factor
-        xp, p = namespace(product), self.shape[0]
-        if is_numpy_array(product):
-            product.reshape(-1)[:: p + 1] += diagonal
-        else:
-            product = product + xp.eye(p, dtype=product.dtype, device=device(product)) * diagonal
-        return symmetric_part(product)
+        return symmetric_part(Z.T @ self._factor, diagonal)
 
     def _count(self, passes: float) -> None:
         if self._meter is not None:
             self._meter.add(passes * self._share)
+
+
+def _triangle(R: Array) -> Array:
+    """Return the triangular factor of R'R, where that has fewer rows than R, else R itself."""
+    return namespace(R).linalg.qr(R, mode="reduced")[1] if R.shape[0] > R.shape[1] else R

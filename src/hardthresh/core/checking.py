@@ -1,0 +1,38 @@
+"""Settings that are integers, or one of a few words: checked once, and refused in the same words everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .errors import InvalidInputError
+from .typing import is_integer
+
+
+def checked_integer(name: str, value: Any, least: int | None = None) -> int:
+    """Return a setting as a plain integer.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is no integer (a truth value is none), or below `least`.
+    """
+    if not is_integer(value):
+        raise InvalidInputError(f"{name} must be an integer, got {value!r}")
+    if least is not None and value < least:
+        raise InvalidInputError(f"{name} must be >= {least}, got {value}")
+    return int(value)
+
+
+def checked_word(name: str, word: Any, known: Iterable[str]) -> str:
+    """Return a setting that is one of some words.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not; the message lists those that are.
+    """
+    known = tuple(known)
+    if not isinstance(word, str) or word not in known:
+        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, known))}; got {word!r}")
+    return word
