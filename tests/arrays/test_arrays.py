@@ -14,6 +14,7 @@ from hardthresh.arrays import (
     gather,
     gather_columns,
     inverse_semidefinite,
+    linalg,
     mask_of,
     namespace,
     scatter,
@@ -24,7 +25,6 @@ from hardthresh.arrays import (
     union,
     where_true,
 )
-from hardthresh.arrays import linalg
 from hardthresh.core import InvalidInputError
 
 LIBRARIES = ("numpy", "array_api_strict", "torch")

@@ -107,19 +107,13 @@ def can_run(runner: Any, objective: Any, constraint: Any) -> bool:
         return False
     if not np.isfinite(objective.value(start)):
         return False
-    if getattr(objective, "symmetric", False) and not keeps_symmetry(constraint, objective.shape):
+    if getattr(objective, "symmetric", False) and not constraint.symmetric:
         return False
     try:
         getattr(runner, "check", lambda *_: None)(objective, constraint)
     except CapabilityError:
         return False
     return True
-
-
-def keeps_symmetry(constraint: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a set holds symmetric matrices only."""
-    point = constraint.project(np.arange(1.0, shape[0] * shape[1] + 1.0).reshape(shape)).point
-    return np.array_equal(point, point.T)
 
 
 def ramp(objective: Any, end: float) -> np.ndarray:

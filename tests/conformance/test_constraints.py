@@ -137,6 +137,12 @@ def test_a_read_only_point_will_do(constraint):
     constraint.project(z)
 
 
+@that(lambda constraint: constraint.symmetric)
+def test_a_set_that_says_so_holds_symmetric_matrices_only(constraint):
+    point = constraint.project(random_point(constraint)).point
+    np.testing.assert_array_equal(point, point.T)
+
+
 @every
 def test_a_second_call_says_the_same(constraint):
     z = random_point(constraint)

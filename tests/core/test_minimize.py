@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hardthresh as ht
-from hardthresh.constraints import Sparsity
+from hardthresh.constraints import EdgeSparsity, Rank, Sparsity
 from hardthresh.core import (
     CapabilityError,
     Evaluation,
@@ -19,7 +19,7 @@ from hardthresh.core import (
     minimize,
 )
 from hardthresh.core import progress as progress_module
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import GraphicalModel, LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, choose_solver
 from hardthresh.steps import BarzilaiBorwein, ExactLineSearch, Fixed, SparsePolyak
 
@@ -277,6 +277,14 @@ def test_a_missing_ability_is_named_before_any_evaluation(solver, missing):
     with pytest.raises(CapabilityError) as error:
         minimize(Plain(), Sparsity(2), solver)
     assert all(word in str(error.value) for word in [*missing, "Plain"])
+
+
+@pytest.mark.parametrize("solver", [None, IHT()])
+def test_a_function_of_symmetric_matrices_needs_a_set_of_such(solver):
+    f = GraphicalModel(np.random.default_rng(0).standard_normal((30, 4)))
+    with pytest.raises(CapabilityError, match=r"GraphicalModel is a function of symmetric matrices, and Rank\(r=2"):
+        ht.minimize(f, Rank(2), solver)
+    assert ht.minimize(f, EdgeSparsity(8), solver).converged
 
 
 class Quadratic:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, isqrt
+from typing import ClassVar
 
 import numpy as np
 from array_api_compat import device
@@ -61,6 +62,8 @@ class EdgeSparsity(Constraint):
     """
 
     K: int
+
+    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "K", checked_integer("K", self.K, 0))

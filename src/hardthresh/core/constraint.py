@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
-from .errors import InvalidInputError, given
+from .errors import CapabilityError, InvalidInputError, given
 from .typing import Array, Support
 
 
@@ -62,6 +63,15 @@ def require_constraint(constraint: object) -> None:
         raise InvalidInputError(f"the constraint must be a set to stay in, such as Sparsity(3); got {found}")
 
 
+def require_symmetry(objective: object, constraint: Constraint) -> None:
+    """Refuse, before a run starts, a set that leaves the symmetric matrices, where a function is only of these."""
+    if getattr(objective, "symmetric", False) and not constraint.symmetric:
+        raise CapabilityError(
+            f"{type(objective).__name__} is a function of symmetric matrices, and {constraint} holds others too; use a "
+            "set of symmetric ones, such as EdgeSparsity"
+        )
+
+
 class Constraint(ABC):
     """A closed set C with a projection that also returns the support of the point.
 
@@ -70,6 +80,9 @@ class Constraint(ABC):
 
     exact: bool = True
     """False when `project` is only an approximation of the nearest point."""
+
+    symmetric: ClassVar[bool] = False
+    """Whether the set holds symmetric matrices only."""
 
     @abstractmethod
     def check(self, shape: tuple[int, ...]) -> None:

@@ -8,7 +8,7 @@ from math import isfinite, nan
 from time import perf_counter
 from typing import Any
 
-from .constraint import Constraint, require_constraint
+from .constraint import Constraint, require_constraint, require_symmetry
 from .errors import InvalidInputError, NotFiniteError
 from .meter import Meter
 from .objective import Objective, provides, require
@@ -184,6 +184,7 @@ class _Runs:
         for constraint in constraints:
             require_constraint(constraint)
             constraint.check(tuple(objective.shape))
+            require_symmetry(objective, constraint)
             solver.check(objective, constraint)
         if state is not None and w0 is not None:
             raise InvalidInputError("give either w0, to start a run, or state, to go on with one; got both")

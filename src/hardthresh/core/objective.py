@@ -48,6 +48,8 @@ class Objective(Protocol):
     * ``partial``: whether f ignores some coordinates of the point altogether, as in the completion of a matrix: moving
       along them costs nothing, so whatever extrapolates does so blindly; False unless it says otherwise.
     * ``evaluate_many(points)``: several evaluations, cheaper together.
+    * ``symmetric``: whether it is a function of symmetric matrices, so that runs need a set of such (see
+      `Constraint.symmetric`); False unless it says otherwise.
     * ``attains_bound``: whether some finite point reaches the lower bound; True unless it says otherwise.
     * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).
     * ``null_point()``: where runs start without w0, for an objective that is infinite at zero.

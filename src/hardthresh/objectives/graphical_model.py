@@ -56,8 +56,8 @@ class GraphicalModel:
     -----
     The gradient is that among symmetric matrices, :math:`(G + G^\top)/2` of the partial derivatives G. Cost: `value`
     is one data pass, X times W; `evaluate` and `curvature` are two. With n > p the examples are replaced by the
-    triangular factor of S, which leaves F as it is; not those of a mini-batch (`rows`), which is used only for a product
-    or two and would cost more to factorise than these. A solver starts at the minimum among diagonal matrices,
+    triangular factor of S, which leaves F as it is; not those of a mini-batch (`rows`), which is used for a product or
+    two and would cost more to factorise. A solver starts at the minimum among diagonal matrices,
     :math:`w_{ii} = 1/S_{ii}`.
 
     References
@@ -75,7 +75,7 @@ class GraphicalModel:
 
     lower_bound: ClassVar[float] = -inf
     symmetric: ClassVar[bool] = True
-    """It is about symmetric matrices only: the set must keep points symmetric, as `EdgeSparsity` does."""
+    """Its points are symmetric matrices, so a run is refused on a set that holds others (see `Objective`)."""
 
     def __init__(self, X: Any, *, sample_weight: Any = None, l2: float = 0.0) -> None:
         X = as_floating(X, name="X")
