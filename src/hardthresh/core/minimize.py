@@ -8,6 +8,7 @@ from math import isfinite, nan
 from time import perf_counter
 from typing import Any
 
+from .checking import checked_integer
 from .constraint import Constraint, require_constraint, require_symmetry
 from .errors import InvalidInputError, NotFiniteError
 from .meter import Meter
@@ -38,7 +39,7 @@ def iterate(
     w0 : array of the objective's shape, optional
         Start at its projection; default zero.
     seed : int
-        Seed of everything random; a state brings its own.
+        Seed of everything random, >= 0; a state brings its own.
     state : State, optional
         Go on from a state of an earlier run of the same solver instead of starting: yields it first.
 
@@ -48,7 +49,7 @@ def iterate(
         If the objective lacks what the solver needs.
     InvalidInputError
         If the constraint does not fit the objective's shape, `w0` or `state` does not, the state is another
-        solver's, or both are given.
+        solver's, or both are given; if the seed is no integer >= 0.
 
     Notes
     -----
@@ -180,6 +181,7 @@ class _Runs:
         state: State | None,
     ) -> None:
         require_solver(solver)
+        checked_integer("seed", seed, 0)
         require(objective, ("shape", "zeros", "predict", "value", "evaluate"), by="an objective's contract")
         for constraint in constraints:
             require_constraint(constraint)
@@ -215,7 +217,7 @@ class _Runs:
                 old.trace,
                 passes=self._meter.passes,
                 stable_for=old.trace.stable_for + 1 if constraint.same(old.support, new.support) else 0,
-                previous_value=old.value,
+                previous_value=old.value if old.exact else nan,
             )
             self.states[run] = replace(new, trace=trace)
 
@@ -236,7 +238,7 @@ class _Record:
         # columns that are there, if empty, also of a run that is interrupted before its first step
         self._history = History(dict.fromkeys((*start.transition(), *start.record(), "passes", "seconds"), ()))
         self._best: State | None = None
-        self._last, self._first_value = start, start.value
+        self._last, self._first_value, self._from_exact = start, start.value, start.exact
         self.finished: State | None = None
         self.ended: Stop | None = None
 
@@ -269,7 +271,7 @@ class _Record:
     def _rise(self) -> Stop | None:
         """Return that the run diverges, if it is above where it began and above the null model."""
         last = self._last
-        if not last.exact or not last.value > max(self._first_value, last.trace.null_value):
+        if not (last.exact and self._from_exact) or not last.value > max(self._first_value, last.trace.null_value):
             return None
         return Stop(Status.DIVERGED, f"f = {last.value:.3g} at iteration {last.iteration} is above where it began")
 

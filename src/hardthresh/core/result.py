@@ -35,7 +35,8 @@ class Status(Enum):
     MAX_ITER = ("the limit of iterations was reached before convergence; raise max_iter", False)
     BUDGET = ("the limit of passes or seconds was reached before convergence; raise it", False)
     FLOOR = (
-        "the published test accepts no further step: its precision floor is reached; use the default variant",
+        "the published test keeps rejecting, and to first order accepts no smaller step: its precision floor is reached"
+        "; use the default variant",
         False,
     )
     RULE = ("a rule of the caller ended the run", False)

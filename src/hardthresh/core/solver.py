@@ -30,7 +30,7 @@ class Trace:
         The objective, and the norm of the leading part of its gradient, where the solver starts without w0: the
         scales that "small" is measured on, the same for cold and warm starts.
     previous_value : float
-        The objective at the previous state.
+        The objective at the previous state; nan if that only had an estimate of it.
     """
 
     passes: float = 0.0

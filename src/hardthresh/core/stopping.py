@@ -152,7 +152,7 @@ class RelativeDecrease(StopRule):
     """Stop when one iteration changes f by less than ``tol`` times its distance to the null value.
 
     The scale is ``max(|f|, |f_null - f|)``, f_null at the solver's own start, so multiplying the objective by a
-    constant changes nothing.
+    constant changes nothing. An estimate of f, or a change from one, is no reason to stop.
     """
 
     tol: float
@@ -163,7 +163,7 @@ class RelativeDecrease(StopRule):
     def check(self, run: Run) -> Stop | None:
         trace, now = run.state.trace, run.state.value
         change = abs(trace.previous_value - now)
-        if not change <= self.tol * max(abs(now), abs(trace.null_value - now)):
+        if not run.state.exact or not change <= self.tol * max(abs(now), abs(trace.null_value - now)):
             return None
         return Stop(Status.SMALL_DECREASE, f"the last iteration changed the objective by {change:.3g}")
 
@@ -198,6 +198,8 @@ class Stationarity(StopRule):
 
     def check(self, run: Run) -> Stop | None:
         state = run.state
+        if not state.exact:
+            return None
         residual = feasibility_residual(run.constraint, state.at, state.support)
         if residual > self.tol * gradient_scale(state.at, state.trace.null_gradient):
             return None

@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isfinite
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
-_GRADIENT, _VALUE = 0, 1  # purposes of randomness
+_GRADIENT, _VALUE, _SECOND_VALUE, _HALVES = range(4)  # purposes of randomness
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Progress:
         The size of the last batch, and how many examples there are.
     shrink : float
         :math:`\\delta_0 / \\delta`: how far the trust of the solver has fallen.
-    noise : float
+    relative_noise : float
         The estimated variance of the batch gradient on the index set, over its squared norm, before the correction for
         a finite population; nan where the rule does not ask for it.
     """
@@ -35,14 +35,14 @@ class Progress:
     size: int
     n: int
     shrink: float
-    noise: float
+    relative_noise: float
 
 
 class BatchRule(ABC):
     """A rule for the size of the batches; drawing is without replacement, and all examples are never drawn."""
 
     measures_noise: bool = False
-    """Whether the rule needs the variance of the batch gradient, measured on parts of the batch."""
+    """Whether the rule needs the variance of the batch gradient, measured on the halves of the batch."""
 
     @abstractmethod
     def first(self, n: int) -> int:
@@ -59,6 +59,10 @@ class BatchRule(ABC):
     def value_rows(self, n: int, size: int, seed: int, iteration: int) -> Array | None:
         """Return the examples for a pair of function values; None for all."""
         return _draw(n, size, seed, iteration, _VALUE)
+
+    def second_value_rows(self, n: int, size: int, seed: int, iteration: int) -> Array | None:
+        """Return the examples for the second value of a pair, where each has its own; None for all."""
+        return _draw(n, size, seed, iteration, _SECOND_VALUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Fixed(BatchRule):
     size: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", _count("size", self.size))
+        object.__setattr__(self, "size", checked_integer("size", self.size, 1))
 
     def first(self, n: int) -> int:
         return min(self.size, n)
@@ -172,7 +176,7 @@ class NormTest(BatchRule):
     measures_noise = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "initial", _count("initial", self.initial))
+        object.__setattr__(self, "initial", checked_integer("initial", self.initial, 1))
         if not (0 < self.theta <= 1 and self.growth > 1):
             raise InvalidInputError(f"need 0 < theta <= 1 and growth > 1, got {self.theta!r} and {self.growth!r}")
 
@@ -183,7 +187,7 @@ class NormTest(BatchRule):
         b, n = progress.size, progress.n
         if b >= n:
             return n
-        spread = progress.noise * b / self.theta**2  # the size needed, were the population infinite
+        spread = progress.relative_noise * b / self.theta**2  # the size needed, were the population infinite
         enough = spread * n / (n - 1 + spread) if isfinite(spread) else n
         return b if enough <= b else min(n, max(b + 1, min(ceil(enough), ceil(self.growth * b))))
 
@@ -242,22 +246,19 @@ def _stored(batches: Sequence[Any], iteration: int, n: int) -> Array | None:
     return rows
 
 
-def _count(name: str, value: Any) -> int:
-    try:
-        count = index(value)
-    except TypeError as error:
-        raise InvalidInputError(f"{name} must be an integer, got {value!r}") from error
-    if count < 1:
-        raise InvalidInputError(f"{name} must be >= 1, got {count}")
-    return count
+def halves(rows: Array, seed: int, iteration: int) -> tuple[Array, Array]:
+    """Return a batch of at least two examples as two, cut at random: rows are sorted, and neighbours may be alike."""
+    mixed = np.random.default_rng((seed, iteration, _HALVES)).permutation(rows)
+    first, second = np.array_split(mixed, 2)
+    return np.sort(first), np.sort(second)
 
 
 def _check_range(rule: Any) -> None:
     """Check the sizes between which a rule moves, and store them as plain integers."""
-    object.__setattr__(rule, "initial", _count("initial", rule.initial))
+    object.__setattr__(rule, "initial", checked_integer("initial", rule.initial, 1))
     if rule.largest is None:
         return
-    object.__setattr__(rule, "largest", _count("largest", rule.largest))
+    object.__setattr__(rule, "largest", checked_integer("largest", rule.largest, 1))
     if rule.largest < rule.initial:
         raise InvalidInputError(f"largest must be >= initial, got {rule.largest} and {rule.initial}")
 

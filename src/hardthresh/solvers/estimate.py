@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import nan
-from operator import index
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import nan, sqrt
 from typing import Any, TypeVar
 
-import numpy as np
 from array_api_compat import device
 
 from hardthresh.arrays import namespace
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.checking import checked_integer
+from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.solver import State
 from hardthresh.core.typing import Array
 
-S = TypeVar("S", bound=State)
+from .batches import halves
 
-_PARTS = 8  # into how many parts a batch is cut where its noise is measured
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledState(State):
+    """A `State` whose evaluation is an estimate: f and its gradient on the batch of the coming iteration.
+
+    Attributes
+    ----------
+    samples : int
+        Examples looked at by the iterations so far; what a start looks at is in the data passes only.
+    full_value : float
+        f at the point, where it is known; nan elsewhere.
+    """
+
+    samples: int = 0
+    full_value: float = nan
+
+    def record(self) -> dict[str, float]:
+        return {"value": self.full_value, "value_estimate": self.value, "samples": float(self.samples)}
+
+
+S = TypeVar("S", bound=SampledState)
 
 
 def examples(objective: Any) -> int:
@@ -40,21 +62,36 @@ def estimate(objective: Any, rows: Array | None, point: Array) -> Evaluation:
     return at if rows is None else Evaluation(at.point, at.value, at.gradient)
 
 
-def noisy_estimate(objective: Any, rows: Array, point: Array) -> tuple[Evaluation, Array | None]:
-    """Return f and its gradient on a batch, and the estimated variance of its entries; None from one example.
+def noisy_estimate(
+    objective: Any, rows: Array, point: Array, seed: int, iteration: int
+) -> tuple[Evaluation, Array | None]:
+    r"""Return f and its gradient on a batch, and what the gradient's noise looks like; None from one example.
 
-    The batch is cut into parts, whose means it is the mean of: that costs nothing more.
+    That is :math:`e = \sqrt{p_1 p_2} \, (g_1 - g_2)` from the gradients on two random halves of the batch, with their
+    shares p of it: on any set of coordinates the expectation of :math:`\|e\|^2` is the variance of the batch gradient
+    :math:`p_1 g_1 + p_2 g_2`. It has one degree of freedom per coordinate.
+
+    Notes
+    -----
+    Cost: the examples of the gradient alone, but two objectives of half a batch and two gradients to hold: measured,
+    1.7 times as long as `estimate` for 50 of 150 examples of a 1900 x 1900 `GraphicalModel`, 1.2 times for 50 examples
+    of 2000 dense columns.
     """
-    b = rows.shape[0]
-    if b < 2:
+    if rows.shape[0] < 2:
         return estimate(objective, rows, point), None
-    mixed = np.random.default_rng(b).permutation(rows)  # rows are sorted, and neighbours may be alike
-    parts = np.array_split(mixed, min(_PARTS, b))
-    seen = [(part.shape[0] / b, estimate(objective, part, point)) for part in parts]
-    value = sum(share * at.value for share, at in seen)
-    gradient = sum(share * at.gradient for share, at in seen)
-    squares = sum(share * (at.gradient - gradient) ** 2 for share, at in seen)
-    return Evaluation(point, value, gradient), squares / (len(parts) - 1)
+    one, other = halves(rows, seed, iteration)
+    first, second = estimate(objective, one, point), estimate(objective, other, point)
+    p1, p2 = one.shape[0] / rows.shape[0], other.shape[0] / rows.shape[0]
+    at = Evaluation(point, p1 * first.value + p2 * second.value, p1 * first.gradient + p2 * second.gradient)
+    return at, sqrt(p1 * p2) * (first.gradient - second.gradient)
+
+
+def within_domain(ask: Callable[[], T]) -> T | None:
+    """Return what an objective answers about a point; None where it has no finite number to say."""
+    try:
+        return ask()
+    except NotFiniteError:
+        return None
 
 
 def full_value(objective: Any, at: Evaluation, exact: bool, iteration: int, every: int | None) -> float:
@@ -69,16 +106,10 @@ def finished(objective: Any, state: S) -> S:
     if state.exact:
         return state
     at = objective.evaluate(state.w)
-    return replace(state, at=at, exact=True, full_value=at.value)  # type: ignore[call-arg]
+    return replace(state, at=at, exact=True, full_value=at.value)
 
 
 def check_every(every: Any) -> None:
     """Refuse what is no number of iterations."""
-    if every is None:
-        return
-    try:
-        given = index(every)
-    except TypeError as error:
-        raise InvalidInputError(f"full_value_every must be an integer, got {every!r}") from error
-    if given < 1:
-        raise InvalidInputError(f"full_value_every must be >= 1, got {given}")
+    if every is not None:
+        checked_integer("full_value_every", every, 1)

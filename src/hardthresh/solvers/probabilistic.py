@@ -3,140 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from math import inf, isfinite, nan, sqrt
+from math import inf, isfinite, nan
 from typing import Any, ClassVar, NamedTuple
 
 from hardthresh.arrays import namespace
+from hardthresh.core.checking import checked_word
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
+from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.objective import Evaluation, Objective, provides
 from hardthresh.core.registry import register
-from hardthresh.core.result import Status
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stationarity import norm
-from hardthresh.core.stopping import Run, Stop, StopRule
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.stopping import StopRule
+from hardthresh.core.typing import Array
 
-from .batches import BatchRule, Full, NormTest, Progress, check_rule
-from .estimate import batch, check_every, estimate, examples, finished, full_value, noisy_estimate
+from .batches import BatchRule, Full, NormTest, Progress, Replay, check_rule
+from .confirmation import CLIPS, RATIOS, Trial
+from .estimate import batch, check_every, estimate, examples, finished, full_value, noisy_estimate, within_domain
+from .probabilistic_state import NothingLeft, ProbabilisticState
+from .scale import PUBLISHED, Scale, automatic
 from .start import starting_point
-from .subspace import refine
+from .subspace import DIRECT, refine
 from .voting import Vote
 
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The settings that carry a unit."""
-
-    alpha: float
-    delta0: float
-    delta_max: float
-    eta2: float
+_REFIT = 20, 5  # products with the Hessian in a Newton step of the refit, and such steps, where none can be factorised
+_ROUNDING = 4.0  # times the machine precision of the two values: a smaller decrease may be none
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbabilisticState(State):
-    """A `State` whose evaluation is an estimate: f and its gradient on the batch of the coming iteration.
+class _Values(NamedTuple):
+    """Line 6: estimates of f at the point and at the trial, and what they rest on."""
 
-    Attributes
-    ----------
-    scale : Scale
-        The settings with a unit, as given or as found at the start.
-    delta : float
-        The clipping level :math:`\\delta_k`.
-    size : int
-        The size of the coming batches.
-    accepted : bool
-        Whether the iteration that led here was accepted.
-    ratio : float
-        Its estimated decrease over the promised one, :math:`\\rho`; nan at the start.
-    index_set : Support or None
-        Its :math:`I_k`; None at the start.
-    batch_size : int
-        On how many examples it estimated the gradient.
-    samples : int
-        Examples looked at so far: b for each gradient, and 2 b for each pair of function values.
-    full_value : float
-        f at the point, where it is known; nan elsewhere.
-    spread : array or None
-        The estimated variance of each entry of the gradient; None where it is not measured.
-    inside : float
-        The norm of its gradient on the index set over that of the whole.
-    change : float
-        The estimated change of f by its trial over |f|.
-    at_floor : bool
-        Whether the published test cannot accept a step any more.
-    ballots : Any
-        What the vote remembers.
-    """
-
-    scale: Scale
-    delta: float
-    size: int
-    accepted: bool = True
-    ratio: float = nan
-    index_set: Support | None = None
-    batch_size: int = 0
-    samples: int = 0
-    full_value: float = nan
-    spread: Array | None = None
-    inside: float = inf
-    change: float = inf
-    at_floor: bool = False
-    ballots: Any = None
-
-    def record(self) -> dict[str, float]:
-        return {
-            "value": self.full_value,
-            "value_estimate": self.value,
-            "delta": self.delta,
-            "samples": float(self.samples),
-        }
-
-    def transition(self) -> dict[str, float]:
-        return {
-            "step": self.step,
-            "accepted": float(self.accepted),
-            "ratio": self.ratio,
-            "batch_size": float(self.batch_size),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class NothingLeft(StopRule):
-    """Stop when, on all examples, no step is left: neither gradient on the index set, nor trust, nor decrease.
-
-    Precisely: :math:`\\|g_I\\| \\le tol \\|g\\|`, or :math:`\\delta < 10^{-12} \\delta_0`, or f changes by less than
-    :math:`10^{-12} |f|`; and, clipped by the full norm, when the test cannot accept any step.
-    """
-
-    tol: float
-
-    def check(self, run: Run) -> Stop | None:
-        state = run.state
-        assert isinstance(state, ProbabilisticState)
-        if not state.exact or state.iteration == 0:
-            return None
-        if state.inside <= self.tol:
-            return Stop(Status.STATIONARY, f"the gradient on the index set fell to {state.inside:.3g} of the whole")
-        if state.at_floor:
-            return Stop(Status.FLOOR, f"the gradient on the index set is {state.inside:.3g} of the whole")
-        if state.change < 1e-12:
-            return Stop(Status.SMALL_DECREASE, f"the last trial changed the objective by {state.change:.3g} of it")
-        if state.delta < 1e-12 * state.scale.delta0:
-            return Stop(Status.SMALL_DECREASE, f"the clipping level fell to {state.delta:.3g}")
-        return None
-
-
-class _Trial(NamedTuple):
-    """A trial point, where it came from, and how the gradient divides."""
-
-    projection: Projection
-    index_set: Support
-    step: float
-    whole: float
-    inside: float
-    promise: float
+    before: float
+    after: float
+    examples: int
+    exact: bool
+    prediction: Array | None
 
 
 @register(
@@ -162,7 +63,8 @@ class ProbabilisticIHT(Solver):
     alpha, delta0, delta_max : float, optional
         Step :math:`\alpha`, first and largest clipping level :math:`\delta`; 100 s, :math:`s \|d\|`,
         :math:`1000 s \|d\|` / 1, 1, 10, where d is the leading part of the first gradient and s the step that minimises
-        f along it, by one secant.
+        f along it, by a secant. A default first level above the largest, or a first level above a default largest, is
+        cut to that.
     eta1, eta2 : float, float or None
         Thresholds of the test: :math:`\eta_1` in (0, 1), 1e-4; :math:`\eta_2 > 0`, 1e-4 / s / 1e-4.
     gamma : float
@@ -178,9 +80,10 @@ class ProbabilisticIHT(Solver):
         ``rows``.
     value_batch : {"independent", "same", "separate"}
         On which examples the two values are: one new batch for both; the gradient's, which accepts nearly everything
-        and never converges; or one new batch for each.
+        and never converges; or one new batch for each, which a `Replay` does not store.
     vote : Vote, optional
-        Which index set is used, after a vote over iterations; default the newest. For sets of coordinates only.
+        Which index set is used, after a vote over iterations; default the newest. Only for sets that allow any k
+        coordinates, as `Sparsity` does.
     refit : bool, optional
         Whether to minimise f on the support at the end, on all examples. True / False.
     full_value_every : int, optional
@@ -190,18 +93,23 @@ class ProbabilisticIHT(Solver):
     Raises
     ------
     InvalidInputError
-        For a gamma of at most 1, numbers that are not positive, words that are not listed.
+        For a gamma of at most 1, numbers that are not positive, words that are not listed, delta0 > delta_max; at the
+        start of a run, if one of the settings with a unit is to be found and f bends upwards nowhere on the way.
     CapabilityError
-        Before a run, if the objective has no ``rows`` but the rule draws batches.
+        Before a run, if the objective has no ``rows`` but the rule draws batches, or if there is a vote on a set that
+        is no choice of single coordinates.
 
     Notes
     -----
     Cost: b examples for a gradient and 2 b for the values in each iteration, in data passes up to 3 b / n; on all
-    examples one pass if the trial is accepted and s/d of one if not. Guarantee: Theorem 4 of the paper says that limit
-    points are basic feasible almost surely if batches grow fast enough; several of its steps do not hold as printed
-    (the documentation lists them), and with the clip "full" no step is accepted any more once
-    :math:`\|g_I\| < \eta_1 \|g\|`: that floor is reported as ``Status.FLOOR``. On a fixed batch no method of this kind
-    converges. "stable" has no floor (measured; heuristic).
+    examples one pass if the trial is accepted and s/d of one if not. ``history["samples"]`` counts the iterations. In
+    the passes only are the start, one evaluation of f and another for the secant, and the refit: 2s/d of a pass for
+    each of at most 25 Newton steps where the Hessian on the support is factorised, else at most 5 steps of 20 products
+    with it. A decrease of less than 4 units of rounding of the two values confirms nothing. Guarantee: Theorem 4 of the
+    paper says that limit points are basic feasible almost surely if batches grow fast enough; several of its steps do
+    not hold as printed (the documentation lists them), and with the clip "full" to first order no small step is
+    accepted any more once :math:`\|g_I\| < \eta_1 \|g\|`: after ten such rejections in a row the run ends with
+    ``Status.FLOOR``. On a fixed batch no method of this kind converges. "stable" has no floor (measured; heuristic).
 
     References
     ----------
@@ -238,19 +146,23 @@ class ProbabilisticIHT(Solver):
     state_type: ClassVar[type[State]] = ProbabilisticState
 
     def __post_init__(self) -> None:
-        _check_word("variant", self.variant, ("stable", "paper"))
-        _check_word("clip", self.clip, (None, "stable", "restricted", "full"))
-        _check_word("ratio", self.ratio, ("paper", "full", "model"))
-        _check_word("value_batch", self.value_batch, ("independent", "same", "separate"))
+        checked_word("variant", self.variant, ("stable", "paper"))
+        checked_word("clip", self._clip_name, CLIPS)
+        checked_word("ratio", self.ratio, RATIOS)
+        checked_word("value_batch", self.value_batch, ("independent", "same", "separate"))
         for name in ("alpha", "eta1", "eta2", "delta0", "delta_max"):
             value = getattr(self, name)
             if value is not None and not (value > 0 and isfinite(value)):
                 raise InvalidInputError(f"{name} must be positive and finite, got {value!r}")
         if not self.eta1 < 1:
             raise InvalidInputError(f"eta1 must be below 1, got {self.eta1!r}")
+        if self.delta0 is not None and self.delta_max is not None and self.delta0 > self.delta_max:
+            raise InvalidInputError(f"delta0 must be at most delta_max, got {self.delta0!r} and {self.delta_max!r}")
         check_every(self.full_value_every)
         if self.batch is not None:
             check_rule(self.batch)
+        if self.value_batch == "separate" and isinstance(self.batch, Replay):
+            raise InvalidInputError('a replay stores one batch for both values, so value_batch cannot be "separate"')
         if not (self.gamma > 1 and isfinite(self.gamma)):
             raise InvalidInputError(
                 f"gamma must be above 1, got {self.gamma!r}: it multiplies the clipping level after success"
@@ -260,76 +172,95 @@ class ProbabilisticIHT(Solver):
     def requires(self) -> tuple[str, ...]:
         return () if self.batch is None or isinstance(self.batch, Full) else ("rows",)
 
+    def check(self, objective: Objective, constraint: Constraint) -> None:
+        Solver.check(self, objective, constraint)
+        if self.vote is not None and constraint.selection(objective.shape[0]) is None:
+            raise CapabilityError(
+                f"a vote is about single coordinates that may be chosen freely, and {type(constraint).__name__} allows "
+                "no such choice; leave out vote"
+            )
+
     def stopping(self, tol: float) -> StopRule:
         return NothingLeft(tol)
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> ProbabilisticState:
         at, projection = starting_point(objective, constraint, w0)
         rule, n = self._rule(objective), examples(objective)
-        size = rule.first(n)
-        scale = self._scale(objective, constraint, at)
-        rows = rule.gradient_rows(n, size, seed, 0)
-        spread = None
+        size, scale = rule.first(n), self._scale(objective, constraint, at)
+        rows, noise = rule.gradient_rows(n, size, seed, 0), None
         if rows is not None:
-            at, spread = self._sample(objective, rule, rows, at.point)
+            at, noise = self._sample(objective, rule, rows, at.point, seed, 0)
         return ProbabilisticState(
             at=at,
             support=projection.support,
             seed=seed,
-            scale=scale,
-            delta=min(scale.delta0, scale.delta_max),
-            size=size,
             exact=rows is None,
             full_value=full_value(objective, at, rows is None, 0, self.full_value_every),
-            spread=spread,
+            scale=scale,
+            delta=scale.delta0,
+            size=size,
+            noise=noise,
         )
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> ProbabilisticState:
         assert isinstance(state, ProbabilisticState)
-        rule, n = self._rule(objective), examples(objective)
+        rule, n, scale = self._rule(objective), examples(objective), state.scale
         trial, ballots = self._trial(constraint, state)
+        seen = self._values(objective, rule, state, trial.projection.point)
+        decrease, rounding = seen.before - seen.after, _rounding(state.w) * (abs(seen.before) + abs(seen.after))
+        accepted, ratio = RATIOS[self.ratio].confirms(trial, state.delta, decrease, rounding, self.eta1, scale.eta2)
+        delta = min(self.gamma * state.delta, scale.delta_max) if accepted else state.delta / self.gamma
         rows = rule.gradient_rows(n, state.size, state.seed, state.iteration)
-        before, after, prediction = self._values(objective, rule, state, trial.projection.point)
-        accepted, ratio = self._confirms(state, trial, before - after)
-        delta = min(self.gamma * state.delta, state.scale.delta_max) if accepted else state.delta / self.gamma
         drawn = n if rows is None else rows.shape[0]
-        noise = _noise(constraint, state, trial)
-        size = rule.following(Progress(state.size, n, state.scale.delta0 / delta, noise))
+        size = rule.following(
+            Progress(state.size, n, scale.delta0 / delta, _relative_noise(constraint, state.noise, trial))
+        )
         arrived = trial.projection if accepted else Projection(state.w, state.support)
-        at, spread, exact = self._look(objective, rule, state, arrived, prediction if accepted else None, size)
+        at, noise, exact = self._look(objective, rule, state, arrived, seen.prediction if accepted else None, size)
+        trial_exact = state.exact and seen.exact
+        futile = (
+            trial_exact
+            and not accepted
+            and not CLIPS[self._clip_name].inside
+            and RATIOS[self.ratio].hopeless(trial, self.eta1)
+        )
         return replace(
             state,
             at=at,
             support=arrived.support,
             iteration=state.iteration + 1,
             step=trial.step,
+            exact=exact,
+            samples=state.samples + drawn + 2 * seen.examples,
+            full_value=full_value(objective, at, exact, state.iteration + 1, self.full_value_every),
             delta=delta,
             size=size,
             accepted=accepted,
             ratio=ratio,
             index_set=trial.index_set,
             batch_size=drawn,
-            samples=state.samples + 3 * drawn,
-            exact=exact,
-            full_value=full_value(objective, at, exact, state.iteration + 1, self.full_value_every),
-            spread=spread,
-            inside=trial.inside / trial.whole if trial.whole > 0.0 else 0.0,
-            change=abs(before - after) / abs(before) if before != 0.0 else abs(after),
-            at_floor=self._clip == "full" and trial.inside < self._floor() * trial.whole,
+            trial_exact=trial_exact,
+            gradient_share=trial.inside / trial.whole if trial.whole > 0.0 else 0.0,
+            relative_change=abs(decrease) / abs(seen.before) if seen.before != 0.0 else abs(seen.after),
+            futile=state.futile + 1 if futile else 0,
+            noise=noise,
             ballots=ballots,
         )
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
         assert isinstance(state, ProbabilisticState)
-        here = Projection(state.w, state.support)
         wanted = self.variant == "stable" if self.refit is None else self.refit
-        if wanted and provides(objective, "curvature"):
-            solved = refine(objective, constraint, here, cg_iterations=0, rounds=25)
-            at = objective.evaluate(solved.projection.point, solved.prediction)
-            return replace(state, at=at, support=solved.projection.support, exact=True, full_value=at.value)
-        return finished(objective, state)
+        if not (wanted and provides(objective, "curvature")):
+            return finished(objective, state)
+        here = Projection(state.w, state.support)
+        factorised = provides(objective, "columns") and provides(objective, "hessian")
+        direct = factorised and constraint.freedom(state.support) <= DIRECT
+        cg_iterations, rounds = (0, 25) if direct else _REFIT
+        solved = refine(objective, constraint, here, cg_iterations=cg_iterations, rounds=rounds)
+        at = objective.evaluate(solved.projection.point, solved.prediction)
+        return replace(state, at=at, support=solved.projection.support, exact=True, full_value=at.value)
 
-    def _trial(self, constraint: Constraint, state: ProbabilisticState) -> tuple[_Trial, Any]:
+    def _trial(self, constraint: Constraint, state: ProbabilisticState) -> tuple[Trial, Any]:
         """Return lines 4 and 5: the index set, the step and the trial point."""
         x, g = state.w, state.at.gradient
         alpha, delta, whole = state.scale.alpha, state.delta, norm(g)
@@ -338,48 +269,29 @@ class ProbabilisticIHT(Solver):
         reached, ballots = constraint.project(moved), state.ballots
         chosen = reached.support
         if self.vote is not None:
-            chosen, ballots = self._poll(constraint, chosen, state)
+            chosen, ballots = self.vote.cast(chosen, x.shape[0], ballots)
             reached = constraint.project(constraint.restrict(moved, chosen))
-        inside = norm(constraint.restrict(g, chosen))
-        dropped = self._clip == "stable" and norm(x - constraint.restrict(x, chosen)) > 1e-12 * norm(x)
-        if self._clip != "full" and not dropped:
+        inside, clip = norm(constraint.restrict(g, chosen)), CLIPS[self._clip_name]
+        dropped = clip.when_kept and norm(x - constraint.restrict(x, chosen)) > 1e-12 * norm(x)
+        if clip.inside and not dropped:
             step = min(alpha, delta / inside) if inside > 0.0 else alpha
             reached = constraint.project(constraint.restrict(x - step * g, chosen))
         promise = -float(namespace(g).sum(g * (reached.point - x)))
-        return _Trial(reached, chosen, step, whole, inside, promise), ballots
+        return Trial(reached, chosen, step, whole, inside, promise), ballots
 
-    def _poll(self, constraint: Constraint, chosen: Support, state: ProbabilisticState) -> tuple[Support, Any]:
-        assert self.vote is not None
-        if constraint.indices(chosen) is not chosen:
-            raise CapabilityError(
-                f"a vote is about single coordinates, which {type(constraint).__name__} does not choose"
-            )
-        return self.vote.cast(chosen, state.w.shape[0], state.ballots)
-
-    def _values(
-        self, objective: Objective, rule: BatchRule, state: ProbabilisticState, trial: Array
-    ) -> tuple[float, float, Array | None]:
+    def _values(self, objective: Objective, rule: BatchRule, state: ProbabilisticState, trial: Array) -> _Values:
         """Return line 6: f at the point and at the trial, and the trial's prediction if that is on all examples."""
         n = examples(objective)
         draw = rule.gradient_rows if self.value_batch == "same" else rule.value_rows
         rows = draw(n, state.size, state.seed, state.iteration)
         if rows is None:
-            before = state.value if state.exact else objective.value(state.w)
-            prediction = objective.predict(trial)
-            return before, objective.value(trial, prediction), prediction
+            before = state.value if state.exact else _value(objective, state.w)
+            prediction = within_domain(lambda: objective.predict(trial))
+            return _Values(before, _value(objective, trial, prediction), n, True, prediction)
         here = there = batch(objective, rows)
         if self.value_batch == "separate":
-            there = batch(objective, rule.value_rows(n, state.size, state.seed + 1, state.iteration))
-        return here.value(state.w), there.value(trial), None
-
-    def _confirms(self, state: ProbabilisticState, trial: _Trial, decrease: float) -> tuple[bool, float]:
-        """Return line 7: whether the trial is accepted, and the ratio."""
-        scale, size = state.scale, trial.whole if self.ratio == "full" else trial.inside
-        promised = trial.promise if self.ratio == "model" else size * state.delta
-        ratio = decrease / promised if promised > 0.0 and isfinite(decrease) else -inf
-        if self.ratio == "full":
-            return ratio > self.eta1 and size > scale.eta2 * state.delta, ratio
-        return ratio >= self.eta1 and size >= scale.eta2 * state.delta, ratio
+            there = batch(objective, rule.second_value_rows(n, state.size, state.seed, state.iteration))
+        return _Values(_value(here, state.w), _value(there, trial), rows.shape[0], False, None)
 
     def _look(
         self,
@@ -391,78 +303,62 @@ class ProbabilisticIHT(Solver):
         size: int,
     ) -> tuple[Evaluation, Array | None, bool]:
         """Return line 3 of the next iteration: f and its gradient on a new batch, their noise, and if it was all."""
-        rows = rule.gradient_rows(examples(objective), size, state.seed, state.iteration + 1)
+        coming = state.iteration + 1
+        rows = rule.gradient_rows(examples(objective), size, state.seed, coming)
         if rows is not None:
-            return *self._sample(objective, rule, rows, arrived.point), False
+            return *self._sample(objective, rule, rows, arrived.point, state.seed, coming), False
         if state.exact and arrived.point is state.w:
             return state.at, None, True
         return objective.evaluate(arrived.point, prediction), None, True
 
     @staticmethod
-    def _sample(objective: Objective, rule: BatchRule, rows: Array, point: Array) -> tuple[Evaluation, Array | None]:
-        """Return f and its gradient on a batch, and the variance of its entries where the rule asks for it."""
+    def _sample(
+        objective: Objective, rule: BatchRule, rows: Array, point: Array, seed: int, iteration: int
+    ) -> tuple[Evaluation, Array | None]:
+        """Return f and its gradient on a batch, and their noise where the rule asks for it."""
         if rule.measures_noise:
-            return noisy_estimate(objective, rows, point)
+            return noisy_estimate(objective, rows, point, seed, iteration)
         return estimate(objective, rows, point), None
 
     def _scale(self, objective: Objective, constraint: Constraint, at: Evaluation) -> Scale:
         """Return the settings with a unit: as given, as published, or by the secant along the leading gradient."""
-        if self.variant == "paper":
-            defaults = Scale(alpha=1.0, delta0=1.0, delta_max=10.0, eta2=1e-4)
-        else:
-            length, step = _cauchy_step(objective, constraint, at)
-            defaults = Scale(100.0 * step, step * length, 1000.0 * step * length, 1e-4 / step)
         given = {field.name: getattr(self, field.name) for field in fields(Scale)}
-        return replace(defaults, **{name: value for name, value in given.items() if value is not None})
+        known = {name: value for name, value in given.items() if value is not None}
+        if len(known) == len(given) or self.variant == "paper":
+            scale = replace(PUBLISHED, **known)
+        else:
+            scale = replace(automatic(objective, constraint, at), **known)
+        return replace(scale, delta0=min(scale.delta0, scale.delta_max))
 
     def _rule(self, objective: Objective) -> BatchRule:
         if self.batch is not None:
             return self.batch
         return NormTest() if provides(objective, "rows") else Full()
 
+    def _at_floor(self, trial: Trial) -> bool:
+        return not CLIPS[self._clip_name].inside and RATIOS[self.ratio].hopeless(trial, self.eta1)
+
     @property
-    def _clip(self) -> str:
-        return self.clip or ("full" if self.variant == "paper" else "stable")
-
-    def _floor(self) -> float:
-        """Return the share of the gradient on the index set below which the test accepts no small step."""
-        return {"paper": self.eta1, "full": sqrt(self.eta1), "model": 0.0}[self.ratio]
+    def _clip_name(self) -> str:
+        if self.clip is not None:
+            return self.clip
+        return "full" if self.variant == "paper" else "stable"
 
 
-def _noise(constraint: Constraint, state: ProbabilisticState, trial: _Trial) -> float:
+def _value(objective: Objective, point: Array, prediction: Array | None = None) -> float:
+    """Return f; infinity where it is not a number."""
+    value = within_domain(lambda: objective.value(point, prediction))
+    return inf if value is None else value
+
+
+def _rounding(point: Array) -> float:
+    """Return the share of a value that may be rounding."""
+    return _ROUNDING * float(namespace(point).finfo(point.dtype).eps)
+
+
+def _relative_noise(constraint: Constraint, noise: Array | None, trial: Trial) -> float:
     """Return the variance of the gradient on the index set over its squared norm; nan if it was not measured."""
-    if state.spread is None or trial.inside == 0.0:
-        return nan if state.spread is None else inf
-    chosen = constraint.indices(trial.index_set)
-    total = float(
-        namespace(state.spread).sum(
-            state.spread if chosen is None else constraint.restrict(state.spread, trial.index_set)
-        )
-    )
-    return total / (trial.whole if chosen is None else trial.inside) ** 2
-
-
-def _cauchy_step(objective: Objective, constraint: Constraint, at: Evaluation) -> tuple[float, float]:
-    """Return the norm of the leading part d of the gradient, and the step along -d to where a secant sees a minimum."""
-    leading = constraint.leading(at.gradient)
-    xp = namespace(leading)
-    squared = float(xp.sum(leading * leading))
-    if squared == 0.0:
-        return 1.0, 1.0
-    trial = abs(at.value) / squared or 1.0  # Polyak's step follows every scale, of f and of w
-    for _ in range(60):
-        try:
-            there = objective.evaluate(at.point - trial * leading).gradient
-        except NotFiniteError:  # too far for f
-            trial *= 0.25
-            continue
-        bend = float(xp.sum(leading * (at.gradient - there))) / trial
-        if 0.0 < bend < inf:
-            return sqrt(squared), squared / bend
-        trial *= 0.25
-    return sqrt(squared), trial
-
-
-def _check_word(name: str, word: str | None, known: tuple[str | None, ...]) -> None:
-    if word not in known:
-        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, known))}; got {word!r}")
+    if noise is None:
+        return nan
+    share = norm(constraint.restrict(noise, trial.index_set)) / trial.inside if trial.inside > 0.0 else inf
+    return share * share

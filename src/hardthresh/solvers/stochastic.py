@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import isfinite, nan
+from math import isfinite
 from typing import ClassVar
 
 from hardthresh.core.constraint import Constraint
@@ -14,27 +14,8 @@ from hardthresh.core.solver import Solver, State
 from hardthresh.core.typing import Array
 
 from .batches import BatchRule, Fixed, Full, check_rule
-from .estimate import check_every, estimate, examples, finished, full_value
+from .estimate import SampledState, check_every, estimate, examples, finished, full_value
 from .start import starting_point
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StochasticState(State):
-    """A `State` whose evaluation is on the batch of the coming iteration.
-
-    Attributes
-    ----------
-    samples : int
-        Examples looked at so far.
-    full_value : float
-        f at the point, where it is known; nan elsewhere.
-    """
-
-    samples: int = 0
-    full_value: float = nan
-
-    def record(self) -> dict[str, float]:
-        return {"value": self.full_value, "value_estimate": self.value, "samples": float(self.samples)}
 
 
 @register("solver", "stochastic", lambda: [StochasticIHT(step=0.1, batch=Full()), StochasticIHT(step=0.1)])
@@ -84,7 +65,7 @@ class StochasticIHT(Solver):
     batch: BatchRule = field(default_factory=lambda: Fixed(50))
     full_value_every: int | None = None
 
-    state_type: ClassVar[type[State]] = StochasticState
+    state_type: ClassVar[type[State]] = SampledState
 
     def __post_init__(self) -> None:
         if not (self.step > 0 and isfinite(self.step)):
@@ -96,17 +77,17 @@ class StochasticIHT(Solver):
     def requires(self) -> tuple[str, ...]:
         return () if isinstance(self.batch, Full) else ("rows",)
 
-    def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> StochasticState:
+    def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> SampledState:
         at, projection = starting_point(objective, constraint, w0)
         rows = self._rows(objective, seed, 0)
         if rows is not None:
             at = estimate(objective, rows, at.point)
         exact = rows is None
         known = full_value(objective, at, exact, 0, self.full_value_every)
-        return StochasticState(at=at, support=projection.support, seed=seed, exact=exact, full_value=known)
+        return SampledState(at=at, support=projection.support, seed=seed, exact=exact, full_value=known)
 
-    def advance(self, objective: Objective, constraint: Constraint, state: State) -> StochasticState:
-        assert isinstance(state, StochasticState)
+    def advance(self, objective: Objective, constraint: Constraint, state: State) -> SampledState:
+        assert isinstance(state, SampledState)
         projection = constraint.project(state.w - self.step * state.at.gradient)
         rows = self._rows(objective, state.seed, state.iteration + 1)
         at = estimate(objective, rows, projection.point)
@@ -122,7 +103,7 @@ class StochasticIHT(Solver):
         )
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
-        assert isinstance(state, StochasticState)
+        assert isinstance(state, SampledState)
         return finished(objective, state)
 
     def _rows(self, objective: Objective, seed: int, iteration: int) -> Array | None:

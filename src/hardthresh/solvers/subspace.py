@@ -13,7 +13,7 @@ from hardthresh.core.objective import Evaluation, Objective, provides
 from hardthresh.core.stationarity import norm
 from hardthresh.core.typing import Array, Support
 
-_DIRECT = 256  # largest subspace whose Newton system is factorised instead of iterated on
+DIRECT = 256  # largest subspace whose Newton system is factorised instead of iterated on
 
 
 class Subspace(ABC):
@@ -193,7 +193,7 @@ def refine(
 def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_iterations: int) -> Array:
     """Return an approximate Newton direction on the face, where `slope` is the gradient."""
     small = space.objective
-    if cg_iterations == 0 and provides(small, "hessian") and slope.ndim == 1 and slope.shape[0] <= _DIRECT:
+    if cg_iterations == 0 and provides(small, "hessian") and slope.ndim == 1 and slope.shape[0] <= DIRECT:
         hessian = small.hessian(at)
         active = space.keep(namespace(slope).ones_like(slope), face)
         return -active * solve_semidefinite(hessian * active[:, None] * active[None, :], slope)
@@ -201,7 +201,7 @@ def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_ite
     def apply(v: Array) -> Array:
         return space.keep(small.curvature(at, v), face)
 
-    iterations, tol = (cg_iterations, 0.0) if cg_iterations else (4 * _DIRECT, 1e-10)
+    iterations, tol = (cg_iterations, 0.0) if cg_iterations else (4 * DIRECT, 1e-10)
     return -conjugate_gradients(apply, slope, iterations, tol)
 
 

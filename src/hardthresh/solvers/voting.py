@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from hardthresh.arrays import namespace, to_numpy, top_k
+from array_api_compat import device
+
+from hardthresh.arrays import namespace, scatter, to_numpy, top_k
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
@@ -23,7 +25,8 @@ class Vote(ABC):
 class SetVote(Vote):
     r"""The set with the largest weight; each new one gains :math:`\omega \leftarrow (1 - \tau) \omega + \tau`.
 
-    The update is ours: the paper speaks of weights and gives none. For tau >= 1/2 the newest set always wins.
+    The weights of all sets sum to 1; those below 1e-12 are forgotten. The update is ours: the paper speaks of weights
+    and gives none. For tau >= 1/2 the newest set always wins.
 
     Parameters
     ----------
@@ -38,11 +41,12 @@ class SetVote(Vote):
 
     def cast(self, chosen: Array, size: int, memory: Any) -> tuple[Array, Any]:
         newest = tuple(int(j) for j in to_numpy(chosen))
-        weights = {known: (1.0 - self.tau) * weight for known, weight in (memory or {newest: 1.0 - self.tau}).items()}
+        weights = {known: (1.0 - self.tau) * weight for known, weight in (memory or {newest: 1.0}).items()}
         weights[newest] = weights.get(newest, 0.0) + self.tau
         winner = max(weights, key=lambda known: (weights[known], known == newest))
         xp = namespace(chosen)
-        return xp.asarray(winner, dtype=chosen.dtype), {known: w for known, w in weights.items() if w > 1e-12}
+        elected = xp.asarray(winner, dtype=chosen.dtype, device=device(chosen))
+        return elected, {known: w for known, w in weights.items() if w > 1e-12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,7 @@ class CoordinateVote(Vote):
         _check_tau(self.tau)
 
     def cast(self, chosen: Array, size: int, memory: Any) -> tuple[Array, Any]:
-        xp = namespace(chosen)
-        ballot = xp.astype(xp.any(chosen[:, None] == xp.arange(size, dtype=chosen.dtype)[None, :], axis=0), xp.float64)
+        ballot = scatter(namespace(chosen).ones(chosen.shape[0], device=device(chosen)), chosen, size)
         scores = ballot if memory is None else (1.0 - self.tau) * memory + self.tau * ballot
         return top_k(scores, chosen.shape[0]), scores
 
