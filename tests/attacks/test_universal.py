@@ -1,14 +1,17 @@
 """Universal perturbations: the objective's derivatives, budgets, ranges, what is measured, and what is refused."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
 import hardthresh as ht
+from hardthresh.arrays import to_numpy
 from hardthresh.constraints import Sparsity
 from hardthresh.core import InvalidInputError, Status
 from hardthresh.core.errors import MissingDependencyError, NotFiniteError
-from hardthresh.objectives import Attack
+from hardthresh.objectives import Attack, Function
 from hardthresh.objectives import sources as sources_module
 from hardthresh.solvers import IHT, ProbabilisticIHT, StochasticIHT
 from hardthresh.solvers.batches import Fixed
@@ -237,7 +240,7 @@ def test_other_images_and_another_model(net, digits):
         p.evaluate(net, X[:, :4], y)
     with pytest.raises(InvalidInputError, match=r"clip = \[0, 1\]"):
         p.evaluate(net, 2 * X, y)
-    with pytest.raises(InvalidInputError, match="none of the model's 3 classes"):
+    with pytest.raises(InvalidInputError, match=r"target must be one of the model\'s classes 0 \.\. 2, got 5"):
         p.evaluate(lambda x: net(x)[:, :3], X)
 
 
@@ -265,6 +268,24 @@ def test_the_range_may_be_another(net, digits):
     )
     assert ((p.images >= -1) & (p.images <= 1)).all()
     assert p.accuracy_after < p.accuracy_before
+
+
+def test_a_search_that_reached_its_limit_says_so(net, digits):
+    cut, done = attack(net, digits, k=4, max_iter=1), attack(net, digits, k=0)
+    assert not cut.converged
+    assert "raise max_iter" in cut.message
+    assert done.converged
+    assert cut.evaluate(net, digits[0][1200:]).message == cut.message
+
+
+def test_the_repr_is_short_and_says_what_counts(net, digits):
+    p = attack(net, digits, k=4, max_iter=1)
+    said = repr(p)
+    assert len(said) < 300
+    for word in (f"{p.n_changed} of k=4 pixels", f"{p.accuracy_before:.3g} -> {p.accuracy_after:.3g}", "taken for 5"):
+        assert word in said
+    assert f"converged=False: {p.message}" in said
+    assert "taken" not in repr(attack(net, digits, k=1, target=None, max_iter=1))
 
 
 # --- what k counts ---------------------------------------------------------------------------------------------------
@@ -323,13 +344,51 @@ def test_the_budget_ends_where_the_image_does(unit, most):
         ({"model": lambda x: x.flatten(1)[:, :1]}, r"got shape \(1, 1\)"),
         ({"model": lambda x: 3}, "got int"),
         ({"model": 3}, "model must be"),
+        ({"c": None}, "c > 0"),
+        ({"c": np.inf}, "c > 0"),
+        ({"kappa": "much"}, "kappa >= 0"),
+        ({"k": True}, "k must be an integer"),
+        ({"X": None}, "X must be numeric"),
+        ({"X": [[1.0, 0.0], [1.0]]}, "X must be a numeric array"),
+        ({"y": ["cat"] * 20}, "labels must be numeric"),
     ],
 )
-def test_what_is_wrong_is_said(changes, message):
+@pytest.mark.parametrize("labelled", [True, False])
+def test_what_is_wrong_is_said(changes, message, labelled):
     net, images, labels = smooth()
-    given = {"model": net, "X": images.numpy(), "y": labels.numpy(), "k": 3, **changes}
+    given = {"model": net, "X": images.numpy(), "y": labels.numpy() if labelled else None, "k": 3, **changes}
     with pytest.raises(InvalidInputError, match=message):
         ht.attacks.universal_perturbation(**given)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y": np.arange(20)}, "must be classes"),
+        ({"X": np.full((20, 2, 4, 3), np.nan)}, "finite"),
+        ({"X": None}, "X must be numeric"),
+        (
+            {"model": lambda x: x.flatten(1).sum(1)},
+            r"shape \(20, classes\) with two classes or more; got shape \(20,\)",
+        ),
+        ({"model": lambda x: 3}, "got int"),
+        ({"model": 3}, "model must be"),
+        ({"model": lambda x: x.flatten(1) * torch.nan}, "NaN"),
+    ],
+)
+@pytest.mark.parametrize("labelled", [True, False])
+def test_what_is_wrong_is_said_of_a_new_measurement_too(changes, message, labelled):
+    net, images, labels = smooth()
+    p = ht.attacks.universal_perturbation(net, images, labels, k=2, max_iter=2)
+    given = {"model": net, "X": images.numpy(), "y": labels.numpy() if labelled else None, **changes}
+    with pytest.raises(InvalidInputError, match=message):
+        p.evaluate(**given)
+
+
+def test_a_wrong_budget_is_refused_before_the_model_is_asked():
+    _, images, _ = smooth()
+    with pytest.raises(InvalidInputError, match="k must be from 0"):
+        ht.attacks.universal_perturbation(lambda x: pytest.fail("asked"), images, k=99)
 
 
 def test_channels_need_their_axis():
@@ -359,12 +418,52 @@ def test_nan_logits_on_the_way_keep_the_best_perturbation():
     assert run.value == run.history["value"].min()
 
 
-def test_the_label_loss_needs_labels():
+@pytest.mark.parametrize("chunk", [None, 6])
+def test_the_models_own_classes_stand_for_labels(chunk):
     net, images, _ = smooth()
-    with pytest.raises(InvalidInputError, match="needs labels"):
-        Attack(net, images)
-    with pytest.raises(InvalidInputError, match="floating tensor"):
-        Attack(net, images.numpy(), target=1)
+    f = Attack(net, images, chunk=chunk)
+    with torch.no_grad():
+        np.testing.assert_array_equal(f.labels, net(images).argmax(1))
+    assert Attack(net, images, target=1).labels is None
+    with pytest.raises(InvalidInputError, match="floating tensor or array"):
+        Attack(net, images.long(), target=1)
+
+
+def test_points_are_of_the_library_of_the_images():
+    net, images, labels = smooth()
+    ours, theirs = Attack(net, images.numpy(), labels.numpy()), Attack(net, images, labels)
+    w = np.full(24, 0.1)
+    one, other = ours.evaluate(w), theirs.evaluate(torch.from_numpy(w))
+    assert isinstance(one.gradient, np.ndarray)
+    assert isinstance(ours.zeros(), np.ndarray)
+    assert one.value == other.value
+    np.testing.assert_array_equal(one.gradient, other.gradient)
+    np.testing.assert_array_equal(ours.perturbed(images, w), theirs.perturbed(images, torch.from_numpy(w)))
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_images_and_labels_are_copied(library):
+    net, images, labels = smooth()
+    given = [x.numpy() if library == "numpy" else x for x in (images, labels)]
+    f = Attack(net, *given)
+    before = f.value(f.zeros())
+    p = ht.attacks.universal_perturbation(net, *given, k=2, max_iter=2)
+    original = to_numpy(p.originals).copy()
+    given[0] *= 0.5
+    given[1][:] = 0
+    assert f.value(f.zeros()) == before
+    np.testing.assert_array_equal(p.originals, original)
+
+
+def test_an_attack_is_no_function_of_the_users_own():
+    assert not hasattr(Attack, "from_torch")
+    assert not hasattr(Attack, "from_jax")
+    assert not isinstance(Attack(*smooth()), Function)
+
+
+def test_an_attack_can_be_stored():
+    f = Attack(*smooth())
+    assert pickle.loads(pickle.dumps(f)).value(f.zeros()) == f.value(f.zeros())
 
 
 def test_a_missing_torch_is_named(monkeypatch):

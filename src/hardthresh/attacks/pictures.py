@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hardthresh.arrays import to_numpy
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
 def draw(perturbation: UniversalPerturbation, n: int) -> Figure:
     """Draw images, the same perturbed, and the change, in three rows."""
-    if not isinstance(n, int) or n < 1:
-        raise InvalidInputError(f"n must be an integer >= 1, got {n!r}")
+    checked_integer("n", n, 1)
     if len(perturbation.delta.shape) not in (2, 3):
         raise InvalidInputError(
             f"images of shape {tuple(perturbation.delta.shape)} have no height and width to draw; give X as "
@@ -62,9 +62,7 @@ def _worth_showing(perturbation: UniversalPerturbation) -> np.ndarray:
 
 
 def _pick(images: Any, shown: np.ndarray) -> np.ndarray:
-    return np.stack(
-        [to_numpy(images[int(i)]) if hasattr(images, "shape") else np.asarray(images[int(i)]) for i in shown]
-    )
+    return np.stack([to_numpy(images[int(i)]) for i in shown])
 
 
 def _show(ax: Any, image: np.ndarray, title: str, colours: dict[str, Any], low: float, high: float) -> None:

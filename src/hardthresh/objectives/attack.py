@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite, prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError, NotFiniteError
+from hardthresh.core.checking import checked_word
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError, NotFiniteError
 from hardthresh.core.registry import register
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_integer, is_real
 
-from .function import Function
-from .sources import Torch, counted, imported
+from .computed import Computed
+from .sources import Torch, counted, imported, itself
 
 _MARGIN = 0.5 / 255  # how far inside their range the tanh map keeps the entries of images, as a share of the range
 
 
-@register("objective", "attack", lambda: [])  # its points are torch tensors, and the suites' NumPy arrays
-class Attack(Function):
+class _Network:
+    """Two smooth layers between 12 entries and 3 classes, for the conformance tests."""
+
+    def __init__(self) -> None:
+        rng, torch = np.random.default_rng(0), imported("torch")
+        self._layers = [torch.from_numpy(rng.standard_normal(sides)) for sides in ((12, 8), (8, 3))]
+
+    def __call__(self, images: Any) -> Any:
+        first, second = self._layers
+        return (images.flatten(1) @ first).tanh() @ second
+
+
+def _examples() -> list[Attack]:
+    """Return a small attack for the conformance tests, whose points are NumPy arrays; none without torch."""
+    images = np.random.default_rng(1).uniform(0.2, 0.8, (20, 3, 4))
+    try:
+        return [Attack(_Network(), images, target=1, c=10.0, kappa=0.5, chunk=7)]
+    except MissingDependencyError:
+        return []
+
+
+@register("objective", "attack", _examples)
+class Attack(Computed):
     r"""How far perturbed images are from the images, and how far their logits from a wrong class.
 
     .. math:: f(\delta) &= \frac1n \sum_i \Bigl( \|x_i' - x_i\|_2
@@ -35,10 +57,11 @@ class Attack(Function):
     model : callable
         A torch module, or any callable, that returns logits, shape (m, classes), for m images. It is called as it is:
         put a module in ``eval()`` mode.
-    images : tensor, shape (n, ...)
-        The images, all entries in [a, b]. Points are flat vectors of the size of an image, of its dtype, on its device.
-    labels : tensor of int, shape (n,), optional
-        The true classes; needed for the loss "label".
+    images : tensor or array of floats, shape (n, ...)
+        The images, all entries in [a, b]; they are copied. Points are flat vectors of the size of an image, of its
+        library and dtype, on its device. The model is given tensors in any case.
+    labels : tensor or array of int, shape (n,), optional
+        The true classes. The loss "label" takes the classes that the model says, if there are none.
     target : int, optional
         The class t that images are to be taken for.
     loss : {"label", "top2"}
@@ -61,7 +84,7 @@ class Attack(Function):
         For images outside [a, b] or not finite, labels or a target that are no classes, a model that returns no logits
         of the right shape, numbers out of range.
     NotFiniteError
-        By `evaluate` and `value`, if the model returns NaN or infinity.
+        If the model returns NaN or infinity; also by `evaluate` and `value`.
     MissingDependencyError
         If torch is not installed.
 
@@ -101,87 +124,111 @@ class Attack(Function):
         kappa: float = 0.0,
         chunk: int | None = None,
     ) -> None:
-        torch = imported("torch")
-        low, high = _range(clip)
-        if not (
-            isinstance(images, torch.Tensor) and images.is_floating_point() and images.ndim >= 2 and images.numel()
-        ):
-            raise InvalidInputError("images must be a floating tensor of at least two axes, the first for the images")
-        check_images(images, low, high)
-        if not (c > 0 and isfinite(c) and kappa >= 0 and isfinite(kappa)):
-            raise InvalidInputError(f"need c > 0 and kappa >= 0, got {c!r} and {kappa!r}")
-        for name, word, known in (("loss", loss, ("label", "top2")), ("space", space, ("pixel", "tanh"))):
-            if word not in known:
-                raise InvalidInputError(f"{name} must be one of {' and '.join(map(repr, known))}, got {word!r}")
-        self._torch, self.model, self.images, self.clip = torch, model, images.detach(), (low, high)
-        self.space, self.loss, self.c, self.kappa = space, loss, float(c), float(kappa)
-        with torch.no_grad():
-            self.n_classes = int(self.logits(self.images[:1]).shape[1])
-        self.labels = None if labels is None else check_labels(labels, images, self.n_classes)
+        self.clip = _range(clip)
+        self.loss = checked_word("loss", loss, ("label", "top2"))
+        self.space = checked_word("space", space, ("pixel", "tanh"))
+        if not (is_real(c) and 0 < c < inf and is_real(kappa) and 0 <= kappa < inf):
+            raise InvalidInputError(f"need c > 0 and kappa >= 0, both finite, got {c!r} and {kappa!r}")
+        self.c, self.kappa = float(c), float(kappa)
+        self.model, self.images = check_model(model), _copied(images)
+        check_images(self.images, *self.clip)
+        zeros = self.images[0].new_zeros(prod(self.images.shape[1:]))
+        zeros = zeros.numpy() if isinstance(images, np.ndarray) else zeros
+        examples = counted(self.images.shape[0], itself, chunk)
+        super().__init__(Torch(self._mean, zeros, False), zeros, examples, 0.0 - self.c * self.kappa)
+        _, self.n_classes = classes_of(model, self.images[:1])
         self.target = check_target(target, self.n_classes)
-        if self.target is None and loss == "label" and self.labels is None:
-            raise InvalidInputError('without a target the loss "label" needs labels; give them, or loss="top2"')
-        zeros = torch.zeros(prod(images.shape[1:]), dtype=images.dtype, device=images.device)
-        examples = counted(images.shape[0], _same, chunk)
-        super()._set(Torch(torch, self._mean, zeros, False), zeros, examples, 0.0 if kappa == 0.0 else -c * kappa)
+        self.labels = None if labels is None else check_labels(labels, self.images, self.n_classes)
+        if self.labels is None and self.target is None and loss == "label":
+            self.labels, _ = classes_of(model, self.images, examples.chunk)
 
     def perturbed(self, images: Any, delta: Array) -> Any:
-        """Return some images, perturbed by a point."""
-        return perturb(self._torch, images, delta, self.space, self.clip)
-
-    def logits(self, images: Any) -> Any:
-        """Return what the model says about images, after a look at it.
-
-        Raises
-        ------
-        InvalidInputError
-            If it is no tensor of shape (m, classes), with two classes or more.
-        """
-        Z = self.model(images)
-        shape = tuple(getattr(Z, "shape", ()))
-        if not isinstance(Z, self._torch.Tensor) or len(shape) != 2 or shape[0] != images.shape[0] or shape[1] < 2:
-            raise InvalidInputError(
-                f"for {images.shape[0]} images the model must return a tensor of logits, shape ({images.shape[0]}, "
-                f"classes) with two classes or more; got {f'shape {shape}' if shape else type(Z).__name__}"
-            )
-        return Z
+        """Return some images, a tensor, perturbed by a point."""
+        return perturb(images, delta, self.space, self.clip)
 
     def _mean(self, delta: Any, rows: Any) -> Any:
         """Return the mean over some images."""
         images = self.images[rows]
         moved = self.perturbed(images, delta)
-        Z = self.logits(moved)
-        if not bool(self._torch.isfinite(Z).all()):
-            raise NotFiniteError("the model returned logits that are NaN or infinite")
-        distance = self._torch.linalg.vector_norm((moved - images).flatten(1), dim=1)
-        lead = self._lead(Z, None if self.labels is None else self.labels[rows])
-        return self._torch.mean(distance + self.c * self._torch.clamp(lead, min=-self.kappa))
+        lead = self._lead(logits_of(self.model, moved), None if self.labels is None else self.labels[rows])
+        distance = imported("torch").linalg.vector_norm((moved - images).flatten(1), dim=1)
+        return (distance + self.c * lead.clamp(min=-self.kappa)).mean()
 
     def _lead(self, Z: Any, labels: Any) -> Any:
         """Return h, by how much the wanted classes are behind."""
         if self.target is None and self.loss == "top2":
-            first, second = self._torch.topk(Z, 2, dim=1).values.T
+            first, second = Z.topk(2, dim=1).values.T
             return first - second
         if self.target is None:
             own = Z.gather(1, labels[:, None])[:, 0]
             return own - Z.scatter(1, labels[:, None], -inf).amax(1)
-        others = self._torch.cat([Z[:, : self.target], Z[:, self.target + 1 :]], dim=1)
+        others = imported("torch").cat([Z[:, : self.target], Z[:, self.target + 1 :]], dim=1)
         return others.amax(1) - Z[:, self.target]
 
 
-def perturb(torch: Any, images: Any, delta: Any, space: str, clip: tuple[float, float]) -> Any:
+def logits_of(model: Any, images: Any) -> Any:
+    """Return what a model says about some images, after a look at it.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is no tensor of shape (m, classes), with two classes or more.
+    NotFiniteError
+        If it is NaN or infinite somewhere.
+    """
+    torch = imported("torch")
+    Z, m = model(images), images.shape[0]
+    shape = tuple(getattr(Z, "shape", ()))
+    if not isinstance(Z, torch.Tensor) or len(shape) != 2 or shape[0] != m or shape[1] < 2:
+        raise InvalidInputError(
+            f"for {m} images the model must return a tensor of logits, shape ({m}, classes) with two classes or more; "
+            f"got {f'shape {shape}' if shape else type(Z).__name__}"
+        )
+    if not bool(torch.isfinite(Z).all()):
+        raise NotFiniteError("the model returned logits that are NaN or infinite; one of finite logits is needed")
+    return Z
+
+
+def classes_of(model: Any, images: Any, chunk: int = 1) -> tuple[Any, int]:
+    """Return the classes that a model says, `chunk` images at a time, and how many it knows."""
+    torch, found, count = imported("torch"), [], 0
+    with torch.no_grad():
+        for start in range(0, images.shape[0], chunk):
+            Z = logits_of(model, images[start : start + chunk])
+            found.append(Z.argmax(1))
+            count = int(Z.shape[1])
+    return torch.cat(found), count
+
+
+def perturb(images: Any, delta: Any, space: str, clip: tuple[float, float]) -> Any:
     """Return images, perturbed by a point of a space, inside of their range."""
-    low, high = clip
-    delta = delta.reshape(images.shape[1:])
+    torch, (low, high) = imported("torch"), clip
+    delta = torch.as_tensor(delta, dtype=images.dtype, device=images.device).reshape(images.shape[1:])
     if space == "pixel":
         return torch.clamp(images + delta, low, high)
     start = torch.clamp((images - low) / (high - low), _MARGIN, 1.0 - _MARGIN)
     moved = 0.5 * (1.0 + torch.tanh(torch.atanh(2.0 * start - 1.0) + delta))
     shift = (high - low) * (moved - start)
-    still = (
-        shift - shift.detach()
-    )  # where nothing is moved, not even by rounding; the derivative is that of the formula
+    still = shift - shift.detach()  # nothing is moved there, not even by rounding; the slope is that of the formula
     return torch.clamp(images + torch.where(delta == 0, still, shift), low, high)
+
+
+def numeric(name: str, x: Any) -> np.ndarray:
+    """Return numbers as an array of their own."""
+    try:
+        array = np.array(x)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} must be a numeric array: {error}") from error
+    if array.dtype.kind not in "fiub":
+        raise InvalidInputError(f"{name} must be numeric, got dtype {array.dtype}")
+    return array
+
+
+def check_model(model: Any) -> Any:
+    """Return a model, if it can be called."""
+    if not callable(model):
+        raise InvalidInputError(f"model must be a torch module or a callable that returns logits, got {model!r}")
+    return model
 
 
 def check_images(images: Any, low: float, high: float) -> None:
@@ -197,7 +244,7 @@ def check_images(images: Any, low: float, high: float) -> None:
 def check_labels(labels: Any, images: Any, n_classes: int) -> Any:
     """Return labels as integers, one for each image, on its device."""
     torch = imported("torch")
-    labels = torch.as_tensor(np.asarray(labels) if not isinstance(labels, torch.Tensor) else labels)
+    labels = labels.detach().clone() if isinstance(labels, torch.Tensor) else torch.as_tensor(numeric("labels", labels))
     if tuple(labels.shape) != (images.shape[0],):
         raise InvalidInputError(f"labels have shape {tuple(labels.shape)}; ({images.shape[0]},) is needed")
     whole = labels.to(torch.int64)
@@ -213,7 +260,7 @@ def check_target(target: Any, n_classes: int) -> int | None:
     """Return a target as a plain integer."""
     if target is None:
         return None
-    if isinstance(target, bool) or not isinstance(target, int | np.integer) or not 0 <= target < n_classes:
+    if not is_integer(target) or not 0 <= target < n_classes:
         raise InvalidInputError(f"target must be one of the model's classes 0 .. {n_classes - 1}, got {target!r}")
     return int(target)
 
@@ -228,5 +275,12 @@ def _range(clip: Any) -> tuple[float, float]:
     return low, high
 
 
-def _same(rows: Any) -> Any:
-    return rows
+def _copied(images: Any) -> Any:
+    """Return images as a tensor of their own."""
+    torch = imported("torch")
+    copy = torch.from_numpy(images.copy()) if isinstance(images, np.ndarray) and images.dtype.kind == "f" else images
+    if not (isinstance(copy, torch.Tensor) and copy.is_floating_point() and copy.ndim >= 2 and copy.numel()):
+        raise InvalidInputError(
+            "images must be a floating tensor or array of at least two axes, the first for the images, and not empty"
+        )
+    return copy.detach().clone() if copy is images else copy

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from math import inf, isnan, prod
-from operator import index
-from typing import Any, Self
+from collections.abc import Callable
+from math import inf
+from typing import Any
 
 import numpy as np
-from array_api_compat import device, is_array_api_obj
 
-from hardthresh.arrays import all_finite, as_floating, namespace, to_numpy
-from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
-from hardthresh.core.meter import Meter
-from hardthresh.core.objective import Evaluation
+from hardthresh.arrays import as_floating, namespace
+from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.registry import register
-from hardthresh.core.stationarity import norm
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_integer
 
-from .sources import Examples, Given, Jax, Parameters, Source, Torch, copied, from_dataset, imported, indexed, pair
+from .computed import Computed
+from .sources import Given, Jax, Parameters, Torch, from_dataset, imported, indexed
 
 
 class _LogCosh:
@@ -59,7 +55,7 @@ def _examples() -> list[Function]:
 
 
 @register("objective", "function", _examples)
-class Function:
+class Function(Computed):
     r"""Any smooth function of an array, given as a callable.
 
     .. math:: f(w) = \mathtt{fn}(w) \qquad\text{or, over n examples,}\qquad
@@ -137,8 +133,6 @@ class Function:
     array([4, 8])
     """
 
-    shape: tuple[int, ...]
-    lower_bound: float
     _module: Any = None  # of `from_torch`
 
     def __init__(
@@ -163,16 +157,7 @@ class Function:
             if given is not None and not callable(given):
                 raise InvalidInputError(f"{name} must be callable, got {given!r}")
         source = Given(fn, None if gradient is True else gradient, curvature)
-        self._set(source, _zeros(shape, like), indexed(batches, n_rows, chunk), lower_bound)
-
-    def _set(self, source: Source, zeros: Array, examples: Examples | None, lower_bound: float) -> None:
-        """Fill in what every function has, however it is computed."""
-        if isnan(lower_bound) or lower_bound == inf:
-            raise InvalidInputError(f"lower_bound must be a number or -inf, got {lower_bound!r}")
-        self.shape, self.lower_bound = tuple(zeros.shape), float(lower_bound)
-        self._source, self._zeros, self._examples = source, zeros, examples
-        self._rows: Array | None = None  # of the examples, those that the mean is over; None for all
-        self._meter: Meter | None = None
+        super().__init__(source, _zeros(shape, like), indexed(batches, n_rows, chunk), lower_bound)
 
     @classmethod
     def from_torch(
@@ -256,7 +241,7 @@ class Function:
             raise InvalidInputError(f"fn must be callable, got {fn!r}")
         zeros = _zeros(shape, like)
         examples = from_dataset(torch, batches, n_rows, chunk) or indexed(batches, n_rows, chunk, numpy=True)
-        self._set(Torch(torch, fn, zeros, curvature), zeros, examples, lower_bound)
+        Computed.__init__(self, Torch(fn, zeros, curvature), zeros, examples, lower_bound)
         return self
 
     @classmethod
@@ -311,45 +296,15 @@ class Function:
         if like is not None and not isinstance(like, np.ndarray):
             raise InvalidInputError(f"points of a JAX function are NumPy arrays; like is a {type(like).__name__}")
         self = cls.__new__(cls)
-        self._set(Jax(jax, fn, curvature), _zeros(shape, like), indexed(batches, n_rows, chunk), lower_bound)
+        Computed.__init__(
+            self, Jax(jax, fn, curvature), _zeros(shape, like), indexed(batches, n_rows, chunk), lower_bound
+        )
         return self
 
     @property
     def lacks(self) -> frozenset[str]:
         """Abilities that were not given."""
-        absent = {"rows": self._examples is None, "curvature": not self._source.curved, "null_point": not self._module}
-        return frozenset(name for name, missing in absent.items() if missing)
-
-    @property
-    def n_rows(self) -> int:
-        """How many examples the mean is over; 1 for a function without examples."""
-        if self._rows is not None:
-            return int(self._rows.shape[0])
-        return 1 if self._examples is None else self._examples.count
-
-    def rows(self, indices: Array) -> Self:
-        """Return the mean over some examples: drawn at random, an unbiased estimate of the whole.
-
-        Raises
-        ------
-        InvalidInputError
-            If no rows are given.
-        CapabilityError
-            If the function has no examples.
-        """
-        if self._examples is None:
-            raise CapabilityError("this function has no examples to draw from; give n_rows= or batches=")
-        if indices.shape[0] == 0:
-            raise InvalidInputError("a mini-batch needs at least one row, got none")
-        return self._with(_rows=indices if self._rows is None else namespace(indices).take(self._rows, indices, axis=0))
-
-    def metered(self, meter: Meter) -> Self:
-        """Return the same function, adding its data passes to a meter."""
-        return self._with(_meter=meter)
-
-    def zeros(self) -> Array:
-        """Return the zero point."""
-        return namespace(self._zeros).zeros_like(self._zeros)
+        return super().lacks if self._module is not None else super().lacks | {"null_point"}
 
     def null_point(self) -> Array:
         """Return the parameters that the module has: where runs start without w0."""
@@ -368,132 +323,9 @@ class Function:
         named: dict[str, Any] = self._module.split(w)
         return named
 
-    def predict(self, w: Array) -> None:
-        """Return None: there is nothing to use again."""
-
-    def value(self, w: Array, prediction: Array | None = None) -> float:
-        """Return f(w); plus infinity outside the domain."""
-        value = 0.0
-        for share, batch in self._batches():
-            self._count(1.0, share)
-            value += share * _number(self._source.value(copied(w), *batch))
-        return self._checked(value, w)
-
-    def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
-        """Return value and gradient at w; plus infinity, with a gradient of NaN, outside the domain."""
-        value, gradient = 0.0, namespace(w).zeros_like(w)
-        for share, batch in self._batches():
-            self._count(2.0, share)
-            one, slope = pair(self._source.both(copied(w), *batch))
-            value += share * _number(one)
-            gradient = gradient + share * self._shaped(slope, w, "gradient")
-        if self._checked(value, w) == inf:
-            return Evaluation(w, inf, gradient + namespace(w).nan)
-        if not all_finite(gradient):
-            raise NotFiniteError(
-                f"the gradient has {_first_not_finite(gradient)} at {_described(w)}, where f = {value:.6g}"
-            )
-        return Evaluation(w, value, gradient)
-
-    def curvature(self, at: Evaluation, direction: Array) -> Array:
-        """Return the Hessian at an evaluated point times a direction."""
-        image = namespace(direction).zeros_like(direction)
-        for share, batch in self._batches():
-            self._count(2.0, share)
-            part = self._source.product(copied(at.point), copied(direction), *batch)
-            image = image + share * self._shaped(part, direction, "product with the Hessian")
-        return image
-
-    def check_gradient(self, w: Array | None = None, *, directions: int = 5, seed: int = 0) -> float:
-        r"""Return the largest relative error of the gradient, by central differences along random directions.
-
-        .. math:: \max_v \frac{|\tfrac{1}{2h} (f(w + hv) - f(w - hv)) - \nabla f(w)^\top v|}
-                              {\max(|\nabla f(w)^\top v|, \|\nabla f(w)\| / \sqrt d)}, \qquad \|v\| = 1
-
-        Parameters
-        ----------
-        w : array, optional
-            Where, but not where the gradient vanishes; default at a random point.
-        directions : int
-            How many.
-        seed : int
-            Of the directions.
-
-        Returns
-        -------
-        float
-            About 1e-9 for a right gradient in float64, and 1e-3 in float32; about 1 for a wrong one.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> Function(lambda w: np.sum(w**4), 3, lambda w: 4 * w**3).check_gradient() < 1e-7
-        True
-        >>> Function(lambda w: np.sum(w**4), 3, lambda w: 3 * w**3).check_gradient() < 1e-7
-        False
-        """
-        rng = np.random.default_rng(seed)
-        w = self._like(rng.standard_normal(self.shape)) if w is None else as_floating(w, self._zeros, "w")
-        if tuple(w.shape) != self.shape:
-            raise InvalidInputError(f"w has shape {tuple(w.shape)}, points have {self.shape}")
-        xp = namespace(w)
-        gradient = self.evaluate(w).gradient
-        least = norm(gradient) / prod(self.shape) ** 0.5
-        h = float(xp.finfo(w.dtype).eps) ** (1 / 3) * max(1.0, float(xp.max(xp.abs(w))))
-        worst = 0.0
-        for _ in range(directions):
-            v = self._like(rng.standard_normal(self.shape))
-            v = v / norm(v)
-            slope, along = (self.value(w + h * v) - self.value(w - h * v)) / (2.0 * h), float(xp.sum(gradient * v))
-            size = max(abs(along), least)
-            worst = max(worst, abs(slope - along) / size if size > 0.0 else abs(slope))
-        return worst
-
-    def _batches(self) -> Iterator[tuple[float, tuple[Any, ...]]]:
-        """Yield the arguments of the callable after the point, each with its share of the mean."""
-        if self._examples is None:
-            yield 1.0, ()
-            return
-        n, chunk, like = self.n_rows, self._examples.chunk, self._zeros
-        for start in range(0, n, chunk):
-            stop = min(n, start + chunk)
-            if self._rows is None:
-                some = namespace(like).arange(start, stop, device=device(like))
-            else:
-                some = self._rows[start:stop]
-            yield (stop - start) / n, (self._examples.batch(some),)
-
-    def _count(self, passes: float, share: float) -> None:
-        if self._meter is not None:
-            whole = 1 if self._examples is None else self._examples.count
-            self._meter.add(passes * share * self.n_rows / whole)
-
-    def _checked(self, value: float, w: Array) -> float:
-        if isnan(value) or value == -inf:
-            raise NotFiniteError(f"the function returned {value} at {_described(w)}")
-        return value
-
-    def _shaped(self, array: Any, w: Array, name: str) -> Array:
-        """Return what a callable returned as an array of its own, like the point."""
-        if isinstance(w, np.ndarray) and not is_array_api_obj(array):
-            array = np.asarray(array)
-        given = as_floating(array, w, f"the {name}")
-        if tuple(given.shape) != tuple(w.shape):
-            raise InvalidInputError(f"the {name} has shape {tuple(given.shape)}, the point {tuple(w.shape)}")
-        return given
-
-    def _like(self, x: np.ndarray) -> Array:
-        zeros = self._zeros
-        return namespace(zeros).asarray(x, dtype=zeros.dtype, device=device(zeros))
-
     def _need_module(self, ability: str) -> None:
         if self._module is None:
             raise CapabilityError(f"{ability} is of a function made by Function.from_torch(module, loss=...)")
-
-    def _with(self, **changes: Any) -> Self:
-        other = type(self).__new__(type(self))
-        vars(other).update(vars(self), **changes)
-        return other
 
 
 def _zeros(shape: int | tuple[int, ...] | None, like: Array | None) -> Array:
@@ -504,38 +336,7 @@ def _zeros(shape: int | tuple[int, ...] | None, like: Array | None) -> Array:
         like = as_floating(like, name="like")
         return namespace(like).zeros_like(like)
     given: Any = shape
-    try:
-        sizes = tuple(index(size) for size in (given if isinstance(given, tuple | list) else (given,)))
-    except TypeError as error:
-        raise InvalidInputError(f"shape must be an integer or a tuple of integers, got {shape!r}") from error
-    if not sizes or min(sizes) < 1:
-        raise InvalidInputError(f"shape must have positive sizes, got {shape!r}")
+    sizes = tuple(given) if isinstance(given, tuple | list) else (given,)
+    if not sizes or not all(is_integer(size) and size >= 1 for size in sizes):
+        raise InvalidInputError(f"shape must be an integer or a tuple of integers, all positive sizes, got {shape!r}")
     return np.zeros(sizes)
-
-
-def _number(value: Any) -> float:
-    """Return a number that a callable returned as a plain one."""
-    shape = tuple(getattr(value, "shape", ()))
-    if shape:
-        raise InvalidInputError(f"the function must return one number, got an array of shape {shape}; take the mean")
-    try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        hint = "; say gradient=True if it returns the gradient too" if isinstance(value, tuple) else ""
-        raise InvalidInputError(f"the function must return one number, got {type(value).__name__}{hint}") from error
-
-
-def _described(w: Array) -> str:
-    """Say which point."""
-    x = to_numpy(w).ravel()
-    large = int(np.argmax(np.abs(x)))
-    return (
-        f"the point with {np.count_nonzero(x)} of {x.size} entries non-zero, norm {float(np.linalg.norm(x)):.6g} and "
-        f"largest entry {x[large]:.6g} at {large}"
-    )
-
-
-def _first_not_finite(gradient: Array) -> str:
-    x = to_numpy(gradient).ravel()
-    first = int(np.argmin(np.isfinite(x)))
-    return f"{x[first]} in entry {first}"

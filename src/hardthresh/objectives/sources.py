@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from math import prod
-from operator import index
 from typing import Any, Protocol
 
 import numpy as np
 
 from hardthresh.arrays import to_numpy
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 from hardthresh.core.typing import Array
 
@@ -65,9 +65,13 @@ class Given:
 class Torch:
     """A function of a tensor, differentiated by autograd."""
 
-    def __init__(self, torch: Any, fn: Callable[..., Any], like: Array, curved: bool) -> None:
-        self._torch, self._fn, self.curved = torch, fn, curved
-        self._like = like if isinstance(like, torch.Tensor) else torch.from_numpy(like)
+    def __init__(self, fn: Callable[..., Any], like: Array, curved: bool) -> None:
+        self._fn, self.curved = fn, curved
+        self._like = like if isinstance(like, self._torch.Tensor) else self._torch.from_numpy(like)
+
+    @property
+    def _torch(self) -> Any:
+        return imported("torch")  # and not kept, so that a function of torch can be stored
 
     def value(self, w: Array, *batch: Any) -> Any:
         with self._torch.no_grad():
@@ -208,11 +212,12 @@ def indexed(batches: Any, n_rows: int | None, chunk: int | None, *, numpy: bool 
         return None
     if batches is not None and not callable(batches):
         raise InvalidInputError(f"batches must be a callable that takes indices, got {batches!r}")
-    make = batches if batches is not None else _itself
+    make = batches if batches is not None else itself
     return counted(n_rows, (lambda rows: make(to_numpy(rows))) if numpy else make, chunk)
 
 
-def _itself(rows: Any) -> Any:
+def itself(rows: Any) -> Any:
+    """Return indices, for which the function itself knows the examples."""
     return rows
 
 
@@ -237,16 +242,8 @@ def from_dataset(torch: Any, batches: Any, n_rows: int | None, chunk: int | None
 
 def counted(n_rows: Any, batch: Callable[[Any], Any], chunk: Any) -> Examples:
     """Return examples whose numbers have been checked."""
-    for name, number in (("n_rows", n_rows), ("chunk", chunk)):
-        if number is None and name == "chunk":
-            continue
-        try:
-            whole = index(number)
-        except TypeError as error:
-            raise InvalidInputError(f"{name} must be an integer, got {number!r}") from error
-        if whole < 1:
-            raise InvalidInputError(f"{name} must be >= 1, got {whole}")
-    return Examples(index(n_rows), batch, index(n_rows) if chunk is None else index(chunk))
+    n_rows = checked_integer("n_rows", n_rows, 1)
+    return Examples(n_rows, batch, n_rows if chunk is None else checked_integer("chunk", chunk, 1))
 
 
 def copied(w: Array) -> Array:
