@@ -50,14 +50,27 @@ def test_the_truth_is_what_the_docstring_says(graph):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n_samples": 0}, "n_samples=0 must be an integer of at least 1"),
-        ({"n_features": 1}, "n_features=1 must be an integer of at least 2"),
-        ({"graph": "ring"}, "graph='ring' is unknown"),
-        ({"degree": -1.0}, "degree=-1.0 must be a positive"),
-        ({"correlation": 0.5}, "correlation=0.5 must lie between -0.5 and 0.5"),
+        ({"n_samples": 0}, "n_samples must be >= 1, got 0"),
+        ({"n_samples": 2.5}, "n_samples must be an integer, got 2.5"),
+        ({"n_features": 1}, "n_features must be >= 2, got 1"),
+        ({"graph": "ring"}, "graph must be one of 'chain', 'random', 'band'; got 'ring'"),
+        ({"degree": -1.0}, "degree must be > 0 and at most the 4 other variables, got -1.0"),
+        ({"degree": 4.5}, "degree must be > 0 and at most the 4 other variables, got 4.5"),
+        ({"degree": np.nan}, "degree must be > 0"),
+        ({"degree": 2.0, "graph": "chain"}, "degree=2.0 is a setting of 'random', not of 'chain'"),
+        ({"correlation": 0.5, "graph": "chain"}, "correlation must be between -0.5 and 0.5, exclusive, got 0.5"),
+        ({"correlation": "much", "graph": "chain"}, "correlation must be between"),
+        ({"correlation": 0.3}, "correlation=0.3 is a setting of 'chain', not of 'random'"),
+        ({"correlation": 0.3, "graph": "band"}, "not of 'band'"),
     ],
 )
 def test_bad_arguments_say_what_and_which(changes, message):
     with pytest.raises(InvalidInputError) as caught:
         make_graphical_model(**{"n_samples": 10, "n_features": 5, **changes})
     assert message in str(caught.value)
+
+
+def test_a_variable_has_no_more_neighbours_than_there_are():
+    every = np.argwhere(np.triu(np.ones((4, 4)), 1))
+    np.testing.assert_array_equal(make_graphical_model(5, 4, degree=3).edges, every)
+    np.testing.assert_array_equal(make_graphical_model(5, 3).edges, every[[0, 1, 3]])

@@ -8,8 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.datasets.simulate import _require_counts, _require_positive
+from hardthresh.core.typing import is_real
+
+_CORRELATION, _DEGREE = 0.4, 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -39,8 +42,8 @@ def make_graphical_model(
     n_features: int,
     *,
     graph: Literal["chain", "random", "band"] = "random",
-    correlation: float = 0.4,
-    degree: float = 3.0,
+    correlation: float | None = None,
+    degree: float | None = None,
     graph_seed: int = 0,
     seed: int = 0,
 ) -> SimulatedGraph:
@@ -60,10 +63,10 @@ def make_graphical_model(
         The shape of X; at least two features.
     graph : {"chain", "random", "band"}
         Which graph.
-    correlation : float
-        Of "chain", between -0.5 and 0.5, exclusive.
-    degree : float
-        Of "random", the mean number of edges at a variable, positive.
+    correlation : float, optional
+        Of "chain" only, between -0.5 and 0.5, exclusive; default 0.4.
+    degree : float, optional
+        Of "random" only, the mean number of edges at a variable, 0 < degree <= n_features - 1; default 3, or all.
     graph_seed, seed : int
         Of `numpy.random.default_rng`, for the graph and for the samples.
 
@@ -75,7 +78,7 @@ def make_graphical_model(
     Raises
     ------
     InvalidInputError
-        An argument is out of its range.
+        An argument is out of its range, or of another graph.
 
     Notes
     -----
@@ -95,18 +98,36 @@ def make_graphical_model(
     >>> problem.edges.tolist()
     [[0, 1], [1, 2], [2, 3], [3, 4]]
     """
-    _require_counts(n_samples=n_samples)
-    _require_counts(least=2, n_features=n_features)
-    if graph not in ("chain", "random", "band"):
-        raise InvalidInputError(f"graph={graph!r} is unknown; choose 'chain', 'random' or 'band'.")
-    if not -0.5 < correlation < 0.5:
-        raise InvalidInputError(f"correlation={correlation!r} must lie between -0.5 and 0.5, exclusive.")
-    _require_positive(degree=degree)
-    precision = _precision(n_features, graph, correlation, degree, np.random.default_rng(graph_seed))
+    n_samples, p = checked_integer("n_samples", n_samples, 1), checked_integer("n_features", n_features, 2)
+    checked_word("graph", graph, ("chain", "random", "band"))
+    correlation, degree = _strength(graph, correlation), _density(graph, degree, p)
+    precision = _precision(p, graph, correlation, degree, np.random.default_rng(graph_seed))
     covariance = np.linalg.inv(precision)
     root = np.linalg.cholesky(0.5 * (covariance + covariance.T))
-    X = np.random.default_rng(seed).standard_normal((n_samples, n_features)) @ root.T
+    X = np.random.default_rng(seed).standard_normal((n_samples, p)) @ root.T
     return SimulatedGraph(X, precision, np.argwhere(np.triu(precision, 1)))
+
+
+def _strength(graph: str, correlation: Any) -> float:
+    """Return what is beside the diagonal of a chain."""
+    if correlation is None:
+        return _CORRELATION
+    if graph != "chain":
+        raise InvalidInputError(f"correlation={correlation!r} is a setting of 'chain', not of {graph!r}; leave it out")
+    if not (is_real(correlation) and -0.5 < correlation < 0.5):
+        raise InvalidInputError(f"correlation must be between -0.5 and 0.5, exclusive, got {correlation!r}")
+    return float(correlation)
+
+
+def _density(graph: str, degree: Any, p: int) -> float:
+    """Return the mean number of edges at a variable of a random graph."""
+    if degree is None:
+        return min(_DEGREE, p - 1)
+    if graph != "random":
+        raise InvalidInputError(f"degree={degree!r} is a setting of 'random', not of {graph!r}; leave it out")
+    if not (is_real(degree) and 0 < degree <= p - 1):
+        raise InvalidInputError(f"degree must be > 0 and at most the {p - 1} other variables, got {degree!r}")
+    return float(degree)
 
 
 def _precision(p: int, graph: str, correlation: float, degree: float, rng: np.random.Generator) -> NDArray[np.float64]:
