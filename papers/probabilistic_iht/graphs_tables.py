@@ -155,7 +155,7 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     table, sizes = pick(rows, part="table"), SIZES if full else QUICK_SIZES
     drawn = [key for key in sizes if len(sizes[key]) > 1]
     figure, panels = new_figure(
-        1, len(drawn), "Which edges are found, with as many entries as the truth has", height=3.8
+        len(drawn) // 2, 2, "Which edges are found, with as many entries as the truth has", height=3.8
     )
     for panel, (p, graph) in zip(panels, drawn, strict=True):
         for place, method in enumerate(METHODS):
@@ -172,7 +172,7 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     curve = pick(rows, part="elbow")
     kinds = list(dict.fromkeys((row["graph"], row["n"]) for row in curve))
     figure, panels = new_figure(
-        len(kinds), 2, "K is seen in validation, not in the training objective, and not in accepted iterations"
+        len(kinds), 2, "Validation shows K, given samples enough; training and accepted iterations do not"
     )
     for (graph, n), left, right in zip(kinds, panels[::2], panels[1::2], strict=True):
         good = sorted(pick(curve, graph=graph, n=n, method="stable norm test"), key=lambda row: row["budget"])

@@ -106,8 +106,44 @@ def test_files_of_the_omnibus_are_read(library, tmp_path, monkeypatch):
     monkeypatch.setenv("HARDTHRESH_DATA", str(tmp_path))
     np.testing.assert_array_equal(expression.read_soft(expression.find("GDS2910.soft.gz")), [[1.5, np.nan], [2, -3]])
     assert any(cell.arguments["data"] == "gds2910" for cell in expression.cells(True, 0))
+    assert part(library, "_omnibus").fetch_gds2910() == tmp_path / "GDS2910.soft.gz"
     with pytest.raises(DatasetError, match="HARDTHRESH_DATA"):
         expression.find("nki272.npz")
+
+
+def test_the_omnibus_is_asked_once_and_what_it_sends_is_read_before_it_is_kept(library, tmp_path, monkeypatch):
+    omnibus = part(library, "_omnibus")
+    kept = tmp_path / "cache" / omnibus.NAME
+    monkeypatch.delenv("HARDTHRESH_DATA", raising=False)
+    monkeypatch.setenv("HARDTHRESH_CACHE", str(kept.parent))
+    sent = tmp_path / "sent"
+    for content in (None, b"a page that says no", gzip.compress(b"no table")):
+        if content is not None:
+            sent.write_bytes(content)
+        with pytest.raises(DatasetError, match="Nothing was kept"):
+            omnibus.fetch_gds2910(sent.as_uri())
+        assert not kept.parent.exists() or not [*kept.parent.iterdir()]
+    sent.write_bytes(gzip.compress(b"!dataset_table_begin\nID_REF\tIDENTIFIER\tGSM1\na\tA\t1.5\n!dataset_table_end\n"))
+    assert omnibus.fetch_gds2910(sent.as_uri()) == kept
+    sent.unlink()
+    assert omnibus.fetch_gds2910(sent.as_uri()) == kept
+
+
+def test_full_expression_is_the_papers_plan_and_a_part_of_it_can_be_run(library, monkeypatch):
+    expression = part(library, "fig3_fig4_expression")
+    monkeypatch.delenv("HARDTHRESH_CELLS", raising=False)
+    cells = [cell.arguments for cell in expression.cells(True, 0)]
+    paper = {(given["K"], *given["starts"]) for given in cells if given["method"] == "paper"}
+    assert paper == {(K, start) for K in range(5000, 15_001, 500) for start in range(10)}
+    assert {given["limit"] for given in cells if given["method"] == "paper"} == {1000}
+    monkeypatch.setenv("HARDTHRESH_CELLS", "3")
+    assert [cell.arguments for cell in expression.cells(True, 0)] == cells[:3]
+    rows = [given | expression.example(**given) for given in cells[:3]]
+    assert expression.summarise(rows, True).keys() >= {f"nki272 paper K={K}" for K in (5000, 10_000, 15_000)}
+    assert expression.draw(rows, True)
+    again = {"starts": [1], "runs": [{**rows[0]["runs"][0], "value": rows[0]["runs"][0]["value"] + 2.0}]}
+    [both] = expression.together([rows[0], rows[0] | again], K=5000)
+    assert len(both["runs"]) == 2
 
 
 def test_expression_in_small(library, tmp_path, monkeypatch):
@@ -124,7 +160,23 @@ def test_expression_in_small(library, tmp_path, monkeypatch):
     assert np.isfinite(real["path"]).all()
 
 
-def test_an_attack_in_small(library, tmp_path, monkeypatch):
+def test_a_long_run_says_where_the_specification_would_have_stopped(library, tmp_path, monkeypatch):
+    expression = part(library, "fig3_fig4_expression")
+    np.savez(tmp_path / "nki272.npz", X=np.random.default_rng(0).standard_normal((272, 9)))
+    monkeypatch.setenv("HARDTHRESH_DATA", str(tmp_path))
+    monkeypatch.setattr(expression, "LIMIT", 12)
+    given = {"data": "nki272", "probes": 7, "method": "paper", "K": 15, "starts": [0]}
+    expression.expression.cache_clear()
+    short, long = (expression.run(**given, limit=limit) for limit in (12, 20))
+    expression.expression.cache_clear()
+    [ended] = short["runs"]
+    assert short["early"] == []
+    assert long["early"] == [pytest.approx([ended["value"], ended["validation"], ended["accepted"]], rel=1e-12)]
+    assert len(expression.example(**given, limit=20)["early"]) == 1
+
+
+@pytest.mark.parametrize("network", ["dense", "cnn"])
+def test_an_attack_in_small(library, network, tmp_path, monkeypatch):
     pytest.importorskip("torch")
     pytest.importorskip("lzma")
     attack = part(library, "fig1_fig2_attack")
@@ -139,7 +191,7 @@ def test_an_attack_in_small(library, tmp_path, monkeypatch):
     monkeypatch.setattr(attack, "BATCH", 40)
     attack.images.cache_clear()
     attack.classifier.cache_clear()
-    given = {"space": "pixel", "K": 25, "target": 5, "loss": "label", "seed": 0}
+    given = {"network": network, "space": "pixel", "K": 25, "target": 5, "loss": "label", "seed": 0}
     real, example = attack.run(**given), attack.example(**given)
     attack.images.cache_clear()
     attack.classifier.cache_clear()
@@ -157,4 +209,4 @@ def test_without_torch_an_attack_says_so(library, monkeypatch):
 
     monkeypatch.setattr(attack, "imported", absent)
     with pytest.raises(DatasetError, match="torch is not installed"):
-        attack.classifier(0)
+        attack.classifier("dense", 0)
