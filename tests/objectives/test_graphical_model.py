@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hardthresh as ht
+from graphs import f1_of_graphs, standardised_graph
 from hardthresh.constraints import EdgeSparsity
 from hardthresh.core import InvalidInputError, Meter
 from hardthresh.datasets import make_graphical_model
@@ -197,16 +198,6 @@ def test_wrong_input_is_refused(X, options, message):
 # --- published figures -----------------------------------------------------------------------------------------------
 
 
-def standardised(graph, p, n, seed):
-    problem = make_graphical_model(n, p, graph=graph, seed=seed)
-    return (problem.X - problem.X.mean(axis=0)) / problem.X.std(axis=0), problem.precision
-
-
-def f1(W, truth):
-    found, true = np.triu(W != 0, 1), np.triu(truth != 0, 1)
-    return 2 * np.sum(found & true) / (np.sum(found) + np.sum(true))
-
-
 def test_the_authors_synthetic_set():
     problem = make_graphical_model(50, 100, graph="band", seed=0)
     f = GraphicalModel(problem.X, l2=0.02)  # the paper's lambda_2 = 0.01 is not halved
@@ -226,11 +217,11 @@ def test_the_authors_synthetic_set():
 def test_full_gradients_find_the_published_graphs(graph, p, n, value, least, solver):
     found = []
     for seed in (10, 11, 12):
-        X, truth = standardised(graph, p, n, seed)
+        X, truth = standardised_graph(graph, p, n, seed)
         start = np.eye(p) if solver is not None else None
         run = ht.minimize(GraphicalModel(X), EdgeSparsity(np.count_nonzero(truth)), solver, start, max_iter=400)
         np.testing.assert_array_equal(run.w, run.w.T)
-        found.append((run.value, f1(run.w, truth)))
+        found.append((run.value, f1_of_graphs(run.w, truth)))
     mean = np.mean(found, axis=0)
     assert mean[0] <= value + 2e-4
     assert graph == "random" or mean[0] == pytest.approx(value, abs=2e-4)
@@ -238,7 +229,7 @@ def test_full_gradients_find_the_published_graphs(graph, p, n, value, least, sol
 
 
 def test_every_iterate_is_symmetric_and_of_positive_diagonal():
-    X, truth = standardised("random", 30, 20, 10)
+    X, truth = standardised_graph("random", 30, 20, 10)
     K = np.count_nonzero(truth)
     for solver in (None, ProbabilisticIHT()):
         states = ht.iterate(GraphicalModel(X, l2=0.01), EdgeSparsity(K), solver)

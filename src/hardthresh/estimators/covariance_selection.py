@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from hardthresh.arrays import conjugate_gradients, symmetric_part
 
 _DEFINITE = 1e-6  # least eigenvalue, of a unit diagonal, that counts as positive
-_ROUNDS = 60  # Newton steps; each at least halves the distance to a minimum that exists
+_ROUNDS = 60  # limit of Newton steps
 _SMALL = 200  # up to this side a product of matrices costs less than the handling of single entries
 _CHUNK = 1 << 22  # entries that are gathered at a time
 

@@ -175,10 +175,9 @@ class GraphicalModel:
         xp = namespace(direction)
         a, da = xp.linalg.diagonal(at.point), xp.linalg.diagonal(direction)
         Z = self.predict(at.point) if at.prediction is None else at.prediction
-        dZ = self.predict(direction)
-        forms, dforms = xp.sum(Z * Z, axis=0), 2.0 * xp.sum(Z * dZ, axis=0)
-        diagonal = (da - dforms) / a**2 + 2.0 * forms * da / a**3
-        image = self._symmetric_product(dZ * (2.0 / a) - Z * (2.0 * da / a**2), diagonal)
+        turn = self.predict(direction) - Z * (da / a)
+        diagonal = (da - 2.0 * xp.sum(Z * turn, axis=0)) / a**2
+        image = self._symmetric_product(turn * (2.0 / a), diagonal)
         return image + self.l2 * direction if self.l2 else image
 
     def curvature_along(self, at: Evaluation, direction: Array) -> float:
