@@ -57,6 +57,7 @@ HELPERS = {
     "solvers/scale.py": "settings that carry a unit, for the probabilistic solver",
     "solvers/voting.py": "votes on the index set, for the probabilistic solver",
     "solvers/start.py": "where solvers start",
+    "solvers/steepest.py": "what solvers do where curvature says nothing",
     "solvers/subspace.py": "what solvers do on one support",
     "solvers/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",
     "solvers/working_block.py": "what the runs of the working set know",

@@ -13,14 +13,24 @@ from hardthresh.core import (
     Evaluation,
     InvalidInputError,
     MaxIter,
+    NotFiniteError,
     RelativeDecrease,
+    State,
     Status,
     iterate,
     minimize,
 )
 from hardthresh.core import progress as progress_module
-from hardthresh.objectives import GraphicalModel, LinearModel
-from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, choose_solver
+from hardthresh.objectives import Function, GraphicalModel, LinearModel
+from hardthresh.solvers import (
+    IHT,
+    AcceleratedIHT,
+    ConjugateIHT,
+    HardThresholdingPursuit,
+    ProbabilisticIHT,
+    WorkingSet,
+    choose_solver,
+)
 from hardthresh.steps import BarzilaiBorwein, ExactLineSearch, Fixed, SparsePolyak
 
 
@@ -378,9 +388,52 @@ def test_a_state_of_another_shape_is_refused(objective):
         minimize(objective, Sparsity(2), IHT(), state=state)
 
 
-def test_a_start_with_nan_is_refused(objective):
-    with pytest.raises(InvalidInputError, match="NaN"):
-        minimize(objective, Sparsity(2), IHT(), np.full(30, np.nan))
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_a_start_with_nan_is_refused(objective, entry):
+    w0 = np.zeros(30)
+    w0[4] = entry
+    with pytest.raises(InvalidInputError, match="w0 contains NaN"):
+        minimize(objective, Sparsity(2), IHT(), w0)
+
+
+def barrier(outside=np.inf):
+    """Infinite, or no number, unless the first two entries are positive; least at 1 and 1."""
+
+    def value(w):
+        return float(np.sum(w[:2] - np.log(w[:2])) + np.sum(w[2:] ** 2)) if (w[:2] > 0).all() else outside
+
+    def gradient(w):
+        return np.append(1 - 1 / w[:2], 2 * w[2:]) if (w[:2] > 0).all() else np.full(4, np.nan)
+
+    return Function(value, 4, gradient, curvature=lambda w, v: np.append(v[:2] / w[:2] ** 2, 2 * v[2:]))
+
+
+SOLVERS = [IHT(), HardThresholdingPursuit(), ConjugateIHT(), AcceleratedIHT(), ProbabilisticIHT()]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: type(s).__name__)
+def test_a_start_outside_the_domain_is_told_as_that(solver):
+    run = minimize(barrier(), Sparsity(2), solver)
+    assert run.status is Status.DIVERGED
+    assert run.n_iter == 0
+    assert "not finite where the run starts" in run.message
+    assert "w0" in run.message
+    assert "NaN" not in run.message.split(":")[0]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: type(s).__name__)
+def test_a_start_that_is_not_a_number_is_an_error_that_names_the_point(solver):
+    with pytest.raises(NotFiniteError, match="returned nan at the point"):
+        minimize(barrier(np.nan), Sparsity(2), solver)
+
+
+@pytest.mark.parametrize(
+    ("solver", "outside"), [(solver, np.inf) for solver in SOLVERS] + [(IHT(), np.nan)], ids=lambda s: type(s).__name__
+)
+def test_a_start_inside_the_domain_needs_none_at_zero(solver, outside):
+    run = minimize(barrier(outside), Sparsity(2), solver, w0=np.array([3.0, 0.2, 0.0, 0.0]))
+    assert run.converged
+    np.testing.assert_allclose(run.w, [1.0, 1.0, 0.0, 0.0], atol=1e-3)
 
 
 def test_a_start_and_a_state_together_are_refused(objective):
@@ -389,10 +442,21 @@ def test_a_start_and_a_state_together_are_refused(objective):
         minimize(objective, Sparsity(2), IHT(), np.zeros(30), state=state)
 
 
-@pytest.mark.parametrize("arguments", [{"tol": -1e-3}, {"tol": np.nan}, {"max_iter": -1}])
-def test_wrong_limits_are_refused(objective, arguments):
-    with pytest.raises(InvalidInputError, match=r"tol|limit"):
-        minimize(objective, Sparsity(2), IHT(), **arguments)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("tol", value) for value in (-1e-3, np.nan, None, "a", True)]
+    + [("max_iter", value) for value in (-1, None, 2.5, True, "a", np.inf)]
+    + [("seed", value) for value in (-1, None, 1.5, "a", np.random.default_rng(0))]
+    + [("state", value) for value in ({}, 3, State)],
+)
+def test_what_is_no_setting_is_refused_by_name(objective, name, value):
+    with pytest.raises(InvalidInputError, match=rf"^{name} must be"):
+        minimize(objective, Sparsity(2), IHT(), **{name: value})
+
+
+def test_limits_may_be_numpy_numbers(objective):
+    run = minimize(objective, Sparsity(2), IHT(), max_iter=np.int64(3), tol=np.float32(0.0), seed=np.uint8(1))
+    assert run.n_iter == 3
 
 
 def test_a_rule_of_the_users_replaces_the_solvers_own(objective):

@@ -24,8 +24,8 @@ from hardthresh.core import (
     minimize,
 )
 from hardthresh.core.stopping import Run
-from hardthresh.objectives import GraphicalModel, LinearModel
-from hardthresh.solvers import IHT, HardThresholdingPursuit
+from hardthresh.objectives import Function, GraphicalModel, LinearModel
+from hardthresh.solvers import IHT, AcceleratedIHT, HardThresholdingPursuit, ProbabilisticIHT
 from hardthresh.steps import Fixed
 
 
@@ -74,6 +74,7 @@ def a_run(value=1.0, gradient=(0.5, 0.0, 0.1), seconds=0.0, bound=0.0, **changes
             "lower bound 2",
         ),
         (Settled(), {"settled": "enough"}, {"settled": ""}, Status.SETTLED, "enough"),
+        (Settled(), {"stalled": "stuck"}, {"stalled": ""}, Status.STALLED, "stuck"),
     ],
 )
 def test_every_rule_fires_and_says_why(rule, fires, holds, status, word):
@@ -223,6 +224,47 @@ def test_separated_classes_have_no_minimiser_and_it_is_said():
     assert "ridge" in result.message
     ridged = minimize(LinearModel(X, [1.0, 1.0, 0.0, 0.0], loss="logistic", l2=0.1), Sparsity(1), IHT())
     assert ridged.converged
+
+
+@pytest.mark.parametrize(
+    "solver", [IHT(), HardThresholdingPursuit(), AcceleratedIHT(), ProbabilisticIHT()], ids=lambda s: type(s).__name__
+)
+def test_every_solver_says_that_separated_classes_have_no_minimiser(solver):
+    X = np.random.default_rng(0).standard_normal((60, 5))
+    y = X[:, 0] + 0.5 * X[:, 1] > 0
+    for stop in (None, MaxIter(20)):
+        run = minimize(LinearModel(X, y, loss="logistic"), Sparsity(2), solver, stop=stop, max_iter=30)
+        assert run.status is Status.NO_MINIMISER
+        assert not run.converged
+        assert "ridge" in run.message
+    overlapping = np.append(y[:-1], ~y[-1:])
+    short = minimize(LinearModel(X, overlapping, loss="logistic"), Sparsity(2), solver, max_iter=2)
+    assert short.status is not Status.NO_MINIMISER
+
+
+def test_what_the_caller_ends_is_ended_by_the_caller():
+    def callback(state):
+        raise StopIteration
+
+    X = np.array([[1.0], [2.0], [-1.0], [-2.0]])
+    separated = LinearModel(X, [1.0, 1.0, 0.0, 0.0], loss="logistic")
+    run = minimize(separated, Sparsity(1), IHT(), np.ones(1), callback=callback)
+    assert run.status is Status.CALLBACK
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_a_point_that_grows_for_ever_is_told_from_one_that_has_far_to_go(unit):
+    t = unit * np.array([1.0, 3.0, -2.0])
+    kinked = Function(
+        lambda w: np.sum(np.hypot(1e-9 * unit, w - t)), 3, lambda w: (w - t) / np.hypot(1e-9 * unit, w - t)
+    )
+    assert minimize(kinked, Sparsity(3), IHT(), max_iter=300).status is not Status.NO_MINIMISER
+    falling = Function(lambda w: np.sum(w - t), 3, lambda w: np.ones(3))
+    run = minimize(falling, Sparsity(3), IHT())
+    assert run.status is Status.NO_MINIMISER
+    assert "falls as it grows" in run.message
+    bounded = Function(lambda w: np.sum(w - t), 3, lambda w: np.ones(3), lower_bound=-1e300)
+    assert minimize(bounded, Sparsity(3), IHT(), max_iter=100).status is Status.MAX_ITER
 
 
 def test_a_start_that_is_the_answer_is_stationary_although_its_gradient_is_only_rounding():

@@ -28,6 +28,7 @@ from .stopping import (
     Stop,
     StopRule,
     SupportStable,
+    Unbounded,
 )
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "StopRule",
     "SupportStable",
     "Trace",
+    "Unbounded",
     "certify",
     "feasibility_residual",
     "iterate",

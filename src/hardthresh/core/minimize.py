@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from time import perf_counter
 from typing import Any
 
 from .checking import checked_integer
 from .constraint import Constraint, require_constraint, require_symmetry
-from .errors import InvalidInputError, NotFiniteError
+from .errors import InvalidInputError, NotFiniteError, given
 from .meter import Meter
 from .objective import Objective, provides, require
 from .progress import progress_line
 from .result import History, Result, Status
 from .solver import Solver, State, Trace, require_solver
 from .stationarity import leading_norm, norm
-from .stopping import LowerBound, MaxIter, Run, Settled, Stop, StopRule
-from .typing import Array, library
+from .stopping import LowerBound, MaxIter, Run, Settled, Stop, StopRule, Unbounded
+from .typing import Array, is_real, library
+
+_LIMITS = (Status.MAX_ITER, Status.BUDGET)
+_FAR = 1e6  # times a point is where f is asked whether it falls for ever
 
 
 def iterate(
@@ -157,15 +160,17 @@ def minimize_together(
 def _stopping(solver: Solver, stop: StopRule | None, max_iter: int, tol: float) -> StopRule:
     """Return the rule that ends a run."""
     require_solver(solver)
-    if not tol >= 0:
-        raise InvalidInputError(f"tol must be >= 0, got {tol!r}")
+    checked_integer("max_iter", max_iter, 0)
+    if not (is_real(tol) and tol >= 0):
+        raise InvalidInputError(f"tol must be a number >= 0, got {tol!r}")
     if stop is not None and not isinstance(stop, StopRule):
         raise InvalidInputError(f"stop must be a StopRule such as Passes(100) | Seconds(60), got {stop!r}")
+    always = Unbounded() | Settled()
     if stop is not None:
-        return stop | Settled() | MaxIter(max_iter)
+        return stop | always | MaxIter(max_iter)
     if tol > 0:
-        return Settled() | LowerBound(1e-15) | solver.stopping(tol) | MaxIter(max_iter)
-    return Settled() | MaxIter(max_iter)
+        return always | LowerBound(1e-15) | solver.stopping(tol) | MaxIter(max_iter)
+    return always | MaxIter(max_iter)
 
 
 class _Runs:
@@ -190,6 +195,8 @@ class _Runs:
             solver.check(objective, constraint)
         if state is not None and w0 is not None:
             raise InvalidInputError("give either w0, to start a run, or state, to go on with one; got both")
+        if state is not None and not isinstance(state, State):
+            raise InvalidInputError(f"state must be the .state of an earlier result, got {given(state)}")
         self.objective, self.constraints, self.solver = objective, constraints, solver
         counted = provides(objective, "metered")
         self._meter = Meter((0.0 if state is None else state.passes) if counted else nan)
@@ -198,13 +205,24 @@ class _Runs:
             _check_state(objective, constraints[0], solver, state)
             self.states = [state]
             return
-        nulls = solver.start_together(self._metered, constraints, seed)
-        starts = nulls if w0 is None else [solver.start(self._metered, c, w0, seed) for c in constraints]
+        starts = [] if w0 is None else [solver.start(self._metered, c, w0, seed) for c in constraints]
+        nulls = self._null_states(seed, starts)
         self.states = []
-        for constraint, null, start in zip(constraints, nulls, starts, strict=True):
-            scale = leading_norm(constraint, null.at.gradient)
-            trace = Trace(self._meter.passes, null_value=null.value, null_gradient=scale)
+        for constraint, null, start in zip(constraints, nulls, starts or nulls, strict=True):
+            scale = leading_norm(constraint, null.at.gradient) if _is_finite(null) else nan
+            size = norm(null.w) or 100.0 * norm(start.w)
+            trace = Trace(self._meter.passes, null_value=null.value, null_gradient=scale, size=size)
             self.states.append(replace(start, trace=trace))
+
+    def _null_states(self, seed: int, starts: Sequence[State]) -> Sequence[State]:
+        """Return where the solver starts without w0, for the scales; where f is not finite there, the start itself."""
+        try:
+            nulls = self.solver.start_together(self._metered, self.constraints, seed)
+        except NotFiniteError:
+            if not starts:
+                raise
+            return starts
+        return [null if _is_finite(null) else start for null, start in zip(nulls, starts or nulls, strict=True)]
 
     def advance(self, which: Sequence[int]) -> None:
         """Replace the states of some runs by the next ones."""
@@ -218,6 +236,7 @@ class _Runs:
                 passes=self._meter.passes,
                 stable_for=old.trace.stable_for + 1 if constraint.same(old.support, new.support) else 0,
                 previous_value=old.value if old.exact else nan,
+                size=old.trace.size or 100.0 * norm(new.w),
             )
             self.states[run] = replace(new, trace=trace)
 
@@ -256,7 +275,7 @@ class _Record:
         """Find out whether the run ends at the state seen last."""
         run = Run(self._objective, self._constraint, self._last, perf_counter() - self._began)
         self.ended = _verdict(rule, callback, run) if _is_finite(self._last) else _not_finite(self._last)
-        if self.ended is not None and self.ended.status in (Status.MAX_ITER, Status.BUDGET):
+        if self.ended is not None and self.ended.status in _LIMITS:
             self.ended = self._rise() or self.ended
 
     def end(self, status: Status, why: str) -> None:
@@ -267,6 +286,8 @@ class _Record:
         """Have the solver finish a run that has ended, unless its last state is not its answer."""
         if self.ended is not None and self.ended.status is not Status.DIVERGED:
             self.finished = runs.finish(run)
+            if self.ended.status.converged or self.ended.status in _LIMITS:
+                self.ended = self._recede(self.finished) or self.ended
 
     def _rise(self) -> Stop | None:
         """Return that the run diverges, if it is above where it began and above the null model."""
@@ -274,6 +295,23 @@ class _Record:
         if not (last.exact and self._from_exact) or not last.value > max(self._first_value, last.trace.null_value):
             return None
         return Stop(Status.DIVERGED, f"f = {last.value:.3g} at iteration {last.iteration} is above where it began")
+
+    def _recede(self, answer: State) -> Stop | None:
+        """Return that there is no minimiser, if f falls to a bound that it does not attain as the point grows for ever.
+
+        So it does where the point separates the classes; a slow solver never comes near the bound itself.
+        """
+        bound = self._objective.lower_bound
+        if getattr(self._objective, "attains_bound", True) or bound == -inf or norm(answer.w) == 0.0:
+            return None
+        far = self._objective.value(_FAR * answer.w)
+        if not far - bound <= 1e-6 * (answer.trace.null_value - bound):
+            return None
+        return Stop(
+            Status.NO_MINIMISER,
+            f"the objective is {answer.value:.3g} after {answer.iteration} iterations, and {far:.3g} at {_FAR:.0e} times "
+            "the point",
+        )
 
     def result(self) -> Result:
         """Return the outcome of a run that has ended."""
@@ -360,8 +398,9 @@ def _is_finite(state: State) -> bool:
 
 
 def _not_finite(state: State) -> Stop:
-    where = "objective" if not isfinite(state.value) else "gradient"
-    return Stop(Status.DIVERGED, f"the {where} is not finite at iteration {state.iteration}, where f = {state.value}")
+    what = "objective" if not isfinite(state.value) else "gradient"
+    where = f"at iteration {state.iteration}" if state.iteration else "where the run starts"
+    return Stop(Status.DIVERGED, f"the {what} is not finite {where}: f = {state.value}")
 
 
 def _verdict(rule: StopRule, callback: Callable[[State], None] | None, run: Run) -> Stop | None:

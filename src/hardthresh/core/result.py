@@ -28,8 +28,13 @@ class Status(Enum):
     SUPPORT_STABLE = ("the support no longer changes", True)
     LOWER_BOUND = ("the objective has reached its lower bound: a perfect fit", True)
     NO_MINIMISER = (
-        "the objective tends to a lower bound that no finite point attains, as when classes are separated perfectly; "
+        "the objective falls for ever towards what no finite point attains, as when classes are separated perfectly; "
         "add a ridge (alpha or l2 > 0)",
+        False,
+    )
+    STALLED = (
+        "the gradient of the objective is not small, but no step that was tried lowers it: it has a kink there, or its "
+        "gradient is wrong (Function.check_gradient tells)",
         False,
     )
     MAX_ITER = ("the limit of iterations was reached before convergence; raise max_iter", False)
@@ -43,8 +48,8 @@ class Status(Enum):
     CALLBACK = ("the callback stopped the run", False)
     INTERRUPTED = ("interrupted from the keyboard; this is the best iterate, and .state resumes the run", False)
     DIVERGED = (
-        "the objective grows, or became infinite or NaN; this is the best iterate: take a smaller step or less "
-        "momentum, or rescale",
+        "the objective grows, or is infinite or NaN; this is the best iterate: take a smaller step or less momentum, "
+        "rescale, or start elsewhere (w0)",
         False,
     )
 

@@ -31,6 +31,9 @@ class Trace:
         scales that "small" is measured on, the same for cold and warm starts.
     previous_value : float
         The objective at the previous state; nan if that only had an estimate of it.
+    size : float
+        The norm of the point where the solver starts without w0; where that is zero, a hundred times that of the run's
+        first point that is not.
     """
 
     passes: float = 0.0
@@ -38,6 +41,7 @@ class Trace:
     null_value: float = nan
     null_gradient: float = nan
     previous_value: float = nan
+    size: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,8 @@ class State:
         Whether `at` is the objective; False for an estimate from some of its examples.
     settled : str
         Why the solver itself sees nothing left to improve; empty while it does.
+    stalled : str
+        Why the solver cannot go on, although the gradient says that there is something to improve; else empty.
     trace : Trace
         What the loop knows about the run so far; solvers leave it alone.
     """
@@ -71,6 +77,7 @@ class State:
     seed: int = 0
     exact: bool = True
     settled: str = ""
+    stalled: str = ""
     trace: Trace = field(default_factory=Trace)
 
     @property

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from .constraint import Constraint
 from .errors import InvalidInputError
 from .objective import Evaluation, Objective, provides
-from .typing import Array, Support, library
+from .typing import Array, Support, is_real, library
 
 if TYPE_CHECKING:
     from .solver import Trace
@@ -245,9 +245,9 @@ class Certificate:
     -----
     Both conditions are necessary for a minimum and neither proves one. Theorem 4 of *Probabilistic IHT* adds nothing to
     basic feasibility at full support: every basic feasible point with k non-zeros is L-stationary for
-    ``L = max |g_off| / min |w_S|``. With fewer than k non-zeros basic feasibility demands a zero gradient, and `smallest_L`
-    is 0 there and inf otherwise. What does say something is `smallest_L` next to the `smoothness`: a global minimiser's
-    is never above the restricted smoothness constant.
+    ``L = max |g_off| / min |w_S|``. With fewer than k non-zeros basic feasibility demands a zero gradient, and
+    `smallest_L` is 0 there and inf otherwise. What does say something is `smallest_L` next to the `smoothness`: a
+    global minimiser's is never above the restricted smoothness constant.
     """
 
     basic_feasibility: float
@@ -270,10 +270,12 @@ class Certificate:
         Raises
         ------
         InvalidInputError
-            For an L that is not > 0.
+            For an L that is no number > 0, or a `tol` that is no number >= 0.
         """
-        if L is not None and not L > 0.0:
-            raise InvalidInputError(f"L must be > 0, in units of the curvature, got {L!r}")
+        if L is not None and not (is_real(L) and L > 0.0):
+            raise InvalidInputError(f"L must be > 0, a number in units of the curvature, got {L!r}")
+        if not (is_real(tol) and tol >= 0.0):
+            raise InvalidInputError(f"tol must be a number >= 0, got {tol!r}")
         bound = self.smoothness if L is None else L
         feasible = self.basic_feasibility <= tol * self.gradient_scale
         return feasible and self.smallest_L < inf and self.smallest_L <= bound

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from math import inf, isnan
 from typing import TYPE_CHECKING
 
+from .checking import checked_integer
 from .errors import CapabilityError, InvalidInputError
 from .result import Status
-from .stationarity import feasibility_residual, gradient_scale
+from .stationarity import feasibility_residual, gradient_scale, norm
+from .typing import library
 
 if TYPE_CHECKING:
     from .constraint import Constraint
@@ -104,8 +106,7 @@ class MaxIter(StopRule):
     limit: int
 
     def __post_init__(self) -> None:
-        if self.limit < 0:
-            raise InvalidInputError(f"MaxIter: limit must be >= 0, got {self.limit!r}")
+        checked_integer("MaxIter: limit", self.limit, 0)
 
     def check(self, run: Run) -> Stop | None:
         if run.state.iteration < self.limit:
@@ -233,9 +234,52 @@ class LowerBound(StopRule):
 
 @dataclass(frozen=True, slots=True)
 class Settled(StopRule):
-    """Stop when the solver itself says that it sees nothing left to improve."""
+    """Stop when the solver itself says that it sees nothing left to improve, or that it has stalled."""
 
     def check(self, run: Run) -> Stop | None:
-        if not run.state.settled:
+        if run.state.stalled:
+            return Stop(Status.STALLED, run.state.stalled)
+        if run.state.settled:
+            return Stop(Status.SETTLED, run.state.settled)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Unbounded(StopRule):
+    r"""Stop where a function without a known lower bound falls on and on as the point grows.
+
+    That is where the point is `growth` times as large as at the solver's own start (where that is zero, a hundred times
+    that as after the first step), and f still falls along it: :math:`-(\nabla f(w), w)` is above a thousandth of the
+    whole decrease so far.
+
+    Parameters
+    ----------
+    growth : float
+        > 1.
+
+    Notes
+    -----
+    No proof that there is no minimiser: an answer that is so much larger than the start looks the same on the way.
+    Cost: no data pass.
+    """
+
+    growth: float = 1e6
+
+    def __post_init__(self) -> None:
+        if not self.growth > 1:
+            raise InvalidInputError(f"Unbounded: growth must be > 1, got {self.growth!r}")
+
+    def check(self, run: Run) -> Stop | None:
+        state, trace = run.state, run.state.trace
+        if run.objective.lower_bound > -inf or not state.exact or trace.size == 0.0:
             return None
-        return Stop(Status.SETTLED, run.state.settled)
+        size = norm(state.w)
+        if not size > self.growth * trace.size:
+            return None
+        fall = -float(library(state.w).sum(state.at.gradient * state.w))
+        if not fall > 1e-3 * abs(trace.null_value - state.value):
+            return None
+        return Stop(
+            Status.NO_MINIMISER,
+            f"the point has grown to a norm of {size:.1g}, and the objective, now {state.value:.6g}, falls as it grows",
+        )

@@ -20,6 +20,7 @@ from hardthresh.steps.line_search import Descent, majorised_step, minimising_ste
 
 from .momentum import ConstantMomentum, ExactMomentum, Momentum, as_momentum
 from .start import starting_point
+from .steepest import polyak_step, verdict
 from .subspace import refine
 
 VARIANTS = ("safeguarded", "paper")
@@ -213,7 +214,9 @@ class AcceleratedIHT(Solver):
         moved = self._descend(objective, constraint, state.at, state.support, most=state.value)
         if moved is None:
             nowhere = "no step along the gradient that was tried decreases the objective"
-            return replace(state, iteration=state.iteration + 1, step=0.0, momentum=0.0, moved=0.0, settled=nowhere)
+            still = replace(state, iteration=state.iteration + 1, step=0.0, momentum=0.0, moved=0.0)
+            rounding = 64.0 * float(namespace(state.w).finfo(state.w.dtype).eps) * abs(state.value)
+            return verdict(objective, constraint, still, nowhere, 0.0, rounding)
         return self._arrive(objective, constraint, state, moved)
 
     def _descend(
@@ -237,7 +240,7 @@ class AcceleratedIHT(Solver):
             return direction, float(self.step)
         rounding = 0.0 if self.variant == "paper" else sqrt(float(namespace(inside).finfo(inside.dtype).eps))
         along = inside if self.step == "support" and norm(inside) > rounding * norm(direction) else direction
-        return direction, minimising_step(objective, u, along) or _polyak_step(u, along)
+        return direction, minimising_step(objective, u, along) or polyak_step(u, along)
 
     def _arrive(
         self, objective: Objective, constraint: Constraint, state: AcceleratedState, moved: Descent
@@ -275,13 +278,6 @@ class AcceleratedIHT(Solver):
 def _relative_move(old: Array, new: Array) -> float:
     length, size = norm(new - old), norm(new)
     return length / size if size > 0.0 else length
-
-
-def _polyak_step(at: Evaluation, direction: Array) -> float:
-    """Return |f| / |p|^2, which has the units of a step; 1 where that says nothing."""
-    length = norm(direction)
-    step = abs(at.value) / length / length if length > 0.0 else 0.0
-    return step if 0.0 < step < inf else 1.0
 
 
 def _extrapolate(objective: Objective, previous: Evaluation, new: Evaluation, tau: float) -> Evaluation:

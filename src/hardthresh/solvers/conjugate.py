@@ -15,9 +15,10 @@ from hardthresh.core.solver import Solver, State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array, Support, is_integer, is_real
-from hardthresh.steps.line_search import exact_step, majorised_step, minimising_step
+from hardthresh.steps.line_search import Descent, exact_step, majorised_step, minimising_step
 
 from .start import starting_point
+from .steepest import is_steep, search_along, search_feasible, verdict
 
 _SLOW = 0.7  # of the distance to the lower bound is left after an iteration
 
@@ -136,14 +137,16 @@ class ConjugateIHT(Solver):
         move = self._whole(objective, constraint, state, slope) if self._is_slow(objective, state) else None
         move = move or self._conjugate(objective, constraint, state, slope)
         move = move or self._outward(objective, constraint, state)
+        if move is None and is_steep(constraint, state, self.tol):
+            move = self._enough(objective, state, search_feasible(objective, constraint, state))
         if move is None:
-            return replace(
-                state,
-                iteration=state.iteration + 1,
-                step=0.0,
-                direction=None,
-                slope=None,
-                settled="no step along the restricted gradient or the whole of it improves the point",
+            return verdict(
+                objective,
+                constraint,
+                replace(state, iteration=state.iteration + 1, step=0.0, direction=None, slope=None),
+                "no step along the restricted gradient or the whole of it improves the point",
+                self.tol,
+                self._negligible(objective, state),
             )
         support = move.projection.support
         going = move.direction is not None and (
@@ -213,8 +216,10 @@ class ConjugateIHT(Solver):
                 value = objective.value(projection.point, prediction)
                 if value < at.value and value <= at.value - 1e-4 * step * fall:
                     return _Move(projection, value, prediction, step, direction)
+        if step == 0.0:  # no curvature to measure one by
+            return self._enough(objective, state, search_along(objective, at, -slope, constraint.project))
         whole = -slope if outside is None else -at.gradient
-        return self._majorised(objective, constraint, state, whole, step or state.step or 1.0)
+        return self._majorised(objective, constraint, state, whole, step)
 
     def _directions(self, constraint: Constraint, state: ConjugateState, slope: Array, squared: float) -> list[Array]:
         """Return the conjugate direction, if there is one, and the steepest."""
@@ -235,12 +240,17 @@ class ConjugateIHT(Solver):
         if _is_curved(constraint, state.support) and norm(at.point) == 0.0:
             direction = constraint.leading(direction)  # whose multiples are the projections of the whole
         step = exact_step(objective, constraint, at, state.support, direction)
-        return self._majorised(objective, constraint, state, direction, step) if step > 0.0 else None
+        if step > 0.0:
+            return self._majorised(objective, constraint, state, direction, step)
+        return self._enough(objective, state, search_along(objective, at, direction, constraint.project))
 
     def _majorised(
         self, objective: Objective, constraint: Constraint, state: ConjugateState, direction: Array, step: float
     ) -> _Move | None:
-        found = majorised_step(objective, constraint, state.at, direction, step)
+        return self._enough(objective, state, majorised_step(objective, constraint, state.at, direction, step))
+
+    def _enough(self, objective: Objective, state: ConjugateState, found: Descent | None) -> _Move | None:
+        """Return the move to a point that was found, if f falls by more than nothing."""
         if found is None or state.at.value - found.value <= self._negligible(objective, state):
             return None
         return _Move(found.projection, found.value, found.prediction, found.step, None)

@@ -13,11 +13,12 @@ from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array
-from hardthresh.steps.line_search import exact_step, majorised_step
+from hardthresh.steps.line_search import Descent, exact_step, majorised_step
 
 from .block_search import search_blocks
 from .exchange import leave_and_join, rank_exchanges, try_exchanges
 from .start import starting_point
+from .steepest import is_steep, polyak_step, search_feasible, verdict
 from .subspace import Refined, refine
 
 
@@ -103,7 +104,7 @@ class HardThresholdingPursuit(Solver):
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> PursuitState:
         assert isinstance(state, PursuitState)
         at, support = state.at, state.support
-        last = state.step if state.step > 0.0 else 1.0
+        last = state.step if state.step > 0.0 else polyak_step(at, at.gradient)
         step = exact_step(objective, constraint, at, support, -at.gradient) or last
         descent = majorised_step(objective, constraint, at, -at.gradient, step)
         if descent is not None and not constraint.same(descent.projection.support, support):
@@ -117,14 +118,25 @@ class HardThresholdingPursuit(Solver):
             negligible = 1e-3 * self._negligible(state)
             solved = refine(objective, constraint, here, at.prediction, cg_iterations=0, rounds=25, tol=negligible)
             return self._arrive(objective, state, solved, step)
+        if is_steep(constraint, state, self.tol):
+            lower = search_feasible(objective, constraint, state)
+            if lower is not None and self._improves(state, lower):
+                return self._arrive(
+                    objective,
+                    state,
+                    Refined(lower.projection, lower.value, lower.prediction, minimal=False),
+                    lower.step,
+                )
         for tried, length in self._escapes(objective, constraint, state, step):
             if self._improves(state, tried):
                 return self._arrive(objective, state, tried, length)
-        return replace(
-            state,
-            iteration=state.iteration + 1,
-            step=0.0,
-            settled="the point is minimal on its support, and no longer step or exchange that was tried improves it",
+        return verdict(
+            objective,
+            constraint,
+            replace(state, iteration=state.iteration + 1, step=0.0),
+            "the point is minimal on its support, and no longer step or exchange that was tried improves it",
+            self.tol,
+            self._negligible(state),
         )
 
     def _escapes(
@@ -176,7 +188,7 @@ class HardThresholdingPursuit(Solver):
         """Return the decrease of f that does not count as progress."""
         return self.tol * max(abs(state.value), abs(state.trace.null_value - state.value))
 
-    def _improves(self, state: PursuitState, found: Refined) -> bool:
+    def _improves(self, state: PursuitState, found: Refined | Descent) -> bool:
         return found.value < state.value - self._negligible(state)
 
     def _arrive(self, objective: Objective, state: PursuitState, found: Refined, step: float) -> PursuitState:

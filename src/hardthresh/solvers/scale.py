@@ -31,7 +31,9 @@ PUBLISHED = Scale(alpha=1.0, delta0=1.0, delta_max=10.0, eta2=1e-4)
 
 
 def automatic(objective: Objective, constraint: Constraint, at: Evaluation) -> Scale:
-    """Return the scale that the function itself shows at a point; see `cauchy_step`."""
+    """Return the scale that the function itself shows at a point (`cauchy_step`); as published where it is infinite."""
+    if not isfinite(at.value):
+        return PUBLISHED
     length, step = cauchy_step(objective, constraint, at)
     return Scale(alpha=100.0 * step, delta0=step * length, delta_max=1000.0 * step * length, eta2=1e-4 / step)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hardthresh.arrays import as_floating
+from hardthresh.arrays import all_finite, as_floating
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation, Objective, provides
@@ -23,13 +23,15 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
     Raises
     ------
     InvalidInputError
-        If `w0` is not numeric, or has another shape than the objective's points.
+        If `w0` is not numeric or finite, or has another shape than the objective's points.
     """
     zeros = objective.null_point() if provides(objective, "null_point") else objective.zeros()  # type: ignore[attr-defined]
     if w0 is not None:
         w = as_floating(w0, zeros, "w0")
         if tuple(w.shape) != tuple(objective.shape):
             raise InvalidInputError(f"w0 has shape {tuple(w.shape)}, the objective needs {tuple(objective.shape)}")
+        if not all_finite(w):
+            raise InvalidInputError("w0 contains NaN or infinity; start from finite numbers")
         projection = constraint.project(w)
         return objective.evaluate(projection.point), projection
     projection = constraint.project(zeros)

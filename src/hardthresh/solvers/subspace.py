@@ -13,7 +13,10 @@ from hardthresh.core.objective import Evaluation, Objective, provides
 from hardthresh.core.stationarity import norm
 from hardthresh.core.typing import Array, Support
 
+from .steepest import search_along
+
 DIRECT = 256  # largest subspace whose Newton system is factorised instead of iterated on
+_SLIDES = 4  # steps without curvature, before the gradient on all of the space is looked at again
 
 
 class Subspace(ABC):
@@ -139,7 +142,8 @@ def refine(
     r"""Return a point of the same support with a lower value, by Newton steps that stay inside the constraint.
 
     Each round solves :math:`H p = -g` on the part of the support where no bound holds, by CG, and searches along the
-    projected path w + t p, t = 1, 1/2, ...
+    projected path w + t p, t = 1, 1/2, ... Where the curvature along the gradient is zero, negative or no number,
+    the search is along the gradient, by the values of f alone.
 
     Parameters
     ----------
@@ -167,7 +171,7 @@ def refine(
     if prediction is None:
         prediction = space.objective.predict(point)
     found = Refined(projection, space.objective.value(point, prediction), prediction, minimal=False)
-    promised, value = 0.0, inf
+    promised, value, slides = 0.0, inf, 0
     for _ in range(rounds):
         at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
         support = space.support(found.projection)
@@ -178,6 +182,13 @@ def refine(
         direction = _newton(space, at, slope, face, cg_iterations)
         xp = namespace(slope)
         before, promised = promised, -0.5 * float(xp.sum(slope * direction))
+        if not 0.0 < promised < inf:
+            promised, value, slides = 0.0, inf, slides + 1
+            better = _slide(space, constraint, support, at, slope)
+            if better is None or slides > _SLIDES:
+                return better or replace(found, minimal=True)
+            found = better
+            continue
         trusted = 0.5 * before <= value - at.value <= 2.0 * before and 4.0 * promised < before
         if trusted and at.value - 4.0 * promised > below:
             return replace(found, hopeless=True)
@@ -188,6 +199,17 @@ def refine(
         if last or better is None:
             return replace(found, minimal=True)
     return found
+
+
+def _slide(space: Subspace, constraint: Constraint, support: Support, at: Evaluation, slope: Array) -> Refined | None:
+    """Return a point lower along the gradient, found without curvature; None where only rounding is to be gained."""
+    rounding = 1e3 * float(namespace(slope).finfo(slope.dtype).eps) * abs(at.value)
+    if 0.0 < norm(slope) * norm(at.point) <= rounding:
+        return None
+    found = search_along(
+        space.objective, at, -slope, lambda v: constraint.settle(space.lift(v), support), lower=space.lower
+    )
+    return None if found is None else Refined(found.projection, found.value, found.prediction, minimal=False)
 
 
 def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_iterations: int) -> Array:

@@ -19,14 +19,16 @@ from hardthresh.core.typing import Array, Support
 def minimising_step(objective: Objective, at: Evaluation, direction: Array) -> float:
     r"""Return the step along p, a restriction of the negative gradient, that minimises the quadratic model of f.
 
-    That is :math:`\|p\|^2 / (p, H p)`, by the unit vector along p, so that no square leaves the range; 0 if p is zero
-    or f has no finite curvature along it. Cost: s/d of a pass when the objective offers ``curvature_along``, else one.
+    That is :math:`\|p\|^2 / (p, H p)`, by the unit vector along p, so that no square leaves the range; 0 if p is zero,
+    f has no finite curvature along it, or so little that the squared length of the move would leave the range.
+    Cost: s/d of a pass when the objective offers ``curvature_along``, else one.
     """
     length = norm(direction)
     if not 0.0 < length < inf:
         return 0.0
     bend = curvature_along(objective, at, direction / length)
-    return 1.0 / bend if 0.0 < bend < inf else 0.0
+    largest = sqrt(float(namespace(direction).finfo(direction.dtype).max))
+    return 1.0 / bend if length / largest < bend < inf else 0.0
 
 
 def exact_step(
