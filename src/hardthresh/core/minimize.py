@@ -309,7 +309,7 @@ class _Record:
             return None
         return Stop(
             Status.NO_MINIMISER,
-            f"the objective is {answer.value:.3g} after {answer.iteration} iterations, and {far:.3g} at {_FAR:.0e} times "
+            f"the objective is {answer.value:.3g} after {answer.iteration} iterations, {far:.3g} at {_FAR:.0e} times "
             "the point",
         )
 
