@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
@@ -30,7 +31,7 @@ from .problem import Table
 _PATIENCE = 2  # candidates in a row that predict worse than the best end the climb
 _ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003)
 """The ridges of the likelihood that are compared where none is given."""
-_ENOUGH = 1e-6  # relative tolerance of a likelihood that is only compared
+_ENOUGH = 1e-6  # relative tolerance of fits that are only compared
 _FINE = 0.05  # the search around the best count ends where its neighbours are so near, as a share of it
 
 
@@ -445,7 +446,8 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         self, fold: _Fold, n_edges: int, alphas: tuple[float, ...], seed: int
     ) -> tuple[list[float], str | None]:
         """Return the score of a fold's model with so many edges for each ridge, and why it did not converge."""
-        result = self._run(fold.problem, n_edges, None, seed)
+        rough = clone(self).set_params(tol=max(self.tol, _ENOUGH))
+        result = rough._run(fold.problem, n_edges, None, seed)
         precision, scores = fold.problem.definite(result.w), []
         for alpha in alphas:
             if self.refit:
