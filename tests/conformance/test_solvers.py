@@ -1,7 +1,7 @@
 """Every registered solver keeps the contract of `hardthresh.core.Solver` and the promises of the library."""
 
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields, is_dataclass
 from itertools import islice, pairwise
 
 import numpy as np
@@ -22,7 +22,7 @@ from cases import (
 
 from hardthresh.arrays import as_floating
 from hardthresh.constraints import Sparsity
-from hardthresh.core import HardThreshError, InvalidInputError, State, Status, iterate, minimize
+from hardthresh.core import HardThreshError, InvalidInputError, State, Status, Trace, iterate, minimize
 from hardthresh.core.stationarity import norm
 from hardthresh.designs import as_design, standardize
 from hardthresh.losses.logistic import sigmoid
@@ -46,13 +46,28 @@ MONOTONE = [
 ]
 
 
+PLAIN = (bool, int, float, str, tuple, list, dict, np.ndarray, Trace)
+
+
 def first_states(objective, constraint, solver, count=12, **arguments):
     return list(islice(iterate(objective, constraint, solver, **arguments), count))
 
 
+def told(thing):
+    """What a state holds as nested lists of numbers and words, apart from array views' bookkeeping."""
+    if is_dataclass(thing):
+        return [(field.name, told(getattr(thing, field.name))) for field in fields(thing)]
+    if isinstance(thing, dict):
+        return [(told(name), told(entry)) for name, entry in thing.items()]
+    if isinstance(thing, tuple | list):
+        return [told(entry) for entry in thing]
+    return thing.tolist() if isinstance(thing, np.ndarray) else thing
+
+
 def fingerprint(state):
-    """The bytes of everything in a state but its support, apart from array views' bookkeeping."""
-    return pickle.dumps((np.asarray(state.w).tolist(), state.value, state.step, state.trace))
+    """Every digit of the numbers in a state, but of its support and what may be left out of a stored one."""
+    parts = [(field.name, getattr(state, field.name)) for field in fields(state) if field.name != "support"]
+    return repr([(name, told(part)) for name, part in parts if isinstance(part, PLAIN) or name == "at"])
 
 
 def assert_same_state(constraint, one, other):
