@@ -551,6 +551,17 @@ def test_the_floor_is_said_after_ten_rejections_and_costs_nothing():
     assert floors >= 4
 
 
+def test_a_floor_is_no_convergence_where_the_objective_does_not_change_either():
+    """The gradient is (-.01, -1), of which the first entry may move: a hundredth is below eta1."""
+    g = np.array([-0.01, -1.0])
+    f = Function(lambda w: 1e15 + float(g @ w), 2, lambda w: g)
+    solver = ProbabilisticIHT(variant="paper", eta1=0.1)
+    run = minimize(f, Sparsity(1), solver, np.array([100.0, 0.0]))
+    assert run.status is Status.FLOOR
+    assert not run.converged
+    assert run.n_iter == 1
+
+
 # --- one iteration, by hand ------------------------------------------------------------------------------------------
 
 

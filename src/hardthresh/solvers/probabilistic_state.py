@@ -82,8 +82,8 @@ class NothingLeft(StopRule):
     """Stop when a trial on all examples found no step left: neither gradient on the index set, nor trust, nor decrease.
 
     Precisely: :math:`\\|g_I\\| \\le tol \\|g\\|`, or :math:`\\delta < 10^{-12} \\delta_0`, or f changes by less than
-    :math:`10^{-12} |f|`; and, clipped by the full norm, when ten trials in a row were rejected where the test cannot,
-    to first order, accept any smaller one.
+    :math:`10^{-12} |f|`. Clipped by the full norm, the last two are the floor, and no convergence, if the trial was
+    rejected and the test cannot, to first order, accept any smaller one; ten such trials in a row end a run too.
     """
 
     tol: float
@@ -96,10 +96,11 @@ class NothingLeft(StopRule):
         share, change = state.gradient_share, state.relative_change
         if share <= self.tol:
             return Stop(Status.STATIONARY, f"the gradient on the index set fell to {share:.3g} of the whole")
-        if state.futile >= _FUTILE:
+        idle, fallen = change < 1e-12, state.delta < 1e-12 * state.scale.delta0
+        if state.futile >= _FUTILE or (state.futile > 0 and (idle or fallen)):
             return Stop(Status.FLOOR, f"the gradient on the index set is {share:.3g} of the whole")
-        if change < 1e-12:
+        if idle:
             return Stop(Status.SMALL_DECREASE, f"the last trial changed the objective by {change:.3g} of it")
-        if state.delta < 1e-12 * state.scale.delta0:
+        if fallen:
             return Stop(Status.SMALL_DECREASE, f"the clipping level fell to {state.delta:.3g}")
         return None
