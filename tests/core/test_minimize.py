@@ -28,9 +28,11 @@ from hardthresh.solvers import (
     ConjugateIHT,
     HardThresholdingPursuit,
     ProbabilisticIHT,
+    StochasticIHT,
     WorkingSet,
     choose_solver,
 )
+from hardthresh.solvers.batches import Fixed as FixedBatch
 from hardthresh.steps import BarzilaiBorwein, ExactLineSearch, Fixed, SparsePolyak
 
 
@@ -538,6 +540,24 @@ def test_a_state_is_not_carried_to_another_problem(objective):
     other = LinearModel(objective.design, -objective.y)
     with pytest.raises(InvalidInputError, match="another objective"):
         ht.minimize(other, Sparsity(4), IHT(), state=state)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [ProbabilisticIHT(batch=FixedBatch(20)), ProbabilisticIHT(), StochasticIHT(step=0.1, batch=FixedBatch(20))],
+    ids=str,
+)
+def test_a_state_that_is_an_estimate_is_not_carried_to_another_problem_either(objective, solver):
+    run = minimize(objective, Sparsity(3), solver, max_iter=5, tol=0.0)
+    X, y = objective.design, objective.y
+    longer = problem(n=90)
+    for other in (LinearModel(X, -y), LinearModel(X, y, l2=0.1), LinearModel(*longer)):
+        with pytest.raises(InvalidInputError, match="another objective"):
+            minimize(other, Sparsity(3), solver, state=run.state)
+    whole = minimize(objective, Sparsity(3), solver, max_iter=9, tol=0.0)
+    np.testing.assert_array_equal(
+        minimize(objective, Sparsity(3), solver, state=run.state, max_iter=9, tol=0.0).w, whole.w
+    )
 
 
 def test_what_is_no_rule_or_no_objective_is_named(objective):

@@ -381,13 +381,13 @@ def _check_state(objective: Objective, constraint: Constraint, solver: Solver, s
         raise InvalidInputError(
             "the state's point is outside the constraint; to start from its projection give w0=state.w"
         )
-    if state.exact:
-        now = objective.value(state.w)
-        if abs(now - state.value) > rounding * max(abs(now), abs(state.value)):
-            raise InvalidInputError(
-                f"the state says f = {state.value:.6g} where this objective has {now:.6g}: it was made with another "
-                "objective; to start from its point give w0=state.w"
-            )
+    now = solver.recall(objective, state)
+    if abs(now - state.value) > rounding * max(abs(now), abs(state.value)):
+        what, made = ("f", "") if state.exact else ("f on its batch", ", or with other batches")
+        raise InvalidInputError(
+            f"the state says {what} = {state.value:.6g} where this objective has {now:.6g}: it was made with another "
+            f"objective{made}; to start from its point give w0=state.w"
+        )
 
 
 def _is_finite(state: State) -> bool:

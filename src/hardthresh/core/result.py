@@ -28,8 +28,8 @@ class Status(Enum):
     SUPPORT_STABLE = ("the support no longer changes", True)
     LOWER_BOUND = ("the objective has reached its lower bound: a perfect fit", True)
     NO_MINIMISER = (
-        "the objective falls for ever towards what no finite point attains, as when classes are separated perfectly; "
-        "add a ridge (alpha or l2 > 0)",
+        "no finite point attains the infimum of the objective, as when classes are separated perfectly; add a ridge "
+        "(alpha or l2 > 0)",
         False,
     )
     STALLED = (

@@ -127,6 +127,13 @@ class Solver(ABC):
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> State:
         """Return the next state."""
 
+    def recall(self, objective: Objective, state: State) -> float:
+        """Return what an objective has for the value of a state: f, or its estimate on the examples of the state's own.
+
+        A run goes on from a state only if that is what the state says.
+        """
+        return objective.value(state.w)
+
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
         """Return the state whose point is the answer of a run that ended at `state`; by default, that one."""
         return state

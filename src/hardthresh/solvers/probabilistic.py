@@ -247,6 +247,12 @@ class ProbabilisticIHT(Solver):
             ballots=ballots,
         )
 
+    def recall(self, objective: Objective, state: State) -> float:
+        assert isinstance(state, ProbabilisticState)
+        n, rule = examples(objective), self._rule(objective)
+        rows = None if state.exact else rule.gradient_rows(n, state.size, state.seed, state.iteration)
+        return float(batch(objective, rows).value(state.w))
+
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
         assert isinstance(state, ProbabilisticState)
         wanted = self.variant == "stable" if self.refit is None else self.refit

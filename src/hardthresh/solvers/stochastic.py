@@ -14,7 +14,7 @@ from hardthresh.core.solver import Solver, State
 from hardthresh.core.typing import Array
 
 from .batches import BatchRule, Fixed, Full, check_rule
-from .estimate import SampledState, check_every, estimate, examples, finished, full_value
+from .estimate import SampledState, batch, check_every, estimate, examples, finished, full_value
 from .start import starting_point
 
 
@@ -101,6 +101,10 @@ class StochasticIHT(Solver):
             exact=rows is None,
             full_value=full_value(objective, at, rows is None, state.iteration + 1, self.full_value_every),
         )
+
+    def recall(self, objective: Objective, state: State) -> float:
+        rows = None if state.exact else self._rows(objective, state.seed, state.iteration)
+        return float(batch(objective, rows).value(state.w))
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
         assert isinstance(state, SampledState)
