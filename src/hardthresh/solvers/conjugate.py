@@ -87,6 +87,8 @@ class ConjugateIHT(Solver):
     data passes per iteration, and the cost of ``curvature_along``; up to a pass more for each failed try. The steps
     along the whole gradient shorten the plateaus of matrices with small singular values (a photograph of rank 60, 35 %
     observed: 80 iterations instead of 310 to 60 dB).
+    Without positive curvature along the gradient the step is found from the values of f; where the gradient stays steep
+    and still nothing lowers f, as at a kink, the run ends as ``STALLED``.
     Guarantee: monotone. Without the safeguard, linear convergence to the truth from a good start: for vectors and
     matrices under restricted isometries (Blanchard, Tanner and Wei 2015), for completion with about
     :math:`n \gtrsim r^2 (p + q) \log^2(p + q)` entries drawn at random (Wei, Cai, Chan and Leung 2020). With it, and

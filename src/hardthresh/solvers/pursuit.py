@@ -61,7 +61,9 @@ class HardThresholdingPursuit(Solver):
     -----
     Needs no step size, no smoothness constant and no target. Cost: one data pass per iteration, plus about s/d of
     one for each product with the Hessian on a support of s of d columns, plus ``1 + exchanges`` passes each time
-    nothing else improves. Guarantee: monotone, and it settles at a basic feasible point (up to `tol`) that no
+    nothing else improves. Without positive curvature along the gradient the step is found from the values of f;
+    where the gradient stays steep and still nothing lowers f, as at a kink, the run ends as ``STALLED``.
+    Guarantee: monotone, and it settles at a basic feasible point (up to `tol`) that no
     projected gradient step of the lengths tried improves; global optimality is not claimed (heuristic).
 
     References
