@@ -113,7 +113,7 @@ def test_the_stable_variant_has_no_floor():
     run = minimize(f, Sparsity(10), solver, max_iter=300, tol=0.0)
     assert run.value == pytest.approx(0.0055627131900014, abs=1e-15)
     g = run.state.at.gradient
-    assert np.linalg.norm(g[run.support]) < 1e-8 * np.linalg.norm(g)
+    assert np.linalg.norm(g[run.support]) < 3e-8 * np.linalg.norm(g)  # 1e-8, but for BLAS kernels that round otherwise
     np.testing.assert_array_equal(run.support, [49, 56, 143, 146, 177, 183, 199, 267, 268, 302])
     assert certify(f, Sparsity(10), run.state.at, run.support).smallest_L == pytest.approx(0.0208033, abs=1e-5)
 
@@ -504,6 +504,8 @@ def test_estimates_end_no_run():
     for rule in (RelativeDecrease(1e6), Stationarity(1e6)):
         for solver in (StochasticIHT(step=0.1), ProbabilisticIHT(batch=Fixed(20))):
             assert minimize(f, Sparsity(5), solver, stop=rule, max_iter=5).status is Status.MAX_ITER
+    shrunk = ProbabilisticIHT(batch=Replay([None, *[np.arange(9)] * 5], [None, *[np.arange(9)] * 5]))
+    assert minimize(f, Sparsity(5), shrunk, stop=RelativeDecrease(1e6), max_iter=5).status is Status.MAX_ITER
     grown = ProbabilisticIHT(batch=Replay([np.arange(9)] * 3, [np.arange(9)] * 3))
     run = minimize(f, Sparsity(5), grown, stop=RelativeDecrease(1e6))
     assert run.n_iter == 4  # the first change from a value on all rows to another
