@@ -248,7 +248,7 @@ class AcceleratedIHT(Solver):
         """Return the state at a new point, and the point that momentum leads to from there (line 7)."""
         projection, prediction = moved.projection, moved.prediction
         if self.debias == "every":
-            solved = refine(objective, constraint, projection, prediction, cg_iterations=0, rounds=25)
+            solved = refine(objective, constraint, projection, prediction, cg_iterations=0, rounds=25, slide=False)
             projection, prediction = solved.projection, solved.prediction
         new = objective.evaluate(projection.point, prediction)
         u = state.at if state.ahead is None else state.ahead

@@ -138,6 +138,7 @@ def refine(
     rounds: int = 1,
     tol: float = 0.0,
     below: float = inf,
+    slide: bool = True,
 ) -> Refined:
     r"""Return a point of the same support with a lower value, by Newton steps that stay inside the constraint.
 
@@ -162,6 +163,9 @@ def refine(
         it brought what it had promised, up to a factor of two, and promised more than four times as much: then the
         quadratic model is trusted (heuristic).
 
+    slide : bool
+        Whether to search along the gradient where there is no curvature.
+
     Notes
     -----
     Cost: 2s/d of a data pass per product with H, and as much per round besides. Monotone.
@@ -182,7 +186,7 @@ def refine(
         direction = _newton(space, at, slope, face, cg_iterations)
         xp = namespace(slope)
         before, promised = promised, -0.5 * float(xp.sum(slope * direction))
-        if not 0.0 < promised < inf:
+        if slide and not 0.0 < promised < inf:
             promised, value, slides = 0.0, inf, slides + 1
             better = _slide(space, constraint, support, at, slope)
             if better is None or slides > _SLIDES:

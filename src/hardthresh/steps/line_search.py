@@ -19,16 +19,14 @@ from hardthresh.core.typing import Array, Support
 def minimising_step(objective: Objective, at: Evaluation, direction: Array) -> float:
     r"""Return the step along p, a restriction of the negative gradient, that minimises the quadratic model of f.
 
-    That is :math:`\|p\|^2 / (p, H p)`, by the unit vector along p, so that no square leaves the range; 0 if p is zero,
-    f has no finite curvature along it, or so little that the squared length of the move would leave the range.
-    Cost: s/d of a pass when the objective offers ``curvature_along``, else one.
+    That is :math:`\|p\|^2 / (p, H p)`, by the unit vector along p, so that no square leaves the range; 0 if p is zero
+    or f has no finite curvature along it. Cost: s/d of a pass when the objective offers ``curvature_along``, else one.
     """
     length = norm(direction)
     if not 0.0 < length < inf:
         return 0.0
     bend = curvature_along(objective, at, direction / length)
-    largest = sqrt(float(namespace(direction).finfo(direction.dtype).max))
-    return 1.0 / bend if length / largest < bend < inf else 0.0
+    return 1.0 / bend if 0.0 < bend < inf else 0.0
 
 
 def exact_step(
@@ -38,14 +36,16 @@ def exact_step(
 
     While the support has room left (at zero, say), or where the direction on it is rounding next to the whole (at a
     minimiser on the support), the restriction is to the leading part of the direction, so that the step always follows
-    the scale of the problem. 0 when the direction vanishes or has no curvature. Cost: s/d of a data pass when the
+    the scale of the problem. 0 when the direction vanishes, or has no curvature, or so
+    little that the squared length of the move would leave the range. Cost: s/d of a data pass when the
     objective offers ``curvature_along``, else one pass.
     """
     restricted = constraint.restrict(direction, support)
     rounding = sqrt(float(namespace(direction).finfo(direction.dtype).eps))
     if not constraint.is_full(support) or norm(restricted) <= rounding * norm(direction):
         restricted = constraint.leading(direction)
-    return minimising_step(objective, at, restricted)
+    step = minimising_step(objective, at, restricted)
+    return step if step * norm(restricted) < sqrt(float(namespace(direction).finfo(direction.dtype).max)) else 0.0
 
 
 def standstill(constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
