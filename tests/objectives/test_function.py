@@ -1,5 +1,6 @@
 """Any function: its conventions, batches, torch and JAX, what it refuses, and what becomes of NaN."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -329,6 +330,29 @@ def test_infinity_is_outside_of_the_domain_and_line_searches_go_back():
         ),
         (lambda: Function(squared, 15, lambda w: "uphill").evaluate(W), "the gradient must be numeric"),
         (lambda: Function(squared, 15, slope).check_gradient(np.zeros(3)), "w has shape"),
+        (lambda: Function(squared, 15, slope).check_gradient(directions=0), "directions must be >= 1"),
+        (lambda: Function(squared, 15, slope).check_gradient(directions=2.5), "directions must be an integer"),
+        (lambda: Function(lambda w: np.inf, 15, slope).check_gradient(), "f is infinite at or beside .* give w="),
+        (
+            lambda: Function(lambda w: np.where(w[0] > W[0], np.inf, 1.0), 15, slope).check_gradient(W),
+            "f is infinite at or beside",
+        ),
+        (lambda: Function(None, 15, slope), "fn must be callable, got None"),
+        (lambda: Function(squared, 15, slope, lower_bound="0"), "lower_bound must be a number"),
+        (lambda: Function(squared, 15, slope, lower_bound=None), "lower_bound must be a number"),
+        (lambda: Function(lambda w: "1", 15, slope).value(W), "one number, got str"),
+        (lambda: Function(lambda w: True, 15, slope).value(W), "one number, got bool"),
+        (lambda: Function(lambda w: np.bool_(True), 15, slope).value(W), "one number, got bool"),
+        (lambda: Function(lambda w: np.complex128(1 + 3j), 15, slope).value(W), "one number, got complex128"),
+        (
+            lambda: Function(lambda w: 1.0, 15, slope, n_rows=10),
+            r"fn is called as fn\(w, batch\), but its arg",
+        ),
+        (lambda: Function(squared, 15, lambda w: w, n_rows=10), r"gradient is called as gradient\(w, batch\)"),
+        (lambda: Function(lambda w, rows: 1.0, 15, slope), r"fn is called as fn\(w\), .* n_rows= says how many"),
+        (lambda: Function(squared, 15, slope, curvature=lambda w: w), r"curvature is called as curvature\(w, v\)"),
+        (lambda: Function(lambda w: next(iter([])), 15, slope).value(W), "raised StopIteration"),
+        (lambda: Function(lambda w: next(iter([])), 15, True).evaluate(W), "raised StopIteration"),
         (lambda: Function(both, 15, True, n_rows=120).rows(np.array([], dtype=int)), "at least one row"),
     ],
 )
@@ -371,6 +395,63 @@ def test_what_torch_cannot_see_is_said():
             build()
 
 
+def test_a_loader_that_chooses_examples_is_refused():
+    data = torch_or_skip().utils.data
+    examples = data.TensorDataset(torch_or_skip().ones(50, 3))
+
+    def mean(**options):
+        loader = data.DataLoader(examples, **options)
+        return Function.from_torch(lambda w, b: (b[0].double() @ w).mean(), 3, batches=loader)
+
+    drawn, some = data.RandomSampler(examples, replacement=True), data.RandomSampler(examples, num_samples=7)
+    for options, message in [
+        ({"sampler": data.SubsetRandomSampler(range(10))}, "SubsetRandomSampler chooses .*Subset of it"),
+        ({"sampler": data.WeightedRandomSampler([1.0] * 50, 50)}, "WeightedRandomSampler chooses"),
+        ({"sampler": data.SequentialSampler(range(3))}, "SequentialSampler chooses"),
+        ({"sampler": drawn}, "RandomSampler chooses"),
+        ({"sampler": some}, "RandomSampler chooses"),
+        ({"batch_size": 32, "drop_last": True}, "drops the last 18 of 50"),
+        ({"batch_size": None}, "batch_size=None"),
+        ({"batch_sampler": data.BatchSampler(data.SequentialSampler(examples), 7, False)}, "batch_sampler"),
+    ]:
+        with pytest.raises(InvalidInputError, match=message):
+            mean(**options)
+    for options in ({"shuffle": True}, {"batch_size": 7}, {"batch_size": 25, "drop_last": True}):
+        assert mean(**options).n_rows == 50
+        assert mean(**options).value(np.ones(3)) == pytest.approx(3.0)
+
+
+def test_inference_mode_is_called_by_its_name():
+    torch = torch_or_skip()
+    f = Function.from_torch(lambda w: (w**2).sum(), 3)
+    with torch.inference_mode(), pytest.raises(InvalidInputError, match="inference_mode"):
+        f.evaluate(np.ones(3))
+    with torch.no_grad():
+        np.testing.assert_array_equal(f.evaluate(np.ones(3)).gradient, 2.0)
+
+
+def test_parameters_are_those_of_a_point():
+    torch = torch_or_skip()
+    f = Function.from_torch(torch.nn.Linear(4, 1), loss=lambda model: model(torch.ones(3, 4)).mean())
+    for w in (np.zeros(3), torch.zeros(6), "much"):
+        with pytest.raises(InvalidInputError, match=r"w (has shape|must be numeric)"):
+            f.parameters(w)
+    assert f.parameters(np.zeros(5))["weight"].shape == (1, 4)
+
+
+def test_a_module_in_training_mode_is_warned_of():
+    torch = torch_or_skip()
+    net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Dropout(0.5), torch.nn.Linear(3, 1))
+
+    def loss(model):
+        return model(torch.ones(3, 4)).mean()
+
+    with pytest.warns(UserWarning, match=r"Dropout.*call module.eval\(\)"):
+        Function.from_torch(net, loss=loss)
+    Function.from_torch(net.eval(), loss=loss)
+    Function.from_torch(torch.nn.Linear(4, 1), loss=loss)  # nothing there that training would change
+
+
 def test_a_linear_function_has_no_curvature():
     torch = torch_or_skip()
     f = Function.from_torch(lambda w: w.sum(), 3, curvature=True)
@@ -391,3 +472,31 @@ def test_a_missing_library_is_named(monkeypatch, name, build):
 def test_it_can_be_stored():
     f = Function(both, 15, True, n_rows=120, chunk=50)
     assert pickle.loads(pickle.dumps(f)).value(W) == f.value(W)
+
+
+def torch_loss(w, batch):
+    return ((batch[0].double() @ w) ** 2).mean()
+
+
+def torch_loss_of_rows(w, rows):
+    return (w[rows % w.shape[0]] ** 2).mean()
+
+
+def module_loss(model):
+    return model(sources_module.imported("torch").ones(3, 4)).mean()
+
+
+def test_functions_of_torch_can_be_stored():
+    torch = torch_or_skip()
+    rows = torch.arange(30.0).reshape(10, 3)
+    examples = torch.utils.data.TensorDataset(rows)
+    pairs = [(row, 0.0) for row in rows]
+    for f in (
+        Function.from_torch(torch_loss, 3, batches=examples),
+        Function.from_torch(torch_loss, 3, batches=torch.utils.data.DataLoader(examples, batch_size=4)),
+        Function.from_torch(torch_loss, 3, batches=torch.utils.data.Subset(pairs, range(7))),
+        Function.from_torch(torch_loss_of_rows, 3, n_rows=10),
+        Function.from_torch(torch.nn.Linear(4, 1), loss=module_loss),
+    ):
+        w = f.zeros() + 1.0
+        assert pickle.loads(pickle.dumps(f)).value(w) == copy.deepcopy(f).value(w) == f.value(w)

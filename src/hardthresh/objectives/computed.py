@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf, isnan, prod
+from math import inf, isfinite, isnan, prod
 from typing import Any, Self
 
 import numpy as np
 from array_api_compat import device, is_array_api_obj
 
 from hardthresh.arrays import all_finite, as_floating, namespace, to_numpy
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.stationarity import norm
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_real, library
 
-from .sources import Examples, Source, copied, pair
+from .sources import Examples, Source, called, copied, pair
 
 
 class Computed:
@@ -38,7 +39,7 @@ class Computed:
     lower_bound: float
 
     def __init__(self, source: Source, zeros: Array, examples: Examples | None, lower_bound: float) -> None:
-        if isnan(lower_bound) or lower_bound == inf:
+        if not is_real(lower_bound) or isnan(lower_bound) or lower_bound == inf:
             raise InvalidInputError(f"lower_bound must be a number or -inf, got {lower_bound!r}")
         self.shape, self.lower_bound = tuple(zeros.shape), float(lower_bound)
         self._source, self._zeros, self._examples = source, zeros, examples
@@ -90,7 +91,7 @@ class Computed:
         value = 0.0
         for share, batch in self._batches():
             self._count(1.0, share)
-            value += share * _number(self._source.value(copied(w), *batch))
+            value += share * _number(called(self._source.value, copied(w), *batch))
         return self._checked(value, w)
 
     def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
@@ -98,7 +99,7 @@ class Computed:
         value, gradient = 0.0, namespace(w).zeros_like(w)
         for share, batch in self._batches():
             self._count(2.0, share)
-            one, slope = pair(self._source.both(copied(w), *batch))
+            one, slope = pair(called(self._source.both, copied(w), *batch))
             value += share * _number(one)
             gradient = gradient + share * self._shaped(slope, w, "gradient")
         if self._checked(value, w) == inf:
@@ -114,7 +115,7 @@ class Computed:
         image = namespace(direction).zeros_like(direction)
         for share, batch in self._batches():
             self._count(2.0, share)
-            part = self._source.product(copied(at.point), copied(direction), *batch)
+            part = called(self._source.product, copied(at.point), copied(direction), *batch)
             image = image + share * self._shaped(part, direction, "product with the Hessian")
         return image
 
@@ -127,9 +128,9 @@ class Computed:
         Parameters
         ----------
         w : array, optional
-            Where, but not where the gradient vanishes; default at a random point.
+            Where f is finite, but not where the gradient vanishes; default at a random point.
         directions : int
-            How many.
+            How many, >= 1.
         seed : int
             Of the directions.
 
@@ -137,6 +138,11 @@ class Computed:
         -------
         float
             About 1e-9 for a right gradient in float64, and 1e-3 in float32; about 1 for a wrong one.
+
+        Raises
+        ------
+        InvalidInputError
+            If f is infinite there, or there are no directions.
 
         Examples
         --------
@@ -147,7 +153,7 @@ class Computed:
         >>> Function(lambda w: np.sum(w**4), 3, lambda w: 3 * w**3).check_gradient() < 1e-7
         False
         """
-        rng = np.random.default_rng(seed)
+        directions, rng = checked_integer("directions", directions, 1), np.random.default_rng(seed)
         w = self._like(rng.standard_normal(self.shape)) if w is None else as_floating(w, self._zeros, "w")
         if tuple(w.shape) != self.shape:
             raise InvalidInputError(f"w has shape {tuple(w.shape)}, points have {self.shape}")
@@ -160,6 +166,11 @@ class Computed:
             v = self._like(rng.standard_normal(self.shape))
             v = v / norm(v)
             slope, along = (self.value(w + h * v) - self.value(w - h * v)) / (2.0 * h), float(xp.sum(gradient * v))
+            if not (isfinite(slope) and isfinite(along)):
+                raise InvalidInputError(
+                    f"f is infinite at or beside {_described(w)}, so there is no gradient to check; give w= inside of "
+                    "its domain"
+                )
             size = max(abs(along), least)
             worst = max(worst, abs(slope - along) / size if size > 0.0 else abs(slope))
         return worst
@@ -213,10 +224,17 @@ def _number(value: Any) -> float:
     if shape:
         raise InvalidInputError(f"the function must return one number, got an array of shape {shape}; take the mean")
     try:
+        if isinstance(value, bool | str | bytes) or not _is_real(value):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError) as error:
         hint = "; say gradient=True if it returns the gradient too" if isinstance(value, tuple) else ""
         raise InvalidInputError(f"the function must return one number, got {type(value).__name__}{hint}") from error
+
+
+def _is_real(value: Any) -> bool:
+    """Return whether what may be an array of one number is one of a real number."""
+    return not is_array_api_obj(value) or library(value).isdtype(value.dtype, ("real floating", "integral"))
 
 
 def _described(w: Array) -> str:

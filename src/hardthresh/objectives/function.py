@@ -14,7 +14,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, is_integer
 
 from .computed import Computed
-from .sources import Given, Jax, Parameters, Torch, from_dataset, imported, indexed
+from .sources import Given, Jax, Parameters, Torch, check_call, from_dataset, imported, indexed, warn_of_training
 
 
 class _LogCosh:
@@ -94,7 +94,8 @@ class Function(Computed):
         `value`, if what the callable returns is no number or has another shape than the points.
     NotFiniteError
         By `evaluate` and `value`, if the callable returns NaN or minus infinity, or a gradient with either. It says at
-        what point; `minimize` then ends the run with the best iterate and the status ``DIVERGED``.
+        what point; `minimize` then ends the run with the best iterate and the status ``DIVERGED``, but passes the error
+        on where the run starts there.
 
     Notes
     -----
@@ -153,11 +154,14 @@ class Function(Computed):
                 "a gradient is needed: give gradient=, a callable or True if fn returns (value, gradient), or have it "
                 "computed with Function.from_torch or Function.from_jax"
             )
-        for name, given in (("fn", fn), ("curvature", curvature)):
-            if given is not None and not callable(given):
-                raise InvalidInputError(f"{name} must be callable, got {given!r}")
-        source = Given(fn, None if gradient is True else gradient, curvature)
-        super().__init__(source, _zeros(shape, like), indexed(batches, n_rows, chunk), lower_bound)
+        for name, some in (("fn", fn), ("curvature", curvature)):
+            if not callable(some) and (some is not None or name == "fn"):
+                raise InvalidInputError(f"{name} must be callable, got {some!r}")
+        source, examples = Given(fn, None if gradient is True else gradient, curvature), indexed(batches, n_rows, chunk)
+        check_call("fn", fn, "w", examples)
+        check_call("gradient", gradient, "w", examples)
+        check_call("curvature", curvature, "w, v", examples)
+        super().__init__(source, _zeros(shape, like), examples, lower_bound)
 
     @classmethod
     def from_torch(
@@ -192,7 +196,8 @@ class Function(Computed):
             Whether to offer products with the Hessian, by differentiating twice.
         batches : callable, torch Dataset or DataLoader, optional
             As for `Function`, with NumPy indices; or what holds the examples. Of a loader its data set, its
-            ``collate_fn`` and its batch size, as `chunk`, are used; solvers draw the examples themselves.
+            ``collate_fn`` and its batch size, as `chunk`, are used; solvers draw the examples themselves, so a loader
+            that chooses among them is refused.
         n_rows, chunk, lower_bound :
             As for `Function`; a data set knows its length.
 
@@ -206,6 +211,11 @@ class Function(Computed):
             As for `Function`, and by `evaluate` if no gradient reaches w.
         MissingDependencyError
             If torch is not installed.
+
+        Warns
+        -----
+        UserWarning
+            If dropout or batch normalisation of the module is in training mode, where it is no function of w alone.
 
         Examples
         --------
@@ -229,18 +239,22 @@ class Function(Computed):
         """
         torch = imported("torch")
         self = cls.__new__(cls)
+        examples = from_dataset(torch, batches, n_rows, chunk) or indexed(batches, n_rows, chunk, numpy=True)
         if loss is not None:
             if not isinstance(fn, torch.nn.Module) or shape is not None or like is not None:
                 raise InvalidInputError(
                     "a loss of (model, batch) needs a torch.nn.Module and neither shape nor like: its points are the "
                     "parameters; for any other function of w give fn(w) and its shape"
                 )
-            self._module = Parameters(torch, fn)
+            check_call("loss", loss, "model", examples)
+            warn_of_training(fn)
+            self._module = Parameters(fn)
             fn, like = self._module.function(loss), self._module.flat
         elif not callable(fn):
             raise InvalidInputError(f"fn must be callable, got {fn!r}")
+        else:
+            check_call("fn", fn, "w", examples)
         zeros = _zeros(shape, like)
-        examples = from_dataset(torch, batches, n_rows, chunk) or indexed(batches, n_rows, chunk, numpy=True)
         Computed.__init__(self, Torch(fn, zeros, curvature), zeros, examples, lower_bound)
         return self
 
@@ -296,9 +310,9 @@ class Function(Computed):
         if like is not None and not isinstance(like, np.ndarray):
             raise InvalidInputError(f"points of a JAX function are NumPy arrays; like is a {type(like).__name__}")
         self = cls.__new__(cls)
-        Computed.__init__(
-            self, Jax(jax, fn, curvature), _zeros(shape, like), indexed(batches, n_rows, chunk), lower_bound
-        )
+        examples = indexed(batches, n_rows, chunk)
+        check_call("fn", fn, "w", examples)
+        Computed.__init__(self, Jax(jax, fn, curvature), _zeros(shape, like), examples, lower_bound)
         return self
 
     @property
@@ -318,8 +332,13 @@ class Function(Computed):
         ------
         CapabilityError
             If the function was not made from a module.
+        InvalidInputError
+            If it is no point of this function.
         """
         self._need_module("parameters")
+        w = as_floating(w, name="w")
+        if tuple(w.shape) != self.shape:
+            raise InvalidInputError(f"w has shape {tuple(w.shape)}, points have {self.shape}")
         named: dict[str, Any] = self._module.split(w)
         return named
 
