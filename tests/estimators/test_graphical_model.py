@@ -386,6 +386,11 @@ def test_the_graph_is_better_than_the_lasso_of_as_many_edges(p, n):
         ({"n_edges": "many"}, "n_edges must be"),
         ({"n_edges": []}, "empty"),
         ({"n_edges": [3, 99]}, "got 99"),
+        ({"n_edges": np.array(5)}, r"n_edges must be .* got array\(5\)"),
+        (
+            {"n_edges": "cv", "cv": [(np.arange(15), np.arange(15, 30)), ([3], [4])]},
+            "fold 1 of cv has one row to train",
+        ),
         ({"alpha": -1.0}, "alpha"),
         ({"tol": 0.0}, "tol"),
         ({"refit": 1}, "refit must be True or False"),
@@ -421,6 +426,46 @@ def test_a_constant_column_is_called_by_its_name():
     X = pd.DataFrame(data(30)[0], columns=list("abcdefghijkl")).assign(d=1.0)
     with pytest.raises(InvalidInputError, match="d has the same value in every row, so it has no precision"):
         SparseGaussianGraphicalModel(5).fit(X)
+
+
+def test_a_column_that_is_constant_in_a_fold_is_called_that():
+    X, _ = data(30)
+    X[:15, 3] = 1.0
+    folds = [(np.arange(10, 30), np.arange(10)), (np.arange(15), np.arange(15, 30))]
+    with pytest.raises(InvalidInputError, match="rows that fold 1 of cv trains on, feature 3 has the same value"):
+        SparseGaussianGraphicalModel([3], cv=folds).fit(X)
+    assert SparseGaussianGraphicalModel([3], cv=folds[:1]).fit(X).best_n_edges_ == 3
+
+
+def test_columns_of_one_name_are_refused():
+    X = pd.DataFrame(data(30)[0], columns=list("abcdefghijka"))
+    with pytest.raises(InvalidInputError, match="more than one column of X is called 'a'; rename them"):
+        SparseGaussianGraphicalModel(5).fit(X)
+
+
+def test_nothing_is_said_before_it_is_fitted():
+    X, _ = data(30)
+    model = SparseGaussianGraphicalModel(5)
+    for ask in (
+        lambda: model.score(X),
+        lambda: model.mahalanobis(X),
+        lambda: model.get_precision(),
+        lambda: model.error_norm(np.eye(12)),
+    ):
+        with pytest.raises(NotFittedError):
+            ask()
+    model.fit(X)
+    assert model.mahalanobis(X).shape == (30,)
+    assert model.error_norm(model.covariance_) == 0.0
+    assert isinstance(model.score(X), float)
+
+
+def test_a_given_number_leaves_nothing_of_an_earlier_comparison():
+    X, _ = data(30)
+    model = SparseGaussianGraphicalModel([3, 5], cv=2).fit(X)
+    assert model.best_n_edges_ in (3, 5)
+    model.set_params(n_edges=4).fit(X)
+    assert vars(model).keys() == vars(SparseGaussianGraphicalModel(4, cv=2).fit(X)).keys()
 
 
 def test_copies_of_a_column_need_a_ridge():

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.datasets import make_graphical_model
 from hardthresh.report import plot_coefficients, plot_convergence, plot_cv, plot_path, write_report
 
 CHARTS = [plot_coefficients, plot_convergence, plot_cv, plot_path]
@@ -153,3 +154,14 @@ def test_convergence_counts_iterations_where_no_passes_are_recorded(build, ax):
     model = build(3, 20)
     del model.history_["passes"]
     assert plot_convergence(model, ax).get_xlabel() == "iteration"
+
+
+def test_the_curve_over_numbers_of_edges(ax):
+    X = make_graphical_model(60, 6, graph="chain").X
+    model = ht.SparseGaussianGraphicalModel([2, 5, 9], cv=3).fit(X)
+    plot_cv(model, ax)
+    assert ax.get_xlabel() == "k, the number of edges"
+    assert ax.get_ylabel() == "log likelihood\n(higher is better)"
+    assert f"chosen: k = {model.best_n_edges_}" in {line.get_label() for line in ax.get_lines()}
+    with pytest.raises(InvalidInputError, match='set n_edges="cv", or to several numbers'):
+        plot_cv(model.set_params(n_edges=5).fit(X))

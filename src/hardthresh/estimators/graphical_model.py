@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -32,6 +33,10 @@ _PATIENCE = 2  # candidates in a row that predict worse than the best end the cl
 _ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003)
 """The ridges of the likelihood that are compared where none is given."""
 _ENOUGH = 1e-6  # relative tolerance of fits that are only compared
+_OF_FOLDS = (
+    *("candidates_", "scores_", "mean_scores_", "standard_errors_"),
+    *("scorer_name_", "best_n_edges_", "one_standard_error_"),
+)
 _FINE = 0.05  # the search around the best count ends where its neighbours are so near, as a share of it
 
 
@@ -111,10 +116,12 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     history_ : History
         ``history_["value"][t]`` is the objective after t iterations.
     candidates_ : array of int, shape (n_candidates,)
-        The numbers of edges compared, increasing. This and the next two only if numbers were compared.
+        The numbers of edges compared, increasing. This and the next three only if numbers were compared.
     scores_ : array, shape (n_candidates, n_folds)
         The mean Gaussian log-likelihood of held-out rows, with the ridge chosen. `mean_scores_` and `standard_errors_`
         summarise them, and `scorer_name_` names them.
+    best_n_edges_ : int
+        The number that was chosen.
     one_standard_error_ : int
         The smallest number of edges within one standard error of the best.
     n_features_in_, feature_names_in_ :
@@ -123,8 +130,9 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     Raises
     ------
     ValueError
-        By `fit`, for NaN, infinity, constant columns, copies of a column with ``alpha=0``, a matrix that is no
-        covariance, fewer than two rows, or settings out of range; the message says which and what to do. Its type is
+        By `fit`, for NaN, infinity, constant columns (in the rows that a fold trains on, too), columns of one name,
+        copies of a column with ``alpha=0``, a matrix that is no covariance, fewer than two rows, or settings out of
+        range; the message says which and what to do. Its type is
         `hardthresh.core.InvalidInputError` where hardthresh found it.
 
     Warns
@@ -230,15 +238,16 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         """
         self._check_settings()
         precomputed = self.covariance == "precomputed"
+        _refuse_repeated_names(X)
         X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=1 if precomputed else 2)
         task = FitTask(self, Table(X, None), self.max_iter)
         problem = self._problem(X)
-        if isinstance(self.n_edges, str | Iterable):
+        for name in _OF_FOLDS:
+            self.__dict__.pop(name, None)
+        if self._compares():
             n_edges, self.alpha_ = self._compare(X)
         else:
             n_edges, self.alpha_ = self._budget(self.n_edges), self._ridge()
-            for name in ("candidates_", "scores_", "mean_scores_", "standard_errors_", "one_standard_error_"):
-                self.__dict__.pop(name, None)
         self._fit_and_keep(problem, n_edges, X.dtype, task)
         task.end()
         return self
@@ -259,6 +268,74 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         for (name, _), column in zip(kinds, columns, strict=True):
             table[name] = column[order]
         return table
+
+    def get_precision(self) -> np.ndarray:
+        """Return `precision_`.
+
+        Returns
+        -------
+        array, shape (p, p)
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`, as the next three.
+        """
+        check_is_fitted(self)
+        matrix: np.ndarray = super().get_precision()
+        return matrix
+
+    def score(self, X_test: Any, y: Any = None) -> float:
+        """Return the mean Gaussian log-likelihood of rows.
+
+        Parameters
+        ----------
+        X_test : array or data frame, shape (n_samples, p)
+            The rows.
+        y : ignored
+            There for pipelines.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        return float(super().score(X_test, y))
+
+    def mahalanobis(self, X: Any) -> np.ndarray:
+        """Return the squared Mahalanobis distance of rows from the mean.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_samples, p)
+            The rows.
+
+        Returns
+        -------
+        array, shape (n_samples,)
+        """
+        check_is_fitted(self)
+        distances: np.ndarray = super().mahalanobis(X)
+        return distances
+
+    def error_norm(self, comp_cov: Any, norm: str = "frobenius", scaling: bool = True, squared: bool = True) -> float:
+        """Return the distance of `covariance_` from another covariance matrix.
+
+        Parameters
+        ----------
+        comp_cov : array, shape (p, p)
+            The other one.
+        norm : {"frobenius", "spectral"}
+            Which distance.
+        scaling, squared : bool
+            Whether to divide the squared distance by p, and whether to return it squared.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        return float(super().error_norm(comp_cov, norm=norm, scaling=scaling, squared=squared))
 
     def to_networkx(self) -> Any:
         """Return the graph for networkx, with the names of the columns as nodes.
@@ -298,6 +375,10 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
             raise InvalidInputError(f"refit must be True or False, got {self.refit!r}")
         if isinstance(self.n_edges, str) and self.n_edges != "cv":
             raise InvalidInputError(f'n_edges must be "cv", an integer, several, or None, got {self.n_edges!r}')
+
+    def _compares(self) -> bool:
+        """Return whether there are numbers of edges to compare."""
+        return isinstance(self.n_edges, str | Iterable) and getattr(self.n_edges, "ndim", 1) > 0
 
     def _names(self) -> list[Any]:
         names = getattr(self, "feature_names_in_", None)
@@ -400,7 +481,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         table = Table(X, None)
         splits = splits_of(self.cv, table, np.arange(X.shape[0]), X.shape[0], classifier=False)
         check_splits(splits)
-        folds = [_Fold(self._problem(X[train]), X[test]) for train, test in splits]
+        folds = [self._fold(number, X[train], X[test]) for number, (train, test) in enumerate(splits)]
         alphas = _ALPHAS if self.alpha is None and self.refit else (self._ridge(),)
         seed = self._seed()
         scores: dict[int, np.ndarray] = {}
@@ -415,6 +496,15 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         tell_unconverged(whys, len(scores) * len(folds), "inside the folds")
         return self._verdict(scores, alphas)
 
+    def _fold(self, number: int, train: np.ndarray, held_out: np.ndarray) -> _Fold:
+        """Return the problem of a fold; an error in its rows says that it is in these."""
+        if train.shape[0] < 2:
+            raise InvalidInputError(f"fold {number} of cv has one row to train on; two or more are needed")
+        try:
+            return _Fold(self._problem(train), held_out)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"in the rows that fold {number} of cv trains on, {error}") from error
+
     def _verdict(self, scores: dict[int, np.ndarray], alphas: tuple[float, ...]) -> tuple[int, float]:
         """Return the number of edges and the ridge that the rule chooses."""
         self.candidates_ = np.array(sorted(scores))
@@ -425,7 +515,8 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         self.mean_scores_, self.standard_errors_ = verdict.mean, verdict.error
         self.one_standard_error_ = int(self.candidates_[verdict.modest])
         self.scorer_name_ = "log_likelihood"
-        return int(self.candidates_[verdict.chosen(self.rule)]), alphas[chosen]
+        self.best_n_edges_ = int(self.candidates_[verdict.chosen(self.rule)])
+        return self.best_n_edges_, alphas[chosen]
 
     def _candidates(self, scores: dict[int, np.ndarray]) -> Iterable[int]:
         """Yield the numbers to compare, each after the scores of those before."""
@@ -470,6 +561,14 @@ class _Fold:
 
     problem: GraphProblem
     held_out: np.ndarray
+
+
+def _refuse_repeated_names(X: Any) -> None:
+    """Refuse a table in which two columns have the same name."""
+    names = list(getattr(X, "column_names", getattr(X, "columns", ())))
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InvalidInputError(f"more than one column of X is called {repeated[0]!r}; rename them")
 
 
 def _ladder(p: int, pairs: int) -> Iterable[int]:

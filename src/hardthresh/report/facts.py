@@ -62,7 +62,7 @@ class CrossValidation:
         Positions of the chosen k, the k with the best mean, and the smallest k within one standard error of it.
     effects : ndarray of shape (n_candidates, n_features)
         The coefficients per standard deviation, fitted on all rows, for each k.
-    unit : {"feature", "group", "rank"}
+    unit : {"feature", "group", "rank", "edge"}
         What k counts.
     """
 
@@ -194,16 +194,20 @@ def read(estimator: Any) -> Facts:
 
 
 def _unit(estimator: Any) -> str:
-    """Return what is chosen: features, groups of them, or a rank."""
+    """Return what is chosen: features, groups of them, a rank, or edges."""
     if hasattr(estimator, "best_rank_"):
         return "rank"
+    if hasattr(estimator, "n_edges_"):
+        return "edge"
     return "group" if hasattr(estimator, "groups_") else "feature"
 
 
 def _budget(estimator: Any) -> int:
-    """Return the number of features, or of groups of them, or the rank, that the model was allowed."""
+    """Return the number of features, groups of them or edges, or the rank, that the model was allowed."""
     if hasattr(estimator, "best_rank_"):
         return int(estimator.best_rank_)
+    if hasattr(estimator, "best_n_edges_"):
+        return int(estimator.best_n_edges_)
     return int(estimator.n_nonzero_groups_ if hasattr(estimator, "groups_") else estimator.n_nonzero_coefs_)
 
 

@@ -167,7 +167,7 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
-    """Draw the cross-validated score against k, or against the rank, with its band of one standard error.
+    """Draw the cross-validated score against k, the rank or the number of edges, with its band of one standard error.
 
     Marked are the k that was chosen and the smallest k whose mean score is within one standard error of the best; the
     pale lines are the folds.
@@ -350,6 +350,11 @@ def _break(ax: Axes) -> str:
 def _cross_validated(cv: CrossValidation | None, estimator: Any) -> CrossValidation:
     if cv is None:
         kind, size = type(estimator).__name__, "rank" if hasattr(estimator, "rank_") else "k"
+        if hasattr(estimator, "n_edges_"):
+            raise InvalidInputError(
+                f"there is no curve over the number of edges, because {kind} was fitted for one given number; set "
+                'n_edges="cv", or to several numbers, to choose it by cross-validation.'
+            )
         raise InvalidInputError(
             f"there is no curve over {size}, because {kind} was fitted for one given {size}; "
             f"use {kind}CV to choose {size} by cross-validation."
@@ -358,7 +363,7 @@ def _cross_validated(cv: CrossValidation | None, estimator: Any) -> CrossValidat
 
 
 def _number_axis(ax: Axes, cv: CrossValidation) -> None:
-    """Count features, or groups of them, along x, in whole numbers; by factors where the candidates grow by factors."""
+    """Count what is chosen along x, in whole numbers; by factors where the candidates grow by factors."""
     from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
     gaps = np.diff(cv.k)
