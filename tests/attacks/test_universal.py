@@ -207,6 +207,49 @@ def test_the_same_seed_is_the_same_perturbation(net, digits):
     assert one.result.message == two.result.message
 
 
+@pytest.mark.parametrize("options", [{"target": 5}, {"target": None}], ids=["targeted", "untargeted"])
+@pytest.mark.parametrize("k", [3, 5])
+def test_several_searches_are_at_least_as_strong_as_each_of_them(net, digits, k, options):
+    """One search of the first kind alone stops where a few pixels are black or white, and others are needed."""
+
+    def misled(**more):
+        p = attack(net, digits, k=k, **options, **more)
+        return 1.0 - p.accuracy_after if p.target is None else p.target_rate
+
+    best, ours, paper = misled(), misled(starts=1), misled(solver=ProbabilisticIHT(variant="paper"))
+    assert best >= max(ours, paper)
+    assert best > min(ours, paper)
+
+
+def test_an_interrupted_search_is_the_last_one():
+    net, images, labels = smooth()
+    calls = []
+
+    def interrupted(x):
+        calls.append(x)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+        return net(x)
+
+    p = ht.attacks.universal_perturbation(interrupted, images, labels, k=3)
+    assert len(calls) < 60  # of several hundred
+    assert p.n_changed <= 3
+
+
+def test_a_perturbation_can_be_stored(net, digits, tmp_path):
+    p = attack(net, digits, k=4, max_iter=5, starts=1)
+    ht.save(p, tmp_path / "p.json")
+    loaded = ht.load(tmp_path / "p.json")
+    assert repr(loaded) == repr(p)
+    np.testing.assert_array_equal(loaded.delta, p.delta)
+    X, y = digits[0][1200:], digits[1][1200:]
+    assert loaded.evaluate(net, X, y).accuracy_after == p.evaluate(net, X, y).accuracy_after
+    assert len(loaded.plot(n=2).axes) == 6
+    tensors = attack(net, [torch.from_numpy(a) for a in digits], k=2, max_iter=2, starts=1)
+    ht.save(tensors, tmp_path / "t.json")
+    assert torch.equal(ht.load(tmp_path / "t.json").images, tensors.images)
+
+
 @pytest.mark.parametrize(
     "solver",
     [
@@ -340,8 +383,11 @@ def test_the_budget_ends_where_the_image_does(unit, most):
         ({"loss": "hinge"}, "loss must be one of"),
         ({"c": 0.0}, "need c > 0"),
         ({"kappa": -1.0}, "kappa >= 0"),
-        ({"model": lambda x: x.flatten(1).sum(1)}, r"shape \(1, classes\) with two classes or more; got shape \(1,\)"),
-        ({"model": lambda x: x.flatten(1)[:, :1]}, r"got shape \(1, 1\)"),
+        (
+            {"model": lambda x: x.flatten(1).sum(1)},
+            r"shape \(10, classes\) with two classes or more; got shape \(10,\)",
+        ),
+        ({"model": lambda x: x.flatten(1)[:, :1]}, r"got shape \(10, 1\)"),
         ({"model": lambda x: 3}, "got int"),
         ({"model": 3}, "model must be"),
         ({"c": None}, "c > 0"),
@@ -351,6 +397,14 @@ def test_the_budget_ends_where_the_image_does(unit, most):
         ({"X": None}, "X must be numeric"),
         ({"X": [[1.0, 0.0], [1.0]]}, "X must be a numeric array"),
         ({"y": ["cat"] * 20}, "labels must be numeric"),
+        ({"y": np.zeros(20, dtype=bool)}, "labels are truth values, but the model knows 4 classes"),
+        ({"starts": 0}, "starts must be >= 1"),
+        ({"starts": 2.5}, "starts must be an integer"),
+        ({"model": lambda x: x.flatten(1)[:, :4].softmax(1)}, "probabilities.* give a model that returns the logits"),
+        ({"model": lambda x: x.flatten(1)[:, :4].detach()}, "no gradient reaches the logits"),
+        ({"model": lambda x: torch.nn.functional.one_hot((4 * x[:, 0, 0, 0]).long(), 5) * 2.0}, "no gradient reaches"),
+        ({"model": torch.no_grad()(lambda x: x.flatten(1)[:, :4])}, r"neither torch.no_grad\(\)"),
+        ({"model": torch.inference_mode()(lambda x: x.flatten(1)[:, :4])}, "no gradient reaches"),
     ],
 )
 @pytest.mark.parametrize("labelled", [True, False])
@@ -383,6 +437,46 @@ def test_what_is_wrong_is_said_of_a_new_measurement_too(changes, message, labell
     given = {"model": net, "X": images.numpy(), "y": labels.numpy() if labelled else None, **changes}
     with pytest.raises(InvalidInputError, match=message):
         p.evaluate(**given)
+
+
+def test_a_model_without_gradients_can_be_measured_on_all_the_same():
+    net, images, labels = smooth()
+    p = ht.attacks.universal_perturbation(net, images, labels, k=4, max_iter=5)
+    assert p.evaluate(torch.no_grad()(net), images, labels).accuracy_after == p.accuracy_after
+    assert p.evaluate(lambda x: net(x).softmax(1), images, labels).accuracy_after == p.accuracy_after
+    with torch.no_grad():
+        assert ht.attacks.universal_perturbation(net, images, labels, k=4, max_iter=5).n_changed == p.n_changed
+    with torch.inference_mode(), pytest.raises(InvalidInputError, match="inference_mode"):
+        ht.attacks.universal_perturbation(net, images, labels, k=4)
+
+
+def test_a_model_that_rounds_is_warned_of():
+    net, images, labels = smooth()
+    for options in ({"y": labels}, {"target": 1}, {"y": labels, "loss": "top2"}):
+        with pytest.warns(UserWarning, match="zero at every image, as that of a model that rounds"):
+            p = ht.attacks.universal_perturbation(
+                lambda x: net((16 * x).round() / 16), images, k=3, starts=1, **options
+            )
+        assert p.n_changed == 0
+    assert not Attack(net, images, labels, chunk=3).is_blind()
+
+
+def test_channels_at_the_end_are_warned_of():
+    images = np.random.default_rng(0).uniform(0.2, 0.8, (10, 8, 8, 3))
+    options = {"k": 1, "target": 1, "max_iter": 2, "starts": 1}
+    with pytest.warns(UserWarning, match=r"shape \(8, 8, 3\), whose first axis is taken for that of 8 channels"):
+        ht.attacks.universal_perturbation(lambda x: x.flatten(1)[:, :2], images, **options)
+    ht.attacks.universal_perturbation(lambda x: x.flatten(1)[:, :2], images, unit="entry", **options)
+    ht.attacks.universal_perturbation(lambda x: x.flatten(1)[:, :2], images[:, :3, :, :1], **options)
+
+
+def test_labels_may_be_a_series_or_two_truth_values():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    images = np.random.default_rng(0).uniform(0.2, 0.8, (10, 4, 4))
+    y = images[:, 0, 0] > 0.5
+    for labels in (y, pandas.Series(y.astype(int))):
+        p = ht.attacks.universal_perturbation(lambda x: x.flatten(1)[:, :2], images, labels, k=1, max_iter=2)
+        np.testing.assert_array_equal(p.labels, y)
 
 
 def test_a_wrong_budget_is_refused_before_the_model_is_asked():

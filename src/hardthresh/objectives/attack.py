@@ -13,8 +13,10 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, is_integer, is_real
 
 from .computed import Computed
-from .sources import Torch, counted, imported, itself
+from .sources import Torch, counted, imported, itself, refuse_inference
 
+_LOOK = 10  # images on which a model is looked at before it is attacked
+_NORMALISED = 1e-3  # how far from 1 the sum of probabilities may be
 _MARGIN = 0.5 / 255  # how far inside their range the tanh map keeps the entries of images, as a share of the range
 
 
@@ -82,7 +84,7 @@ class Attack(Computed):
     ------
     InvalidInputError
         For images outside [a, b] or not finite, labels or a target that are no classes, a model that returns no logits
-        of the right shape, numbers out of range.
+        of the right shape, or probabilities instead, or logits that no gradient reaches, numbers out of range.
     NotFiniteError
         If the model returns NaN or infinity; also by `evaluate` and `value`.
     MissingDependencyError
@@ -136,7 +138,7 @@ class Attack(Computed):
         zeros = zeros.numpy() if isinstance(images, np.ndarray) else zeros
         examples = counted(self.images.shape[0], itself, chunk)
         super().__init__(Torch(self._mean, zeros, False), zeros, examples, 0.0 - self.c * self.kappa)
-        _, self.n_classes = classes_of(model, self.images[:1])
+        self.n_classes = check_logits(model, self.images[:_LOOK])
         self.target = check_target(target, self.n_classes)
         self.labels = None if labels is None else check_labels(labels, self.images, self.n_classes)
         if self.labels is None and self.target is None and loss == "label":
@@ -145,6 +147,18 @@ class Attack(Computed):
     def perturbed(self, images: Any, delta: Array) -> Any:
         """Return some images, a tensor, perturbed by a point."""
         return perturb(images, delta, self.space, self.clip)
+
+    def is_blind(self) -> bool:
+        """Return whether h has the gradient zero at every image, as that of a model that rounds."""
+        assert self._examples is not None
+        for rows in imported("torch").arange(self.images.shape[0]).split(self._examples.chunk):
+            labels = None if self.labels is None else self.labels[rows]
+            slope = slope_of(
+                lambda images, own=labels: self._lead(logits_of(self.model, images), own), self.images[rows]
+            )
+            if slope is not None and bool(slope.any()):
+                return False
+        return True
 
     def _mean(self, delta: Any, rows: Any) -> Any:
         """Return the mean over some images."""
@@ -187,6 +201,40 @@ def logits_of(model: Any, images: Any) -> Any:
     if not bool(torch.isfinite(Z).all()):
         raise NotFiniteError("the model returned logits that are NaN or infinite; one of finite logits is needed")
     return Z
+
+
+def slope_of(fn: Any, images: Any) -> Any:
+    """Return the gradient of the sum of what a callable makes of images; None where there is none to be seen."""
+    torch = imported("torch")
+    refuse_inference()
+    with torch.enable_grad():
+        images = images.detach().clone().requires_grad_(True)
+        total = fn(images).sum()
+        return torch.autograd.grad(total, images, allow_unused=True)[0] if total.requires_grad else None
+
+
+def check_logits(model: Any, images: Any) -> int:
+    """Return how many classes a model knows, if it is one that can be attacked.
+
+    Raises
+    ------
+    InvalidInputError
+        If it returns no logits, or probabilities in their place, whose gradients vanish where it is sure; or if no
+        gradient reaches what it returns: nothing would be found, and that would say nothing.
+    """
+    with imported("torch").no_grad():
+        Z = logits_of(model, images)
+    if bool((Z >= 0).all()) and bool(((Z.sum(1) - 1.0).abs() <= _NORMALISED).all()):
+        raise InvalidInputError(
+            "the model returns probabilities, rows that are not negative and sum to 1, whose gradients vanish where it "
+            "is sure; give a model that returns the logits, without the softmax at its end"
+        )
+    if slope_of(lambda x: logits_of(model, x), images) is None:
+        raise InvalidInputError(
+            "no gradient reaches the logits from the images, so nothing could be found, which would say nothing about "
+            "the model: use torch operations only, and neither torch.no_grad(), detach(), numpy() nor integers in it"
+        )
+    return int(Z.shape[1])
 
 
 def classes_of(model: Any, images: Any, chunk: int = 1) -> tuple[Any, int]:
@@ -247,6 +295,8 @@ def check_labels(labels: Any, images: Any, n_classes: int) -> Any:
     labels = labels.detach().clone() if isinstance(labels, torch.Tensor) else torch.as_tensor(numeric("labels", labels))
     if tuple(labels.shape) != (images.shape[0],):
         raise InvalidInputError(f"labels have shape {tuple(labels.shape)}; ({images.shape[0]},) is needed")
+    if labels.dtype == torch.bool and n_classes != 2:
+        raise InvalidInputError(f"labels are truth values, but the model knows {n_classes} classes; give their numbers")
     whole = labels.to(torch.int64)
     if not bool((whole == labels).all()) or bool((whole < 0).any()) or bool((whole >= n_classes).any()):
         raise InvalidInputError(

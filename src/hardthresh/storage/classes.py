@@ -14,7 +14,18 @@ from hardthresh.core.registry import Kind, registered
 from .errors import StorageError
 
 # the rooms of plain values and settings
-_ROOMS = ("core", "arrays", "losses", "constraints", "steps", "objectives", "solvers", "baselines", "certificates")
+_ROOMS = (
+    "core",
+    "arrays",
+    "losses",
+    "constraints",
+    "steps",
+    "objectives",
+    "solvers",
+    "baselines",
+    "certificates",
+    "attacks",
+)
 _SPLITTERS = (
     "GroupKFold",
     "GroupShuffleSplit",
