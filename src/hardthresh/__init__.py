@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from hardthresh import (
         arrays,
         attacks,
+        attributes,
         baselines,
         certificates,
         cli,
@@ -66,6 +67,7 @@ __all__ = [
     "Status",
     "arrays",
     "attacks",
+    "attributes",
     "baselines",
     "certificates",
     "cli",

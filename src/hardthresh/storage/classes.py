@@ -14,7 +14,18 @@ from hardthresh.core.registry import Kind, registered
 from .errors import StorageError
 
 # the rooms of plain values and settings
-_ROOMS = ("core", "arrays", "losses", "constraints", "steps", "objectives", "solvers", "baselines", "certificates")
+_ROOMS = (
+    "core",
+    "arrays",
+    "losses",
+    "constraints",
+    "steps",
+    "objectives",
+    "attributes",
+    "solvers",
+    "baselines",
+    "certificates",
+)
 _SPLITTERS = (
     "GroupKFold",
     "GroupShuffleSplit",

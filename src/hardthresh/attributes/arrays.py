@@ -1,0 +1,107 @@
+"""A source that pretends: the table is complete, but its attributes are bought as if they were not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.typing import Array
+
+from .market import Market
+from .source import AttributeSource
+
+
+class ArraySource(AttributeSource):
+    """The rows of a complete table, each used once, as a simulation of a purchase.
+
+    Parameters
+    ----------
+    X : array or scipy.sparse array, shape (n, d)
+        Finite numbers, which stay where they are: only what is bought is read.
+    y : array, shape (n,)
+        Targets, which are free.
+    n_observed : int in 1 .. d, optional
+        s', how many attributes of one example may be observed.
+    seed : int
+        Of the order in which examples are handed out.
+    shuffle : bool
+        False hands them out in the order given, so that runs can be replayed.
+    costs, panels, budget
+        Prices, attributes that are bought together, and the budget in money: see `Market.of`.
+    feature_names : sequence of str, optional
+        The names of the attributes.
+
+    Raises
+    ------
+    InvalidInputError
+        For lengths that do not fit together, NaN, infinity, and as in `Market.of`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = ArraySource(np.arange(12.0).reshape(3, 4), [1.0, 2.0, 3.0], n_observed=2, shuffle=False)
+    >>> patients = source.draw(2)
+    >>> patients.observe([0, 3])
+    array([[0., 3.],
+           [4., 7.]])
+    >>> patients.observe([3])  # bought already
+    array([[3.],
+           [7.]])
+    >>> source.meter.attributes, source.meter.examples, source.remaining
+    (4, 2, 1)
+    >>> patients.observe([1])
+    Traceback (most recent call last):
+    hardthresh.attributes.meter.BudgetError: 3 attributes of one example were asked for, 2 of them bought before; ...
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        n_observed: int | None = None,
+        *,
+        seed: int = 0,
+        shuffle: bool = True,
+        costs: Sequence[float] | Mapping[Any, float] | None = None,
+        panels: Sequence[Any] | None = None,
+        budget: float | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        self._X = X.tocsr() if issparse(X) else np.asarray(X)
+        self._y = np.asarray(y, dtype=np.float64)
+        if self._X.ndim != 2 or self._y.shape != self._X.shape[:1]:
+            raise InvalidInputError(
+                "X must be a table and y have one number for each of its rows, got shapes "
+                f"{self._X.shape} and {self._y.shape}"
+            )
+        if self._X.dtype.kind not in "fiub":
+            raise InvalidInputError(f"X must be numeric, got dtype {self._X.dtype}")
+        super().__init__(
+            Market.of(self._X.shape[1], n_observed, costs=costs, panels=panels, budget=budget), feature_names
+        )
+        n = self._X.shape[0]
+        self._order = np.random.default_rng(seed).permutation(n) if shuffle else np.arange(n)
+        self._position = 0
+
+    @property
+    def remaining(self) -> int:
+        """How many examples are left."""
+        return len(self._order) - self._position
+
+    def _next(self, count: int) -> list[int]:
+        ids = self._order[self._position : self._position + count].tolist()
+        self._position += len(ids)
+        return list(ids)
+
+    def _read(self, ids: Sequence[int], indices: Array) -> tuple[Array, Array]:
+        rows = self._X[np.asarray(ids, dtype=np.intp)]
+        values: Any = rows[:, indices]
+        values = values.toarray() if issparse(values) else values
+        return values.astype(np.float64), np.ones(len(ids), dtype=bool)
+
+    def _targets(self, ids: Sequence[int]) -> Array:
+        return self._y[np.asarray(ids, dtype=np.intp)]

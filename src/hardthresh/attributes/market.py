@@ -1,0 +1,224 @@
+"""What can be bought of an example, at which price, and within which budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from hardthresh.arrays import top_k
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.typing import Array, is_integer, is_real
+
+_ROUNDING = 1e-9  # of the budget: sums of prices are not exact
+
+
+@dataclass(frozen=True, eq=False)
+class Market:
+    """The attributes of an example, the panels they are sold in, the prices, and what may be spent on one example.
+
+    A *panel* is a set of attributes that are bought together, such as the values of one blood test. Without panels
+    every attribute is a panel of its own; without prices each attribute costs 1, and the budget is the number s' of
+    attributes that may be observed of one example. Make one with `Market.of`.
+
+    Attributes
+    ----------
+    panel : int array, shape (n_features,)
+        The panel of each attribute, numbered from 0.
+    price : float array, shape (n_panels,)
+        What each panel costs, > 0.
+    budget : float
+        What may be spent on one example.
+    """
+
+    panel: Array
+    price: Array
+    budget: float
+
+    @classmethod
+    def of(
+        cls,
+        n_features: int,
+        n_observed: int | None = None,
+        *,
+        costs: Sequence[float] | Mapping[Any, float] | None = None,
+        panels: Sequence[Any] | None = None,
+        budget: float | None = None,
+    ) -> Self:
+        """Return the market for `n_features` attributes.
+
+        Parameters
+        ----------
+        n_features : int >= 1
+            d, the number of attributes.
+        n_observed : int in 1 .. n_features, optional
+            s', how many attributes of one example may be observed: the budget where no `costs` are given.
+        costs : array, shape (n_features,), or mapping from panel to price, optional
+            The price of each attribute; a panel costs as much as its attributes together, unless a mapping gives the
+            price of each panel. Positive and finite.
+        panels : sequence of labels, shape (n_features,), optional
+            Attributes with the same label are bought together.
+        budget : float > 0, optional
+            What may be spent on one example: needed with `costs`, and only there.
+
+        Raises
+        ------
+        InvalidInputError
+            For prices, panels or budgets that make no sense, or a budget that cannot buy the dearest panel: what it
+            holds would never be seen.
+
+        Examples
+        --------
+        >>> Market.of(500, 50).budget
+        50.0
+        >>> panels = ["blood", "blood", "blood", "scan"]
+        >>> lab = Market.of(4, costs={"blood": 20.0, "scan": 90.0}, panels=panels, budget=100.0)
+        >>> lab.cost([0, 2]), lab.cost([1, 3]), lab.bundle([0])
+        (20.0, 110.0, array([0, 1, 2]))
+        """
+        if not (is_integer(n_features) and n_features >= 1):
+            raise InvalidInputError(f"the number of attributes must be an integer >= 1, got {n_features!r}")
+        labels, panel = _numbered(panels, int(n_features))
+        price = _prices(costs, labels, panel)
+        market = cls(panel, price, _budget(n_observed, budget, int(n_features), priced=costs is not None))
+        dearest = int(np.argmax(price))
+        if price[dearest] > market.budget * (1 + _ROUNDING):
+            raise InvalidInputError(
+                f"{labels[dearest]!r} costs {price[dearest]:g}, more than the budget of {market.budget:g} for one "
+                "example, so it can never be bought; raise the budget or leave it out"
+            )
+        return market
+
+    @property
+    def n_features(self) -> int:
+        """d, the number of attributes."""
+        return int(self.panel.size)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether every attribute is sold alone, for 1."""
+        return self.price.size == self.panel.size and bool(np.all(self.price == 1.0))
+
+    def cost(self, indices: Any) -> float:
+        """Return what some attributes of one example cost; a panel is paid once."""
+        return float(np.sum(self.price[np.unique(self.panel[np.asarray(indices, dtype=np.intp)])]))
+
+    def affords(self, cost: float, budget: float | None = None) -> bool:
+        """Return whether a sum of prices is within the budget."""
+        return cost <= (self.budget if budget is None else budget) * (1 + _ROUNDING)
+
+    def bundle(self, indices: Any) -> Array:
+        """Return, increasing, all attributes of the panels that some attributes belong to."""
+        indices = np.asarray(indices, dtype=np.intp)
+        if self.price.size == self.panel.size:
+            return np.unique(indices)
+        return np.flatnonzero(np.isin(self.panel, np.unique(self.panel[indices])))
+
+    @cached_property
+    def room(self) -> float:
+        """What a predictor may cost, so that each attribute can be explored beside it."""
+        total = float(np.sum(self.price))
+        return self.budget if self.affords(total) else self.budget - float(np.max(self.price))
+
+    def blocks(self, support: Array) -> Array:
+        """Return, for each attribute, the part of a partition it belongs to; each part can be bought beside `support`.
+
+        The parts are numbered from 0, and -1 stands for the attributes of the panels of `support`. Panels are taken in
+        order, and a new part begins where the budget ends: with equal prices there are ceil((d - s)/(s' - s)) parts for
+        a support of s attributes.
+        """
+        owned = np.zeros(self.price.size, dtype=bool)
+        owned[self.panel[self.bundle(support)]] = True
+        room = self.budget - self.cost(support)
+        part_of = np.full(self.price.size, -1)
+        part, left = -1, 0.0
+        for panel in np.flatnonzero(~owned):
+            if part < 0 or self.price[panel] > left + self.budget * _ROUNDING:
+                part, left = part + 1, room
+            part_of[panel] = part
+            left -= float(self.price[panel])
+        return part_of[self.panel]
+
+    def choose(self, score: Array, count: int, limit: float) -> Array:
+        """Return at most `count` attributes with large scores, whose panels cost at most `limit` together.
+
+        With equal prices these are the `count` largest, lowest index first among equals: hard thresholding. Else a
+        greedy heuristic for a knapsack: panels by the squares of their scores per price, then the best of them.
+        """
+        if self.plain:
+            return top_k(score, min(count, int(limit * (1 + _ROUNDING))))
+        energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
+        bought = self._fill(energy, limit)
+        inside = np.isin(self.panel, bought) & (score > 0)
+        return top_k(np.where(inside, score, 0.0), min(count, int(np.count_nonzero(inside))))
+
+    def extend(self, support: Array, score: Array) -> Array:
+        """Return `support`, all that its panels hold, and what has the largest scores for the rest of the budget."""
+        owned = self.bundle(support)
+        energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
+        energy[self.panel[owned]] = 0.0
+        bought = self._fill(energy, self.budget - self.cost(owned))
+        return np.flatnonzero(np.isin(self.panel, np.union1d(self.panel[owned], bought)))
+
+    def _fill(self, energy: Array, limit: float) -> Array:
+        """Return panels of large energy per price, as many as fit; where one does not, cheaper ones behind it may."""
+        density = energy / self.price
+        bought: list[int] = []
+        for panel in np.argsort(-density, kind="stable"):
+            if energy[panel] > 0 and self.price[panel] <= limit + self.budget * _ROUNDING:
+                bought.append(int(panel))
+                limit -= float(self.price[panel])
+        return np.array(bought, dtype=np.intp)
+
+
+def _numbered(panels: Sequence[Any] | None, n_features: int) -> tuple[list[Any], Array]:
+    """Return the labels of the panels, in order of appearance, and the number of each attribute's panel."""
+    if panels is None:
+        return [f"attribute {j}" for j in range(n_features)], np.arange(n_features)
+    given = list(panels)
+    if len(given) != n_features:
+        raise InvalidInputError(f"panels has {len(given)} labels; one for each of {n_features} attributes is needed")
+    labels = list(dict.fromkeys(given))
+    number = {label: i for i, label in enumerate(labels)}
+    return labels, np.array([number[label] for label in given], dtype=np.intp)
+
+
+def _prices(costs: Any, labels: list[Any], panel: Array) -> Array:
+    """Return the price of each panel."""
+    if isinstance(costs, Mapping):
+        missing = [label for label in labels if label not in costs]
+        if missing:
+            raise InvalidInputError(f"costs has no price for {missing[0]!r}; give one for every panel")
+        price = np.array([costs[label] for label in labels], dtype=float)
+    else:
+        each = np.ones(panel.size) if costs is None else np.asarray(costs, dtype=float)
+        if each.shape != panel.shape:
+            raise InvalidInputError(
+                f"costs has shape {each.shape}; ({panel.size},) is needed, one price for each attribute"
+            )
+        price = np.bincount(panel, weights=each)
+        if np.any(~(each > 0)):
+            price[panel[np.flatnonzero(~(each > 0))]] = np.nan
+    for i in np.flatnonzero(~(np.isfinite(price) & (price > 0))):
+        raise InvalidInputError(f"prices must be finite and > 0; that of {labels[i]!r} is not")
+    return price
+
+
+def _budget(n_observed: Any, budget: Any, n_features: int, *, priced: bool) -> float:
+    """Return what may be spent on one example."""
+    if priced:
+        if n_observed is not None:
+            raise InvalidInputError("with costs, give budget=, what may be spent on one example, instead of n_observed")
+        if not (is_real(budget) and 0 < budget < np.inf):
+            raise InvalidInputError(f"with costs, budget must be a finite number > 0, got {budget!r}")
+        return float(budget)
+    if budget is not None:
+        raise InvalidInputError("budget is in the unit of costs; without costs give n_observed, a number of attributes")
+    if not (is_integer(n_observed) and 1 <= n_observed <= n_features):
+        raise InvalidInputError(
+            f"n_observed must be an integer in 1 .. {n_features}, the number of attributes; got {n_observed!r}"
+        )
+    return float(n_observed)

@@ -1,0 +1,371 @@
+"""The conversation between a solver that buys what it sees and whoever answers: a source, a person, a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hardthresh.attributes import AttributeSource, Market, Meter
+from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.core.result import Status
+from hardthresh.core.typing import Array, is_integer
+
+from .observation import ObservationSolver, ObservationState, Request
+
+WINDOWS = 256  # points that a learning curve never reaches; even, so that neighbours can be joined
+
+
+@dataclass
+class LearningCurve:
+    """Squared errors of predictions made before their examples were learned from, in windows of examples.
+
+    Every example is used once, and predicted first: the mean error of a window is an honest estimate of the error at
+    that time. When there are too many windows, neighbours are joined.
+
+    Attributes
+    ----------
+    width : int
+        The least number of examples in a window.
+    examples, attributes : list of int
+        How many were used by the end of each window.
+    counts : list of int
+        The examples of each window.
+    errors : list of float
+        Their summed squared errors.
+    """
+
+    width: int = 1
+    examples: list[int] = field(default_factory=list)
+    attributes: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+
+    def add(self, errors: Array, examples: int, attributes: int) -> None:
+        """Add the errors of some examples."""
+        if self.counts and self.counts[-1] < self.width:
+            self.counts[-1] += len(errors)
+            self.errors[-1] += float(np.sum(errors**2))
+            self.examples[-1], self.attributes[-1] = examples, attributes
+        else:
+            self.counts.append(len(errors))
+            self.errors.append(float(np.sum(errors**2)))
+            self.examples.append(examples)
+            self.attributes.append(attributes)
+        if len(self.counts) == WINDOWS:
+            self._join()
+
+    def _join(self) -> None:
+        """Join neighbouring windows."""
+        self.counts = [a + b for a, b in zip(self.counts[::2], self.counts[1::2], strict=True)]
+        self.errors = [a + b for a, b in zip(self.errors[::2], self.errors[1::2], strict=True)]
+        self.examples, self.attributes = self.examples[1::2], self.attributes[1::2]
+        self.width = max(2 * self.width, min(self.counts))
+
+    def columns(self) -> dict[str, Array]:
+        """Return examples, attributes and mean squared errors, one entry per window."""
+        return {
+            "examples": np.array(self.examples, dtype=np.int64),
+            "attributes": np.array(self.attributes, dtype=np.int64),
+            "squared_error": np.array(self.errors) / np.maximum(1, np.array(self.counts)),
+        }
+
+
+@dataclass
+class Answers:
+    """What was answered to one request; the order of answers does not matter.
+
+    Attributes
+    ----------
+    ids : list of int
+        The examples that were asked about.
+    x, y : array
+        A row of values, and a target, for each of them.
+    told : bool array
+        Which of them have been answered.
+    """
+
+    ids: list[int]
+    x: Array
+    y: Array
+    told: Array
+
+
+@dataclass
+class Learner:
+    """Asks about one example after the other, and learns from the answers.
+
+    Nothing but what was told is ever used, so a learner that was stored (`hardthresh.save`) goes on after an
+    interruption as if there had been none: it asks again for what it had not been told.
+
+    Attributes
+    ----------
+    solver : ObservationSolver
+        The algorithm.
+    market : Market
+        Attributes, prices and budget.
+    state : ObservationState
+        What the algorithm made of the answers.
+    meter : Meter
+        What they cost.
+    curve : LearningCurve
+        How well it predicted them.
+    answers : Answers or None
+        The answers to the request under way.
+    next_example : int
+        The number of the next new example.
+    """
+
+    solver: ObservationSolver
+    market: Market
+    state: ObservationState
+    meter: Meter
+    curve: LearningCurve = field(default_factory=LearningCurve)
+    answers: Answers | None = None
+    next_example: int = 0
+
+    @classmethod
+    def of(
+        cls, solver: ObservationSolver, market: Market, w0: Array | None = None, length: int | None = None
+    ) -> Learner:
+        """Return a learner that has heard nothing."""
+        return cls(solver, market, solver.start(market, w0, length), Meter(market))
+
+    @property
+    def request(self) -> Request | None:
+        """What it wants to observe; None when it is done."""
+        return self.solver.request(self.market, self.state)
+
+    @property
+    def done(self) -> bool:
+        """Whether it has no more questions."""
+        return self.request is None
+
+    def questions(self, count: int = 1) -> list[tuple[int, Array]]:
+        """Return up to `count` open questions, (example, indices) each, to be answered in any order, hours later.
+
+        It asks the same until it is told the answer, or that there is none (`skip`). It can have fewer open questions
+        than `count` (one at least, until it is done): the next ones may depend on the answers.
+        """
+        open_ = self._open()
+        if open_ is None:
+            return []
+        request, answers = open_
+        waiting = [id_ for id_, told in zip(answers.ids, answers.told, strict=True) if not told]
+        return [(id_, request.indices) for id_ in waiting[:count]]
+
+    def ask(self) -> tuple[int, Array]:
+        """Return the example, counted from 0, and the increasing indices of its attributes to observe.
+
+        Raises
+        ------
+        HardThreshError
+            If it is done.
+        """
+        questions = self.questions()
+        if not questions:
+            raise HardThreshError("there is nothing left to ask: all updates that were asked for are made")
+        return questions[0]
+
+    def tell(self, example: int, values: Any, y: float) -> None:
+        """Answer a question: the attributes of an example, in the order they were asked for, and its target.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such question, it was answered before, or the answer is no list of finite numbers of the
+            right length; nothing has changed then.
+        """
+        place = self._place(example)
+        request, answers = self._under_way()
+        row = np.asarray(values, dtype=np.float64)
+        if row.shape != request.indices.shape:
+            raise InvalidInputError(
+                f"values of shape {row.shape} for example {example}; ({request.indices.size},) is needed, one for each "
+                "attribute asked for"
+            )
+        for j in np.flatnonzero(~np.isfinite(row)):
+            raise InvalidInputError(
+                f"attribute {request.indices[j]} of example {example} is {row[j]}; measure it again, or skip({example})"
+            )
+        if not np.isfinite(target := float(y)):
+            raise InvalidInputError(f"the target of example {example} is {target}; it must be a finite number")
+        answers.x[place], answers.y[place], answers.told[place] = row, target, True
+        self._count(request, 1)
+        self._absorb_when_whole()
+
+    def skip(self, example: int, *, paid: bool = False) -> None:
+        """Say that there will be no answer about an example; another one takes its place.
+
+        Parameters
+        ----------
+        example : int
+            An example with an open question.
+        paid : bool
+            Whether its attributes were paid for all the same.
+        """
+        place = self._place(example)
+        request, answers = self._under_way()
+        if paid:
+            self._count(request, 1)
+        answers.ids[place] = self.next_example
+        self.next_example += 1
+
+    def learn(self, source: AttributeSource) -> bool:
+        """Buy answers to the request under way from a source; return whether there were any to be had."""
+        open_ = self._open()
+        if open_ is None:
+            return False
+        request, answers = open_
+        waiting = np.flatnonzero(~answers.told)
+        examples = source.draw(waiting.size)
+        if not len(examples):
+            return False
+        x, y = examples.observe(request.indices), examples.targets()
+        filled = waiting[: len(y)]
+        answers.x[filled], answers.y[filled], answers.told[filled] = x, y, True
+        self._count(request, len(y))
+        self._absorb_when_whole()
+        return True
+
+    def conclusion(self) -> ObservationState:
+        """Return what can be made of everything it was told, the answers to half a request included."""
+        state = self.state
+        if self.answers is not None and np.any(self.answers.told):
+            request, answers = self._under_way()
+            told = answers.told
+            state = self.solver.absorb(self.market, state, request.indices, answers.x[told], answers.y[told])
+        return self.solver.conclude(self.market, state)
+
+    def _open(self) -> tuple[Request, Answers] | None:
+        """Return the request under way and its answers so far; None when there is no request."""
+        request = self.request
+        if request is None:
+            return None
+        if self.answers is None:
+            ids = list(range(self.next_example, self.next_example + request.count))
+            self.next_example += request.count
+            shape = (request.count, request.indices.size)
+            self.answers = Answers(ids, np.zeros(shape), np.zeros(request.count), np.zeros(request.count, dtype=bool))
+        return request, self.answers
+
+    def _under_way(self) -> tuple[Request, Answers]:
+        open_ = self._open()
+        if open_ is None:
+            raise HardThreshError("there is nothing left to ask: all updates that were asked for are made")
+        return open_
+
+    def _place(self, example: Any) -> int:
+        """Return where an example stands among the open questions."""
+        _, answers = self._under_way()
+        if not (is_integer(example) and example in answers.ids):
+            waiting = [id_ for id_, _ in self.questions(3)]
+            raise InvalidInputError(f"no question about example {example!r} is open; open are {waiting}, see ask()")
+        place = answers.ids.index(example)
+        if answers.told[place]:
+            raise InvalidInputError(f"example {example} was told before; the next question is {self.questions()}")
+        return place
+
+    def _count(self, request: Request, count: int) -> None:
+        self.meter.draw(count)
+        self.meter.buy(np.empty(0, dtype=np.intp), request.indices, count)
+
+    def _absorb_when_whole(self) -> None:
+        request, answers = self._under_way()
+        if not np.all(answers.told):
+            return
+        support = self.state.support
+        prediction = (
+            answers.x[:, np.searchsorted(request.indices, support)] @ self.state.w[support] + self.state.intercept
+        )
+        self.curve.add(answers.y - prediction, self.meter.examples, self.meter.attributes)
+        self.state = self.solver.absorb(self.market, self.state, request.indices, answers.x, answers.y)
+        self.answers = None
+
+
+@dataclass(frozen=True)
+class ObservationResult:
+    """What came of learning from a source.
+
+    Attributes
+    ----------
+    w : array, shape (d,)
+        The coefficients.
+    intercept : float
+        The intercept.
+    support : int array
+        The increasing indices of the non-zeros.
+    status : Status
+        Why the run ended.
+    message : str
+        The same with its numbers.
+    meter : Meter
+        What was bought of the source: ``attributes``, ``examples``, ``max_per_example``, ``money``.
+    learning_curve : dict of arrays
+        "examples" and "attributes" used, and the mean "squared_error" of predictions made before learning from them.
+    learner : Learner
+        Which can go on with more examples.
+    """
+
+    w: Array
+    intercept: float
+    support: Array
+    status: Status
+    message: str
+    meter: Meter
+    learning_curve: dict[str, Array]
+    learner: Learner = field(repr=False)
+
+
+def learn(learner: Learner, source: AttributeSource) -> Iterator[ObservationState]:
+    """Yield the state a learner starts from, and then each with new coefficients, until the source or it is done."""
+    yield learner.state
+    updates = learner.state.updates
+    while learner.learn(source):
+        if learner.state.updates != updates:
+            updates = learner.state.updates
+            yield learner.state
+
+
+class BuyingSolver(ObservationSolver):
+    """Base of the solvers that learn from a source."""
+
+    def iterate(self, source: AttributeSource, w0: Sequence[float] | Array | None = None) -> Iterator[ObservationState]:
+        """Yield the start state, and then the state after every update, while the source has examples."""
+        return learn(Learner.of(self, source.market, w0, source.remaining), source)
+
+    def run(self, source: AttributeSource, w0: Sequence[float] | Array | None = None) -> ObservationResult:
+        """Learn from a source until it is empty, or all updates are made.
+
+        Parameters
+        ----------
+        source : AttributeSource
+            Whose examples are used up.
+        w0 : array, shape (d,), optional
+            The starting point, by default 0.
+
+        Raises
+        ------
+        InvalidInputError
+            If settings do not fit the source.
+        """
+        learner = Learner.of(self, source.market, w0, source.remaining)
+        last = learner.state
+        for state in learn(learner, source):
+            if not np.all(np.isfinite(state.w)):
+                return _result(learner, last, source, Status.DIVERGED)
+            last = state
+        return _result(
+            learner, learner.conclusion(), source, Status.ENOUGH if self.through(learner.state) else Status.SOURCE_EMPTY
+        )
+
+
+def _result(learner: Learner, state: ObservationState, source: AttributeSource, status: Status) -> ObservationResult:
+    left = source.remaining
+    unused = f"; {left} examples are left, too few for another update" if left and status is Status.SOURCE_EMPTY else ""
+    message = f"{status.sentence}{unused} ({source.meter.examples} examples, {source.meter.attributes} attributes)"
+    return ObservationResult(
+        state.w, state.intercept, state.support, status, message, source.meter, learner.curve.columns(), learner
+    )
