@@ -21,7 +21,7 @@ class ArraySource(AttributeSource):
     Parameters
     ----------
     X : array or scipy.sparse array, shape (n, d)
-        Finite numbers, which stay where they are: only what is bought is read.
+        Numbers, which stay where they are: only what is bought is read. NaN is what cannot be had.
     y : array, shape (n,)
         Targets, which are free.
     n_observed : int in 1 .. d, optional
@@ -98,10 +98,10 @@ class ArraySource(AttributeSource):
         return list(ids)
 
     def _read(self, ids: Sequence[int], indices: Array) -> tuple[Array, Array]:
-        rows = self._X[np.asarray(ids, dtype=np.intp)]
-        values: Any = rows[:, indices]
-        values = values.toarray() if issparse(values) else values
-        return values.astype(np.float64), np.ones(len(ids), dtype=bool)
+        rows: Any = self._X[np.asarray(ids, dtype=np.intp)][:, indices]
+        values: Array = (rows.toarray() if issparse(rows) else rows).astype(np.float64)
+        known = ~np.isnan(values).any(axis=1)
+        return values[known], known
 
     def _targets(self, ids: Sequence[int]) -> Array:
         return self._y[np.asarray(ids, dtype=np.intp)]

@@ -145,6 +145,11 @@ class AdaptiveHybrid(BuyingSolver):
 
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> AdaptiveState:
         """Return the null model, about to explore; or to exploit, if everything can be observed."""
+        if market.plain and self.n_nonzero > market.room:
+            raise InvalidInputError(
+                f"n_nonzero must be below the {market.budget:g} attributes that may be observed of an example, so that "
+                f"others can be explored beside them; got {self.n_nonzero}"
+            )
         if w0 is not None:
             raise InvalidInputError("AdaptiveHybrid always starts from the null model; leave w0 out")
         if self.prediction_budget is not None and not market.affords(self.prediction_budget, market.room):
@@ -199,10 +204,20 @@ class AdaptiveHybrid(BuyingSolver):
             state = self._repaired(market, state)
         return self._refitted(state)
 
+    def trouble(self, state: ObservationState) -> str:
+        """Return whether the support was ever chosen by least squares."""
+        assert isinstance(state, AdaptiveState)
+        if state.fitted:
+            return ""
+        return (
+            f"{state.seen} examples are too few to explore all attributes and to see the best of them together; allow "
+            "more attributes per example, or use SparseLinearRegression where the table is complete"
+        )
+
     def _absorb_block(self, market: Market, state: AdaptiveState, indices: Array, x: Array, y: Array) -> AdaptiveState:
         """Add to the covariances of a block with the residual; after the last block choose candidates."""
         block = np.flatnonzero(state.parts == state.block)
-        residual = y - state.intercept - x[:, places(indices, state.support)] @ state.w[state.support]
+        residual = y - self.response(state.intercept + x[:, places(indices, state.support)] @ state.w[state.support])
         part = state.part.merge(np.arange(block.size), Covariances.of(x[:, places(indices, block)], residual))
         if state.taken < state.quota:
             return replace(state, part=part)

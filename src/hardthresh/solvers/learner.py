@@ -116,6 +116,8 @@ class Learner:
         The answers to the request under way.
     next_example : int
         The number of the next new example.
+    dropped : int
+        How many examples were paid for without being learned from, as something could not be had.
     """
 
     solver: ObservationSolver
@@ -125,6 +127,7 @@ class Learner:
     curve: LearningCurve = field(default_factory=LearningCurve)
     answers: Answers | None = None
     next_example: int = 0
+    dropped: int = 0
 
     @classmethod
     def of(
@@ -210,6 +213,7 @@ class Learner:
         request, answers = self._under_way()
         if paid:
             self._count(request, 1)
+            self.dropped += 1
         answers.ids[place] = self.next_example
         self.next_example += 1
 
@@ -221,12 +225,14 @@ class Learner:
         request, answers = open_
         waiting = np.flatnonzero(~answers.told)
         examples = source.draw(waiting.size)
-        if not len(examples):
+        drawn = len(examples)
+        if not drawn:
             return False
         x, y = examples.observe(request.indices), examples.targets()
         filled = waiting[: len(y)]
         answers.x[filled], answers.y[filled], answers.told[filled] = x, y, True
-        self._count(request, len(y))
+        self._count(request, drawn)
+        self.dropped += drawn - len(y)
         self._absorb_when_whole()
         return True
 
@@ -329,6 +335,17 @@ def learn(learner: Learner, source: AttributeSource) -> Iterator[ObservationStat
             yield learner.state
 
 
+def exhaust(learner: Learner, source: AttributeSource) -> ObservationResult:
+    """Let a learner learn from a source until one of them has no more."""
+    last = learner.state
+    for state in learn(learner, source):
+        if not np.all(np.isfinite(state.w)):
+            return _result(learner, last, source, Status.DIVERGED)
+        last = state
+    status = Status.ENOUGH if learner.solver.through(learner.state) else Status.SOURCE_EMPTY
+    return _result(learner, learner.conclusion(), source, status)
+
+
 class BuyingSolver(ObservationSolver):
     """Base of the solvers that learn from a source."""
 
@@ -351,15 +368,7 @@ class BuyingSolver(ObservationSolver):
         InvalidInputError
             If settings do not fit the source.
         """
-        learner = Learner.of(self, source.market, w0, source.remaining)
-        last = learner.state
-        for state in learn(learner, source):
-            if not np.all(np.isfinite(state.w)):
-                return _result(learner, last, source, Status.DIVERGED)
-            last = state
-        return _result(
-            learner, learner.conclusion(), source, Status.ENOUGH if self.through(learner.state) else Status.SOURCE_EMPTY
-        )
+        return exhaust(Learner.of(self, source.market, w0, source.remaining), source)
 
 
 def _result(learner: Learner, state: ObservationState, source: AttributeSource, status: Status) -> ObservationResult:

@@ -88,6 +88,14 @@ class ObservationSolver(ABC):
     def absorb(self, market: Market, state: ObservationState, indices: Array, x: Array, y: Array) -> ObservationState:
         """Return the state after some answers: x of shape (count, len(indices)), y of shape (count,)."""
 
+    def response(self, linear: Array) -> Array:
+        """Return predictions of the target from values of the linear predictor; by default, these."""
+        return linear
+
+    def trouble(self, state: ObservationState) -> str:
+        """Return why the coefficients cannot be relied on; empty if nothing is known against them."""
+        return "" if state.updates else "there were too few examples for a single update"
+
     def through(self, state: ObservationState) -> bool:
         """Return whether all updates that were asked for are made; by default, there is no end to them."""
         return False
