@@ -30,9 +30,9 @@ FLOORS = [
     ("diagnostics",),
     ("attacks",),
     ("selection",),
+    ("storage",),
     ("estimators",),
     ("datasets",),
-    ("storage",),
     ("report",),
     ("cli",),
 ]

@@ -6,6 +6,7 @@ from .auto import choose_solver, iterate, minimize
 from .conjugate import ConjugateIHT
 from .iht import IHT
 from .limited import Exploitation, Exploration, Hybrid
+from .logistic_hybrid import LogisticHybrid
 from .momentum import ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
 from .probabilistic import ProbabilisticIHT
 from .pursuit import HardThresholdingPursuit
@@ -23,6 +24,7 @@ __all__ = [
     "Exploration",
     "HardThresholdingPursuit",
     "Hybrid",
+    "LogisticHybrid",
     "Momentum",
     "NesterovMomentum",
     "ProbabilisticIHT",

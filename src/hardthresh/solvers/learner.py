@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hardthresh.core.typing import Array, is_integer
 
 from .observation import ObservationSolver, ObservationState, Request
 
+EXPLODED = 1e6  # growth of the squared error that no noise explains: the steps are too long
 WINDOWS = 256  # points that a learning curve never reaches; even, so that neighbours can be joined
 
 
@@ -63,6 +65,17 @@ class LearningCurve:
         self.errors = [a + b for a, b in zip(self.errors[::2], self.errors[1::2], strict=True)]
         self.examples, self.attributes = self.examples[1::2], self.attributes[1::2]
         self.width = max(2 * self.width, min(self.counts))
+
+    @property
+    def latest(self) -> float:
+        """The mean squared error of the last window; infinity before there is one."""
+        return self.errors[-1] / max(1, self.counts[-1]) if self.counts else inf
+
+    @property
+    def exploded(self) -> bool:
+        """Whether the last window is out of all proportion to the first one with an error."""
+        first = next((error / count for error, count in zip(self.errors, self.counts, strict=True) if error > 0), inf)
+        return self.latest > EXPLODED * first
 
     def columns(self) -> dict[str, Array]:
         """Return examples, attributes and mean squared errors, one entry per window."""
@@ -116,6 +129,8 @@ class Learner:
         The answers to the request under way.
     next_example : int
         The number of the next new example.
+    diverged : bool
+        Whether it gave up, as the coefficients exploded; `state` is the one before they did.
     dropped : int
         How many examples were paid for without being learned from, as something could not be had.
     """
@@ -127,6 +142,7 @@ class Learner:
     curve: LearningCurve = field(default_factory=LearningCurve)
     answers: Answers | None = None
     next_example: int = 0
+    diverged: bool = False
     dropped: int = 0
 
     @classmethod
@@ -139,7 +155,7 @@ class Learner:
     @property
     def request(self) -> Request | None:
         """What it wants to observe; None when it is done."""
-        return self.solver.request(self.market, self.state)
+        return None if self.diverged else self.solver.request(self.market, self.state)
 
     @property
     def done(self) -> bool:
@@ -147,11 +163,13 @@ class Learner:
         return self.request is None
 
     def questions(self, count: int = 1) -> list[tuple[int, Array]]:
-        """Return up to `count` open questions, (example, indices) each, to be answered in any order, hours later.
+        """Return up to `count` >= 1 open questions, (example, indices) each, to be answered in any order, hours later.
 
         It asks the same until it is told the answer, or that there is none (`skip`). It can have fewer open questions
         than `count` (one at least, until it is done): the next ones may depend on the answers.
         """
+        if not (is_integer(count) and count >= 1):
+            raise InvalidInputError(f"the number of questions must be an integer >= 1, got {count!r}")
         open_ = self._open()
         if open_ is None:
             return []
@@ -167,10 +185,8 @@ class Learner:
         HardThreshError
             If it is done.
         """
-        questions = self.questions()
-        if not questions:
-            raise HardThreshError("there is nothing left to ask: all updates that were asked for are made")
-        return questions[0]
+        self._under_way()
+        return self.questions()[0]
 
     def tell(self, example: int, values: Any, y: float) -> None:
         """Answer a question: the attributes of an example, in the order they were asked for, and its target.
@@ -183,7 +199,7 @@ class Learner:
         """
         place = self._place(example)
         request, answers = self._under_way()
-        row = np.asarray(values, dtype=np.float64)
+        row = _numbers(values, f"the values of example {example}")
         if row.shape != request.indices.shape:
             raise InvalidInputError(
                 f"values of shape {row.shape} for example {example}; ({request.indices.size},) is needed, one for each "
@@ -193,8 +209,9 @@ class Learner:
             raise InvalidInputError(
                 f"attribute {request.indices[j]} of example {example} is {row[j]}; measure it again, or skip({example})"
             )
-        if not np.isfinite(target := float(y)):
-            raise InvalidInputError(f"the target of example {example} is {target}; it must be a finite number")
+        target = _numbers(y, f"the target of example {example}")
+        if target.shape != () or not np.isfinite(target):
+            raise InvalidInputError(f"the target of example {example} is {y!r}; it must be a finite number")
         answers.x[place], answers.y[place], answers.told[place] = row, target, True
         self._count(request, 1)
         self._absorb_when_whole()
@@ -225,14 +242,13 @@ class Learner:
         request, answers = open_
         waiting = np.flatnonzero(~answers.told)
         examples = source.draw(waiting.size)
-        drawn = len(examples)
-        if not drawn:
+        if not len(examples):
             return False
         x, y = examples.observe(request.indices), examples.targets()
         filled = waiting[: len(y)]
         answers.x[filled], answers.y[filled], answers.told[filled] = x, y, True
-        self._count(request, drawn)
-        self.dropped += drawn - len(y)
+        self._count(request, examples.paid)
+        self.dropped += examples.paid - len(y)
         self._absorb_when_whole()
         return True
 
@@ -242,7 +258,8 @@ class Learner:
         if self.answers is not None and np.any(self.answers.told):
             request, answers = self._under_way()
             told = answers.told
-            state = self.solver.absorb(self.market, state, request.indices, answers.x[told], answers.y[told])
+            with np.errstate(over="ignore", invalid="ignore"):
+                state = self.solver.absorb(self.market, state, request.indices, answers.x[told], answers.y[told])
         return self.solver.conclude(self.market, state)
 
     def _open(self) -> tuple[Request, Answers] | None:
@@ -257,10 +274,17 @@ class Learner:
             self.answers = Answers(ids, np.zeros(shape), np.zeros(request.count), np.zeros(request.count, dtype=bool))
         return request, self.answers
 
+    @property
+    def _end(self) -> Status:
+        """Why it has no more questions, or why it would end now."""
+        if self.diverged:
+            return Status.DIVERGED
+        return Status.ENOUGH if self.solver.through(self.state) else Status.SOURCE_EMPTY
+
     def _under_way(self) -> tuple[Request, Answers]:
         open_ = self._open()
         if open_ is None:
-            raise HardThreshError("there is nothing left to ask: all updates that were asked for are made")
+            raise HardThreshError(f"there is nothing left to ask: {self._end.sentence}")
         return open_
 
     def _place(self, example: Any) -> int:
@@ -283,11 +307,15 @@ class Learner:
         if not np.all(answers.told):
             return
         support = self.state.support
-        prediction = (
-            answers.x[:, np.searchsorted(request.indices, support)] @ self.state.w[support] + self.state.intercept
-        )
-        self.curve.add(answers.y - prediction, self.meter.examples, self.meter.attributes)
-        self.state = self.solver.absorb(self.market, self.state, request.indices, answers.x, answers.y)
+        with np.errstate(over="ignore", invalid="ignore"):
+            linear = (
+                answers.x[:, np.searchsorted(request.indices, support)] @ self.state.w[support] + self.state.intercept
+            )
+            self.curve.add(answers.y - self.solver.response(linear), self.meter.examples, self.meter.attributes)
+            state = self.solver.absorb(self.market, self.state, request.indices, answers.x, answers.y)
+        self.diverged = not np.all(np.isfinite(state.w)) or (self.solver.takes_steps and self.curve.exploded)
+        if not self.diverged:
+            self.state = state
         self.answers = None
 
 
@@ -337,13 +365,12 @@ def learn(learner: Learner, source: AttributeSource) -> Iterator[ObservationStat
 
 def exhaust(learner: Learner, source: AttributeSource) -> ObservationResult:
     """Let a learner learn from a source until one of them has no more."""
-    last = learner.state
+    best, least, last = learner.state, inf, learner.state
     for state in learn(learner, source):
-        if not np.all(np.isfinite(state.w)):
-            return _result(learner, last, source, Status.DIVERGED)
+        if learner.curve.latest < least:  # what the state before was measured by
+            best, least = last, learner.curve.latest
         last = state
-    status = Status.ENOUGH if learner.solver.through(learner.state) else Status.SOURCE_EMPTY
-    return _result(learner, learner.conclusion(), source, status)
+    return _result(learner, best if learner.diverged else learner.conclusion(), source)
 
 
 class BuyingSolver(ObservationSolver):
@@ -371,10 +398,18 @@ class BuyingSolver(ObservationSolver):
         return exhaust(Learner.of(self, source.market, w0, source.remaining), source)
 
 
-def _result(learner: Learner, state: ObservationState, source: AttributeSource, status: Status) -> ObservationResult:
-    left = source.remaining
-    unused = f"; {left} examples are left, too few for another update" if left and status is Status.SOURCE_EMPTY else ""
+def _result(learner: Learner, state: ObservationState, source: AttributeSource) -> ObservationResult:
+    left, status = source.remaining, learner._end
+    unused = f"; the last {left} are too few for another update" if left and status is Status.SOURCE_EMPTY else ""
     message = f"{status.sentence}{unused} ({source.meter.examples} examples, {source.meter.attributes} attributes)"
     return ObservationResult(
         state.w, state.intercept, state.support, status, message, source.meter, learner.curve.columns(), learner
     )
+
+
+def _numbers(given: Any, what: str) -> Array:
+    """Return numbers as a float64 array."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{what} must be numbers, got {given!r}") from error

@@ -65,7 +65,7 @@ class Encoder:
             return {"$": "scalar", "array": self._array(np.asarray(value), where)}
         if is_array_api_obj(value) and not is_dataclass(value):
             return self._array(value, where)
-        if cls in estimators().values():
+        if class_name(cls) in estimators():
             return self._estimator(value, where)
         if cls in splitters().values():
             return {"$": "splitter", "class": cls.__name__, "settings": self._parts(vars(value), where)}
