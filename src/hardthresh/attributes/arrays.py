@@ -11,8 +11,7 @@ from scipy.sparse import issparse
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
-from .market import Market
-from .source import AttributeSource
+from .source import AttributeSource, Example, market_of
 
 
 class ArraySource(AttributeSource):
@@ -80,9 +79,7 @@ class ArraySource(AttributeSource):
             )
         if self._X.dtype.kind not in "fiub":
             raise InvalidInputError(f"X must be numeric, got dtype {self._X.dtype}")
-        super().__init__(
-            Market.of(self._X.shape[1], n_observed, costs=costs, panels=panels, budget=budget), feature_names
-        )
+        super().__init__(market_of(self._X.shape[1], n_observed, feature_names, costs, panels, budget), feature_names)
         n = self._X.shape[0]
         self._order = np.random.default_rng(seed).permutation(n) if shuffle else np.arange(n)
         self._position = 0
@@ -92,16 +89,11 @@ class ArraySource(AttributeSource):
         """How many examples are left."""
         return len(self._order) - self._position
 
-    def _next(self, count: int) -> list[int]:
+    def _next(self, count: int) -> list[Example]:
         ids = self._order[self._position : self._position + count].tolist()
         self._position += len(ids)
-        return list(ids)
+        return [Example(i, y) for i, y in zip(ids, self._y[ids].tolist(), strict=True)]
 
-    def _read(self, ids: Sequence[int], indices: Array) -> tuple[Array, Array]:
-        rows: Any = self._X[np.asarray(ids, dtype=np.intp)][:, indices]
-        values: Array = (rows.toarray() if issparse(rows) else rows).astype(np.float64)
-        known = ~np.isnan(values).any(axis=1)
-        return values[known], known
-
-    def _targets(self, ids: Sequence[int]) -> Array:
-        return self._y[np.asarray(ids, dtype=np.intp)]
+    def _read(self, examples: Sequence[Example], indices: Array) -> Array:
+        rows: Any = self._X[[example.id for example in examples]][:, indices]
+        return rows.toarray() if issparse(rows) else rows

@@ -27,7 +27,7 @@ class Meter:
     attributes : int
         Attributes bought: each attribute of each example counts once, however often it is asked for.
     examples : int
-        Examples drawn.
+        Examples drawn, without those that turned out not to be there.
     max_per_example : int
         The most attributes bought of one example.
     money : float
@@ -41,8 +41,25 @@ class Meter:
     money: float = 0.0
 
     def draw(self, count: int) -> None:
-        """Count examples that were handed out."""
+        """Count examples that were handed out; a negative number takes back those that were not there after all."""
         self.examples += count
+
+    def covered(self, owned: Array, indices: Array) -> Array:
+        """Return what is owned of an example, increasing, when `indices`, and their panels, are bought too.
+
+        Raises
+        ------
+        BudgetError
+            If that would cost more than the budget for one example.
+        """
+        wanted = self.market.bundle(np.union1d(owned, indices))
+        if not self.market.affords(cost := self.market.cost(wanted)):
+            what = f"{wanted.size} attributes" if self.market.plain else f"attributes for {cost:g}"
+            raise BudgetError(
+                f"{what} of one example were asked for, {owned.size} of them bought before; the budget is "
+                f"{self.market.budget:g}"
+            )
+        return wanted
 
     def buy(self, owned: Array, indices: Array, count: int) -> Array:
         """Charge `count` examples, of which `owned` is bought already, for `indices`; return what is owned then.
@@ -52,15 +69,8 @@ class Meter:
         BudgetError
             If that would cost more than the budget for one example; nothing is charged then.
         """
-        wanted = self.market.bundle(np.union1d(owned, indices))
-        cost = self.market.cost(wanted)
-        if not self.market.affords(cost):
-            what = f"{wanted.size} attributes" if self.market.plain else f"attributes for {cost:g}"
-            raise BudgetError(
-                f"{what} of one example were asked for, {owned.size} of them bought before; the budget is "
-                f"{self.market.budget:g}"
-            )
+        wanted = self.covered(owned, indices)
         self.attributes += (wanted.size - owned.size) * count
-        self.money += (cost - self.market.cost(owned)) * count
+        self.money += (self.market.cost(wanted) - self.market.cost(owned)) * count
         self.max_per_example = max(self.max_per_example, wanted.size) if count else self.max_per_example
         return wanted

@@ -3,64 +3,139 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.typing import Array
+from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.core.typing import Array, is_integer
 
 from .market import Market
 from .meter import Meter
 
 
-class Examples:
-    """A few examples of a source, each handed out once; their attributes are read, and paid, through `observe`."""
+@dataclass(slots=True)
+class Example:
+    """What a source knows of an example that it hands out.
 
-    def __init__(self, source: AttributeSource, ids: Sequence[Any]) -> None:
-        self.ids = list(ids)
+    Attributes
+    ----------
+    id : object
+        Its name, for whoever measures it and for messages.
+    y : float or None
+        Its target; None as long as that is not known.
+    content : object
+        Whatever the source needs to read attributes of it.
+    """
+
+    id: Any
+    y: float | None = None
+    content: Any = None
+
+
+class Examples:
+    """A few examples of a source, each handed out once; their attributes are read, and paid, through `observe`.
+
+    Attributes
+    ----------
+    owned : int array
+        The attributes bought so far, increasing.
+    paid : int
+        How many examples the last purchase was paid for, those of which something could not be had included.
+    """
+
+    def __init__(self, source: AttributeSource, examples: Sequence[Example]) -> None:
         self.owned: Array = np.empty(0, dtype=np.intp)
+        self.paid = 0
         self._source = source
+        self._examples = list(examples)
+        self._values: Array = np.empty((len(self._examples), 0))
+        self._asked = False
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self._examples)
+
+    @property
+    def ids(self) -> list[Any]:
+        """The names of the examples."""
+        return [example.id for example in self._examples]
 
     def observe(self, indices: Any) -> Array:
         """Return some attributes of each example, shape (len(self), len(indices)), in float64; new ones are paid.
 
-        Examples of which nothing can be had (a patient who did not come) are dropped: `ids` has what is left.
+        Examples of which something cannot be had are dropped: `ids` has what is left. One that is not there at all (a
+        patient who did not come) costs nothing; one with a gap, NaN, is paid all the same.
 
         Raises
         ------
         BudgetError
-            If an example would cost more than the budget.
+            If an example would cost more than the budget; nothing is bought then.
         InvalidInputError
-            For indices out of range, or values that are NaN or infinite.
+            For indices out of range, or infinite values.
         """
         wanted = self._source._checked(indices)
-        self.owned = self._source.meter.buy(self.owned, wanted, len(self))
-        values, kept = self._source._read(self.ids, wanted)
-        self.ids = [id_ for id_, keep in zip(self.ids, kept, strict=True) if keep]
-        for row, column in np.argwhere(~np.isfinite(values)):
-            raise InvalidInputError(
-                f"attribute {wanted[column]} of example {self.ids[row]!r} is {values[row, column]}; a measurement must "
-                "be a finite number"
-            )
+        owned = self._source.meter.covered(self.owned, wanted)
+        new = np.setdiff1d(owned, self.owned, assume_unique=True)
+        if new.size or not self._asked:
+            self._buy(new)
+        values: Array = self._values[:, np.searchsorted(self.owned, wanted)]
         return values
 
     def targets(self) -> Array:
-        """Return the target of each example, shape (len(self),), which is free."""
-        y = np.asarray(self._source._targets(self.ids), dtype=np.float64)
-        for row in np.flatnonzero(~np.isfinite(y)):
-            raise InvalidInputError(f"the target of example {self.ids[row]!r} is {y[row]}; it must be a finite number")
-        return y
+        """Return the target of each example, shape (len(self),), which is free.
+
+        Raises
+        ------
+        HardThreshError
+            If the targets come with the attributes, and nothing was observed yet.
+        InvalidInputError
+            For targets that are NaN or infinite.
+        """
+        for example in self._examples:
+            if example.y is None:
+                raise HardThreshError(f"the target of example {example.id!r} comes with its attributes: observe first")
+            if not np.isfinite(example.y):
+                raise InvalidInputError(
+                    f"the target of example {example.id!r} is {example.y}; it must be a finite number"
+                )
+        return np.array([example.y for example in self._examples], dtype=np.float64)
+
+    def _buy(self, new: Array) -> None:
+        """Read attributes, charge what came, also if reading is interrupted, and drop what cannot be had."""
+        meter = self._source.meter
+        came: list[int] = []
+        rows: list[Array] = []
+        try:
+            for place, row in enumerate(self._source._read(self._examples, new)):
+                if row is not None:
+                    came.append(place)
+                    rows.append(row)
+        finally:
+            self.paid = len(rows)
+            if not self._asked:
+                meter.draw(len(rows) - len(self))
+            owned = meter.buy(self.owned, new, len(rows))
+        values = np.array(rows, dtype=np.float64).reshape(len(rows), new.size)
+        for row, column in np.argwhere(np.isinf(values)):
+            raise InvalidInputError(
+                f"{self._source._named(new[column])} of example {self._examples[came[row]].id!r} is "
+                f"{values[row, column]}; a measurement must be a finite number"
+            )
+        whole = np.flatnonzero(~np.isnan(values).any(axis=1))
+        kept = [came[place] for place in whole]
+        self._examples = [self._examples[place] for place in kept]
+        order = np.argsort(np.concatenate([self.owned, new]))
+        self._values = np.hstack([self._values[kept], values[whole]])[:, order]
+        self.owned, self._asked = owned, True
 
 
 class AttributeSource(ABC):
     """Hands out examples whose attributes have to be bought, and enforces the budget for each of them.
 
-    Every example is handed out once. A new kind of source says which come next, and reads attributes and targets.
+    Every example is handed out once. A new kind of source says which come next (`_next`), and reads attributes
+    (`_read`); what was bought of an example is kept with it, so that nothing is ever read twice.
 
     Attributes
     ----------
@@ -72,10 +147,18 @@ class AttributeSource(ABC):
         The names of the attributes.
     """
 
+    _ended = False
+    """Whether it turned out while reading that there are no more examples."""
+
     def __init__(self, market: Market, feature_names: Sequence[str] | None = None) -> None:
         self.market = market
         self.meter = Meter(market)
-        self.feature_names = None if feature_names is None else np.asarray(feature_names, dtype=object)
+        self.feature_names = None if feature_names is None else np.asarray(list(feature_names), dtype=object)
+        if self.feature_names is not None and self.feature_names.size != market.n_features:
+            raise InvalidInputError(
+                f"feature_names has {self.feature_names.size} names; {market.n_features} are needed, one for each "
+                "attribute"
+            )
 
     @property
     def n_features(self) -> int:
@@ -89,21 +172,27 @@ class AttributeSource(ABC):
 
     def draw(self, count: int) -> Examples:
         """Hand out the next `count` examples, fewer if the source has no more: none at all when it is empty."""
-        ids = self._next(count)
-        self.meter.draw(len(ids))
-        return Examples(self, ids)
+        if not (is_integer(count) and count >= 0):
+            raise InvalidInputError(f"count must be an integer >= 0, got {count!r}")
+        examples = self._next(int(count))
+        self.meter.draw(len(examples))
+        return Examples(self, examples)
 
     @abstractmethod
-    def _next(self, count: int) -> Sequence[Any]:
-        """Return the names of up to `count` examples that were not handed out before."""
+    def _next(self, count: int) -> Sequence[Example]:
+        """Return up to `count` examples that were not handed out before."""
 
     @abstractmethod
-    def _read(self, ids: Sequence[Any], indices: Array) -> tuple[Array, Array]:
-        """Return attributes of those examples that can be had, shape (n_kept, n_indices), and which of all they are."""
+    def _read(self, examples: Sequence[Example], indices: Array) -> Iterable[Array | None]:
+        """Return some attributes of each example, in turn; None for one that cannot be had, and costs nothing.
 
-    @abstractmethod
-    def _targets(self, ids: Sequence[Any]) -> Array:
-        """Return the targets of some examples."""
+        The indices increase and were not read of these examples before; NaN is a value that cannot be had but is paid.
+        It may end early, when there are no more examples.
+        """
+
+    def _named(self, j: int) -> str:
+        """Return how a message calls an attribute."""
+        return f"attribute {j}" if self.feature_names is None else f"attribute {j} ({self.feature_names[j]!r})"
 
     def _checked(self, indices: Any) -> Array:
         wanted = np.asarray(indices)
@@ -113,3 +202,17 @@ class AttributeSource(ABC):
         if outside.size:
             raise InvalidInputError(f"there is no attribute {outside[0]}; there are {self.n_features}, counted from 0")
         return wanted.astype(np.intp)
+
+
+def market_of(
+    n_features: int,
+    n_observed: int | None,
+    names: Sequence[str] | None,
+    costs: Sequence[float] | Mapping[Any, float] | None,
+    panels: Sequence[Any] | None,
+    budget: float | None,
+) -> Market:
+    """Return a market, as `Market.of`; without panels a mapping has the price of each attribute by its name."""
+    if panels is None and names is not None and isinstance(costs, Mapping):
+        panels = names
+    return Market.of(n_features, n_observed, costs=costs, panels=panels, budget=budget)
