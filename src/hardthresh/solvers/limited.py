@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -116,6 +116,8 @@ class Exploration(BuyingSolver):
     (array([1, 7]), 1440, 6)
     """
 
+    takes_steps: ClassVar[bool] = True
+
     step: float
     batches: Schedule
     n_nonzero: int
@@ -174,6 +176,8 @@ class Exploration(BuyingSolver):
         return scheduled(self.batches, state.updates + 1, "batches")
 
     def _threshold(self, z: Array) -> Array:
+        if not np.all(np.isfinite(z)):
+            return z  # it diverged; there are no largest entries
         w = np.zeros_like(z)
         largest = top_k(np.abs(z), self.n_nonzero)
         w[largest] = z[largest]
@@ -221,6 +225,8 @@ class Exploitation(BuyingSolver):
     >>> Exploitation(step=0.1, batches=50).run(source, w0=[0.0, 0.1, 0.0, 0.1]).w.round(2)
     array([ 0.,  1.,  0., -1.])
     """
+
+    takes_steps: ClassVar[bool] = True
 
     step: float
     batches: Schedule
@@ -282,11 +288,14 @@ class HybridState(ObservationState):
         How many updates the part under way makes, none when all is done.
     inner : ExplorationState or ExploitationState
         Where it is.
+    whole : bool
+        Whether no part was cut short, or left out, for want of examples.
     """
 
     round: int
     steps: int
     inner: ExplorationState | ExploitationState
+    whole: bool = True
 
 
 @register("observation", "hybrid", lambda: [Hybrid(0.2, 20, 60, n_nonzero=3)])
@@ -331,6 +340,8 @@ class Hybrid(BuyingSolver):
     array([ 1., -1.])
     """
 
+    takes_steps: ClassVar[bool] = True
+
     step: float
     explore_batches: Schedule
     exploit_batches: Schedule
@@ -358,18 +369,18 @@ class Hybrid(BuyingSolver):
         inner = self._part(state).absorb(market, state.inner, indices, x, y)
         updates = state.updates + inner.updates - state.inner.updates
         now = replace(state, w=inner.w, updates=updates, seen=state.seen + len(y), inner=inner)
-        if inner.updates < now.steps:
+        if inner.updates < now.steps or not np.all(np.isfinite(inner.w)):
             return now
-        if isinstance(inner, ExplorationState):
+        if isinstance(inner, ExplorationState) and np.any(inner.w):
             return self._exploit(market, now, scheduled(self.exploit_steps, now.round, "exploit_steps"))
         if now.round == self.max_rounds:
             return replace(now, steps=0)
         return self._explore(market, replace(now, round=now.round + 1))
 
     def through(self, state: ObservationState) -> bool:
-        """Return whether there were `max_rounds`."""
+        """Return whether there were `max_rounds`, with all their updates."""
         assert isinstance(state, HybridState)
-        return state.round == self.max_rounds and not state.steps
+        return state.round == self.max_rounds and not state.steps and state.whole
 
     def _explore(self, market: Market, state: HybridState) -> HybridState:
         """Return the start of an exploration; if what is left is too little for it, it is exploited, all of it."""
@@ -378,13 +389,19 @@ class Hybrid(BuyingSolver):
         update = solver.blocks(market) * scheduled(self.explore_batches, state.round, "explore_batches")
         if state.left < steps * update and np.any(state.w):
             return self._exploit(market, state, inf)
-        return replace(state, steps=int(min(steps, state.left // update)), inner=solver.start(market, state.w))
+        return self._begin(market, state, solver, steps, update)
 
     def _exploit(self, market: Market, state: HybridState, steps: float) -> HybridState:
         """Return the start of an exploitation of so many updates, or as many as there are examples for."""
-        solver = self._exploitation(state.round)
         update = scheduled(self.exploit_batches, state.round, "exploit_batches")
-        return replace(state, steps=int(min(steps, state.left // update)), inner=solver.start(market, state.w))
+        return self._begin(market, state, self._exploitation(state.round), steps, update)
+
+    def _begin(
+        self, market: Market, state: HybridState, solver: Exploration | Exploitation, steps: float, update: int
+    ) -> HybridState:
+        """Return the start of a part of at most so many updates, each of `update` examples."""
+        made = steps if state.length is None else min(steps, state.left // update)
+        return replace(state, steps=int(made), whole=state.whole and made == steps, inner=solver.start(market, state.w))
 
     def _part(self, state: HybridState) -> Exploration | Exploitation:
         explores = isinstance(state.inner, ExplorationState)

@@ -75,6 +75,8 @@ class ObservationSolver(ABC):
     """
 
     state_type: ClassVar[type[ObservationState]] = ObservationState
+    takes_steps: ClassVar[bool] = False
+    """Whether it takes steps of a length that is given, which may be too long."""
 
     @abstractmethod
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> ObservationState:
