@@ -159,6 +159,12 @@ class AdaptiveHybrid(BuyingSolver):
             )
         d = market.n_features
         none, nothing = np.empty(0, dtype=np.intp), Covariances.none(d)
+        cheapest = float(np.min(market.price))
+        if not market.affords(cheapest, self._limit(market)):
+            raise InvalidInputError(
+                f"the predictor may cost {self._limit(market):g}, so that the dearest attribute can be explored beside "
+                f"it; as the cheapest costs {cheapest:g}, it would always be empty: raise the budget"
+            )
         state = AdaptiveState(
             w=np.zeros(d),
             length=length,
@@ -201,8 +207,9 @@ class AdaptiveHybrid(BuyingSolver):
         """Return least squares on the support, over all examples on which it was observed."""
         assert isinstance(state, AdaptiveState)
         if state.together.count > 1 and (state.phase == "exploit" or not state.fitted):
-            state = self._repaired(market, state)
-        return self._refitted(state)
+            return self._repaired(market, state)
+        forgotten = not state.fitted and state.own.count < state.seen  # examples that the intercept knows
+        return state if forgotten else self._refitted(state)
 
     def trouble(self, state: ObservationState) -> str:
         """Return whether the support was ever chosen by least squares."""
@@ -251,12 +258,13 @@ class AdaptiveHybrid(BuyingSolver):
         deviation = state.scales.deviation()
         covariance = np.abs(state.scores.covariance())
         score = np.divide(covariance, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+        state = self._refitted(state)
         if not state.fitted:
             chosen = market.choose(score, self.n_nonzero, self._limit(market))
-            state = replace(state, chosen=chosen, own=Moments.none(chosen.size + 1))
+            state = self._with_support(state, chosen, Moments.none(chosen.size + 1))
         observed = market.extend(state.chosen, score)
         quota = max(PER_REPAIR * observed.size, int(EXPLOIT * state.quota * state.n_blocks))
-        return self._exploit(self._refitted(state), observed, quota)
+        return self._exploit(state, observed, quota)
 
     def _exploit(self, state: AdaptiveState, observed: Array, quota: int | None) -> AdaptiveState:
         """Return the start of an exploitation of so many examples, of all that are left without a number."""
@@ -276,7 +284,7 @@ class AdaptiveHybrid(BuyingSolver):
         support = state.observed[proposal.chosen]
         state = replace(state, next_repair=int(PATIENCE * state.together.count) + 1)
         if not state.fitted or self._pays(state, support, proposal.unexplained):
-            state = self._with_support(state, support)
+            state = self._with_support(state, support, _moments_of(state, support))
         return self._refitted(replace(state, fitted=True))
 
     def _pays(self, state: AdaptiveState, support: Array, unexplained: float) -> bool:
@@ -289,12 +297,8 @@ class AdaptiveHybrid(BuyingSolver):
         better = max(present, _PERFECT) / max(unexplained, _PERFECT)
         return exchanged > 0 and n * log(better) > exchanged * log(n)
 
-    def _with_support(self, state: AdaptiveState, support: Array) -> AdaptiveState:
+    def _with_support(self, state: AdaptiveState, support: Array, own: Moments) -> AdaptiveState:
         """Return the state with a support, the moments of it, and no scores yet."""
-        if np.all(np.isin(support, state.chosen)):
-            own = state.own.of(np.append(places(state.chosen, support), -1))
-        else:
-            own = state.together.of(np.append(places(state.observed, support), -1))
         return replace(state, chosen=support, own=own, scores=Covariances.none(state.w.size))
 
     def _refitted(self, state: AdaptiveState) -> AdaptiveState:
@@ -308,3 +312,10 @@ class AdaptiveHybrid(BuyingSolver):
 
     def _limit(self, market: Market) -> float:
         return market.room if self.prediction_budget is None else self.prediction_budget
+
+
+def _moments_of(state: AdaptiveState, support: Array) -> Moments:
+    """Return the moments of a support over all examples on which it is known to have been observed together."""
+    if np.all(np.isin(support, state.chosen)):
+        return state.own.of(np.append(places(state.chosen, support), -1))
+    return state.together.of(np.append(places(state.observed, support), -1))

@@ -9,6 +9,13 @@ import numpy as np
 
 from hardthresh.core.typing import Array
 
+_ROUNDING = 16 * np.finfo(np.float64).eps  # of a mean: constant variables deviate by no more from it
+
+
+def _spread(square: Array, count: Array | int, mean: Array) -> Array:
+    """Return sums of squares around means, 0 where they are nothing but rounding."""
+    return np.where(square > count * (_ROUNDING * mean) ** 2, square, 0.0)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
@@ -35,12 +42,18 @@ class Moments:
 
     def absorb(self, z: Array) -> Moments:
         """Return the moments with some more examples, shape (count, p)."""
+        if not len(z):
+            return self
         mean = z.mean(axis=0)
         centred = z - mean
         shift = mean - self.mean
         count = self.count + len(z)
         comoment = self.comoment + centred.T @ centred + np.outer(shift, shift * (self.count * len(z) / count))
         return Moments(count, self.mean + shift * (len(z) / count), comoment)
+
+    def spread(self) -> Array:
+        """Return the sum of squares of each variable around its mean, 0 for a constant one."""
+        return _spread(self.comoment.diagonal(), self.count, self.mean)
 
     def of(self, chosen: Array) -> Moments:
         """Return the moments of some of the variables."""
@@ -73,6 +86,8 @@ class Covariances:
     @classmethod
     def of(cls, x: Array, residual: Array) -> Self:
         """Return those of some examples: x of shape (n, m), a residual of shape (n,)."""
+        if not len(x):
+            return cls.none(x.shape[1])
         mean, r = x.mean(axis=0), float(residual.mean())
         centred = x - mean
         m = x.shape[1]
@@ -97,7 +112,8 @@ class Covariances:
 
     def deviation(self) -> Array:
         """Return the standard deviation of each variable; 0 where fewer than two examples were seen."""
-        variance = np.divide(self.square, self.count, out=np.zeros_like(self.count), where=self.count > 1)
+        square = _spread(self.square, self.count, self.mean)
+        variance = np.divide(square, self.count, out=np.zeros_like(self.count), where=self.count > 1)
         return np.sqrt(variance)
 
     def covariance(self) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import expm1, log
 
 import numpy as np
 
@@ -50,7 +51,8 @@ def intercept(moments: Moments, subset: Subset) -> float:
 def choose(moments: Moments, observed: Array, market: Market, count: int, limit: float) -> Subset:
     """Return least squares on at most `count` variables that cost at most `limit`, chosen among the `observed` ones.
 
-    From all of them the cheapest to miss are dropped, or, while there are few examples, the best are added; then
+    From all of them the cheapest to miss are dropped, or, while there are few examples, the best are added, as long as
+    each lowers n log RSS, n the degrees of freedom, by more than the log n + 2 log p of the extended BIC; then
     exchanges of one for another are made as long as one helps. With different prices what goes first is what explains
     least per price, and there are no exchanges.
     """
@@ -58,10 +60,21 @@ def choose(moments: Moments, observed: Array, market: Market, count: int, limit:
     enough = moments.count >= PER_VARIABLE * p
     tableau = _tableau(moments, np.arange(p) if enough else np.empty(0, dtype=np.intp))
     if not enough:
-        grow(tableau, min(count, max(1, moments.count // (2 * PER_VARIABLE))), _NEGLIGIBLE)
+        _grow(tableau, count, moments.count)
     _sell(tableau, observed, market, limit)
     shrink(tableau, count)
     return _subset(descend(tableau, tableau.size, _NEGLIGIBLE, _NEGLIGIBLE) if market.plain else tableau, moments)
+
+
+def _grow(tableau: Tableau, most: int, n: int) -> None:
+    """Add what helps most, one for every 2 `PER_VARIABLE` examples, if it is more than the best of noise would."""
+    size = min(most, n // (2 * PER_VARIABLE) - 1)
+    while tableau.size < size:
+        before = tableau.size
+        noise = -expm1(-(log(n) + 2 * log(tableau.slope.size)) / (n - before - 2))
+        grow(tableau, before + 1, max(_NEGLIGIBLE, noise * (0.5 - tableau.decrease)))
+        if tableau.size == before:
+            return
 
 
 def _sell(tableau: Tableau, observed: Array, market: Market, limit: float) -> None:
@@ -83,21 +96,21 @@ def _drop(tableau: Tableau, observed: Array, market: Market, panel: int) -> None
         tableau.drop(tableau.chosen.index(j))
 
 
-def _scales(moments: Moments) -> Array:
-    """Return the deviations (up to a factor) of variables and target, 1 for constant ones."""
-    scale = np.sqrt(moments.comoment.diagonal())
-    return np.where(scale > 0, scale, 1.0)
+def _deviations(moments: Moments) -> tuple[Array, Array]:
+    """Return the deviations (up to a factor) of variables and target, and their inverses; 0 for constant ones."""
+    deviation = np.sqrt(moments.spread())
+    return deviation, np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
 
 
 def _tableau(moments: Moments, chosen: Array) -> Tableau:
-    scale = _scales(moments)
-    correlation = moments.comoment / scale / scale[:, None]
+    _, inverse = _deviations(moments)
+    correlation = moments.comoment * inverse * inverse[:, None]
     return Tableau(correlation[:-1, :-1], correlation[:-1, -1], chosen.tolist())
 
 
 def _subset(tableau: Tableau, moments: Moments) -> Subset:
-    scale = _scales(moments)
+    deviation, inverse = _deviations(moments)
     order = np.argsort(tableau.chosen)
     chosen = np.array(tableau.chosen, dtype=np.intp)[order]
-    coef = tableau.coef[order] * scale[-1] / scale[chosen]
+    coef = tableau.coef[order] * deviation[-1] * inverse[chosen]
     return Subset(chosen, coef, max(0.0, 1.0 - 2.0 * tableau.decrease))
