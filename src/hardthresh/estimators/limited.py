@@ -94,7 +94,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
-            Numbers; NaN is an attribute that cannot be had: a row where it is asked for is dropped.
+            Finite numbers; an `ArraySource` with gaps can be given to `fit_source`.
         y : array, shape (n_samples,)
             Targets.
 
@@ -180,7 +180,6 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True  # in fit a row is dropped if it is asked for; predict reads what it needs
         return tags
 
     support_: Array
@@ -224,10 +223,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
                 raise InvalidInputError(f"a prediction needs the columns {', '.join(missing)}, which X does not have")
             x: Any = np.asarray(X[self.required_features_.tolist()], dtype=np.float64)
         else:
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_all_finite="allow-nan"
-            )
-            x = X[:, self.support_]
+            x = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)[:, self.support_]
             x = x.toarray() if issparse(x) else x
         for row, column in np.argwhere(~np.isfinite(x))[:1]:
             raise InvalidInputError(
@@ -242,7 +238,6 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             y,
             accept_sparse="csr",
             dtype=(np.float64, np.float32),
-            ensure_all_finite="allow-nan",
             y_numeric=self._numeric_target,
             reset=reset,
         )
@@ -451,8 +446,8 @@ class LimitedAttributeRegression(RegressorMixin, LimitedAttributeModel):
         Parameters
         ----------
         X : array, scipy.sparse array, data frame or AttributeSource
-            A table of all columns, of which others than the required ones may be NaN; a data frame may also have fewer
-            columns. Of a source all examples that are left are predicted.
+            A complete table, or a data frame with fewer columns, the required ones among them. Of a source all examples
+            that are left are predicted, but those of which something required cannot be had.
         """
         return self._linear(X)
 
@@ -515,7 +510,8 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
 
     def predict(self, X: Any) -> Array:
         """Return the likelier class of each row, shape (n_samples,)."""
-        labels: Array = self.classes_[(self._linear(X) > 0).astype(np.intp)]
+        second = self._linear(X) > 0
+        labels: Array = self.classes_[second.astype(np.intp)]
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -526,10 +522,14 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
     def _encoded(self, y: Array, classes: Any, *, keep: bool = False) -> Array:
         check_classification_targets(y)
         labels = self.classes_ if keep else np.unique(y if classes is None else classes)
-        if labels.size != 2:
+        if labels.size < 2:
             raise InvalidInputError(
-                f"two classes are needed, got {labels.size} class{'' if labels.size == 1 else 'es'}: "
-                f"{', '.join(map(repr, labels[:5].tolist()))}; Only binary classification is supported"
+                f"y has one class only, {labels.tolist()}; two are needed, or in partial_fit the list of them, classes="
+            )
+        if labels.size > 2:
+            raise InvalidInputError(
+                "Only binary classification is supported. The type of the target is multiclass: y has "
+                f"{labels.size} classes; fit one class against the rest"
             )
         for label in np.setdiff1d(y, labels)[:1]:
             raise InvalidInputError(f"y has the label {label!r}; the classes are {labels.tolist()}")

@@ -69,7 +69,7 @@ class Encoder:
             return self._estimator(value, where)
         if cls in splitters().values():
             return {"$": "splitter", "class": cls.__name__, "settings": self._parts(vars(value), where)}
-        if self._known.get(class_name(cls)) is cls:
+        if class_name(cls) in self._known:
             return self._plain(value, where)
         raise StorageError(
             f"{where} cannot be stored: it is a {class_name(cls)}, which is neither plain data nor an estimator, a "
