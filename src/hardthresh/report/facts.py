@@ -252,6 +252,19 @@ def progress(run: Any) -> Mapping[str, Vector]:
     return history
 
 
+def learning_curve(run: Any) -> Mapping[str, Vector]:
+    """Return the learning curve of a fitted estimator, or of a result, that bought its attributes."""
+    curve: Mapping[str, Vector] | None = getattr(run, "learning_curve_", getattr(run, "learning_curve", None))
+    if curve is None:
+        raise InvalidInputError(
+            f"{type(run).__name__} has no learning curve; that is for models that buy their attributes and are fitted, "
+            "such as LimitedAttributeRegression"
+        )
+    if not len(curve["examples"]):
+        raise InvalidInputError("the learning curve is empty: nothing was learned yet")
+    return curve
+
+
 def one_line(name: str) -> str:
     """Return a name without line breaks, control characters and marks that turn the direction of writing."""
     return " ".join("".join(mark if mark.isprintable() else " " for mark in name).split())
