@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hardthresh.datasets.ct_slices import fetch_ct_slices
 from hardthresh.datasets.dataset import Dataset
 from hardthresh.datasets.files import DatasetError
 from hardthresh.datasets.graphs import SimulatedGraph, make_graphical_model
@@ -48,6 +49,7 @@ __all__ = [
     "fetch_blogfeedback",
     "fetch_bloodbrain",
     "fetch_communities_crime",
+    "fetch_ct_slices",
     "fetch_leukemia",
     "fetch_madelon",
     "fetch_musk1",
