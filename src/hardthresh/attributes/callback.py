@@ -143,7 +143,7 @@ class CallbackSource(AttributeSource):
     def _values(self, example: Example, indices: Array, answer: Any) -> Array:
         """Return a checked answer; the target that comes with it goes to the example."""
         if self._target is None:
-            if not (isinstance(answer, (tuple, list)) and len(answer) == 2):
+            if not (isinstance(answer, (tuple, list)) and len(answer) == 2 and hasattr(answer[0], "__len__")):
                 raise InvalidInputError(
                     f"ask returned {answer!r} for example {example.id!r}; without target= it must return a pair "
                     "(values, y), or None"

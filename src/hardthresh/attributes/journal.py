@@ -54,7 +54,7 @@ class Journal(AttributeSource):
     one is bought; a last line that was cut is removed at the next start, and bought again: this is the only answer that
     can be asked for twice.
 
-    Cost: one ``fsync`` per example, about a millisecond; O(1) memory.
+    Cost: one ``fsync`` per example and purchase, some milliseconds on most disks; O(1) memory.
 
     Examples
     --------
