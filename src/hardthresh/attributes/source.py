@@ -93,14 +93,13 @@ class Examples:
         InvalidInputError
             For targets that are NaN or infinite.
         """
-        for example in self._examples:
+        y = np.array([example.y for example in self._examples], dtype=np.float64)  # NaN for None
+        for row in np.flatnonzero(~np.isfinite(y)):
+            example = self._examples[row]
             if example.y is None:
                 raise HardThreshError(f"the target of example {example.id!r} comes with its attributes: observe first")
-            if not np.isfinite(example.y):
-                raise InvalidInputError(
-                    f"the target of example {example.id!r} is {example.y}; it must be a finite number"
-                )
-        return np.array([example.y for example in self._examples], dtype=np.float64)
+            raise InvalidInputError(f"the target of example {example.id!r} is {example.y}; it must be a finite number")
+        return y
 
     def _buy(self, new: Array) -> None:
         """Read attributes, charge what came, also if reading is interrupted, and drop what cannot be had."""
