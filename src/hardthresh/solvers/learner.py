@@ -92,6 +92,8 @@ class Answers:
 
     Attributes
     ----------
+    indices : int array
+        The attributes that were asked for, increasing.
     ids : list of int
         The examples that were asked about.
     x, y : array
@@ -100,6 +102,7 @@ class Answers:
         Which of them have been answered.
     """
 
+    indices: Array
     ids: list[int]
     x: Array
     y: Array
@@ -170,12 +173,11 @@ class Learner:
         """
         if not (is_integer(count) and count >= 1):
             raise InvalidInputError(f"the number of questions must be an integer >= 1, got {count!r}")
-        open_ = self._open()
-        if open_ is None:
+        answers = self._open()
+        if answers is None:
             return []
-        request, answers = open_
         waiting = [id_ for id_, told in zip(answers.ids, answers.told, strict=True) if not told]
-        return [(id_, request.indices) for id_ in waiting[:count]]
+        return [(id_, answers.indices.copy()) for id_ in waiting[:count]]
 
     def ask(self) -> tuple[int, Array]:
         """Return the example, counted from 0, and the increasing indices of its attributes to observe.
@@ -198,22 +200,22 @@ class Learner:
             right length; nothing has changed then.
         """
         place = self._place(example)
-        request, answers = self._under_way()
+        answers = self._under_way()
         row = _numbers(values, f"the values of example {example}")
-        if row.shape != request.indices.shape:
+        if row.shape != answers.indices.shape:
             raise InvalidInputError(
-                f"values of shape {row.shape} for example {example}; ({request.indices.size},) is needed, one for each "
+                f"values of shape {row.shape} for example {example}; ({answers.indices.size},) is needed, one for each "
                 "attribute asked for"
             )
         for j in np.flatnonzero(~np.isfinite(row)):
             raise InvalidInputError(
-                f"attribute {request.indices[j]} of example {example} is {row[j]}; measure it again, or skip({example})"
+                f"attribute {answers.indices[j]} of example {example} is {row[j]}; measure it again, or skip({example})"
             )
         target = _numbers(y, f"the target of example {example}")
         if target.shape != () or not np.isfinite(target):
             raise InvalidInputError(f"the target of example {example} is {y!r}; it must be a finite number")
         answers.x[place], answers.y[place], answers.told[place] = row, target, True
-        self._count(request, 1)
+        self._count(answers, 1)
         self._absorb_when_whole()
 
     def skip(self, example: int, *, paid: bool = False) -> None:
@@ -227,27 +229,26 @@ class Learner:
             Whether its attributes were paid for all the same.
         """
         place = self._place(example)
-        request, answers = self._under_way()
+        answers = self._under_way()
         if paid:
-            self._count(request, 1)
+            self._count(answers, 1)
             self.dropped += 1
         answers.ids[place] = self.next_example
         self.next_example += 1
 
     def learn(self, source: AttributeSource) -> bool:
         """Buy answers to the request under way from a source; return whether there were any to be had."""
-        open_ = self._open()
-        if open_ is None:
+        answers = self._open()
+        if answers is None:
             return False
-        request, answers = open_
         waiting = np.flatnonzero(~answers.told)
         examples = source.draw(waiting.size)
         if not len(examples):
             return False
-        x, y = examples.observe(request.indices), examples.targets()
+        x, y = examples.observe(answers.indices), examples.targets()
         filled = waiting[: len(y)]
         answers.x[filled], answers.y[filled], answers.told[filled] = x, y, True
-        self._count(request, examples.paid)
+        self._count(answers, examples.paid)
         self.dropped += examples.paid - len(y)
         self._absorb_when_whole()
         return True
@@ -255,24 +256,25 @@ class Learner:
     def conclusion(self) -> ObservationState:
         """Return what can be made of everything it was told, the answers to half a request included."""
         state = self.state
-        if self.answers is not None and np.any(self.answers.told):
-            request, answers = self._under_way()
+        answers = self.answers
+        if answers is not None and np.any(answers.told):
             told = answers.told
             with np.errstate(over="ignore", invalid="ignore"):
-                state = self.solver.absorb(self.market, state, request.indices, answers.x[told], answers.y[told])
+                state = self.solver.absorb(self.market, state, answers.indices, answers.x[told], answers.y[told])
         return self.solver.conclude(self.market, state)
 
-    def _open(self) -> tuple[Request, Answers] | None:
-        """Return the request under way and its answers so far; None when there is no request."""
-        request = self.request
-        if request is None:
-            return None
+    def _open(self) -> Answers | None:
+        """Return the answers so far to the request under way; None when there is no request."""
         if self.answers is None:
-            ids = list(range(self.next_example, self.next_example + request.count))
-            self.next_example += request.count
-            shape = (request.count, request.indices.size)
-            self.answers = Answers(ids, np.zeros(shape), np.zeros(request.count), np.zeros(request.count, dtype=bool))
-        return request, self.answers
+            request = self.request
+            if request is None:
+                return None
+            n = request.count
+            ids = list(range(self.next_example, self.next_example + n))
+            self.next_example += n
+            x, y = np.zeros((n, request.indices.size)), np.zeros(n)
+            self.answers = Answers(request.indices, ids, x, y, np.zeros(n, dtype=bool))
+        return self.answers
 
     @property
     def _end(self) -> Status:
@@ -281,15 +283,15 @@ class Learner:
             return Status.DIVERGED
         return Status.ENOUGH if self.solver.through(self.state) else Status.SOURCE_EMPTY
 
-    def _under_way(self) -> tuple[Request, Answers]:
-        open_ = self._open()
-        if open_ is None:
+    def _under_way(self) -> Answers:
+        answers = self._open()
+        if answers is None:
             raise HardThreshError(f"there is nothing left to ask: {self._end.sentence}")
-        return open_
+        return answers
 
     def _place(self, example: Any) -> int:
         """Return where an example stands among the open questions."""
-        _, answers = self._under_way()
+        answers = self._under_way()
         if not (is_integer(example) and example in answers.ids):
             waiting = [id_ for id_, _ in self.questions(3)]
             raise InvalidInputError(f"no question about example {example!r} is open; open are {waiting}, see ask()")
@@ -298,21 +300,21 @@ class Learner:
             raise InvalidInputError(f"example {example} was told before; the next question is {self.questions()}")
         return place
 
-    def _count(self, request: Request, count: int) -> None:
+    def _count(self, answers: Answers, count: int) -> None:
         self.meter.draw(count)
-        self.meter.buy(np.empty(0, dtype=np.intp), request.indices, count)
+        self.meter.buy(np.empty(0, dtype=np.intp), answers.indices, count)
 
     def _absorb_when_whole(self) -> None:
-        request, answers = self._under_way()
+        answers = self._under_way()
         if not np.all(answers.told):
             return
         support = self.state.support
         with np.errstate(over="ignore", invalid="ignore"):
             linear = (
-                answers.x[:, np.searchsorted(request.indices, support)] @ self.state.w[support] + self.state.intercept
+                answers.x[:, np.searchsorted(answers.indices, support)] @ self.state.w[support] + self.state.intercept
             )
             self.curve.add(answers.y - self.solver.response(linear), self.meter.examples, self.meter.attributes)
-            state = self.solver.absorb(self.market, self.state, request.indices, answers.x, answers.y)
+            state = self.solver.absorb(self.market, self.state, answers.indices, answers.x, answers.y)
         self.diverged = not np.all(np.isfinite(state.w)) or (self.solver.takes_steps and self.curve.exploded)
         if not self.diverged:
             self.state = state

@@ -48,7 +48,7 @@ class Moments:
         centred = z - mean
         shift = mean - self.mean
         count = self.count + len(z)
-        comoment = self.comoment + centred.T @ centred + np.outer(shift, shift * (self.count * len(z) / count))
+        comoment = self.comoment + centred.T @ centred + np.outer(shift, shift) * (self.count * len(z) / count)
         return Moments(count, self.mean + shift * (len(z) / count), comoment)
 
     def spread(self) -> Array:
