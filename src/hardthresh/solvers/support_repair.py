@@ -54,7 +54,7 @@ def choose(moments: Moments, observed: Array, market: Market, count: int, limit:
     From all of them the cheapest to miss are dropped, or, while there are few examples, the best are added, as long as
     each lowers n log RSS, n the degrees of freedom, by more than the log n + 2 log p of the extended BIC; then
     exchanges of one for another are made as long as one helps. With different prices what goes first is what explains
-    least per price, and there are no exchanges.
+    least per price, and there are no exchanges; but what is affordable in the end, and helps as much, comes back.
     """
     p = observed.size
     enough = moments.count >= PER_VARIABLE * p
@@ -63,7 +63,9 @@ def choose(moments: Moments, observed: Array, market: Market, count: int, limit:
         _grow(tableau, count, moments.count)
     _sell(tableau, observed, market, limit)
     shrink(tableau, count)
-    return _subset(descend(tableau, tableau.size, _NEGLIGIBLE, _NEGLIGIBLE) if market.plain else tableau, moments)
+    if market.plain:
+        return _subset(descend(tableau, tableau.size, _NEGLIGIBLE, _NEGLIGIBLE), moments)
+    return _with_affordable(_subset(tableau, moments), moments, observed, market, count, limit)
 
 
 def _grow(tableau: Tableau, most: int, n: int) -> None:
@@ -83,6 +85,24 @@ def _sell(tableau: Tableau, observed: Array, market: Market, limit: float) -> No
         panels = np.unique(market.panel[observed[tableau.chosen]])
         dear = [_loss(tableau, observed, market, panel) / market.price[panel] for panel in panels]
         _drop(tableau, observed, market, int(panels[int(np.argmin(dear))]))
+
+
+def _with_affordable(
+    subset: Subset, moments: Moments, observed: Array, market: Market, count: int, limit: float
+) -> Subset:
+    """Return least squares with what can still be afforded and helps by more than the best of noise would."""
+    n, p = moments.count, observed.size
+    while subset.chosen.size < count:
+        larger = [np.append(subset.chosen, j) for j in np.setdiff1d(np.arange(p), subset.chosen)]
+        offers = [
+            least_squares(moments, chosen) for chosen in larger if market.affords(market.cost(observed[chosen]), limit)
+        ]
+        best = min(offers, key=lambda offer: offer.unexplained, default=subset)
+        fall = log(max(subset.unexplained, _NEGLIGIBLE) / max(best.unexplained, _NEGLIGIBLE))
+        if not (n - subset.chosen.size - 2) * fall > log(n) + 2 * log(p):
+            return subset
+        subset = best
+    return subset
 
 
 def _loss(tableau: Tableau, observed: Array, market: Market, panel: int) -> float:
