@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -178,6 +178,8 @@ def _numbered(panels: Sequence[Any] | None, n_features: int) -> tuple[list[Any],
     """Return the labels of the panels, in order of appearance, and the number of each attribute's panel."""
     if panels is None:
         return [f"attribute {j}" for j in range(n_features)], np.arange(n_features)
+    if isinstance(panels, str) or not isinstance(panels, Iterable):
+        raise InvalidInputError(f"panels must be a list of labels, one for each attribute; got {panels!r}")
     given = list(panels)
     if len(given) != n_features:
         raise InvalidInputError(f"panels has {len(given)} labels; one for each of {n_features} attributes is needed")
@@ -192,9 +194,9 @@ def _prices(costs: Any, labels: list[Any], panel: Array) -> Array:
         missing = [label for label in labels if label not in costs]
         if missing:
             raise InvalidInputError(f"costs has no price for {missing[0]!r}; give one for every panel")
-        price = np.array([costs[label] for label in labels], dtype=float)
+        price = _numeric([costs[label] for label in labels])
     else:
-        each = np.ones(panel.size) if costs is None else np.asarray(costs, dtype=float)
+        each = np.ones(panel.size) if costs is None else _numeric(costs)
         if each.shape != panel.shape:
             raise InvalidInputError(
                 f"costs has shape {each.shape}; ({panel.size},) is needed, one price for each attribute"
@@ -205,6 +207,13 @@ def _prices(costs: Any, labels: list[Any], panel: Array) -> Array:
     for i in np.flatnonzero(~(np.isfinite(price) & (price > 0))):
         raise InvalidInputError(f"prices must be finite and > 0; that of {labels[i]!r} is not")
     return price
+
+
+def _numeric(prices: Any) -> Array:
+    try:
+        return np.asarray(prices, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"costs must be numbers, got {prices!r}") from None
 
 
 def _budget(n_observed: Any, budget: Any, n_features: int, *, priced: bool) -> float:
