@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,11 @@ from hardthresh.attributes import Meter
 from hardthresh.core.typing import Array
 from hardthresh.solvers.learner import Learner
 from hardthresh.storage import save
+
+
+def trouble_of(learner: Learner) -> str:
+    """Return why what was learned cannot be relied on, empty if nothing is known; the request under way counts."""
+    return learner.solver.trouble(replace(learner.state, seen=learner.meter.examples - learner.dropped))
 
 
 @dataclass
@@ -106,7 +111,7 @@ class AttributeLearner:
         model._know_classes()
         state = learner.conclusion()
         model._keep(learner, state.w, state.intercept, None, f"{learner.meter.examples} examples were answered")
-        return model._warn(learner.solver.trouble(learner.state))
+        return model._warn(trouble_of(learner), stacklevel=3)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, in one step; `hardthresh.load` brings it back."""

@@ -23,7 +23,7 @@ from hardthresh.core.typing import Array
 from hardthresh.solvers import AdaptiveHybrid, LogisticHybrid
 from hardthresh.solvers.learner import BuyingSolver, Learner, exhaust
 
-from .attribute_learner import AttributeLearner
+from .attribute_learner import AttributeLearner, trouble_of
 from .base import is_integer
 
 
@@ -294,7 +294,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         result = exhaust(learner, source)
         trouble = "" if result.status.converged else result.message
         self._keep(learner, result.w, result.intercept, source.remaining, trouble or result.message)
-        return self._warn(trouble or learner.solver.trouble(learner.state))
+        return self._warn(trouble or trouble_of(learner))
 
     def _keep(self, learner: Learner, w: Array, intercept: Any, unused: int | None, reason: str) -> None:
         market, meter = learner.market, learner.meter
@@ -315,11 +315,11 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             market.cost(self.support_),
         )
 
-    def _warn(self, trouble: str) -> Self:
+    def _warn(self, trouble: str, stacklevel: int = 4) -> Self:
         self.converged_ = not trouble
         if trouble:
             self.stop_reason_ = trouble
-            warnings.warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning, stacklevel=stacklevel)
         return self
 
     def _keep_columns(self, n_features: int, names: Any) -> None:
@@ -531,7 +531,7 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
                 "Only binary classification is supported. The type of the target is multiclass: y has "
                 f"{labels.size} classes; fit one class against the rest"
             )
-        for label in np.setdiff1d(y, labels)[:1]:
+        for label in np.setdiff1d(y, labels).tolist()[:1]:
             raise InvalidInputError(f"y has the label {label!r}; the classes are {labels.tolist()}")
         self.classes_ = labels
         return (y == labels[1]).astype(np.float64)
