@@ -196,14 +196,16 @@ def test_learning_curve_on_a_new_figure(buyers):
     plt.close(ax.figure)
 
 
-def test_learning_curve_shows_every_window_and_a_mean(buyers, ax):
+def test_learning_curve_shows_windows_and_their_mean(buyers, ax):
     model = buyers["regression"]
     plot_learning_curve(model, ax)
     windows, mean, last = ax.lines
     curve = model.learning_curve_
-    np.testing.assert_array_equal(windows.get_xdata(), curve["examples"])
-    np.testing.assert_array_equal(windows.get_ydata(), curve["squared_error"])
     counts = np.diff(curve["examples"], prepend=0)
+    large = counts >= np.median(counts) / 2
+    assert large.mean() > 0.8
+    np.testing.assert_array_equal(windows.get_xdata(), curve["examples"][large])
+    np.testing.assert_array_equal(windows.get_ydata(), curve["squared_error"][large])
     for t in (0, 5, len(counts) - 1):
         recent = curve["examples"][: t + 1] > 0.8 * curve["examples"][t]
         expected = np.average(curve["squared_error"][: t + 1][recent], weights=counts[: t + 1][recent])
@@ -216,11 +218,10 @@ def test_learning_curve_counts_attributes_along_the_top(buyers, kind, ax):
     plot_learning_curve(buyers[kind], ax)
     ax.figure.canvas.draw()
     (top,) = ax.child_axes
-    curve = ax.lines[0]
     bought = buyers[kind].learning_curve_ if kind != "result" else buyers[kind].learning_curve
     to_attributes, to_examples = top._functions
-    np.testing.assert_allclose(to_attributes(curve.get_xdata()), bought["attributes"])
-    np.testing.assert_allclose(to_examples(bought["attributes"]), curve.get_xdata())
+    np.testing.assert_allclose(to_attributes(bought["examples"]), bought["attributes"])
+    np.testing.assert_allclose(to_examples(bought["attributes"]), bought["examples"])
     beyond = np.array([1.0, 1e6])
     np.testing.assert_allclose(to_examples(to_attributes(beyond)), beyond)
     assert ("paid in all" in top.get_xlabel()) == (kind == "classifier")

@@ -289,8 +289,9 @@ def plot_learning_curve(result_or_estimator: Any, ax: Axes | None = None) -> Axe
     """Draw the error of predictions made before their examples were learned from, against the examples bought.
 
     Every example is predicted before it is learned from, so this is an honest estimate of the error at each time,
-    without a test set. The pale line has every window of examples, the dark one their mean over the last fifth of the
-    examples until then. Both axes are logarithmic; the upper one counts the attributes that were bought.
+    without a test set. The pale line has the windows of examples, but those of only a few; the dark one has the mean
+    over the last fifth of the examples until then. Both axes are logarithmic; the upper one counts the attributes that
+    were bought.
 
     Parameters
     ----------
@@ -324,14 +325,15 @@ def plot_learning_curve(result_or_estimator: Any, ax: Axes | None = None) -> Axe
     curve = learning_curve(result_or_estimator)
     ax = _axes(ax, height=3.8)
     _quiet(ax)
-    shown = curve["squared_error"] > 0  # a perfect prediction has no logarithm
+    counts = np.diff(curve["examples"], prepend=0)
+    shown = (curve["squared_error"] > 0) & (2 * counts >= np.median(counts))  # a perfect prediction has no logarithm
     if not shown.any():
         return _say(ax, "there is no error to be drawn")
     examples, attributes = curve["examples"], curve["attributes"]
     (pale,) = ax.plot(
-        examples[shown], curve["squared_error"][shown], color=PALE, linewidth=0.9, zorder=1, label="each window"
+        examples[shown], curve["squared_error"][shown], color=PALE, linewidth=0.9, zorder=1, label="windows"
     )
-    pale.set_gid(f"{len(examples)} windows of predictions made before learning")
+    pale.set_gid(f"{np.count_nonzero(shown)} windows of predictions made before learning")
     mean = _recent_mean(examples, curve["squared_error"])
     ax.plot(examples, mean, color=DARK, linewidth=1.9, zorder=2, label="mean of the last fifth")
     (dot,) = ax.plot(examples[-1], mean[-1], "o", color=DARK, markersize=5.0, zorder=3)
