@@ -23,6 +23,7 @@ from hardthresh.core.typing import Array, is_integer
 from .answers import as_target
 from .source import AttributeSource, Example, market_of
 
+_BUFFER = 1 << 16  # bytes read of a column of a Parquet file at a time
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv", ".tab")
 _COMPRESSED: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -62,8 +63,9 @@ class FileSource(AttributeSource):
 
     Notes
     -----
-    The order is that of the file: shuffle a file whose rows are sorted before you learn from it. Memory: O(chunk_rows
-    d) for Parquet, O(d) for text, besides the examples in use. The number of examples is known for Parquet only.
+    The order is that of the file: shuffle a file whose rows are sorted before you learn from it. Memory besides the
+    examples in use: O(d) for text; O(chunk_rows d) for Parquet, and the dictionaries of its columns. The number of
+    examples is known for Parquet only.
 
     Examples
     --------
@@ -217,7 +219,8 @@ class _Parquet:
 
     def rows(self, names: Sequence[str], target: str, chunk: int) -> Iterator[tuple[Array, float]]:
         """Yield rows of arrays and the target."""
-        with _reading(self._path, self._arrow.ArrowException), self._open(self._path) as file:
+        settings = {"pre_buffer": False, "buffer_size": _BUFFER}  # else whole row groups are read at once
+        with _reading(self._path, self._arrow.ArrowException), self._open(self._path, **settings) as file:
             for batch in file.iter_batches(batch_size=chunk, columns=[*names, target], use_threads=False):
                 X = np.column_stack([self._numbers(batch.column(name)) for name in names])
                 yield from zip(X, self._numbers(batch.column(target)).tolist(), strict=True)
