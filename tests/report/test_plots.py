@@ -243,6 +243,12 @@ def test_models_without_a_learning_curve_are_refused(regression, ax):
         plot_learning_curve(ht.solvers.AdaptiveHybrid(2).run(nothing), ax)
 
 
+@pytest.mark.parametrize("plot", CHARTS)
+def test_other_charts_of_buyers_lead_to_their_learning_curve(buyers, plot, ax):
+    with pytest.raises(InvalidInputError, match="plot_learning_curve draws"):
+        plot(buyers["regression"], ax)
+
+
 def test_learning_curve_asks_for_matplotlib_by_name(buyers, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingDependencyError, match=r"matplotlib.*hardthresh\[plot\]"):

@@ -409,6 +409,8 @@ def _break(ax: Axes) -> str:
 def _cross_validated(cv: CrossValidation | None, estimator: Any) -> CrossValidation:
     if cv is None:
         kind, size = type(estimator).__name__, "rank" if hasattr(estimator, "rank_") else "k"
+        if hasattr(estimator, "learning_curve_"):
+            raise InvalidInputError(f"{kind} has no curve over k; plot_learning_curve draws how it learned.")
         raise InvalidInputError(
             f"there is no curve over {size}, because {kind} was fitted for one given {size}; "
             f"use {kind}CV to choose {size} by cross-validation."
