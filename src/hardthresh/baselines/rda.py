@@ -49,7 +49,7 @@ class DualAveragingState(ObservationState):
 class RegularizedDualAveraging(BuyingSolver):
     r"""Dual averaging of unbiased gradients, one example at a time; the largest coefficients and random ones are seen.
 
-    .. math:: w_{t+1} = \arg\min_w \Big\langle \frac1t \sum_{i \le t} g_i, w \Big\rangle + λ \|w\|_1
+    .. math:: w_{t+1} = \arg\min_w \Bigl\langle \frac1t \sum_{i \le t} g_i, w \Bigr\rangle + λ \|w\|_1
               + \frac{γ}{2 \sqrt t} \|w\|_2^2
 
     Of example t the s largest coordinates S_t of w_t are observed, and s' - s others U_t, drawn uniformly. What is seen
@@ -161,7 +161,7 @@ class RegularizedDualAveraging(BuyingSolver):
     def estimate(self, market: Market, state: DualAveragingState, indices: Array, x: Array, y: float) -> Array:
         """Return g_t at the `indices` that were observed, from one example: elsewhere it is 0.
 
-        With p = |U_t| / (d - s) and p_2 = p (|U_t| - 1) / (d - s - 1), the probabilities of seeing an attribute
+        With ``p = |U_t| / (d - s)`` and ``p_2 = p (|U_t| - 1) / (d - s - 1)``, the probabilities of seeing an attribute
         outside S_t, and two of them.
         """
         spare, outside = self._drawn(market)

@@ -212,7 +212,7 @@ class Exploitation(BuyingSolver):
 
     Notes
     -----
-    An update costs B_t examples, |supp(w0)| attributes of each, and O(s) operations per example. If supp(w0) contains
+    An update costs B_t examples, the support of w0 of each, and O(s) operations per example. If supp(w0) contains
     the truth the excess risk falls linearly with high probability; else it grows by at most a factor 1/(1 - alpha)
     (Theorem 4.3).
 
