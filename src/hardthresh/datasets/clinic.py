@@ -80,12 +80,12 @@ _TOGETHER = {
 # days in hospital per standard deviation
 _EFFECTS = {
     "age": 2.0,
-    "systolic": 1.0,
+    "systolic": 1.6,
     "HbA1c": 2.5,
     "creatinine": 2.0,
-    "albumin": -1.5,
+    "albumin": -2.0,
     "CRP": 1.5,
-    "NT-proBNP": 1.2,
+    "NT-proBNP": 1.6,
 }
 
 
@@ -142,7 +142,7 @@ def make_clinic(n_patients: int = 4000, *, noise: float = 3.0, seed: int = 0) ->
     n_patients : int >= 1
         How many.
     noise : float >= 0
-        The standard deviation of ε; that of all effects together is about 5.6.
+        The standard deviation of ε; that of all effects together is about 6.4.
     seed : int >= 0
         Drawn are, in this order, the causes, the parts of their own, and the noise, all standard normal.
 
