@@ -102,7 +102,9 @@ def measure_table():
                 complete[d, s, share] = in_words([needed_complete(d, s, share, seed) for seed in SEEDS])
     with (HERE / "guide" / "limited_examples.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["d", "s", "s'", "90 % explained", "complete", "50 % explained", "complete"])
+        writer.writerow(
+            ["d", "s", "s'", *(f"{what}, {share} %" for share in (90, 50) for what in ("examples", "complete rows"))]
+        )
         for d, s, observed in CASES:
             row = [d, s, observed]
             for share in (0.9, 0.5):
