@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf, sqrt
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -98,8 +98,6 @@ class RegularizedDualAveraging(BuyingSolver):
     >>> result.support, result.meter.max_per_example, result.w[[1, 7]].round(1)
     (array([1, 7]), 6, array([ 1., -1.]))
     """
-
-    takes_steps: ClassVar[bool] = True
 
     n_nonzero: int
     gamma: float
