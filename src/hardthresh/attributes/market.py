@@ -146,31 +146,39 @@ class Market:
         """Return at most `count` attributes with large scores, whose panels cost at most `limit` together.
 
         With equal prices these are the `count` largest, lowest index first among equals: hard thresholding. Else a
-        greedy heuristic for a knapsack: panels by the squares of their scores per price, then the best of them.
+        greedy heuristic for a knapsack: panels by the squares of their scores, or by these per price, whichever way
+        ends with more, and the best attributes of them.
         """
         if self.plain:
             return top_k(score, min(count, int(limit * (1 + _ROUNDING))))
         energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
-        bought = self._fill(energy, limit)
-        inside = np.isin(self.panel, bought) & (score > 0)
-        return top_k(np.where(inside, score, 0.0), min(count, int(np.count_nonzero(inside))))
+        ways = []
+        for merit in (energy, energy / self.price):
+            inside = np.isin(self.panel, self._fill(merit, limit, count)) & (score > 0)
+            ways.append(top_k(np.where(inside, score, 0.0), min(count, int(np.count_nonzero(inside)))))
+        return max(ways, key=lambda chosen: float(np.sum(score[chosen] ** 2)))
 
     def extend(self, support: Array, score: Array) -> Array:
         """Return `support`, all that its panels hold, and what has the largest scores for the rest of the budget."""
         owned = self.bundle(support)
         energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
         energy[self.panel[owned]] = 0.0
-        bought = self._fill(energy, self.budget - self.cost(owned))
+        room = self.budget - self.cost(owned)
+        ways = [self._fill(merit, room, self.n_features) for merit in (energy, energy / self.price)]
+        bought = max(ways, key=lambda panels: float(np.sum(energy[panels])))
         return np.flatnonzero(np.isin(self.panel, np.union1d(self.panel[owned], bought)))
 
-    def _fill(self, energy: Array, limit: float) -> Array:
-        """Return panels of large energy per price, as many as fit; where one does not, cheaper ones behind it may."""
-        density = energy / self.price
+    def _fill(self, merit: Array, limit: float, count: int) -> Array:
+        """Return panels of large merit within a limit, until they hold `count` attributes; cheap ones may come late."""
         bought: list[int] = []
-        for panel in np.argsort(-density, kind="stable"):
-            if energy[panel] > 0 and self.price[panel] <= limit + self.budget * _ROUNDING:
+        sizes = np.bincount(self.panel, minlength=self.price.size)
+        for panel in np.argsort(-merit, kind="stable"):
+            if count <= 0 or not merit[panel] > 0:
+                break
+            if self.price[panel] <= limit + self.budget * _ROUNDING:
                 bought.append(int(panel))
                 limit -= float(self.price[panel])
+                count -= int(sizes[panel])
         return np.array(bought, dtype=np.intp)
 
 

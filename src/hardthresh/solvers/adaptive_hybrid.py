@@ -16,7 +16,7 @@ from hardthresh.core.typing import Array, is_integer, is_real
 from .learner import BuyingSolver
 from .moments import Covariances, Moments
 from .observation import ObservationState, Request, places, portion
-from .support_repair import PER_VARIABLE, choose, intercept, least_squares
+from .support_repair import PER_VARIABLE, choose, intercept, least_squares, needed
 
 FIRST_BATCH = 150  # examples per block in the first exploration, at least,
 PER_COEFFICIENT = 4  # or so many for each coefficient,
@@ -59,7 +59,7 @@ class AdaptiveState(ObservationState):
     together : Moments
         Of `observed` and the target, over the exploitation.
     own : Moments
-        Of `chosen` and the target, over all examples on which `chosen` was observed.
+        Of `chosen` and the target, over all examples since the exploitation that proposed it.
     fitted : bool
         Whether the support was ever found by least squares.
     """
@@ -96,12 +96,12 @@ class AdaptiveHybrid(BuyingSolver):
     and, for the rest of the budget, the most correlated candidates are observed together. Least squares on all of them,
     backward elimination down to `n_nonzero`, and exchanges propose a support, which replaces the present one if
 
-    .. math:: n \\log(RSS_{old} / RSS_{new}) > m \\log n
+    .. math:: (n - s - 2) \\log(RSS_{old} / RSS_{new}) > m (\\log n + 2 \\log d)
 
-    for m exchanged attributes. The coefficients are always the least squares on the support over *all* examples on
-    which it was observed, explorations included; noisy gradients never move them. As the coefficients learn from
-    explorations just as well, most examples explore; what is too little for another round is exploited. Where the
-    budget covers everything there is nothing to explore.
+    for m exchanged attributes: the extended BIC, as the best of many exchanges is looked at. The coefficients are
+    always the least squares on the support, over all examples since the exploitation that proposed it, explorations
+    included; noisy gradients never move them. As they learn from explorations just as well, most examples explore; what
+    is too little for another round is exploited. Where the budget covers everything there is nothing to explore.
 
     Parameters
     ----------
@@ -118,10 +118,11 @@ class AdaptiveHybrid(BuyingSolver):
 
     Notes
     -----
-    Cost: O(s'^2) operations per example while exploiting and O(s^2 + s') while exploring; O(d + s'^2) memory. Invariant
-    to the scales and shifts of attributes and target. No guarantee: a heuristic, tested on correlated, rescaled and
-    noisy attributes, where the published algorithms diverge (``papers/limited_attributes``). Once the support is right,
-    a wrong exchange has to beat an information criterion, and the coefficients are the least squares on it.
+    Cost: O(s'^2) operations per example while exploiting, O(s^2 + s') while exploring, and O(d) for each portion of 32
+    or more examples; O(d + s'^2) memory. Invariant to the scales and shifts of attributes and target. No guarantee: a
+    heuristic, tested on correlated, rescaled and noisy attributes, where the published algorithms diverge
+    (``papers/limited_attributes``). Once the support is right, a wrong exchange has to beat an information criterion,
+    and the coefficients are the least squares on it.
 
     Examples
     --------
@@ -195,6 +196,8 @@ class AdaptiveHybrid(BuyingSolver):
         assert isinstance(state, AdaptiveState)
         own = state.own.absorb(np.column_stack([x[:, places(indices, state.chosen)], y]))
         now = replace(state, own=own, seen=state.seen + len(y), taken=state.taken + len(y))
+        if not state.seen:
+            now = self._refitted(now)  # the mean of the target, from the first examples on
         if now.phase == "explore":
             return self._absorb_block(market, now, indices, x, y)
         now = replace(now, together=now.together.absorb(np.column_stack([x, y])))
@@ -288,14 +291,11 @@ class AdaptiveHybrid(BuyingSolver):
         return self._refitted(replace(state, fitted=True))
 
     def _pays(self, state: AdaptiveState, support: Array, unexplained: float) -> bool:
-        """Return whether n log(RSS_old/RSS_new) > m log n for the m exchanged attributes."""
-        exchanged = max(
-            np.setdiff1d(support, state.chosen).size, np.setdiff1d(state.chosen, support, assume_unique=True).size
-        )
+        """Return whether another support lowers log RSS by more than is needed for each attribute that is new in it."""
+        exchanged = max(np.setdiff1d(support, state.chosen).size, np.setdiff1d(state.chosen, support).size)
         present = least_squares(state.together, places(state.observed, state.chosen)).unexplained
-        n = state.together.count
-        better = max(present, _PERFECT) / max(unexplained, _PERFECT)
-        return exchanged > 0 and n * log(better) > exchanged * log(n)
+        fall = log(max(present, _PERFECT) / max(unexplained, _PERFECT))
+        return exchanged > 0 and fall > exchanged * needed(state.together.count, state.w.size, state.chosen.size)
 
     def _with_support(self, state: AdaptiveState, support: Array, own: Moments) -> AdaptiveState:
         """Return the state with a support, the moments of it, and no scores yet."""

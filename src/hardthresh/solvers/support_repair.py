@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import expm1, log
+from math import expm1, inf, log
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from .moments import Moments
 from .tableau import Tableau
 
 PER_VARIABLE = 2  # examples per variable, before the fit of all of them is trusted
+_ROUNDING = 1e-9  # of what may be spent
 _NEGLIGIBLE = 1e-12  # of the variance of the target
 
 
@@ -48,72 +49,117 @@ def intercept(moments: Moments, subset: Subset) -> float:
     return float(moments.mean[-1] - moments.mean[subset.chosen] @ subset.coef)
 
 
+def needed(n: int, p: int, size: int) -> float:
+    """Return by how much another of p attributes beside `size` has to lower log RSS to be more than the best of noise.
+
+    That is the extended BIC's (log n + 2 log p) for n examples, shared out over the degrees of freedom.
+    """
+    freedom = n - size - 2
+    return (log(n) + 2 * log(p)) / freedom if freedom > 0 else inf
+
+
 def choose(moments: Moments, observed: Array, market: Market, count: int, limit: float) -> Subset:
     """Return least squares on at most `count` variables that cost at most `limit`, chosen among the `observed` ones.
 
-    From all of them the cheapest to miss are dropped, or, while there are few examples, the best are added, as long as
-    each lowers n log RSS, n the degrees of freedom, by more than the log n + 2 log p of the extended BIC; then
-    exchanges of one for another are made as long as one helps. With different prices what goes first is what explains
-    least per price, and there are no exchanges; but what is affordable in the end, and helps as much, comes back.
+    From all of them the cheapest to miss are dropped, or, while there are few examples, the best are added as long as
+    each is `needed`; then exchanges of one for another are made as long as one helps. With different prices the best
+    of three starts counts: sold for what they explain per price, bought for what they explain, and for that per price;
+    and exchanges have to be affordable.
     """
     p = observed.size
     enough = moments.count >= PER_VARIABLE * p
-    tableau = _tableau(moments, np.arange(p) if enough else np.empty(0, dtype=np.intp))
-    if not enough:
-        _grow(tableau, count, moments.count)
-    _sell(tableau, observed, market, limit)
-    shrink(tableau, count)
+    everything, nothing = np.arange(p), np.empty(0, dtype=np.intp)
     if market.plain:
+        tableau = _tableau(moments, everything if enough else nothing)
+        if not enough:
+            _grow(tableau, count, moments.count)
+        shrink(tableau, count)
         return _subset(descend(tableau, tableau.size, _NEGLIGIBLE, _NEGLIGIBLE), moments)
-    return _with_affordable(_subset(tableau, moments), moments, observed, market, count, limit)
+    shop = _Shop(observed, market, count, limit, moments.count)
+    starts = [shop.bought(_tableau(moments, nothing), per_price=per_price) for per_price in (False, True)]
+    if enough:
+        starts.append(shop.sold(_tableau(moments, everything)))
+    return _subset(max(map(shop.exchanged, starts), key=lambda tableau: tableau.decrease), moments)
 
 
 def _grow(tableau: Tableau, most: int, n: int) -> None:
-    """Add what helps most, one for every 2 `PER_VARIABLE` examples, if it is more than the best of noise would."""
+    """Add what helps most, one for every 2 `PER_VARIABLE` examples, as long as it is needed."""
     size = min(most, n // (2 * PER_VARIABLE) - 1)
     while tableau.size < size:
         before = tableau.size
-        noise = -expm1(-(log(n) + 2 * log(tableau.slope.size)) / (n - before - 2))
+        noise = -expm1(-needed(n, tableau.slope.size, before))
         grow(tableau, before + 1, max(_NEGLIGIBLE, noise * (0.5 - tableau.decrease)))
         if tableau.size == before:
             return
 
 
-def _sell(tableau: Tableau, observed: Array, market: Market, limit: float) -> None:
-    """Drop the panels that explain least for their price, until the rest is affordable."""
-    while not market.affords(market.cost(observed[tableau.chosen]), limit):
-        panels = np.unique(market.panel[observed[tableau.chosen]])
-        dear = [_loss(tableau, observed, market, panel) / market.price[panel] for panel in panels]
-        _drop(tableau, observed, market, int(panels[int(np.argmin(dear))]))
+@dataclass(frozen=True, slots=True)
+class _Shop:
+    """Which of the observed variables a predictor can have for its money."""
 
+    observed: Array
+    market: Market
+    count: int
+    limit: float
+    n: int
 
-def _with_affordable(
-    subset: Subset, moments: Moments, observed: Array, market: Market, count: int, limit: float
-) -> Subset:
-    """Return least squares with what can still be afforded and helps by more than the best of noise would."""
-    n, p = moments.count, observed.size
-    while subset.chosen.size < count:
-        larger = [np.append(subset.chosen, j) for j in np.setdiff1d(np.arange(p), subset.chosen)]
-        offers = [
-            least_squares(moments, chosen) for chosen in larger if market.affords(market.cost(observed[chosen]), limit)
-        ]
-        best = min(offers, key=lambda offer: offer.unexplained, default=subset)
-        fall = log(max(subset.unexplained, _NEGLIGIBLE) / max(best.unexplained, _NEGLIGIBLE))
-        if not (n - subset.chosen.size - 2) * fall > log(n) + 2 * log(p):
-            return subset
-        subset = best
-    return subset
+    def extra(self, tableau: Tableau) -> Array:
+        """Return what each variable would cost besides the chosen ones."""
+        market, panel = self.market, self.market.panel[self.observed]
+        return np.where(np.isin(panel, panel[tableau.chosen]), 0.0, market.price[panel])
 
+    def best(self, tableau: Tableau, *, per_price: bool = False) -> int | None:
+        """Return the affordable variable that explains most, or most for its price."""
+        extra = self.extra(tableau)
+        cost = self.market.cost(self.observed[tableau.chosen])
+        gains = np.where(extra <= self.limit - cost + self.limit * _ROUNDING, tableau.gains(), 0.0)
+        j = int(np.argmax(gains / np.maximum(extra, self.limit * _ROUNDING) if per_price else gains))
+        return j if gains[j] > _NEGLIGIBLE else None
 
-def _loss(tableau: Tableau, observed: Array, market: Market, panel: int) -> float:
-    without = tableau.copy()
-    _drop(without, observed, market, panel)
-    return tableau.decrease - without.decrease
+    def bought(self, tableau: Tableau, *, per_price: bool) -> Tableau:
+        """Return a tableau with what is affordable, needed, and best, one after the other."""
+        while tableau.size < min(self.count, max(1, self.n // (2 * PER_VARIABLE) - 1)):
+            j = self.best(tableau, per_price=per_price)
+            noise = -expm1(-needed(self.n, self.observed.size, tableau.size))
+            if j is None or not tableau.gains()[j] > noise * (0.5 - tableau.decrease):
+                break
+            tableau.add(j)
+        return tableau
 
+    def sold(self, tableau: Tableau) -> Tableau:
+        """Return a tableau without what explains least for its price, until the rest is affordable."""
+        observed, market = self.observed, self.market
+        while not market.affords(market.cost(observed[tableau.chosen]), self.limit):
+            panels = np.unique(market.panel[observed[tableau.chosen]])
+            dear = [self._loss(tableau, panel) / market.price[panel] for panel in panels]
+            self._drop(tableau, int(panels[int(np.argmin(dear))]))
+        shrink(tableau, self.count)
+        return self.bought(tableau, per_price=False)
 
-def _drop(tableau: Tableau, observed: Array, market: Market, panel: int) -> None:
-    for j in [j for j in tableau.chosen if market.panel[observed[j]] == panel]:
-        tableau.drop(tableau.chosen.index(j))
+    def exchanged(self, tableau: Tableau) -> Tableau:
+        """Return what the best affordable exchanges of one variable for another lead to."""
+        while True:
+            best = tableau
+            for place in range(tableau.size):
+                other = tableau.copy()
+                other.drop(place)
+                j = self.best(other)
+                if j is not None:
+                    other.add(j)
+                if other.decrease > best.decrease + _NEGLIGIBLE:
+                    best = other
+            if best is tableau:
+                return tableau
+            tableau = best
+
+    def _loss(self, tableau: Tableau, panel: int) -> float:
+        without = tableau.copy()
+        self._drop(without, panel)
+        return tableau.decrease - without.decrease
+
+    def _drop(self, tableau: Tableau, panel: int) -> None:
+        for j in [j for j in tableau.chosen if self.market.panel[self.observed[j]] == panel]:
+            tableau.drop(tableau.chosen.index(j))
 
 
 def _deviations(moments: Moments) -> tuple[Array, Array]:
