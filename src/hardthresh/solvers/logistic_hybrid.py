@@ -50,8 +50,8 @@ class LogisticHybrid(AdaptiveHybrid):
     logistic regression, learned part by part of the stream: each part moves them to the minimiser of its own loss plus
     the quadratic model of everything before,
 
-    .. math:: θ ← \\arg\\min_t \\; \\tfrac12 (t - θ)^T A (t - θ) + \\sum_b \\log(1 + e^{u_b}) - y_b u_b,
-              \\qquad A ← A + \\sum_b p_b (1 - p_b) z_b z_b^T
+    .. math:: θ \\leftarrow \\arg\\min_t \\; \\tfrac12 (t - θ)^T A (t - θ) + \\sum_b \\log(1 + e^{u_b}) - y_b u_b,
+              \\qquad A \\leftarrow A + \\sum_b p_b (1 - p_b) z_b z_b^T
 
     which starts anew where the support changes. Explorations correlate attributes with y - p.
 
