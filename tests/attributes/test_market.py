@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hardthresh.arrays import top_k
 from hardthresh.attributes import Market
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError
 
 
 @st.composite
@@ -135,6 +135,33 @@ def test_the_prices_of_attributes_in_a_panel_add_up():
 def test_there_is_room_for_everything_where_the_budget_covers_it():
     assert Market.of(5, 5).room == 5.0
     assert Market.of(5, 4).room == 3.0
+
+
+@pytest.mark.parametrize("price", [1.0, 2.0, 0.1, 1 / 3, 7.3, 1e-12, 1e12])
+@pytest.mark.parametrize("observed", range(1, 8))
+def test_equal_prices_are_a_unit(observed, price):
+    market, unit = Market.of(7, costs=[price] * 7, budget=observed * price), Market.of(7, observed)
+    assert market.plain
+    assert market.n_observed == unit.n_observed == observed
+    assert market.count_for(market.room) == unit.room
+    assert Market.of(7, costs=[price] * 7, budget=(observed + 0.6) * price).n_observed == observed
+    score = np.array([1.0, 5, 2, 0, 3, 3, 4])
+    np.testing.assert_array_equal(market.choose(score, 7, market.room), unit.choose(score, 7, unit.room))
+    np.testing.assert_array_equal(market.extend(np.empty(0, int), score), unit.extend(np.empty(0, int), score))
+    np.testing.assert_array_equal(market.blocks(np.empty(0, int)), unit.blocks(np.empty(0, int)))
+
+
+@pytest.mark.parametrize(
+    "market",
+    [
+        Market.of(3, costs=[1.0, 2.0, 2.0], budget=4),
+        Market.of(4, costs={"a": 1, "b": 1}, panels=["a", "a", "b", "b"], budget=2),
+    ],
+)
+def test_other_prices_buy_no_certain_number(market):
+    assert not market.plain
+    with pytest.raises(CapabilityError, match="it depends on which are bought"):
+        market.n_observed  # noqa: B018
 
 
 NONSENSE = [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hardthresh.attributes import ArraySource, BudgetError, Market, Meter, RowSource
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.solvers import AdaptiveHybrid, Exploration
+from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid
 
 X = np.arange(60.0).reshape(6, 10)
 
@@ -69,6 +69,36 @@ def test_a_panel_is_paid_once_and_all_of_it_is_there():
         examples.observe([1])
     s.draw(1).observe([1])
     assert counts(s.meter) == (3, 15, 5, 15.0)
+
+
+def test_a_budget_of_equal_prices_is_told_as_a_number_of_attributes():
+    s = source(costs=[7.0] * 10, budget=22.0)
+    with pytest.raises(BudgetError, match=r"4 attributes of one example were asked for, .*; the budget is 3$"):
+        s.draw(1).observe([0, 1, 2, 3])
+    s.draw(1).observe([0, 1, 2])
+    assert counts(s.meter) == (2, 3, 3, 21.0)
+
+
+@pytest.mark.parametrize("price", [2.0, 0.1, 7.3])
+@pytest.mark.parametrize(
+    "solver",
+    [
+        AdaptiveHybrid(n_nonzero=3),
+        Exploration(step=0.1, batches=40, n_nonzero=2),
+        Hybrid(0.1, 40, 60, n_nonzero=2, max_rounds=3),
+        Exploitation(step=0.1, batches=40),
+    ],
+)
+def test_a_solver_does_the_same_at_another_price_for_all(solver, price):
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((1500, 10))
+    y = Z[:, 2] - Z[:, 7]
+    w0 = np.eye(10)[4] if isinstance(solver, Exploitation) else None
+    plain = solver.run(ArraySource(Z, y, 4), w0)
+    priced = solver.run(ArraySource(Z, y, costs=[price] * 10, budget=4.5 * price), w0)
+    assert priced.w.tobytes() == plain.w.tobytes()
+    assert counts(priced.meter)[:3] == counts(plain.meter)[:3]
+    assert priced.meter.money == pytest.approx(price * plain.meter.money)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.lists(st.integers(0, 9), max_size=4)), max_size=30))

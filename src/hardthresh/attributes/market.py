@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from hardthresh.arrays import top_k
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.typing import Array, is_integer, is_real
 
 _ROUNDING = 1e-9  # of the budget: sums of prices are not exact
@@ -22,7 +22,7 @@ class Market:
 
     A *panel* is a set of attributes that are bought together, such as the values of one blood test. Without panels
     every attribute is a panel of its own; without prices each attribute costs 1, and the budget is the number s' of
-    attributes that may be observed of one example. Make one with `Market.of`.
+    attributes that may be observed of one example. Make one with `Market.of`. Its arrays cannot be written to.
 
     Attributes
     ----------
@@ -37,6 +37,15 @@ class Market:
     panel: Array
     price: Array
     budget: float
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("panel", np.intp), ("price", np.float64)):
+            own = np.array(getattr(self, name), dtype=dtype)
+            own.setflags(write=False)
+            object.__setattr__(self, name, own)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Array, Array, float]]:
+        return type(self), (self.panel, self.price, self.budget)
 
     @classmethod
     def of(
@@ -99,8 +108,25 @@ class Market:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether every attribute is sold alone, for 1."""
-        return self.price.size == self.panel.size and bool(np.all(self.price == 1.0))
+        """Whether every attribute is sold alone, all for the same price."""
+        return self.price.size == self.panel.size and bool(np.all(self.price == self.price[0]))
+
+    @property
+    def n_observed(self) -> int:
+        """s', how many attributes of an example the budget buys; with equal prices only (`plain`)."""
+        return self.count_for(self.budget)
+
+    def count_for(self, money: float) -> int:
+        """Return how many attributes of an example some money buys, with equal prices (`plain`).
+
+        Raises
+        ------
+        CapabilityError
+            If the prices differ, or there are panels: then it depends on which.
+        """
+        if not self.plain:
+            raise CapabilityError("prices differ, or attributes are sold in panels: it depends on which are bought")
+        return min(self.n_features, int(money / float(self.price[0]) * (1 + _ROUNDING)))
 
     def cost(self, indices: Any) -> float:
         """Return what some attributes of one example cost; a panel is paid once."""
@@ -150,7 +176,7 @@ class Market:
         ends with more, and the best attributes of them.
         """
         if self.plain:
-            return top_k(score, min(count, int(limit * (1 + _ROUNDING))))
+            return top_k(score, min(count, self.count_for(limit)))
         energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
         ways = []
         for merit in (energy, energy / self.price):

@@ -54,10 +54,11 @@ class Meter:
         """
         wanted = self.market.bundle(np.union1d(owned, indices))
         if not self.market.affords(cost := self.market.cost(wanted)):
-            what = f"{wanted.size} attributes" if self.market.plain else f"attributes for {cost:g}"
+            plain = self.market.plain
+            what = f"{wanted.size} attributes" if plain else f"attributes for {cost:g}"
             raise BudgetError(
                 f"{what} of one example were asked for, {owned.size} of them bought before; the budget is "
-                f"{self.market.budget:g}"
+                f"{self.market.n_observed if plain else self.market.budget:g}"
             )
         return wanted
 

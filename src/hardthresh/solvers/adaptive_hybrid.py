@@ -146,10 +146,10 @@ class AdaptiveHybrid(BuyingSolver):
 
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> AdaptiveState:
         """Return the null model, about to explore; or to exploit, if everything can be observed."""
-        if market.plain and self.n_nonzero > market.room:
+        if market.plain and self.n_nonzero > market.count_for(market.room):
             raise InvalidInputError(
-                f"n_nonzero must be below the {market.budget:g} attributes that may be observed of an example, so that "
-                f"others can be explored beside them; got {self.n_nonzero}"
+                f"n_nonzero must be below the {market.n_observed} attributes that may be observed of an example, so "
+                f"that others can be explored beside them; got {self.n_nonzero}"
             )
         if w0 is not None:
             raise InvalidInputError("AdaptiveHybrid always starts from the null model; leave w0 out")

@@ -131,10 +131,10 @@ class Exploration(BuyingSolver):
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> ExplorationState:
         """Return H_s(w0)."""
         _require_plain(market, self)
-        if self.n_nonzero >= market.budget:
+        if self.n_nonzero >= market.n_observed:
             raise InvalidInputError(
-                f"n_nonzero must be below the {market.budget:g} attributes that may be observed, got {self.n_nonzero}: "
-                "what is left explores"
+                f"n_nonzero must be below the {market.n_observed} attributes that may be observed, got "
+                f"{self.n_nonzero}: what is left explores"
             )
         w = self._threshold(starting_point(market, w0))
         return ExplorationState(w=w, gradient=np.zeros_like(w), length=length)
@@ -184,7 +184,7 @@ class Exploration(BuyingSolver):
         return w
 
     def _width(self, market: Market) -> int:
-        return int(market.budget) - self.n_nonzero
+        return market.n_observed - self.n_nonzero
 
     def _block(self, market: Market, number: int) -> Array:
         width = self._width(market)

@@ -109,7 +109,7 @@ class ObservationSolver(ABC):
 
 def portion(market: Market, left: int) -> int:
     """Return how many of the `left` examples with one request to ask about together: memory stays within O(s'^2)."""
-    return min(left, max(LEAST, int(market.budget) if market.plain else LEAST))
+    return min(left, max(LEAST, market.n_observed if market.plain else LEAST))
 
 
 def starting_point(market: Market, w0: Array | None) -> Array:
