@@ -196,6 +196,14 @@ def test_the_journal_of_another_study_is_refused(path, settings, message):
     assert path.read_bytes() == before
 
 
+def test_another_price_for_all_is_refused(path):
+    settings = PRICED | {"costs": [1.0] * 6}
+    Journal(Clinic().source(**settings), path)
+    with pytest.raises(InvalidInputError, match=re.escape("the panels was null and is [0, 1, 2, 3, 4, 5] now")):
+        Journal(Clinic().source(**settings | {"costs": [1.5] * 6}), path)
+    Journal(Clinic().source(), path)
+
+
 def test_other_prices_are_refused(path):
     Journal(Clinic().source(**PRICED), path)
     with pytest.raises(InvalidInputError, match=re.escape("the prices was [1.0, 1.0, 1.0, 1.0, 1.0, 2.0] and is [1.0")):

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
+from .answers import as_target
 from .source import AttributeSource, Example, market_of
 
 
@@ -37,7 +38,8 @@ class ArraySource(AttributeSource):
     Raises
     ------
     InvalidInputError
-        For lengths that do not fit together, NaN, infinity, and as in `Market.of`.
+        For lengths that do not fit together, targets that are NaN or infinite, and as in `Market.of`; while attributes
+        are bought, for infinity.
 
     Examples
     --------
@@ -77,6 +79,8 @@ class ArraySource(AttributeSource):
                 "X must be a table and y have one number for each of its rows, got shapes "
                 f"{self._X.shape} and {self._y.shape}"
             )
+        for row in np.flatnonzero(~np.isfinite(self._y))[:1]:
+            as_target(float(self._y[row]), int(row))
         if self._X.dtype.kind not in "fiub":
             raise InvalidInputError(f"X must be numeric, got dtype {self._X.dtype}")
         super().__init__(market_of(self._X.shape[1], n_observed, feature_names, costs, panels, budget), feature_names)

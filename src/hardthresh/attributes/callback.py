@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from itertools import count as numbers_from
 from itertools import islice
 from typing import Any
@@ -14,6 +14,8 @@ from hardthresh.core.typing import Array, is_integer
 
 from .answers import as_numbers, as_target
 from .source import AttributeSource, Example, market_of
+
+REMEMBERED = 100_000  # names of examples that others are compared with
 
 
 class CallbackSource(AttributeSource):
@@ -36,7 +38,9 @@ class CallbackSource(AttributeSource):
         ``(values, y)``.
     examples : iterable, optional
         The names of the examples, used in this order; by default the keys of a mapping of targets, else 0, 1, 2, ...
-        as far as a sequence of targets goes, or without end.
+        as far as a sequence of targets goes, or without end. A name that is there twice is refused, as its example
+        would be measured twice: at once in a list, tuple or array; when it is drawn in another iterable, of which only
+        the latest 100 000 names are remembered. Names that cannot be hashed are not compared.
     n_examples : int >= 0, optional
         At most so many.
     costs, panels, budget
@@ -48,9 +52,10 @@ class CallbackSource(AttributeSource):
     Raises
     ------
     InvalidInputError
-        As in `Market.of`. While examples are measured: for an answer of another length, NaN, infinity, and what is no
-        number, with the example and the attribute; and for an example without a target. Answers that were paid before
-        are kept if the source is in a `Journal`, and only there.
+        As in `Market.of`, and for examples that are there twice. While examples are measured: for an answer of another
+        length, NaN, infinity, and what is no number, with the example and the attribute; and for an example without a
+        target. Answers that were paid before are kept if the source is in a `Journal`, and only there: without it,
+        nothing more can be bought of examples that were drawn together once their purchase was interrupted.
 
     Examples
     --------
@@ -99,7 +104,7 @@ class CallbackSource(AttributeSource):
         ids = _default_ids(target) if examples is None else examples
         lengths = [n for n in (len(ids) if isinstance(ids, Sized) else None, n_examples) if n is not None]
         self._left = min(lengths) if lengths else None
-        self._ids: Iterator[Any] = iter(ids)
+        self._ids: Iterator[Any] = iter(ids if examples is None else _distinct(ids))
 
     @property
     def remaining(self) -> int | None:
@@ -158,6 +163,30 @@ class CallbackSource(AttributeSource):
                 "be a finite number: measure it again, or return None instead of the list to go on without the example"
             )
         return values
+
+
+def _distinct(ids: Iterable[Any]) -> Iterable[Any]:
+    """Return the names of examples, which are refused if one is there twice."""
+    if isinstance(ids, (range, Mapping, Set)):
+        return ids
+    if isinstance(ids, (list, tuple, np.ndarray)):
+        for _ in _compared(ids, len(ids)):
+            pass
+        return ids
+    return _compared(ids, REMEMBERED)
+
+
+def _compared(ids: Iterable[Any], most: int) -> Iterator[Any]:
+    """Yield names, each compared with the latest `most` before it."""
+    latest: dict[Any, None] = {}
+    for id_ in ids:
+        if isinstance(id_, Hashable):
+            if id_ in latest:
+                raise InvalidInputError(f"examples has {id_!r} twice; an example can be measured only once")
+            latest[id_] = None
+            if len(latest) > most:
+                del latest[next(iter(latest))]
+        yield id_
 
 
 def _default_ids(target: Any) -> Iterable[Any]:

@@ -93,17 +93,14 @@ class Journal(AttributeSource):
         return self._source.remaining
 
     def _next(self, count: int) -> list[Example]:
-        if self._interrupted:
-            raise HardThreshError(
-                f"reading was interrupted; what was paid is in {self.path}: make the source and its journal again, and "
-                "start from the beginning"
-            )
+        self._check_whole()
         drawn: list[Example] = []
         while len(drawn) < count and len(one := self._source.draw(1)):
-            drawn.append(Example(_plain(one.ids[0]), one._examples[0].y, one))
+            drawn.append(Example(_plain(one.ids[0]), one.known_targets()[0], one))
         return drawn
 
     def _read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array | None]:
+        self._check_whole()
         self._interrupted = True
         for example in examples:
             answer = self._replayed(example, indices)
@@ -122,11 +119,11 @@ class Journal(AttributeSource):
         """Buy an answer, and write it down; None if it turned out that there are no more examples."""
         self._check_size()
         inner: Examples = example.content
-        values = inner.observe(indices)
+        values, targets = inner.answers(indices)
         answer: dict[str, Any] = {"example": example.id, "indices": indices.tolist()}
         if len(inner):
-            answer |= {"values": values[0].tolist(), "target": float(inner.targets()[0])}
-        elif self._source._ended:
+            answer |= {"values": values[0].tolist(), "target": float(targets[0])}
+        elif self._source.ended:
             return None
         else:
             answer |= {"values": None, "paid": bool(inner.paid)}
@@ -183,6 +180,14 @@ class Journal(AttributeSource):
             os.fsync(file.fileno())
         return len(first), size
 
+    def _check_whole(self) -> None:
+        """Refuse to go on after an interruption: the next line of the file would not be the answer to what is asked."""
+        if self._interrupted:
+            raise HardThreshError(
+                f"reading was interrupted; what was paid is in {self.path}: make the source and its journal again, and "
+                "start from the beginning"
+            )
+
     def _check_size(self) -> None:
         """Refuse to buy when somebody else wrote to the file."""
         if not self.path.exists() or self.path.stat().st_size != self._size:
@@ -204,13 +209,14 @@ class Journal(AttributeSource):
 
 def _header(source: AttributeSource) -> dict[str, Any]:
     market: Market = source.market
+    free = market.plain and market.price[0] == 1.0
     return {
         "format": "hardthresh journal",
         "format_version": FORMAT_VERSION,
         "n_features": market.n_features,
         "budget": market.budget,
-        "panels": None if market.plain else market.panel.tolist(),
-        "prices": None if market.plain else market.price.tolist(),
+        "panels": None if free else market.panel.tolist(),
+        "prices": None if free else market.price.tolist(),
         "feature_names": None if source.feature_names is None else [str(name) for name in source.feature_names],
         "examples": source.remaining,
     }

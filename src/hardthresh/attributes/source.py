@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Never, SupportsIndex
 
 import numpy as np
 
-from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
 from hardthresh.core.typing import Array, is_integer
 
 from .market import Market
@@ -38,24 +38,34 @@ class Example:
 class Examples:
     """A few examples of a source, each handed out once; their attributes are read, and paid, through `observe`.
 
+    They cannot be copied or pickled: what a copy buys would not be counted.
+
     Attributes
     ----------
-    owned : int array
-        The attributes bought so far, increasing.
     paid : int
-        How many examples the last purchase was paid for, those of which something could not be had included.
+        How many examples the last purchase was paid for, those of which something could not be had included; all of
+        them before the first one.
     """
 
     def __init__(self, source: AttributeSource, examples: Sequence[Example]) -> None:
-        self.owned: Array = np.empty(0, dtype=np.intp)
-        self.paid = 0
+        self.paid = len(examples)
         self._source = source
         self._examples = list(examples)
+        self._owned = _fixed(np.empty(0, dtype=np.intp))
         self._values: Array = np.empty((len(self._examples), 0))
         self._asked = False
+        self._broken = False
 
     def __len__(self) -> int:
         return len(self._examples)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Never:
+        raise CapabilityError("examples cannot be copied: what a copy buys would not be counted")
+
+    @property
+    def owned(self) -> Array:
+        """The attributes bought so far, increasing."""
+        return self._owned
 
     @property
     def ids(self) -> list[Any]:
@@ -64,6 +74,8 @@ class Examples:
 
     def observe(self, indices: Any) -> Array:
         """Return some attributes of each example, shape (len(self), len(indices)), in float64; new ones are paid.
+
+        Nobody is asked for no attributes.
 
         Examples of which something cannot be had are dropped: `ids` has what is left. One that is not there at all (a
         patient who did not come) costs nothing; one with a gap, NaN, is paid all the same.
@@ -74,14 +86,26 @@ class Examples:
             If an example would cost more than the budget; nothing is bought then.
         InvalidInputError
             For indices out of range, or infinite values.
+        HardThreshError
+            If an earlier purchase was interrupted, by any exception: what it bought is paid, but lost, so that nothing
+            more can be bought of these examples within the budget.
         """
-        wanted = self._source._checked(indices)
-        owned = self._source.meter.covered(self.owned, wanted)
-        new = np.setdiff1d(owned, self.owned, assume_unique=True)
-        if new.size or not self._asked:
-            self._buy(new)
-        values: Array = self._values[:, np.searchsorted(self.owned, wanted)]
-        return values
+        return self._observed(indices, ask=False)
+
+    def answers(self, indices: Any) -> tuple[Array, Array]:
+        """Return some attributes, as `observe`, and the targets, even if these have to be asked for alone.
+
+        Raises
+        ------
+        BudgetError, InvalidInputError, HardThreshError
+            As `observe` and `targets`.
+        """
+        values = self._observed(indices, ask=None in self.known_targets())
+        return values, self.targets()
+
+    def known_targets(self) -> list[float | None]:
+        """Return the target of each example, None where it comes with the attributes and nothing was observed yet."""
+        return [example.y for example in self._examples]
 
     def targets(self) -> Array:
         """Return the target of each example, shape (len(self),), which is free.
@@ -93,13 +117,29 @@ class Examples:
         InvalidInputError
             For targets that are NaN or infinite.
         """
-        y = np.array([example.y for example in self._examples], dtype=np.float64)  # NaN for None
+        y = np.array(self.known_targets(), dtype=np.float64)  # NaN for None
         for row in np.flatnonzero(~np.isfinite(y)):
             example = self._examples[row]
             if example.y is None:
                 raise HardThreshError(f"the target of example {example.id!r} comes with its attributes: observe first")
             raise InvalidInputError(f"the target of example {example.id!r} is {example.y}; it must be a finite number")
         return y
+
+    def _observed(self, indices: Any, *, ask: bool) -> Array:
+        """Return attributes, after a purchase if they are new, or if there was none before and `ask` wants one."""
+        if self._broken:
+            raise HardThreshError(
+                "a purchase for these examples was interrupted; draw others: what it bought of these is paid, and lost"
+            )
+        wanted = self._source._checked(indices)
+        owned = self._source.meter.covered(self._owned, wanted)
+        new = np.setdiff1d(owned, self._owned, assume_unique=True)
+        if new.size or (ask and not self._asked):
+            self._broken = True
+            self._buy(new)
+            self._broken = False
+        values: Array = self._values[:, np.searchsorted(self._owned, wanted)]
+        return values
 
     def _buy(self, new: Array) -> None:
         """Read attributes, charge what came, also if reading is interrupted, and drop what cannot be had."""
@@ -111,23 +151,26 @@ class Examples:
                 if row is not None:
                     came.append(place)
                     rows.append(row)
+                    self._refuse_infinity(self._examples[place], new, row)
         finally:
             self.paid = len(rows)
             if not self._asked:
                 meter.draw(len(rows) - len(self))
-            owned = meter.buy(self.owned, new, len(rows))
+            owned = meter.buy(self._owned, new, len(rows))
         values = np.array(rows, dtype=np.float64).reshape(len(rows), new.size)
-        for row, column in np.argwhere(np.isinf(values)):
-            raise InvalidInputError(
-                f"{self._source._named(new[column])} of example {self._examples[came[row]].id!r} is "
-                f"{values[row, column]}; a measurement must be a finite number"
-            )
         whole = np.flatnonzero(~np.isnan(values).any(axis=1))
         kept = [came[place] for place in whole]
         self._examples = [self._examples[place] for place in kept]
-        order = np.argsort(np.concatenate([self.owned, new]))
+        order = np.argsort(np.concatenate([self._owned, new]))
         self._values = np.hstack([self._values[kept], values[whole]])[:, order]
-        self.owned, self._asked = owned, True
+        self._owned, self._asked = _fixed(owned), True
+
+    def _refuse_infinity(self, example: Example, indices: Array, row: Array) -> None:
+        for column in np.flatnonzero(np.isinf(row)):
+            raise InvalidInputError(
+                f"{self._source._named(indices[column])} of example {example.id!r} is {row[column]}; a measurement "
+                "must be a finite number"
+            )
 
 
 class AttributeSource(ABC):
@@ -147,7 +190,6 @@ class AttributeSource(ABC):
     """
 
     _ended = False
-    """Whether it turned out while reading that there are no more examples."""
 
     def __init__(self, market: Market, feature_names: Sequence[str] | None = None) -> None:
         self.market = market
@@ -163,6 +205,11 @@ class AttributeSource(ABC):
     def n_features(self) -> int:
         """d, the number of attributes."""
         return self.market.n_features
+
+    @property
+    def ended(self) -> bool:
+        """Whether it turned out while reading that there are no more examples."""
+        return self._ended
 
     @property
     def remaining(self) -> int | None:
@@ -201,6 +248,12 @@ class AttributeSource(ABC):
         if outside.size:
             raise InvalidInputError(f"there is no attribute {outside[0]}; there are {self.n_features}, counted from 0")
         return wanted.astype(np.intp)
+
+
+def _fixed(array: Array) -> Array:
+    """Return an array that cannot be written to."""
+    array.setflags(write=False)
+    return array
 
 
 def market_of(

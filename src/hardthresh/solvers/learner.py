@@ -245,7 +245,7 @@ class Learner:
         examples = source.draw(waiting.size)
         if not len(examples):
             return False
-        x, y = examples.observe(answers.indices), examples.targets()
+        x, y = examples.answers(answers.indices)
         filled = waiting[: len(y)]
         answers.x[filled], answers.y[filled], answers.told[filled] = x, y, True
         self._count(answers, examples.paid)
