@@ -8,8 +8,12 @@ import re
 import numpy as np
 import pytest
 
+import hardthresh as ht
 from hardthresh.attributes import ArraySource, CallbackSource, Journal, Market, RowSource
 from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.estimators import LimitedAttributeRegression
+from hardthresh.solvers import AdaptiveHybrid
+from hardthresh.solvers.learner import Learner
 
 LOST = "a purchase for these examples was interrupted; draw others"
 
@@ -147,6 +151,13 @@ def test_a_copied_market_is_as_firm(again):
     assert [array.flags.writeable for array in (market.price, market.panel)] == [False, False]
 
 
+def test_a_stored_market_is_as_firm(tmp_path):
+    ht.save(Learner.of(AdaptiveHybrid(n_nonzero=1), Market.of(3, costs=[1.0, 2.0, 3.0], budget=5)), tmp_path / "l.json")
+    market = ht.load(tmp_path / "l.json").market
+    assert market.price.tolist() == [1.0, 2.0, 3.0]
+    assert [array.flags.writeable for array in (market.price, market.panel)] == [False, False]
+
+
 def test_a_market_does_not_see_what_becomes_of_the_prices_it_was_given():
     prices = np.array([1.0, 2.0])
     market = Market(np.arange(2), prices, 5.0)
@@ -186,6 +197,13 @@ def test_nobody_is_asked_for_nothing():
         patients = source.draw(3)
         assert patients.observe([]).shape == (3, 0)
         assert (source.meter.examples, source.meter.attributes) == (3, 0)
+
+
+def test_an_empty_predictor_asks_nobody():
+    model = LimitedAttributeRegression(n_nonzero_coefs=1, n_observed=2).fit(np.ones((200, 4)), np.ones(200))
+    device = Device(0, AssertionError)
+    source = CallbackSource(device.ask, 4, 2, n_examples=3)
+    assert (model.predict(source).tolist(), device.count, device.fails) == ([1.0] * 3, 0, 0)
 
 
 def test_targets_that_come_with_attributes_are_asked_for_even_without_any():
