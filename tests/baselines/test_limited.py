@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.optimize import linprog
 
 from hardthresh import load, save
 from hardthresh.attributes import ArraySource, Market
-from hardthresh.baselines import DantzigSelector, RegularizedDualAveraging
+from hardthresh.baselines import DantzigSelector, RegularizedDualAveraging, dantzig
 from hardthresh.baselines.dantzig import moments, selector
 from hardthresh.core import CapabilityError, HardThreshError, InvalidInputError
 from hardthresh.solvers.learner import Learner
@@ -318,3 +319,12 @@ def test_settings_that_make_no_sense_are_refused(make, message):
 def test_a_program_without_a_solution_says_what_to_do():
     with pytest.raises(HardThreshError, match=r"no solution.*raise c"):
         selector(np.zeros((2, 2)), np.ones(2), 0.1)
+
+
+def test_a_run_is_not_lost_with_its_program(monkeypatch):
+    monkeypatch.setattr(dantzig, "linprog", lambda *args, **named: SimpleNamespace(x=None, message="infeasible"))
+    X = np.random.default_rng(0).standard_normal((20, 8))
+    run = DantzigSelector(2).run(ArraySource(X, X[:, 0], n_observed=2))
+    assert not run.w.any()
+    assert run.meter.examples == 20
+    assert "no solution: infeasible" in run.learner.trouble(run.learner.conclusion())

@@ -235,4 +235,26 @@ def test_the_learning_curve_covers_what_was_learned(solver):
     assert np.all(np.diff(curve["attributes"]) >= 0)
     assert np.all(np.isfinite(curve["squared_error"]))
     assert curve["examples"][-1] <= ran.meter.examples
+    if not ran.learner.state.updates:  # all is learned in the end, and nothing predicted before
+        assert not np.any(ran.learner.state.w)
+        return
     assert curve["squared_error"][-5:].mean() < np.mean(table("plain")[1] ** 2)  # what nothing learned would have
+
+
+@every
+@pytest.mark.parametrize("y", [7.0, -1.0, np.nan, np.inf, "ill", None])
+def test_a_target_that_makes_no_sense_changes_nothing(solver, y):
+    learner, _ = learner_of(solver, "plain")
+    X, _ = table("plain")
+    for _ in range(3):
+        id_, indices = learner.ask()
+        learner.tell(id_, X[id_, indices], 1.0)
+    id_, indices = learner.ask()
+    before = everything(learner)
+    if solver.target == "number" and y in (7.0, -1.0):
+        learner.tell(id_, X[id_, indices], y)
+        return
+    with pytest.raises(InvalidInputError):
+        learner.tell(id_, X[id_, indices], y)
+    assert everything(learner) == before
+    learner.tell(id_, X[id_, indices], 0.0)

@@ -21,8 +21,9 @@ from sklearn.preprocessing import StandardScaler
 import hardthresh as ht
 from hardthresh import LimitedAttributeLogisticRegression, LimitedAttributeRegression
 from hardthresh.attributes import ArraySource, CallbackSource
+from hardthresh.baselines import DantzigSelector
 from hardthresh.core import CapabilityError, HardThreshError, InvalidInputError
-from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid
+from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid, LogisticHybrid
 from hardthresh.solvers.schedules import Geometric
 
 D, TRUTH = 24, [3, 10, 17]
@@ -903,3 +904,121 @@ def test_pipelines_and_cross_validation(kind):
     assert cross_val_score(estimator(3, 8), X, t, cv=3).min() > 0.9
     chosen = make_pipeline(estimator(3, 8), StandardScaler()).fit_transform(X, t)
     assert chosen.shape == (2400, 3)
+
+
+# strategies, pieces and sources that do not go together
+
+
+@pytest.mark.parametrize(
+    ("estimator", "strategy"),
+    [
+        (LimitedAttributeLogisticRegression, AdaptiveHybrid(2)),
+        (LimitedAttributeLogisticRegression, Exploration(0.1, 10, 2)),
+        (LimitedAttributeRegression, LogisticHybrid(2)),
+    ],
+)
+def test_a_strategy_for_other_targets_is_refused(estimator, strategy):
+    X, y = table()
+    with pytest.raises(InvalidInputError, match="use another strategy"):
+        estimator(n_observed=8, strategy=strategy).fit(X, y > 0)
+
+
+def test_the_classifier_does_not_recommend_the_squared_loss():
+    assert "published algorithms" in LimitedAttributeRegression.__doc__
+    assert "published algorithms" not in LimitedAttributeLogisticRegression.__doc__
+
+
+def test_a_learner_that_diverged_makes_no_converged_model():
+    learner = LimitedAttributeRegression(strategy=Exploration(2.0, 20, 2), n_observed=8).start(D)
+    X, y = table()
+    for row in range(len(y)):
+        if learner.done:
+            break
+        example, indices = learner.ask()
+        learner.tell(example, X[row, indices], y[row])
+    assert learner.done
+    with pytest.warns(ConvergenceWarning, match="smaller step"):
+        assert not learner.model().converged_
+
+
+def test_a_model_worse_than_the_mean_has_not_converged():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2400, D))
+    y = X[:, 3] + 5
+    with pytest.warns(ConvergenceWarning, match="worse than the mean"):
+        model = LimitedAttributeRegression(strategy=Exploration(0.05, 20, 2), n_observed=8).fit(X, y)
+    assert not model.converged_
+    assert LimitedAttributeRegression(strategy=Exploration(0.05, 20, 2), n_observed=8).fit(X, y - 5).converged_
+
+
+def test_partial_fit_keeps_the_market_of_the_source():
+    X, y = table()
+    costs = np.linspace(1, 2, D)
+    model = LimitedAttributeRegression(3).fit_source(ArraySource(X, y, costs=costs, budget=12.0))
+    model.partial_fit(X, y)
+    assert model.budget_.per_example == 12.0
+    assert model.budget_.examples == 2 * len(y)
+    assert f"({2 * len(y)} examples, " in model.stop_reason_
+
+
+@pytest.mark.parametrize("changed", [{"n_observed": 10}, {"n_nonzero_coefs": 4}, {"strategy": AdaptiveHybrid(2)}])
+def test_settings_cannot_change_between_pieces(changed):
+    X, y = table()
+    model = regression().fit(X, y)
+    settings = changed if "strategy" not in changed else changed | {"n_nonzero_coefs": None}
+    with pytest.raises(InvalidInputError, match="cannot change between the pieces"):
+        model.set_params(**settings).partial_fit(X, y)
+
+
+def test_prices_cannot_change_between_pieces():
+    X, y = table()
+    model = LimitedAttributeRegression(3, costs=np.linspace(1, 2, D), budget=12.0).partial_fit(X, y)
+    model.partial_fit(X, y)
+    with pytest.raises(InvalidInputError, match="cannot change between the pieces"):
+        model.set_params(costs=np.linspace(1, 3, D)).partial_fit(X, y)
+
+
+def test_a_source_with_names_in_another_order_is_refused():
+    X, y = table()
+    model = regression().fit(pd.DataFrame(X, columns=NAMES), y)
+    source = ArraySource(X[:, ::-1], y, n_observed=8, feature_names=NAMES[::-1])
+    with pytest.raises(InvalidInputError, match="attribute 0 of the source is 'lab 23', and was 'lab 0'"):
+        model.predict(source)
+    assert source.meter.examples == 0
+    same = ArraySource(X, y, n_observed=8, feature_names=NAMES, shuffle=False)
+    assert_allclose(model.predict(same), model.predict(pd.DataFrame(X, columns=NAMES)))
+
+
+def test_predictions_of_a_source_with_gaps_keep_their_places(kind):
+    estimator, target = kind
+    X, y = table()
+    model = estimator(3, 8).fit(X, target(y))
+    holes = X[:1500].copy()
+    holes[[0, 7, 1499], model.support_[0]] = np.nan
+    expected = linear(model, X[:1500]).copy()
+    expected[[0, 7, 1499]] = np.nan
+    bought = lambda: ArraySource(holes, y[:1500], n_observed=8, shuffle=False)  # noqa: E731
+    assert_allclose(linear(model, bought()), expected, rtol=1e-9, atol=1e-12)
+    if estimator is LimitedAttributeLogisticRegression:
+        assert [i for i, label in enumerate(model.predict(bought())) if label is None] == [0, 7, 1499]
+
+
+def test_predictions_of_a_source_that_ends_while_it_is_read():
+    X, y = table()
+    model = regression().fit(X, y)
+
+    def ask(i, indices):
+        if i == 5:
+            raise StopIteration
+        return None if i == 2 else X[i, indices]
+
+    predicted = model.predict(CallbackSource(ask, D, 8, target=lambda i: 0.0))
+    assert np.flatnonzero(np.isnan(predicted)).tolist() == [2]
+    assert predicted.shape == (5,)
+
+
+def test_the_end_of_a_linear_program_is_no_trouble():
+    X, y = table()
+    X = X - X.mean(axis=0)
+    model = LimitedAttributeRegression(strategy=DantzigSelector(3), n_observed=8).fit(X / X.std(axis=0), y - y.mean())
+    assert "too few examples" not in model.stop_reason_

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import hardthresh
-from hardthresh.attributes import ArraySource, Market
+from hardthresh.attributes import ArraySource, CallbackSource, Market
 from hardthresh.core import InvalidInputError, Status
 from hardthresh.core.errors import HardThreshError
-from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid
-from hardthresh.solvers.learner import WINDOWS, Learner, LearningCurve
+from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid, LogisticHybrid
+from hardthresh.solvers.learner import WINDOWS, Learner, LearningCurve, exhaust
 from hardthresh.solvers.schedules import Geometric
 from hardthresh.storage import StorageError
 
@@ -114,7 +114,7 @@ def test_a_question_stays_until_it_is_answered(name):
 def test_another_example_takes_the_place_of_one_that_is_skipped(name, paid):
     """As if the stream had consisted of the others only, but for the bill."""
     X, y = table()
-    learner, skipped, told, spent = learner_of(name), [], [], 0
+    learner, skipped, told, spent = learner_of(name, None), [], [], 0
     rng = np.random.default_rng(1)
     while not learner.done and len(told) < 700:
         id_, indices = learner.ask()
@@ -128,7 +128,7 @@ def test_another_example_takes_the_place_of_one_that_is_skipped(name, paid):
             spent += indices.size
     assert len(skipped) > 50
     assert sorted(skipped + told) == list(range(len(skipped) + len(told))) or learner.answers is not None
-    other = learner_of(name)
+    other = learner_of(name, None)
     for id_ in told:
         expected, indices = other.ask()
         other.tell(expected, X[id_, indices], y[id_])
@@ -292,7 +292,7 @@ def test_joined_windows_keep_their_totals(sizes):
     for size in sizes:
         errors = rng.standard_normal(size)
         total, examples = total + np.sum(errors**2), examples + size
-        curve.add(errors, examples, 3 * examples)
+        curve.add(errors, np.zeros(size), examples, 3 * examples)
         assert sum(curve.counts) == curve.examples[-1] == examples
         assert len(curve.counts) < WINDOWS
     columns = curve.columns()
@@ -337,7 +337,7 @@ def test_an_open_question_is_asked_again_after_an_interruption(tmp_path):
 
 @pytest.mark.parametrize(
     "solver",
-    [Exploration(0.1, lambda t: 10 * t, 3), Hybrid(0.1, 10, 20, exploit_steps=lambda k: k)],
+    [Exploration(0.1, lambda t: 10 * t, 3), Hybrid(0.1, 10, 20, exploit_steps=lambda k: k, n_nonzero=3)],
     ids=["exploration", "hybrid"],
 )
 def test_functions_cannot_be_stored_and_the_way_out_is_named(solver, tmp_path):
@@ -377,3 +377,79 @@ def test_the_result_says_how_it_ended(name):
     assert f"({ran.meter.examples} examples, {ran.meter.attributes} attributes)" in ran.message
     np.testing.assert_array_equal(ran.support, np.flatnonzero(ran.w))
     assert ran.learner.state.left <= N - ran.meter.examples + 32
+
+
+def test_a_run_in_pieces_that_diverges_keeps_the_same_best_coefficients():
+    X, y = table()
+    solver, market = Exploration(2.0, 10, 3), Market.of(D, OBSERVED)
+    whole, pieces = Learner.of(solver, market), Learner.of(solver, market)
+    result = exhaust(whole, ArraySource(X, y, OBSERVED, shuffle=False))
+    assert result.status is Status.DIVERGED
+    for start in range(0, N, 100):
+        rows = slice(start, start + 100)
+        last = exhaust(pieces, ArraySource(X[rows], y[rows], OBSERVED, shuffle=False))
+    assert everything(pieces) == everything(whole)
+    np.testing.assert_array_equal(last.w, result.w)
+    assert "smaller step" in pieces.trouble(pieces.conclusion())
+    assert np.mean((X @ result.w - y) ** 2) < np.mean((X @ pieces.state.w - y) ** 2)
+
+
+def test_a_model_worse_than_the_mean_is_trouble():
+    X, y = table()
+    for shift, trouble in ((0.0, False), (10.0, True)):
+        learner = Learner.of(Exploration(0.02, 10, 3), Market.of(D, OBSERVED))
+        exhaust(learner, ArraySource(X, y - 2 + shift, OBSERVED, shuffle=False))
+        assert ("predicts worse than the mean" in learner.trouble(learner.conclusion())) == trouble
+
+
+@pytest.mark.parametrize("name", ["exploration", "hybrid", "adaptive"])
+def test_who_goes_on_learns_what_only_the_rest_shows(name):
+    """A learner that believed to be at its end forgets that, and explores again."""
+    X, y = table(6000)
+    y[:3000] = 0.1 * X[:3000, 2]
+    learner = learner_of(name, 3000)
+    exhaust(learner, ArraySource(X[:3000], y[:3000], OBSERVED, shuffle=False))
+    learner.go_on()
+    exhaust(learner, ArraySource(X[3000:], y[3000:], OBSERVED, shuffle=False))
+    assert learner.state.length is None
+    assert learner.state.seen > 5500
+    assert {2, 5} <= set(learner.conclusion().support.tolist())
+
+
+def test_a_plan_that_was_cut_short_is_made_whole():
+    X, y = table()
+    solver, market = Hybrid(0.1, 10, 40, n_nonzero=3, max_rounds=2), Market.of(D, OBSERVED)
+    short, whole = Learner.of(solver, market, length=450), Learner.of(solver, market)
+    exhaust(short, ArraySource(X[:450], y[:450], OBSERVED, shuffle=False))
+    assert not solver.through(short.state)
+    short.go_on()
+    exhaust(short, ArraySource(X[450:], y[450:], OBSERVED, shuffle=False))
+    exhaust(whole, ArraySource(X, y, OBSERVED, shuffle=False))
+    assert solver.through(short.state)
+    assert solver.through(whole.state)
+
+
+@every
+def test_examples_that_cannot_be_had_are_no_examples_that_are_left(name):
+    X, y = table()
+    holes = np.where(np.random.default_rng(1).random((N, 1)) < 0.6, np.nan, X)
+    learner = learner_of(name)
+    source = ArraySource(holes, y, OBSERVED, shuffle=False)
+    exhaust(learner, source)
+    told = 0 if learner.answers is None else int(learner.answers.told.sum())
+    assert learner.dropped > 500
+    assert learner.state.left == source.remaining + told
+
+
+def test_a_skipped_example_is_none_that_is_left():
+    learner = learner_of("exploration")
+    learner.skip(learner.ask()[0])
+    assert learner.state.length == N - 1
+
+
+def test_a_target_that_is_no_class_is_refused_before_a_purchase():
+    X, _ = table()
+    source = CallbackSource(lambda i, indices: X[i, indices], D, OBSERVED, target=lambda i: 7.0)
+    with pytest.raises(InvalidInputError, match="targets must be 0 or 1, got 7"):
+        LogisticHybrid(3).run(source)
+    assert source.meter.attributes == 0

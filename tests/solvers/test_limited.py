@@ -304,7 +304,10 @@ def test_nothing_to_learn_is_no_error():
 
 def test_it_learns():
     X, y = table(20_000)
-    for solver in (Exploration(0.2, Geometric(40, 1.2), 3), Hybrid(0.2, Geometric(40, 2), Geometric(200, 2), 3, 4, 3)):
+    for solver in (
+        Exploration(0.2, Geometric(40, 1.2), 3),
+        Hybrid(0.2, Geometric(40, 2), Geometric(200, 2), 3, 4, n_nonzero=3),
+    ):
         run = solver.run(in_order(X, y))
         assert run.support.tolist() == [1, 4, 8]
         np.testing.assert_allclose(run.w[run.support], [1.0, -0.8, 0.6], atol=0.05)
@@ -318,11 +321,12 @@ def test_it_learns():
         (lambda: Exploration(np.nan, 10, 3), "got nan"),
         (lambda: Exploration("0.1", 10, 3), "got '0.1'"),
         (lambda: Exploitation(-1.0, 10), "got -1.0"),
-        (lambda: Hybrid(True, 10, 10), "got True"),
+        (lambda: Hybrid(True, 10, 10, n_nonzero=3), "got True"),
+        (lambda: Hybrid(0.1, 10, 10, n_nonzero=0), "n_nonzero must be an integer >= 1, got 0"),
         (lambda: Exploration(0.1, 10, 0), "n_nonzero must be an integer >= 1, got 0"),
         (lambda: Exploration(0.1, 10, 2.0), "got 2.0"),
         (lambda: Exploration(0.1, 10, 3, max_updates=0), "got 0"),
-        (lambda: Hybrid(0.1, 10, 10, max_rounds=1.5), "got 1.5"),
+        (lambda: Hybrid(0.1, 10, 10, n_nonzero=3, max_rounds=1.5), "got 1.5"),
         (lambda: Geometric(0.5, 2), "a batch must have >= 1 example"),
         (lambda: Geometric(3, 0), "grow by a ratio > 0"),
     ],
@@ -340,10 +344,10 @@ def test_bad_settings_are_named(make, words):
         (Exploration(0.1, lambda t: 30 - 20 * t, 3), "got -10 for t = 2"),
         (Exploration(0.1, 10, 6), "n_nonzero must be below the 6 attributes that may be observed, got 6"),
         (Hybrid(0.1, 10, 10, n_nonzero=7), "below the 6 attributes"),
-        (Hybrid(0.1, 0, 10), "explore_batches must be"),
-        (Hybrid(0.1, 10, 0), "exploit_batches must be"),
-        (Hybrid(0.1, 10, 10, explore_steps=0), "explore_steps must be"),
-        (Hybrid(0.1, 10, 10, exploit_steps=lambda k: None), "exploit_steps must be .* got None for t = 1"),
+        (Hybrid(0.1, 0, 10, n_nonzero=3), "explore_batches must be"),
+        (Hybrid(0.1, 10, 0, n_nonzero=3), "exploit_batches must be"),
+        (Hybrid(0.1, 10, 10, explore_steps=0, n_nonzero=3), "explore_steps must be"),
+        (Hybrid(0.1, 10, 10, exploit_steps=lambda k: None, n_nonzero=3), "exploit_steps must be .* got None for t = 1"),
         (Exploitation(0.1, 10), "the support of w0, which is empty"),
     ],
 )
@@ -393,3 +397,8 @@ def test_a_schedule_is_a_number_or_a_function():
     assert [Geometric(100, 1.2)(t) for t in (1, 2, 3)] == [100, 120, 144]
     assert [scheduled(lambda t: t**2, t, "batches") for t in (1, 2, 3)] == [1, 4, 9]
     assert scheduled(np.int64(5), 7, "batches") == 5
+
+
+def test_a_forgotten_sparsity_is_no_sparsity_of_one():
+    with pytest.raises(TypeError, match="n_nonzero"):
+        Hybrid(0.1, 10, 10)

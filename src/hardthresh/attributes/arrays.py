@@ -12,6 +12,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
 from .answers import as_target
+from .market import Market
 from .source import AttributeSource, Example, market_of
 
 
@@ -34,6 +35,8 @@ class ArraySource(AttributeSource):
         Prices, attributes that are bought together, and the budget in money: see `Market.of`.
     feature_names : sequence of str, optional
         The names of the attributes.
+    market : Market, optional
+        Prices and budget in one, in the place of `n_observed`, `costs`, `panels` and `budget`.
 
     Raises
     ------
@@ -71,6 +74,7 @@ class ArraySource(AttributeSource):
         panels: Sequence[Any] | None = None,
         budget: float | None = None,
         feature_names: Sequence[str] | None = None,
+        market: Market | None = None,
     ) -> None:
         self._X = X.tocsr() if issparse(X) else np.asarray(X)
         self._y = np.asarray(y, dtype=np.float64)
@@ -83,7 +87,14 @@ class ArraySource(AttributeSource):
             as_target(float(self._y[row]), int(row))
         if self._X.dtype.kind not in "fiub":
             raise InvalidInputError(f"X must be numeric, got dtype {self._X.dtype}")
-        super().__init__(market_of(self._X.shape[1], n_observed, feature_names, costs, panels, budget), feature_names)
+        if market is None:
+            market = market_of(self._X.shape[1], n_observed, feature_names, costs, panels, budget)
+        elif not (n_observed is costs is panels is budget is None and market.n_features == self._X.shape[1]):
+            raise InvalidInputError(
+                f"a market is for tables of its {market.n_features} attributes, and takes the place of n_observed, "
+                "costs, panels and budget"
+            )
+        super().__init__(market, feature_names)
         n = self._X.shape[0]
         self._order = np.random.default_rng(seed).permutation(n) if shuffle else np.arange(n)
         self._position = 0

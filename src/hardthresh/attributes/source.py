@@ -45,10 +45,15 @@ class Examples:
     paid : int
         How many examples the last purchase was paid for, those of which something could not be had included; all of
         them before the first one.
+    places : int array
+        Which of the examples that were handed out are left, counted from 0.
+    reached : int
+        How many of those before the last purchase it got to, before the source turned out to be empty.
     """
 
     def __init__(self, source: AttributeSource, examples: Sequence[Example]) -> None:
-        self.paid = len(examples)
+        self.paid = self.reached = len(examples)
+        self.places: Array = np.arange(len(examples))
         self._source = source
         self._examples = list(examples)
         self._owned = _fixed(np.empty(0, dtype=np.intp))
@@ -146,8 +151,10 @@ class Examples:
         meter = self._source.meter
         came: list[int] = []
         rows: list[Array] = []
+        self.reached = 0
         try:
             for place, row in enumerate(self._source._read(self._examples, new)):
+                self.reached = place + 1
                 if row is not None:
                     came.append(place)
                     rows.append(row)
@@ -161,6 +168,7 @@ class Examples:
         whole = np.flatnonzero(~np.isnan(values).any(axis=1))
         kept = [came[place] for place in whole]
         self._examples = [self._examples[place] for place in kept]
+        self.places = self.places[kept]
         order = np.argsort(np.concatenate([self._owned, new]))
         self._values = np.hstack([self._values[kept], values[whole]])[:, order]
         self._owned, self._asked = _fixed(owned), True

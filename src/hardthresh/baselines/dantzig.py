@@ -35,6 +35,8 @@ class DantzigState(ObservationState):
         What is observed of the next example.
     held : int array, shape (m, s'), and values : array, shape (m, s' + 1)
         The attributes of the last examples, and what they were; the target is the last value.
+    failure : str
+        Why the linear program was not solved.
     """
 
     products: Array
@@ -43,6 +45,7 @@ class DantzigState(ObservationState):
     observed: Array
     held: Array
     values: Array
+    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ class DantzigSelector(BuyingSolver):
 
     The second moments are unbiased: sums of the products that were seen, divided by the number of examples times the
     probability of seeing them, s'/d for b and for the diagonal of Σ, s'(s' - 1)/(d(d - 1)) for pairs. The s largest
-    coefficients are kept. The linear program is solved once, at the end: before, the coefficients are 0.
+    coefficients are kept. The linear program is solved once, at the end: before, the coefficients are 0, and so they
+    stay if it has no solution, as λ is too small for the noise in the moments (`trouble` says so).
 
     Parameters
     ----------
@@ -71,8 +75,6 @@ class DantzigSelector(BuyingSolver):
         On attributes with different prices or in panels.
     InvalidInputError
         For settings out of range, or s' < 2.
-    HardThreshError
-        By `conclude`, if the program has no solution: λ is too small for the noise in the moments.
 
     Notes
     -----
@@ -157,11 +159,19 @@ class DantzigSelector(BuyingSolver):
             return state
         state = _summed(state)
         second, first = moments(market, state)
-        solution = selector(second, first, self.penalty(market, state))
+        try:
+            solution = selector(second, first, self.penalty(market, state))
+        except HardThreshError as error:
+            return replace(state, failure=str(error))
         w = np.zeros_like(solution)
         largest = top_k(np.abs(solution), self.n_nonzero)
         w[largest] = solution[largest]
         return replace(state, w=w, updates=state.updates + 1)
+
+    def trouble(self, state: ObservationState) -> str:
+        """Return why there is no solution: nothing was seen, or the program has none."""
+        assert isinstance(state, DantzigState)
+        return state.failure if state.seen else "there were no examples"
 
     def penalty(self, market: Market, state: DantzigState) -> float:
         """Return λ, by which correlations may stay unexplained, after all examples of a state."""

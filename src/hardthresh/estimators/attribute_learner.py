@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,12 @@ from hardthresh.solvers.learner import Learner
 from hardthresh.storage import save
 
 
-def trouble_of(learner: Learner) -> str:
-    """Return why what was learned cannot be relied on, empty if nothing is known; the request under way counts."""
-    return learner.solver.trouble(replace(learner.state, seen=learner.meter.examples - learner.dropped))
-
-
 @dataclass
 class AttributeLearner:
     """A model in the making that asks for what it wants to see, for a person or a device to answer.
 
     Made by ``LimitedAttributeRegression(...).start(n_features)``. It can be stored after any answer, and goes on from
-    the file as if nothing had happened: it asks again for what it had not been told, and for nothing else twice.
+    the file as if nothing had happened: it asks again for what it had not been told, and for nothing that it had.
 
     Attributes
     ----------
@@ -111,7 +106,7 @@ class AttributeLearner:
         model._know_classes()
         state = learner.conclusion()
         model._keep(learner, state.w, state.intercept, None, f"{learner.meter.examples} examples were answered")
-        return model._warn(trouble_of(learner), stacklevel=3)
+        return model._warn(learner.trouble(state), stacklevel=3)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, in one step; `hardthresh.load` brings it back."""

@@ -23,7 +23,7 @@ from hardthresh.core.typing import Array
 from hardthresh.solvers import AdaptiveHybrid, LogisticHybrid
 from hardthresh.solvers.learner import BuyingSolver, Learner, exhaust
 
-from .attribute_learner import AttributeLearner, trouble_of
+from .attribute_learner import AttributeLearner
 from .base import is_integer
 
 
@@ -154,8 +154,34 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         """
         first = not hasattr(self, "learner_")
         X, y = self._validated(X, y, reset=first)
-        source = self._source(X, self._encoded(y, classes, keep=not first), shuffle=False)
-        return self._listen(self._new_learner(source.market, None) if first else self.learner_, source)
+        y = self._encoded(y, classes, keep=not first)
+        if first:
+            source = self._source(X, y, shuffle=False)
+            return self._listen(self._new_learner(source.market, None), source)
+        self._refuse_changes(self.learner_)
+        self.learner_.go_on()
+        return self._listen(self.learner_, ArraySource(X, y, market=self.learner_.market, shuffle=False))
+
+    def _refuse_changes(self, learner: Learner) -> None:
+        """Raise if the settings are no longer those that a learner was made with."""
+        market, changed = learner.market, self._solver(learner.market.n_features) != learner.solver
+        if self.n_observed not in (None, market.budget):
+            changed = True
+        if not (self.costs is None and self.panels is None and self.budget is None):
+            names = getattr(self, "feature_names_in_", None)
+            terms = ArraySource(
+                np.empty((0, market.n_features)), [], **self._terms(market.n_features, names), feature_names=names
+            ).market
+            changed = changed or not (
+                np.array_equal(terms.panel, market.panel)
+                and np.array_equal(terms.price, market.price)
+                and terms.budget == market.budget
+            )
+        if changed:
+            raise InvalidInputError(
+                "settings cannot change between the pieces that a model learns from: it was begun with "
+                f"{learner.solver} and a budget of {market.budget:g} for an example; fit begins anew"
+            )
 
     def start(self, n_features: int, feature_names: Sequence[str] | None = None) -> AttributeLearner:
         """Return a learner that asks for what it wants to see, one example after the other.
@@ -206,13 +232,28 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return x @ np.ravel(self.coef_)[self.support_] + float(np.ravel(self.intercept_)[0])
 
     def _bought(self, source: AttributeSource) -> Array:
-        """Return the required attributes of all examples that are left in a source; the others are not bought."""
+        """Return the required attributes of all examples left in a source, NaN for one that cannot be had whole."""
         if source.n_features != self.n_features_in_:
             raise InvalidInputError(f"the source has {source.n_features} attributes, the model {self.n_features_in_}")
+        self._refuse_other_names(source.feature_names)
         parts = [np.empty((0, self.support_.size))]
         while len(examples := source.draw(1024)):
-            parts.append(examples.observe(self.support_))
+            values = examples.observe(self.support_)
+            rows = np.full((examples.reached, self.support_.size), np.nan)
+            rows[examples.places] = values
+            parts.append(rows)
         return np.concatenate(parts)
+
+    def _refuse_other_names(self, names: Array | None) -> None:
+        """Raise if the attributes of a source have names, but not those of the columns that the model knows."""
+        known = getattr(self, "feature_names_in_", None)
+        if known is None or names is None:
+            return
+        for j in np.flatnonzero(np.asarray(known != names))[:1]:
+            raise InvalidInputError(
+                f"attribute {j} of the source is {names[j]!r}, and was {known[j]!r} when the model was fitted; "
+                "the order must be the same"
+            )
 
     def _required(self, X: Any) -> Array:
         """Return the required columns of a table, which may have no others if they have names."""
@@ -282,6 +323,11 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         if isinstance(self.strategy, BuyingSolver):
             if not (self.n_nonzero_coefs is None and self.prediction_budget is None):
                 raise InvalidInputError("a strategy that is a solver has its own n_nonzero; leave n_nonzero_coefs out")
+            if self.strategy.target != self._automatic.target:
+                raise InvalidInputError(
+                    f"{type(self).__name__} learns with the {_LOSSES[self._automatic.target]}, the strategy "
+                    f"{type(self.strategy).__name__} with the {_LOSSES[self.strategy.target]}: use another strategy"
+                )
             return self.strategy
         if self.strategy != "auto":
             raise InvalidInputError(
@@ -292,9 +338,8 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
     def _listen(self, learner: Learner, source: AttributeSource) -> Self:
         """Let a learner learn from a source, and keep what came of it."""
         result = exhaust(learner, source)
-        trouble = "" if result.status.converged else result.message
-        self._keep(learner, result.w, result.intercept, source.remaining, trouble or result.message)
-        return self._warn(trouble or trouble_of(learner))
+        self._keep(learner, result.w, result.intercept, source.remaining, result.message)
+        return self._warn(result.message if learner.diverged else learner.trouble(learner.conclusion()))
 
     def _keep(self, learner: Learner, w: Array, intercept: Any, unused: int | None, reason: str) -> None:
         market, meter = learner.market, learner.meter
@@ -331,13 +376,15 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             del self.feature_names_in_
 
 
+_LOSSES = {"number": "squared loss of numbers", "class": "logistic loss of two classes"}
+
 _PARAMETERS = """n_nonzero_coefs : int, optional
         s, at most so many coefficients are not zero, 1 <= s < s'; default 10 % of the attributes, at least 1.
     n_observed : int, optional
         s', how many attributes of one example may be observed; default twice `n_nonzero_coefs`. What is beyond s
         explores, so a few more than s are needed, and many more are better.
     strategy : "auto" or solver
-        "auto" needs no tuning. `hardthresh.solvers.Exploration` and `Hybrid` are the published algorithms.
+        "auto" needs no tuning. {strategies}
     costs : array, shape (n_features,), or mapping, optional
         Prices > 0 of the attributes, by position or by name, or with `panels` by panel; `budget` is then needed.
     panels : sequence of labels, shape (n_features,), optional
@@ -348,7 +395,11 @@ _PARAMETERS = """n_nonzero_coefs : int, optional
         What the attributes of a prediction may cost; by default so much that the dearest panel can still be explored
         beside them.
     random_state : int, optional
-        Seed of the order in which `fit` takes the rows."""
+        Seed of the order in which `fit` takes the rows; None is the same order at every call."""
+
+_PUBLISHED = """`hardthresh.solvers.Exploration` and `Hybrid` are the published algorithms: they have
+        no intercept, so attributes and targets need mean 0, and with a step that is too long they diverge."""
+_OTHERS = "Else a solver for two classes: a `hardthresh.solvers.LogisticHybrid`."
 
 _ATTRIBUTES = """support_ : array of int
         The attributes with non-zero coefficients, increasing.
@@ -371,7 +422,9 @@ _ATTRIBUTES = """support_ : array of int
 def _documented(cls: type) -> type:
     """Put the shared descriptions where a docstring says so."""
     assert cls.__doc__ is not None
-    cls.__doc__ = cls.__doc__.replace("{parameters}", _PARAMETERS).replace("{attributes}", _ATTRIBUTES)
+    strategies = _PUBLISHED if issubclass(cls, RegressorMixin) else _OTHERS
+    parameters = _PARAMETERS.replace("{strategies}", strategies)
+    cls.__doc__ = cls.__doc__.replace("{parameters}", parameters).replace("{attributes}", _ATTRIBUTES)
     return cls
 
 
@@ -447,7 +500,7 @@ class LimitedAttributeRegression(RegressorMixin, LimitedAttributeModel):
         ----------
         X : array, scipy.sparse array, data frame or AttributeSource
             A complete table, or a data frame with fewer columns, the required ones among them. Of a source all examples
-            that are left are predicted, but those of which something required cannot be had.
+            that are left are predicted, in its order: NaN for one of which something required cannot be had.
         """
         return self._linear(X)
 
@@ -509,9 +562,16 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
         return np.column_stack([1 - p, p])
 
     def predict(self, X: Any) -> Array:
-        """Return the likelier class of each row, shape (n_samples,)."""
-        second = self._linear(X) > 0
-        labels: Array = self.classes_[second.astype(np.intp)]
+        """Return the likelier class of each row, shape (n_samples,).
+
+        Of a source None for an example of which something required cannot be had, and objects then.
+        """
+        linear = self._linear(X)
+        labels: Array = self.classes_[(linear > 0).astype(np.intp)]
+        unknown = np.isnan(linear)
+        if np.any(unknown):
+            labels = labels.astype(object)
+            labels[unknown] = None
         return labels
 
     def __sklearn_tags__(self) -> Any:

@@ -25,6 +25,7 @@ GROWTH = 1.5  # of the batch from round to round
 EXPLOIT = 0.25  # examples of an exploitation, as a share of the exploration before it,
 PER_REPAIR = 10  # or so many for each observed attribute
 _PERFECT = 1e-14  # of the target's variance: less is rounding
+_ENDLESS = 2**62  # examples: an exploitation of all that are left
 PATIENCE = 1.25  # growth of the number of examples from one repair to the next
 
 
@@ -214,6 +215,14 @@ class AdaptiveHybrid(BuyingSolver):
         forgotten = not state.fitted and state.own.count < state.seen  # examples that the intercept knows
         return state if forgotten else self._refitted(state)
 
+    def endless(self, market: Market, state: ObservationState) -> AdaptiveState:
+        """Return the state without its length; what was to be exploited to the end makes way for an exploration."""
+        assert isinstance(state, AdaptiveState)
+        now = replace(state, length=None)
+        if now.phase == "explore" or now.quota < _ENDLESS or not now.parts.size:
+            return now
+        return self._explore(market, self._repaired(market, now) if now.together.count > 1 else now)
+
     def trouble(self, state: ObservationState) -> str:
         """Return whether the support was ever chosen by least squares."""
         assert isinstance(state, AdaptiveState)
@@ -278,8 +287,7 @@ class AdaptiveHybrid(BuyingSolver):
                 together=Moments.none(observed.size + 1),
                 next_repair=PER_VARIABLE * observed.size + 2,
             )
-        endless = 2**62
-        return replace(state, phase="exploit", quota=endless if quota is None else quota, taken=0)
+        return replace(state, phase="exploit", quota=_ENDLESS if quota is None else quota, taken=0)
 
     def _repaired(self, market: Market, state: AdaptiveState) -> AdaptiveState:
         """Return the state with another support, if least squares on everything that is observed say so."""

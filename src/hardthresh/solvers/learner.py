@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from math import inf
+from dataclasses import dataclass, field, replace
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,9 @@ from hardthresh.core.typing import Array, is_integer
 from .observation import ObservationSolver, ObservationState, Request
 
 EXPLODED = 1e6  # growth of the squared error that no noise explains: the steps are too long
+WORSE = 1.1  # times the error of the mean: no chance
+RECENT = 0.1  # of the examples, by the errors of which a model is judged,
+FEWEST = 32  # or so many
 WINDOWS = 256  # points that a learning curve never reaches; even, so that neighbours can be joined
 
 
@@ -37,6 +40,12 @@ class LearningCurve:
         The examples of each window.
     errors : list of float
         Their summed squared errors.
+    null : list of float
+        What these would have been if the mean of all targets before had been predicted.
+    seen : int
+        The examples so far.
+    mean : float
+        The mean of their targets.
     """
 
     width: int = 1
@@ -44,16 +53,24 @@ class LearningCurve:
     attributes: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
+    null: list[float] = field(default_factory=list)
+    seen: int = 0
+    mean: float = 0.0
 
-    def add(self, errors: Array, examples: int, attributes: int) -> None:
-        """Add the errors of some examples."""
+    def add(self, errors: Array, targets: Array, examples: int, attributes: int) -> None:
+        """Add the errors of some examples, and their targets."""
+        null = float(np.sum((targets - self.mean) ** 2))
+        self.seen += len(targets)
+        self.mean += float(np.sum(targets - self.mean)) / max(1, self.seen)
         if self.counts and self.counts[-1] < self.width:
             self.counts[-1] += len(errors)
             self.errors[-1] += float(np.sum(errors**2))
+            self.null[-1] += null
             self.examples[-1], self.attributes[-1] = examples, attributes
         else:
             self.counts.append(len(errors))
             self.errors.append(float(np.sum(errors**2)))
+            self.null.append(null)
             self.examples.append(examples)
             self.attributes.append(attributes)
         if len(self.counts) == WINDOWS:
@@ -63,6 +80,7 @@ class LearningCurve:
         """Join neighbouring windows."""
         self.counts = [a + b for a, b in zip(self.counts[::2], self.counts[1::2], strict=True)]
         self.errors = [a + b for a, b in zip(self.errors[::2], self.errors[1::2], strict=True)]
+        self.null = [a + b for a, b in zip(self.null[::2], self.null[1::2], strict=True)]
         self.examples, self.attributes = self.examples[1::2], self.attributes[1::2]
         self.width = max(2 * self.width, min(self.counts))
 
@@ -76,6 +94,21 @@ class LearningCurve:
         """Whether the last window is out of all proportion to the first one with an error."""
         first = next((error / count for error, count in zip(self.errors, self.counts, strict=True) if error > 0), inf)
         return self.latest > EXPLODED * first
+
+    @property
+    def trouble(self) -> str:
+        """Whether the latest examples were predicted worse than by the mean of the targets before them."""
+        windows = count = 0
+        while windows < len(self.counts) and count < max(FEWEST, RECENT * self.seen):
+            windows += 1
+            count += self.counts[-windows]
+        error, null = sum(self.errors[-windows:]), sum(self.null[-windows:])
+        if not windows or error <= WORSE * null:
+            return ""
+        return (
+            f"it predicts worse than the mean of the targets: on the last {count} examples the mean squared error was "
+            f"{error / count:.3g} instead of {null / count:.3g}"
+        )
 
     def columns(self) -> dict[str, Array]:
         """Return examples, attributes and mean squared errors, one entry per window."""
@@ -136,6 +169,10 @@ class Learner:
         Whether it gave up, as the coefficients exploded; `state` is the one before they did.
     dropped : int
         How many examples were paid for without being learned from, as something could not be had.
+    best : ObservationState or None
+        Of a solver that takes steps, the coefficients that predicted the examples after them best.
+    least : float
+        The mean squared error of these predictions.
     """
 
     solver: ObservationSolver
@@ -147,6 +184,8 @@ class Learner:
     next_example: int = 0
     diverged: bool = False
     dropped: int = 0
+    best: ObservationState | None = None
+    least: float = inf
 
     @classmethod
     def of(
@@ -214,6 +253,7 @@ class Learner:
         target = _numbers(y, f"the target of example {example}")
         if target.shape != () or not np.isfinite(target):
             raise InvalidInputError(f"the target of example {example} is {y!r}; it must be a finite number")
+        self.solver.check_targets(np.atleast_1d(target))
         answers.x[place], answers.y[place], answers.told[place] = row, target, True
         self._count(answers, 1)
         self._absorb_when_whole()
@@ -235,6 +275,7 @@ class Learner:
             self.dropped += 1
         answers.ids[place] = self.next_example
         self.next_example += 1
+        self._shorten(1)
 
     def learn(self, source: AttributeSource) -> bool:
         """Buy answers to the request under way from a source; return whether there were any to be had."""
@@ -243,25 +284,60 @@ class Learner:
             return False
         waiting = np.flatnonzero(~answers.told)
         examples = source.draw(waiting.size)
-        if not len(examples):
+        drawn = len(examples)
+        if not drawn:
             return False
+        self._check_targets(examples.known_targets())
         x, y = examples.answers(answers.indices)
+        self.solver.check_targets(y)
         filled = waiting[: len(y)]
         answers.x[filled], answers.y[filled], answers.told[filled] = x, y, True
         self._count(answers, examples.paid)
         self.dropped += examples.paid - len(y)
+        self._shorten(drawn - len(y))
         self._absorb_when_whole()
         return True
 
     def conclusion(self) -> ObservationState:
-        """Return what can be made of everything it was told, the answers to half a request included."""
+        """Return what can be made of everything it was told, the answers to half a request included.
+
+        Where the coefficients exploded that is what predicted best before.
+        """
         state = self.state
+        if self.diverged:
+            return state if self.best is None else self.best
         answers = self.answers
         if answers is not None and np.any(answers.told):
             told = answers.told
             with np.errstate(over="ignore", invalid="ignore"):
                 state = self.solver.absorb(self.market, state, answers.indices, answers.x[told], answers.y[told])
         return self.solver.conclude(self.market, state)
+
+    def trouble(self, conclusion: ObservationState) -> str:
+        """Return why its `conclusion` cannot be relied on, empty if nothing is known; half a request counts."""
+        if self.diverged:
+            return self._end.sentence
+        heard = replace(self.state, seen=self.meter.examples - self.dropped)
+        return self.solver.trouble(heard) or self.solver.trouble(conclusion) or self.curve.trouble
+
+    def go_on(self) -> None:
+        """Forget how many examples there were to be, as there are more; what was told of a request is learned from."""
+        if self.state.length is None or self.diverged:
+            return
+        if self.answers is not None and np.any(self.answers.told):
+            self._absorb(self.answers, self.answers.told)
+        self.answers = None
+        if not self.diverged:
+            self.state = self.solver.endless(self.market, self.state)
+
+    def _check_targets(self, known: Sequence[float | None]) -> None:
+        """Refuse targets that cannot be learned from, as far as they are known before anything is paid."""
+        self.solver.check_targets(np.array([y for y in known if y is not None and isfinite(y)]))
+
+    def _shorten(self, count: int) -> None:
+        """Lower the number of examples there are by those that cannot be had."""
+        if count and self.state.length is not None:
+            self.state = replace(self.state, length=self.state.length - count)
 
     def _open(self) -> Answers | None:
         """Return the answers so far to the request under way; None when there is no request."""
@@ -306,19 +382,24 @@ class Learner:
 
     def _absorb_when_whole(self) -> None:
         answers = self._under_way()
-        if not np.all(answers.told):
-            return
-        support = self.state.support
+        if np.all(answers.told):
+            self._absorb(answers, answers.told)
+            self.answers = None
+
+    def _absorb(self, answers: Answers, told: Array) -> None:
+        """Predict, and then learn from, some of the answers."""
+        x, y, before = answers.x[told], answers.y[told], self.state
+        support = before.support
         with np.errstate(over="ignore", invalid="ignore"):
-            linear = (
-                answers.x[:, np.searchsorted(answers.indices, support)] @ self.state.w[support] + self.state.intercept
-            )
-            self.curve.add(answers.y - self.solver.response(linear), self.meter.examples, self.meter.attributes)
-            state = self.solver.absorb(self.market, self.state, answers.indices, answers.x, answers.y)
+            linear = x[:, np.searchsorted(answers.indices, support)] @ before.w[support] + before.intercept
+            self.curve.add(y - self.solver.response(linear), y, self.meter.examples, self.meter.attributes)
+            state = self.solver.absorb(self.market, before, answers.indices, x, y)
         self.diverged = not np.all(np.isfinite(state.w)) or (self.solver.takes_steps and self.curve.exploded)
-        if not self.diverged:
-            self.state = state
-        self.answers = None
+        if self.diverged:
+            return
+        self.state = state
+        if self.solver.takes_steps and state.updates != before.updates and self.curve.latest < self.least:
+            self.best, self.least = before, self.curve.latest
 
 
 @dataclass(frozen=True)
@@ -367,12 +448,9 @@ def learn(learner: Learner, source: AttributeSource) -> Iterator[ObservationStat
 
 def exhaust(learner: Learner, source: AttributeSource) -> ObservationResult:
     """Let a learner learn from a source until one of them has no more."""
-    best, least, last = learner.state, inf, learner.state
-    for state in learn(learner, source):
-        if learner.curve.latest < least:  # what the state before was measured by
-            best, least = last, learner.curve.latest
-        last = state
-    return _result(learner, best if learner.diverged else learner.conclusion(), source)
+    while learner.learn(source):
+        pass
+    return _result(learner, learner.conclusion(), source)
 
 
 class BuyingSolver(ObservationSolver):
@@ -403,7 +481,7 @@ class BuyingSolver(ObservationSolver):
 def _result(learner: Learner, state: ObservationState, source: AttributeSource) -> ObservationResult:
     left, status = source.remaining, learner._end
     unused = f"; the last {left} are too few for another update" if left and status is Status.SOURCE_EMPTY else ""
-    message = f"{status.sentence}{unused} ({source.meter.examples} examples, {source.meter.attributes} attributes)"
+    message = f"{status.sentence}{unused} ({learner.meter.examples} examples, {learner.meter.attributes} attributes)"
     return ObservationResult(
         state.w, state.intercept, state.support, status, message, source.meter, learner.curve.columns(), learner
     )

@@ -125,8 +125,7 @@ class Exploration(BuyingSolver):
 
     def __post_init__(self) -> None:
         _check_step(self.step, self.max_updates)
-        if not (is_integer(self.n_nonzero) and self.n_nonzero >= 1):
-            raise InvalidInputError(f"n_nonzero must be an integer >= 1, got {self.n_nonzero!r}")
+        _check_n_nonzero(self.n_nonzero)
 
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> ExplorationState:
         """Return H_s(w0)."""
@@ -312,7 +311,7 @@ class Hybrid(BuyingSolver):
     explore_steps, exploit_steps : int or callable
         T^-_k and T_k, updates in round k.
     n_nonzero : int >= 1
-        s < s'.
+        s < s', by keyword.
     max_rounds : int, optional
         K; None goes on until the source has too few examples for an update.
 
@@ -347,11 +346,12 @@ class Hybrid(BuyingSolver):
     exploit_batches: Schedule
     explore_steps: Schedule = 3
     exploit_steps: Schedule = 5
-    n_nonzero: int = 1
-    max_rounds: int | None = None
+    n_nonzero: int = field(kw_only=True)
+    max_rounds: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _check_step(self.step, self.max_rounds)
+        _check_n_nonzero(self.n_nonzero)
 
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> HybridState:
         """Return the start of the first exploration."""
@@ -371,16 +371,31 @@ class Hybrid(BuyingSolver):
         now = replace(state, w=inner.w, updates=updates, seen=state.seen + len(y), inner=inner)
         if inner.updates < now.steps or not np.all(np.isfinite(inner.w)):
             return now
-        if isinstance(inner, ExplorationState) and np.any(inner.w):
-            return self._exploit(market, now, scheduled(self.exploit_steps, now.round, "exploit_steps"))
-        if now.round == self.max_rounds:
-            return replace(now, steps=0)
-        return self._explore(market, replace(now, round=now.round + 1))
+        return self._following(market, now)
 
     def through(self, state: ObservationState) -> bool:
         """Return whether there were `max_rounds`, with all their updates."""
         assert isinstance(state, HybridState)
         return state.round == self.max_rounds and not state.steps and state.whole
+
+    def endless(self, market: Market, state: ObservationState) -> HybridState:
+        """Return the state without its length: a part that was cut short for want of examples is made whole."""
+        assert isinstance(state, HybridState)
+        now = replace(state, length=None)
+        if now.whole:
+            return now
+        explores = isinstance(now.inner, ExplorationState)
+        settings, name = (self.explore_steps, "explore_steps") if explores else (self.exploit_steps, "exploit_steps")
+        now = replace(now, steps=scheduled(settings, now.round, name), whole=True)
+        return self._following(market, now) if now.inner.updates >= now.steps else now
+
+    def _following(self, market: Market, state: HybridState) -> HybridState:
+        """Return the start of the part after one that is through."""
+        if isinstance(state.inner, ExplorationState) and np.any(state.inner.w):
+            return self._exploit(market, state, scheduled(self.exploit_steps, state.round, "exploit_steps"))
+        if state.round == self.max_rounds:
+            return replace(state, steps=0)
+        return self._explore(market, replace(state, round=state.round + 1))
 
     def _explore(self, market: Market, state: HybridState) -> HybridState:
         """Return the start of an exploration; if what is left is too little for it, it is exploited, all of it."""
@@ -419,6 +434,11 @@ def _check_step(step: Any, rounds: Any) -> None:
         raise InvalidInputError(f"step must be a finite number > 0, got {step!r}")
     if not (rounds is None or (is_integer(rounds) and rounds >= 1)):
         raise InvalidInputError(f"the number of updates or rounds must be None or an integer >= 1, got {rounds!r}")
+
+
+def _check_n_nonzero(n_nonzero: Any) -> None:
+    if not (is_integer(n_nonzero) and n_nonzero >= 1):
+        raise InvalidInputError(f"n_nonzero must be an integer >= 1, got {n_nonzero!r}")
 
 
 def _require_plain(market: Market, solver: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from math import log
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -76,6 +77,8 @@ class LogisticHybrid(AdaptiveHybrid):
     (array([1, 7]), array([ 2., -2.]))
     """
 
+    target: ClassVar[Literal["number", "class"]] = "class"
+
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> LogisticState:
         """Return the null model, about to explore."""
         state = super().start(market, w0, length)
@@ -83,11 +86,15 @@ class LogisticHybrid(AdaptiveHybrid):
         none = np.zeros(0)
         return LogisticState(**parts, centre=none, scale=none, logit=np.zeros(1), information=np.eye(1))
 
+    def check_targets(self, y: Array) -> None:
+        """Raise InvalidInputError for targets other than 0 and 1."""
+        for label in np.setdiff1d(y, (0.0, 1.0))[:1]:
+            raise InvalidInputError(f"targets must be 0 or 1, got {label:g}")
+
     def absorb(self, market: Market, state: ObservationState, indices: Array, x: Array, y: Array) -> AdaptiveState:
         """Learn the coefficients of the support, then as `AdaptiveHybrid`."""
         assert isinstance(state, LogisticState)
-        for label in np.setdiff1d(y, (0.0, 1.0))[:1]:
-            raise InvalidInputError(f"targets must be 0 or 1, got {label:g}")
+        self.check_targets(y)
         z = (x[:, places(indices, state.chosen)] - state.centre) / state.scale
         return super().absorb(market, _moved(state, np.column_stack([z, np.ones(len(y))]), y), indices, x, y)
 

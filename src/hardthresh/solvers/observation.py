@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -77,6 +77,8 @@ class ObservationSolver(ABC):
     state_type: ClassVar[type[ObservationState]] = ObservationState
     takes_steps: ClassVar[bool] = False
     """Whether it takes steps of a length that is given, which may be too long."""
+    target: ClassVar[Literal["number", "class"]] = "number"
+    """What it learns to predict: numbers, or which of two classes, coded 0 and 1."""
 
     @abstractmethod
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> ObservationState:
@@ -89,6 +91,15 @@ class ObservationSolver(ABC):
     @abstractmethod
     def absorb(self, market: Market, state: ObservationState, indices: Array, x: Array, y: Array) -> ObservationState:
         """Return the state after some answers: x of shape (count, len(indices)), y of shape (count,)."""
+
+    def check_targets(self, y: Array) -> None:
+        """Raise InvalidInputError for targets that it cannot learn from: by default, those that are not finite."""
+        if not np.all(np.isfinite(y)):
+            raise InvalidInputError("targets must be finite numbers")
+
+    def endless(self, market: Market, state: ObservationState) -> ObservationState:
+        """Return a state of a stream of known length as one of a stream that goes on, nobody knows how long."""
+        return replace(state, length=None)
 
     def response(self, linear: Array) -> Array:
         """Return predictions of the target from values of the linear predictor; by default, these."""
