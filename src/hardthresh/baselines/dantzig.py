@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from hardthresh.arrays import top_k
 from hardthresh.attributes import Market
 from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, is_integer, is_real
 from hardthresh.solvers.learner import BuyingSolver
 from hardthresh.solvers.observation import ObservationState, Request
@@ -48,6 +49,7 @@ class DantzigState(ObservationState):
     failure: str = ""
 
 
+@register("observation", "dantzig", lambda: [DantzigSelector(n_nonzero=3)])
 @dataclass(frozen=True)
 class DantzigSelector(BuyingSolver):
     r"""The point of least l1 norm that explains all correlations, from s' random attributes of each example.

@@ -15,6 +15,7 @@ import numpy as np
 from hardthresh.arrays import top_k
 from hardthresh.attributes import Market
 from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, is_integer, is_real
 from hardthresh.solvers.learner import BuyingSolver
 from hardthresh.solvers.observation import ObservationState, Request, places
@@ -45,6 +46,14 @@ class DualAveragingState(ObservationState):
     observed: Array
 
 
+@register(
+    "observation",
+    "dual_averaging",
+    lambda: [
+        RegularizedDualAveraging(n_nonzero=3, gamma=12.0),
+        RegularizedDualAveraging(n_nonzero=3, gamma=40.0, gradient="dense"),
+    ],
+)
 @dataclass(frozen=True)
 class RegularizedDualAveraging(BuyingSolver):
     r"""Dual averaging of unbiased gradients, one example at a time; the largest coefficients and random ones are seen.

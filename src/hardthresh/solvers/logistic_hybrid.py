@@ -19,7 +19,11 @@ from .moments import Moments
 from .observation import ObservationState, places
 from .support_repair import least_squares
 
-STEPS = 3  # Newton steps on each part of the stream
+_STEPS = 50  # Newton steps on each part of the stream, at most,
+_HALVINGS = 40  # of one of them
+_DECREASE = 1e-4  # of what the slope promises
+_TOLERANCE = 1e-10  # of the loss of a part, in nats: less than one more step would bring
+_RIDGE = 1e-12  # of the diagonal: collinear attributes are no singular equations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,7 +37,7 @@ class LogisticState(AdaptiveState):
     logit : array, shape (s + 1,)
         Coefficients in these units, and the intercept.
     information : array, shape (s + 1, s + 1)
-        The Hessians of all examples so far, each where the coefficients were when it came.
+        The Hessians of all examples so far, each where the coefficients were when it came, the later the weightier.
     """
 
     centre: Array
@@ -48,13 +52,16 @@ class LogisticHybrid(AdaptiveHybrid):
     """`AdaptiveHybrid` for two classes, coded 0 and 1: a heuristic.
 
     The support is chosen as for the squared loss, by least squares on the classes. On it the coefficients are those of
-    logistic regression, learned part by part of the stream: each part moves them to the minimiser of its own loss plus
-    the quadratic model of everything before,
+    logistic regression, learned part by part of the stream: after n examples, m more move them to the minimiser of
+    their own loss plus the quadratic model of everything before,
 
-    .. math:: θ \\leftarrow \\arg\\min_t \\; \\tfrac12 (t - θ)^T A (t - θ) + \\sum_b \\log(1 + e^{u_b}) - y_b u_b,
+    .. math:: A \\leftarrow \\frac{n + 1}{n + m + 1} A, \\qquad
+              θ \\leftarrow \\arg\\min_t \\; \\tfrac12 (t - θ)^T A (t - θ) + \\sum_b \\log(1 + e^{u_b}) - y_b u_b,
               \\qquad A \\leftarrow A + \\sum_b p_b (1 - p_b) z_b z_b^T
 
-    which starts anew where the support changes. Explorations correlate attributes with y - p.
+    by damped Newton steps, anew where the support changes. As A was measured where the coefficients were at the time,
+    an example counts the less the older it is, which costs a third more variance than equal weights. Explorations
+    correlate attributes with y - p.
 
     Parameters
     ----------
@@ -96,7 +103,8 @@ class LogisticHybrid(AdaptiveHybrid):
         assert isinstance(state, LogisticState)
         self.check_targets(y)
         z = (x[:, places(indices, state.chosen)] - state.centre) / state.scale
-        return super().absorb(market, _moved(state, np.column_stack([z, np.ones(len(y))]), y), indices, x, y)
+        moved = _moved(_faded(state, len(y)), np.column_stack([z, np.ones(len(y))]), y)
+        return super().absorb(market, moved, indices, x, y)
 
     def conclude(self, market: Market, state: ObservationState) -> AdaptiveState:
         """Return the coefficients as they are: on another support they would have to be learned first."""
@@ -118,21 +126,59 @@ class LogisticHybrid(AdaptiveHybrid):
         assert isinstance(state, LogisticState)
         w = np.zeros(state.w.size)
         if not state.fitted:
-            return replace(state, intercept=_log_odds(float(state.own.mean[-1])))
+            return replace(state, intercept=_log_odds(_share(state.own)))
         w[state.chosen] = state.logit[:-1] / state.scale
         intercept = float(state.logit[-1] - w[state.chosen] @ state.centre)
         return replace(state, w=w, intercept=intercept, updates=state.updates + 1)
 
 
+def _faded(state: LogisticState, more: int) -> LogisticState:
+    """Return the state with the weight that the examples before keep when so many more come."""
+    n = state.own.count + 1
+    return replace(state, information=state.information * (n / (n + more)))
+
+
 def _moved(state: LogisticState, z: Array, y: Array) -> LogisticState:
-    """Return the state with coefficients that minimise the loss of some examples plus the model of all before."""
-    logit, information = state.logit, state.information
-    for _ in range(STEPS):
-        p = expit(z @ logit)
-        information = state.information + (z * (p * (1 - p))[:, None]).T @ z
-        pull = state.information @ (state.logit - logit) + z.T @ (y - p)
-        logit = logit + np.linalg.solve(information, pull)
-    return replace(state, logit=logit, information=information)
+    """Return the state with coefficients that minimise the loss of some examples plus the model of all before.
+
+    By damped Newton steps. Where examples are too large for the arithmetic, nothing moves.
+    """
+    logit = state.logit
+    value = _loss(state, z, y, logit)
+    for _ in range(_STEPS):
+        residual = y - expit(z @ logit)
+        pull = state.information @ (state.logit - logit) + z.T @ residual
+        hessian = _hessian(state, z, logit)
+        if not (np.all(np.isfinite(hessian)) and np.all(np.isfinite(pull))):
+            return state
+        move = np.linalg.solve(hessian + _RIDGE * np.diag(hessian.diagonal()), pull)
+        promised = float(move @ pull)
+        length = 1.0
+        moved = _loss(state, z, y, logit + move)
+        for _ in range(_HALVINGS):
+            if moved <= value - _DECREASE * length * promised:
+                break
+            length /= 2
+            moved = _loss(state, z, y, logit + length * move)
+        if not moved < value:
+            break
+        logit, value = logit + length * move, moved
+        if promised <= _TOLERANCE:
+            break
+    return replace(state, logit=logit, information=_hessian(state, z, logit))
+
+
+def _loss(state: LogisticState, z: Array, y: Array, logit: Array) -> float:
+    """Return the loss of some examples plus the model of all before."""
+    away, linear = logit - state.logit, z @ logit
+    return float(away @ state.information @ away / 2 + np.sum(np.logaddexp(0.0, linear) - y * linear))
+
+
+def _hessian(state: LogisticState, z: Array, logit: Array) -> Array:
+    """Return the second derivatives of `_loss`."""
+    p = expit(z @ logit)
+    hessian: Array = state.information + (z * (p * (1 - p))[:, None]).T @ z
+    return hessian
 
 
 def _afresh(state: LogisticState) -> LogisticState:
@@ -145,16 +191,16 @@ def _afresh(state: LogisticState) -> LogisticState:
     scale = np.where(scale > 0, scale, 1.0)
     logit = np.zeros(s + 1)
     if own.count > s + 1:
-        fit, share = least_squares(own), _inner(float(own.mean[-1]))
+        fit, share = least_squares(own), _share(own)
         logit[fit.chosen] = fit.coef * scale[fit.chosen] / (share * (1 - share))
         logit[-1] = _log_odds(share)
     return replace(state, centre=centre, scale=scale, logit=logit, information=np.eye(s + 1))
 
 
-def _inner(share: float) -> float:
-    """Return a share, away from 0 and 1."""
-    return min(max(share, 0.01), 0.99)
+def _share(own: Moments) -> float:
+    """Return the share of class 1, away from 0 and 1 by half an example."""
+    return (own.count * float(own.mean[-1]) + 0.5) / (own.count + 1)
 
 
 def _log_odds(share: float) -> float:
-    return log(_inner(share) / (1 - _inner(share)))
+    return log(share / (1 - share))
