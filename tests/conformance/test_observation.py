@@ -238,9 +238,6 @@ def test_the_learning_curve_covers_what_was_learned(solver):
     if not ran.learner.state.updates:  # all is learned in the end, and nothing predicted before
         assert not np.any(ran.learner.state.w)
         return
-    if not ran.learner.state.updates:  # all is learned in the end, and nothing predicted before
-        assert not np.any(ran.learner.state.w)
-        return
     assert curve["squared_error"][-5:].mean() < np.mean(table("plain")[1] ** 2)  # what nothing learned would have
 
 
