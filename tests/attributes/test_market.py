@@ -72,10 +72,11 @@ def test_a_bundle_is_whole_panels_and_costs_the_same(data, market):
 @given(st.data(), any_market)
 def test_blocks_partition_the_rest_and_each_is_affordable(data, market):
     support = subset(data, market, market.room)
-    parts = market.blocks(support)
-    owned = market.bundle(support)
+    dearest = market.dearest(market.room)
+    parts = market.blocks(support, dearest)
+    too_dear = np.flatnonzero(market.price[market.panel] > dearest * (1 + 1e-9))
     assert parts.shape == (market.n_features,)
-    np.testing.assert_array_equal(np.flatnonzero(parts == -1), owned)
+    np.testing.assert_array_equal(np.flatnonzero(parts == -1), np.union1d(market.bundle(support), too_dear))
     assert set(parts[parts >= 0]) == set(range(parts.max() + 1))
     for part in range(parts.max() + 1):
         block = np.flatnonzero(parts == part)
@@ -124,7 +125,9 @@ def test_prices_alone_keep_every_attribute_its_own_panel():
     market = Market.of(3, costs=[1.0, 2.0, 4.0], budget=5)
     assert (market.cost([0, 2]), market.cost([2, 2]), market.plain) == (5.0, 4.0, False)
     assert market.bundle([2, 0, 2]).tolist() == [0, 2]
-    assert market.room == 1.0
+    assert market.room == 3.0  # the third costs more than half of the budget
+    assert market.blocks(np.array([0]), market.dearest(market.room)).tolist() == [-1, 0, -1]
+    assert market.blocks(np.array([0])).tolist() == [-1, 0, 1]
 
 
 def test_the_prices_of_attributes_in_a_panel_add_up():

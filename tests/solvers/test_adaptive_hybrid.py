@@ -251,9 +251,19 @@ class TestPrices:
         X, y, _, panels, costs = self.priced()
         with pytest.raises(InvalidInputError, match="prediction_budget is 21; it must be <= 20"):
             AdaptiveHybrid(S, 21.0).run(ArraySource(X, y, costs=costs, panels=panels.tolist(), budget=25.0))
-        for budget, limit in ((6.0, None), (25.0, 1.5)):
-            with pytest.raises(InvalidInputError, match="as the cheapest costs 2, it would always be empty"):
-                AdaptiveHybrid(S, limit).run(ArraySource(X, y, costs=costs, panels=panels.tolist(), budget=budget))
+        with pytest.raises(InvalidInputError, match="as the cheapest costs 2, it would always be empty"):
+            AdaptiveHybrid(S, 1.5).run(ArraySource(X, y, costs=costs, panels=panels.tolist(), budget=25.0))
+
+    def test_what_no_predictor_can_hold_is_not_bought(self):
+        X, y, _, panels, costs = self.priced()
+        source = in_order(X, y, None, costs=costs, panels=panels.tolist(), budget=6.0)
+        dear = source.market.price[source.market.panel] > 3.0
+        seen = []
+        source.draw, draw = lambda count: seen.append(examples := draw(count)) or examples, source.draw
+        with pytest.warns(UserWarning, match=f"{np.count_nonzero(dear)} of {X.shape[1]} attributes"):
+            AdaptiveHybrid(S).run(source)
+        assert sum(map(len, seen)) == len(y)
+        assert not any(np.any(dear[examples.owned]) for examples in seen)
 
     def test_short_streams(self):
         X, y, _, panels, costs = self.priced()

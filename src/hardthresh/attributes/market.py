@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -145,23 +146,33 @@ class Market:
 
     @cached_property
     def room(self) -> float:
-        """What a predictor may cost, so that each attribute can be explored beside it."""
-        total = float(np.sum(self.price))
-        return self.budget if self.affords(total) else self.budget - float(np.max(self.price))
+        """What a predictor may cost, so that every panel it may hold can be explored beside it.
 
-    def blocks(self, support: Array) -> Array:
+        That is the budget less the dearest panel, of those that cost at most half of the budget: a dearer one cannot
+        be explored beside a predictor that holds it.
+        """
+        if self.affords(float(np.sum(self.price))):
+            return self.budget
+        usable = self.price[self.price <= self.budget / 2 * (1 + _ROUNDING)]
+        return self.budget - float(np.max(usable)) if usable.size else 0.0
+
+    def dearest(self, limit: float) -> float:
+        """Return what a panel may cost at most to be in a predictor for `limit`, and to be explored beside any such."""
+        return limit if self.affords(float(np.sum(self.price))) else min(limit, self.budget - limit)
+
+    def blocks(self, support: Array, dearest: float = inf) -> Array:
         """Return, for each attribute, the part of a partition it belongs to; each part can be bought beside `support`.
 
-        The parts are numbered from 0, and -1 stands for the attributes of the panels of `support`. Panels are taken in
-        order, and a new part begins where the budget ends: with equal prices there are ceil((d - s)/(s' - s)) parts for
-        a support of s attributes.
+        The parts are numbered from 0, and -1 stands for the attributes of the panels of `support`, and of those that
+        cost more than `dearest`. Panels are taken in order, and a new part begins where the budget ends: with equal
+        prices there are ceil((d - s)/(s' - s)) parts for a support of s attributes.
         """
-        owned = np.zeros(self.price.size, dtype=bool)
-        owned[self.panel[self.bundle(support)]] = True
+        left_out = self.price > dearest * (1 + _ROUNDING)
+        left_out[self.panel[self.bundle(support)]] = True
         room = self.budget - self.cost(support)
         part_of = np.full(self.price.size, -1)
         part, left = -1, 0.0
-        for panel in np.flatnonzero(~owned):
+        for panel in np.flatnonzero(~left_out):
             if part < 0 or self.price[panel] > left + self.budget * _ROUNDING:
                 part, left = part + 1, room
             part_of[panel] = part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from math import log
 from typing import Literal
@@ -25,6 +26,7 @@ GROWTH = 1.5  # of the batch from round to round
 EXPLOIT = 0.25  # examples of an exploitation, as a share of the exploration before it,
 PER_REPAIR = 10  # or so many for each observed attribute
 _PERFECT = 1e-14  # of the target's variance: less is rounding
+_ENDLESS = 2**62  # examples: an exploitation of all that are left
 _ENDLESS = 2**62  # examples: an exploitation of all that are left
 PATIENCE = 1.25  # growth of the number of examples from one repair to the next
 
@@ -109,8 +111,9 @@ class AdaptiveHybrid(BuyingSolver):
     n_nonzero : int >= 1
         At most so many coefficients are not zero.
     prediction_budget : float, optional
-        What the attributes of the predictor may cost; the default leaves room for the dearest panel to be explored.
-        With equal prices n_nonzero below s' is all there is to it.
+        What the attributes of the predictor may cost. The default leaves room for the dearest panel that costs at most
+        half of the budget to be explored; what is dearer than the predictor may be is not bought. With equal prices
+        n_nonzero below s' is all there is to it.
 
     Raises
     ------
@@ -179,9 +182,16 @@ class AdaptiveHybrid(BuyingSolver):
             together=Moments.none(1),
             own=Moments.none(1),
         )
-        everything = np.arange(d)
-        if market.affords(market.cost(everything)):
-            return self._exploit(replace(state, chosen=none), everything, None)
+        dearest = market.dearest(self._limit(market))
+        usable = np.flatnonzero(market.price[market.panel] <= dearest * (1 + 1e-9))
+        if usable.size < d:
+            warnings.warn(
+                f"{d - usable.size} of {d} attributes are in panels for more than {dearest:g}, which cannot be "
+                "explored beside a predictor that has them; they are not bought. A budget of twice that would do",
+                stacklevel=2,
+            )
+        if market.affords(market.cost(usable)):
+            return self._exploit(state, usable, None)
         return self._explore(market, state)
 
     def request(self, market: Market, state: ObservationState) -> Request | None:
@@ -254,7 +264,7 @@ class AdaptiveHybrid(BuyingSolver):
 
     def _explore(self, market: Market, state: AdaptiveState) -> AdaptiveState:
         """Return the start of an exploration, or of an exploitation of the rest, if it is too little for that."""
-        parts = market.blocks(state.chosen)
+        parts = market.blocks(state.chosen, market.dearest(self._limit(market)))
         n_blocks = int(parts.max()) + 1
         first = max(PER_COEFFICIENT * self.n_nonzero, FIRST_BATCH)
         if state.length is not None:
