@@ -339,7 +339,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         """Let a learner learn from a source, and keep what came of it."""
         result = exhaust(learner, source)
         self._keep(learner, result.w, result.intercept, source.remaining, result.message)
-        return self._warn(result.message if learner.diverged else learner.trouble(learner.conclusion()))
+        return self._warn(result.message if learner.diverged else result.trouble)
 
     def _keep(self, learner: Learner, w: Array, intercept: Any, unused: int | None, reason: str) -> None:
         market, meter = learner.market, learner.meter

@@ -424,6 +424,8 @@ class ObservationResult:
         "examples" and "attributes" used, and the mean "squared_error" of predictions made before learning from them.
     learner : Learner
         Which can go on with more examples.
+    trouble : str
+        Why the coefficients cannot be relied on; empty if nothing is known against them.
     """
 
     w: Array
@@ -434,6 +436,7 @@ class ObservationResult:
     meter: Meter
     learning_curve: dict[str, Array]
     learner: Learner = field(repr=False)
+    trouble: str = ""
 
 
 def learn(learner: Learner, source: AttributeSource) -> Iterator[ObservationState]:
@@ -482,8 +485,17 @@ def _result(learner: Learner, state: ObservationState, source: AttributeSource) 
     left, status = source.remaining, learner._end
     unused = f"; the last {left} are too few for another update" if left and status is Status.SOURCE_EMPTY else ""
     message = f"{status.sentence}{unused} ({learner.meter.examples} examples, {learner.meter.attributes} attributes)"
+    trouble = learner.trouble(state)
     return ObservationResult(
-        state.w, state.intercept, state.support, status, message, source.meter, learner.curve.columns(), learner
+        state.w,
+        state.intercept,
+        state.support,
+        status,
+        message,
+        source.meter,
+        learner.curve.columns(),
+        learner,
+        trouble,
     )
 
 
