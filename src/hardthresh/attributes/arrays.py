@@ -89,7 +89,10 @@ class ArraySource(AttributeSource):
             raise InvalidInputError(f"X must be numeric, got dtype {self._X.dtype}")
         if market is None:
             market = market_of(self._X.shape[1], n_observed, feature_names, costs, panels, budget)
-        elif not (n_observed is costs is panels is budget is None and market.n_features == self._X.shape[1]):
+        elif (
+            any(term is not None for term in (n_observed, costs, panels, budget))
+            or market.n_features != self._X.shape[1]
+        ):
             raise InvalidInputError(
                 f"a market is for tables of its {market.n_features} attributes, and takes the place of n_observed, "
                 "costs, panels and budget"

@@ -99,12 +99,13 @@ class AdaptiveHybrid(BuyingSolver):
     and, for the rest of the budget, the most correlated candidates are observed together. Least squares on all of them,
     backward elimination down to `n_nonzero`, and exchanges propose a support, which replaces the present one if
 
-    .. math:: (n - s - 2) \\log(RSS_{old} / RSS_{new}) > m (\\log n + 2 \\log d)
+    .. math:: (n - s - 2) \\log(RSS_{old} / RSS_{new}) > m (\\log n + 2 \\log p)
 
-    for m exchanged attributes: the extended BIC, as the best of many exchanges is looked at. The coefficients are
-    always the least squares on the support, over all examples since the exploitation that proposed it, explorations
-    included; noisy gradients never move them. As they learn from explorations just as well, most examples explore; what
-    is too little for another round is exploited. Where the budget covers everything there is nothing to explore.
+    for m exchanged attributes of p observed: the extended BIC, as the best of many exchanges is looked at. The
+    coefficients are always the least squares on the support, over all examples since the exploitation that proposed it,
+    explorations included; noisy gradients never move them. As they learn from explorations just as well, most examples
+    explore; what is too little for another round is exploited. Where the budget covers everything there is nothing to
+    explore.
 
     Parameters
     ----------
@@ -313,7 +314,7 @@ class AdaptiveHybrid(BuyingSolver):
         exchanged = max(np.setdiff1d(support, state.chosen).size, np.setdiff1d(state.chosen, support).size)
         present = least_squares(state.together, places(state.observed, state.chosen)).unexplained
         fall = log(max(present, _PERFECT) / max(unexplained, _PERFECT))
-        return exchanged > 0 and fall > exchanged * needed(state.together.count, state.w.size, state.chosen.size)
+        return exchanged > 0 and fall > exchanged * needed(state.together.count, state.observed.size, state.chosen.size)
 
     def _with_support(self, state: AdaptiveState, support: Array, own: Moments) -> AdaptiveState:
         """Return the state with a support, the moments of it, and no scores yet."""
