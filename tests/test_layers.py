@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import hardthresh
+from hardthresh.core.registry import Kind
 
 PACKAGE = Path(hardthresh.__file__).parent
 
@@ -22,24 +23,28 @@ FLOORS = [
     ("arrays",),
     ("designs",),
     ("losses", "constraints", "steps"),
-    ("objectives",),
+    ("objectives", "attributes"),
     ("solvers",),
-    ("attributes",),
     ("baselines",),
     ("certificates",),
     ("diagnostics",),
     ("attacks",),
     ("selection",),
+    ("storage",),
     ("estimators",),
     ("datasets",),
-    ("storage",),
     ("report",),
     ("cli",),
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
-# room -> kind in the registry, and the files in it that hold no such thing, with the reason
-REGISTERED = {"losses": "loss", "constraints": "constraint", "steps": "step", "solvers": "solver"}
+# room -> kinds in the registry, and the files in it that hold no such thing, with the reason
+REGISTERED: dict[str, tuple[Kind, ...]] = {
+    "losses": ("loss",),
+    "constraints": ("constraint",),
+    "steps": ("step",),
+    "solvers": ("solver", "observation"),
+}
 HELPERS = {
     "constraints/labels.py": "labels of columns as numbers of groups",
     "losses/base.py": "the contract that all losses keep",
@@ -49,6 +54,8 @@ HELPERS = {
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
     "solvers/local_model.py": "the quadratic model that the working set searches",
     "solvers/local_search.py": "greedy walks, exchanges and swings on a tableau",
+    "solvers/learner.py": "the conversation between a solver that buys what it sees and whoever answers",
+    "solvers/moments.py": "running means and co-moments",
     "solvers/momentum.py": "how far accelerated solvers go on",
     "solvers/batches.py": "batch rules of stochastic solvers",
     "solvers/confirmation.py": "how long a trial step is and what confirms it, for the probabilistic solver",
@@ -56,9 +63,12 @@ HELPERS = {
     "solvers/probabilistic_state.py": "what a probabilistic run knows, and when nothing is left to do",
     "solvers/scale.py": "settings that carry a unit, for the probabilistic solver",
     "solvers/voting.py": "votes on the index set, for the probabilistic solver",
+    "solvers/observation.py": "the contract of solvers that buy what they see",
+    "solvers/schedules.py": "how many examples an update takes",
     "solvers/start.py": "where solvers start",
     "solvers/steepest.py": "what solvers do where curvature says nothing",
     "solvers/subspace.py": "what solvers do on one support",
+    "solvers/support_repair.py": "which few of the attributes that were observed together",
     "solvers/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",
     "solvers/working_block.py": "what the runs of the working set know",
 }
@@ -132,7 +142,7 @@ def unregistered(room: str) -> list[str]:
     from hardthresh.core.registry import registered
 
     import_module(f"hardthresh.{room}")
-    homes = {entry.cls.__module__ for entry in registered(REGISTERED[room]).values()}
+    homes = {entry.cls.__module__ for kind in REGISTERED[room] for entry in registered(kind).values()}
     files = [path for path in sorted((PACKAGE / room).glob("*.py")) if not path.name.startswith("_")]
     return [
         f"{room}/{path.name}"

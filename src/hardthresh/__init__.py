@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from hardthresh import (
         arrays,
         attacks,
+        attributes,
         baselines,
         certificates,
         cli,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     )
     from hardthresh.core import Result, Status
     from hardthresh.estimators import (
+        LimitedAttributeLogisticRegression,
+        LimitedAttributeRegression,
         LowRankImputer,
         LowRankRegression,
         LowRankRegressionCV,
@@ -54,6 +57,8 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
 __version__ = "0.1.0"
 
 __all__ = [
+    "LimitedAttributeLogisticRegression",
+    "LimitedAttributeRegression",
     "LowRankImputer",
     "LowRankRegression",
     "LowRankRegressionCV",
@@ -66,6 +71,7 @@ __all__ = [
     "Status",
     "arrays",
     "attacks",
+    "attributes",
     "baselines",
     "certificates",
     "cli",
@@ -92,6 +98,8 @@ __all__ = [
 _HOME = {
     "Result": "core",
     "Status": "core",
+    "LimitedAttributeLogisticRegression": "estimators",
+    "LimitedAttributeRegression": "estimators",
     "LowRankImputer": "estimators",
     "LowRankRegression": "estimators",
     "LowRankRegressionCV": "estimators",

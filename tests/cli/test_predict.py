@@ -141,3 +141,21 @@ def test_a_file_that_is_no_model_is_refused(refused, csv, folder):
 
 def test_outputs_are_checked_first(refused, csv):
     assert refused("predict", "model.json", csv, "--out", "new.txt") == "the name of new.txt must end in .csv"
+
+
+@pytest.mark.parametrize("classify", [False, True])
+def test_models_that_bought_their_attributes_predict(done, refused, folder, classify):
+    rng = np.random.default_rng(0)
+    table = polars.DataFrame(rng.standard_normal((400, 6)), schema=list("abcdef"))
+    y = 2 * table["b"].to_numpy() - table["e"].to_numpy()
+    estimator = ht.LimitedAttributeLogisticRegression if classify else ht.LimitedAttributeRegression
+    model = estimator(n_nonzero_coefs=2, n_observed=5).fit(table, y > 0 if classify else y)
+    ht.save(model, folder / "model.json")
+    table.write_csv(folder / "all.csv")
+    table.select("e", "b").write_csv(folder / "few.csv")
+    head, *body = rows(done("predict", "model.json", "all.csv"))
+    assert rows(done("predict", "model.json", "few.csv")) == [head, *body]
+    numbers = np.array([float(row[-1]) for row in body])
+    np.testing.assert_allclose(numbers, model.predict_proba(table)[:, 1] if classify else model.predict(table))
+    assert "without an offset" in refused("predict", "model.json", "all.csv", "--offset", "a")
+    assert "needs b, e" in done("show", "model.json")

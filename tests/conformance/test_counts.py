@@ -18,12 +18,13 @@ LEAST = {
     "test_steps.py": 695,
     "test_solvers.py": 3890,
     "test_stationarity.py": 63,
+    "test_observation.py": 460,
     "test_toys.py": 21,
 }
 """Lower bounds of the combinations in each suite. Raise them when a suite grows, never lower them for a green run
 (they fell once, when pairs took the place of all triples)."""
 
-LEAST_EXAMPLES = {"loss": 3, "constraint": 39, "step": 9, "solver": 16, "objective": 15}
+LEAST_EXAMPLES = {"loss": 3, "constraint": 39, "step": 9, "solver": 16, "objective": 15, "observation": 8}
 """Registered ones; the toys come on top."""
 
 LEAST_PROBLEMS = {"step": 355, "solver": 540}

@@ -11,7 +11,14 @@ from matplotlib.figure import Figure
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 from hardthresh.datasets import make_graphical_model
-from hardthresh.report import plot_coefficients, plot_convergence, plot_cv, plot_path, write_report
+from hardthresh.report import (
+    plot_coefficients,
+    plot_convergence,
+    plot_cv,
+    plot_learning_curve,
+    plot_path,
+    write_report,
+)
 
 CHARTS = [plot_coefficients, plot_convergence, plot_cv, plot_path]
 
@@ -165,3 +172,96 @@ def test_the_curve_over_numbers_of_edges(ax):
     assert f"chosen: k = {model.best_n_edges_}" in {line.get_label() for line in ax.get_lines()}
     with pytest.raises(InvalidInputError, match='set n_edges="cv", or to several numbers'):
         plot_cv(model.set_params(n_edges=5).fit(X))
+
+
+@pytest.fixture(scope="module")
+def buyers():
+    """A regression, a classifier with prices, and the result of a solver, all of which bought their attributes."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 20))
+    y = 2 * X[:, 3] - X[:, 11] + 0.5 * rng.standard_normal(3000)
+    prices = np.linspace(1.0, 3.0, 20)
+    return {
+        "regression": ht.LimitedAttributeRegression(n_nonzero_coefs=2, n_observed=6).fit(X, y),
+        "classifier": ht.LimitedAttributeLogisticRegression(2, costs=prices, budget=12.0).fit(X, y > 0),
+        "result": ht.solvers.AdaptiveHybrid(2).run(ht.attributes.ArraySource(X, y, n_observed=6)),
+    }
+
+
+BUYERS = ["regression", "classifier", "result"]
+
+
+@pytest.mark.parametrize("kind", BUYERS)
+def test_learning_curve_on_given_axes(buyers, kind, ax):
+    before = dict(matplotlib.rcParams)
+    assert plot_learning_curve(buyers[kind], ax) is ax
+    ax.figure.canvas.draw()
+    assert dict(matplotlib.rcParams) == before
+    assert plt.get_fignums() == []
+    assert (ax.get_xlabel(), ax.get_xscale(), ax.get_yscale()) == ("examples", "log", "log")
+    assert ax.get_ylabel().startswith("Brier score" if kind == "classifier" else "squared error")
+
+
+def test_learning_curve_on_a_new_figure(buyers):
+    ax = plot_learning_curve(buyers["regression"])
+    assert ax.figure is plt.gcf()
+    plt.close(ax.figure)
+
+
+def test_learning_curve_shows_windows_and_their_mean(buyers, ax):
+    model = buyers["regression"]
+    plot_learning_curve(model, ax)
+    windows, mean, last = ax.lines
+    curve = model.learning_curve_
+    counts = np.diff(curve["examples"], prepend=0)
+    large = counts >= np.median(counts) / 2
+    assert large.mean() > 0.8
+    np.testing.assert_array_equal(windows.get_xdata(), curve["examples"][large])
+    np.testing.assert_array_equal(windows.get_ydata(), curve["squared_error"][large])
+    for t in (0, 5, len(counts) - 1):
+        recent = curve["examples"][: t + 1] > 0.8 * curve["examples"][t]
+        expected = np.average(curve["squared_error"][: t + 1][recent], weights=counts[: t + 1][recent])
+        assert mean.get_ydata()[t] == pytest.approx(expected)
+    assert last.get_ydata()[0] == mean.get_ydata()[-1] == pytest.approx(0.25, rel=0.2)  # the noise
+
+
+@pytest.mark.parametrize("kind", BUYERS)
+def test_learning_curve_counts_attributes_along_the_top(buyers, kind, ax):
+    plot_learning_curve(buyers[kind], ax)
+    ax.figure.canvas.draw()
+    (top,) = ax.child_axes
+    bought = buyers[kind].learning_curve_ if kind != "result" else buyers[kind].learning_curve
+    to_attributes, to_examples = top._functions
+    np.testing.assert_allclose(to_attributes(bought["examples"]), bought["attributes"])
+    np.testing.assert_allclose(to_examples(bought["attributes"]), bought["examples"])
+    beyond = np.array([1.0, 1e6])
+    np.testing.assert_allclose(to_examples(to_attributes(beyond)), beyond)
+    assert ("paid in all" in top.get_xlabel()) == (kind == "classifier")
+
+
+def test_perfect_predictions_have_no_logarithm(ax):
+    X = np.random.default_rng(0).standard_normal((500, 6))
+    plot_learning_curve(ht.LimitedAttributeRegression(n_nonzero_coefs=1, n_observed=6).fit(X, np.zeros(500)), ax)
+    assert "no error" in ax.texts[0].get_text()
+
+
+def test_models_without_a_learning_curve_are_refused(regression, ax):
+    with pytest.raises(InvalidInputError, match=r"SparseLinearRegression has no learning curve.*buy their attributes"):
+        plot_learning_curve(regression, ax)
+    with pytest.raises(InvalidInputError, match=r"LimitedAttributeRegression has no learning curve.*are fitted"):
+        plot_learning_curve(ht.LimitedAttributeRegression(), ax)
+    nothing = ht.attributes.ArraySource(np.zeros((0, 9)), [], n_observed=4)
+    with pytest.raises(InvalidInputError, match="empty"):
+        plot_learning_curve(ht.solvers.AdaptiveHybrid(2).run(nothing), ax)
+
+
+@pytest.mark.parametrize("plot", CHARTS)
+def test_other_charts_of_buyers_lead_to_their_learning_curve(buyers, plot, ax):
+    with pytest.raises(InvalidInputError, match="plot_learning_curve draws"):
+        plot(buyers["regression"], ax)
+
+
+def test_learning_curve_asks_for_matplotlib_by_name(buyers, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingDependencyError, match=r"matplotlib.*hardthresh\[plot\]"):
+        plot_learning_curve(buyers["regression"])

@@ -6,6 +6,7 @@ import csv
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -82,9 +83,12 @@ def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were matched above
-        predictions = model.predict(X, offset).tolist()
+        if offset is not None and "offset" not in signature(model.predict).parameters:
+            raise InvalidInputError(f"{type(model).__name__} predicts without an offset; leave --offset out")
+        further = () if offset is None else (offset,)
+        predictions = model.predict(X, *further).tolist()
         classes = hasattr(model, "classes_")
-        probabilities = model.predict_proba(X, offset)[:, 1].tolist() if classes else None
+        probabilities = model.predict_proba(X, *further)[:, 1].tolist() if classes else None
     for warning in {str(warning.message).replace("predict_proba", "predict"): None for warning in caught}:
         typer.echo(f"warning: {warning}", err=True)
     if probabilities is None:

@@ -18,7 +18,10 @@ def show(model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file t
 
     fitted = load(model)
     console = Console(highlight=False)
-    if hasattr(fitted, "support_"):
+    if hasattr(fitted, "learning_curve_"):
+        names = ", ".join(map(str, fitted.required_features_))
+        console.print(f"{fitted!r}\nneeds {names or 'nothing'}\n{fitted.stop_reason_}", markup=False)
+    elif hasattr(fitted, "support_"):
         print_model(console, fitted, load_notes(model))
     else:
         console.print(repr(fitted), markup=False)

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from .errors import InvalidInputError
 
-Kind = Literal["loss", "constraint", "step", "solver", "objective", "estimator"]
+Kind = Literal["loss", "constraint", "step", "solver", "objective", "estimator", "observation"]
 T = TypeVar("T", bound=type)
 
 
@@ -32,8 +32,8 @@ def register(kind: Kind, name: str, examples: Callable[[], Iterable[Any]] | None
 
     Parameters
     ----------
-    kind : {"loss", "constraint", "step", "solver", "objective", "estimator"}
-        The list.
+    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "observation"}
+        The list; "observation" is that of the solvers that buy what they see.
     name : str
         The name under which users ask for it; unique within its kind.
     examples : callable returning an iterable of instances, optional

@@ -44,6 +44,8 @@ class Status(Enum):
         "; use the default variant",
         False,
     )
+    SOURCE_EMPTY = ("all examples of the source are used", True)
+    ENOUGH = ("all updates that were asked for are made", True)
     RULE = ("a rule of the caller ended the run", False)
     CALLBACK = ("the callback stopped the run", False)
     INTERRUPTED = ("interrupted from the keyboard; this is the best iterate, and .state resumes the run", False)

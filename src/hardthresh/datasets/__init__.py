@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hardthresh.datasets.clinic import Clinic, make_clinic
+from hardthresh.datasets.ct_slices import fetch_ct_slices
 from hardthresh.datasets.dataset import Dataset
 from hardthresh.datasets.files import DatasetError
 from hardthresh.datasets.graphs import SimulatedGraph, make_graphical_model
@@ -38,6 +40,7 @@ from hardthresh.datasets.simulate import (
 from hardthresh.datasets.wave_energy import fetch_wave_energy
 
 __all__ = [
+    "Clinic",
     "Dataset",
     "DatasetError",
     "DatasetInfo",
@@ -48,6 +51,7 @@ __all__ = [
     "fetch_blogfeedback",
     "fetch_bloodbrain",
     "fetch_communities_crime",
+    "fetch_ct_slices",
     "fetch_leukemia",
     "fetch_madelon",
     "fetch_musk1",
@@ -59,6 +63,7 @@ __all__ = [
     "list_datasets",
     "load_colon",
     "make_ar1_problem",
+    "make_clinic",
     "make_correlated_split",
     "make_gaussian_design",
     "make_graphical_model",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from .html import write_report
-from .plots import plot_coefficients, plot_convergence, plot_cv, plot_path
+from .plots import plot_coefficients, plot_convergence, plot_cv, plot_learning_curve, plot_path
 
 __all__ = [
     "plot_coefficients",
     "plot_convergence",
     "plot_cv",
+    "plot_learning_curve",
     "plot_path",
     "write_report",
 ]

@@ -154,6 +154,11 @@ def read(estimator: Any) -> Facts:
             f"charts and reports of coefficients show sparse models, which choose features; {type(estimator).__name__} "
             "chooses none. plot_cv and plot_convergence draw its curves."
         )
+    if hasattr(estimator, "learning_curve_"):
+        raise InvalidInputError(
+            "charts and reports of coefficients show models that saw all of their data; "
+            f"{type(estimator).__name__} did not. plot_learning_curve draws how it learned."
+        )
     rows = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64))
     if len(rows) != 1:
         raise InvalidInputError(
@@ -252,8 +257,26 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
 
 def progress(run: Any) -> Mapping[str, Vector]:
     """Return the history of a fitted estimator or of a `Result`."""
-    history: Mapping[str, Vector] = run.history_ if hasattr(run, "history_") else run.history
+    history: Mapping[str, Vector] | None = getattr(run, "history_", getattr(run, "history", None))
+    if history is None:
+        raise InvalidInputError(
+            f"{type(run).__name__} has no history of iterations; plot_learning_curve draws models that buy their "
+            "attributes, once they are fitted"
+        )
     return history
+
+
+def learning_curve(run: Any) -> Mapping[str, Vector]:
+    """Return the learning curve of a fitted estimator, or of a result, that bought its attributes."""
+    curve: Mapping[str, Vector] | None = getattr(run, "learning_curve_", getattr(run, "learning_curve", None))
+    if curve is None:
+        raise InvalidInputError(
+            f"{type(run).__name__} has no learning curve; that is for models that buy their attributes and are fitted, "
+            "such as LimitedAttributeRegression"
+        )
+    if not len(curve["examples"]):
+        raise InvalidInputError("the learning curve is empty: nothing was learned yet")
+    return curve
 
 
 def one_line(name: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 
-from .facts import CrossValidation, Facts, cross_validation, progress, read
+from .facts import CrossValidation, Facts, cross_validation, learning_curve, progress, read
 from .numbers import number, signed, uncertain
 
 if TYPE_CHECKING:
@@ -285,6 +285,65 @@ def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def plot_learning_curve(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
+    """Draw the error of predictions made before their examples were learned from, against the examples bought.
+
+    Every example is predicted before it is learned from, so this is an honest estimate of the error at each time,
+    without a test set. The pale line has the windows of examples, but those of only a few; the dark one has the mean
+    over the last fifth of the examples until then. Both axes are logarithmic; the upper one counts the attributes that
+    were bought.
+
+    Parameters
+    ----------
+    result_or_estimator : ObservationResult or fitted estimator
+        What was learned from attributes that were bought: `LimitedAttributeRegression`, its logistic twin, or the
+        result of such a solver.
+    ax : matplotlib Axes, optional
+        Where to draw. Default: a new figure of `matplotlib.pyplot`.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no learning curve.
+    MissingDependencyError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hardthresh as ht
+    >>> from hardthresh.report import plot_learning_curve
+    >>> X = np.random.default_rng(0).standard_normal((2000, 30))
+    >>> model = ht.LimitedAttributeRegression(n_nonzero_coefs=2, n_observed=8).fit(X, X[:, 3] - X[:, 9])
+    >>> plot_learning_curve(model).get_xlabel()
+    'examples'
+    """
+    curve = learning_curve(result_or_estimator)
+    ax = _axes(ax, height=3.8)
+    _quiet(ax)
+    counts = np.diff(curve["examples"], prepend=0)
+    shown = (curve["squared_error"] > 0) & (2 * counts >= np.median(counts))  # a perfect prediction has no logarithm
+    if not shown.any():
+        return _say(ax, "there is no error to be drawn")
+    examples, attributes = curve["examples"], curve["attributes"]
+    (pale,) = ax.plot(
+        examples[shown], curve["squared_error"][shown], color=PALE, linewidth=0.9, zorder=1, label="windows"
+    )
+    pale.set_gid(f"{np.count_nonzero(shown)} windows of predictions made before learning")
+    mean = _recent_mean(examples, curve["squared_error"])
+    ax.plot(examples, mean, color=DARK, linewidth=1.9, zorder=2, label="mean of the last fifth")
+    (dot,) = ax.plot(examples[-1], mean[-1], "o", color=DARK, markersize=5.0, zorder=3)
+    dot.set_gid(f"{number(mean[-1])} after {number(examples[-1])} examples")
+    ax.set(xscale="log", yscale="log", xlabel="examples", ylabel=_measured(result_or_estimator))
+    _attributes_axis(ax, examples, attributes, result_or_estimator)
+    ax.legend(**_LEGEND, loc="lower left")
+    return ax
+
+
 _LEGEND: dict[str, Any] = {
     "frameon": False,
     "fontsize": "small",
@@ -355,6 +414,8 @@ def _cross_validated(cv: CrossValidation | None, estimator: Any) -> CrossValidat
                 f"there is no curve over the number of edges, because {kind} was fitted for one given number; set "
                 'n_edges="cv", or to several numbers, to choose it by cross-validation.'
             )
+        if hasattr(estimator, "learning_curve_"):
+            raise InvalidInputError(f"{kind} has no curve over k; plot_learning_curve draws how it learned.")
         raise InvalidInputError(
             f"there is no curve over {size}, because {kind} was fitted for one given {size}; "
             f"use {kind}CV to choose {size} by cross-validation."
@@ -394,3 +455,38 @@ def _near_nonzero(effects: np.ndarray) -> np.ndarray:
     near: np.ndarray = np.pad(effects != 0, ((1, 1), (0, 0)))
     near = near[:-2] | near[1:-1] | near[2:]
     return near
+
+
+def _recent_mean(examples: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """Return the mean error over the last fifth of the examples until the end of each window."""
+    counts = np.diff(examples, prepend=0).astype(np.float64)
+    summed = np.concatenate([[0.0], np.cumsum(counts * error)])
+    seen = np.concatenate([[0.0], np.cumsum(counts)])
+    ends = np.arange(1, len(seen))
+    begins = np.minimum(np.searchsorted(seen, 0.8 * seen[1:], side="right") - 1, ends - 1)
+    mean: np.ndarray = (summed[ends] - summed[begins]) / np.maximum(1.0, seen[ends] - seen[begins])
+    return mean
+
+
+def _measured(result_or_estimator: Any) -> str:
+    return f"{'Brier score' if hasattr(result_or_estimator, 'classes_') else 'squared error'}\nbefore learning"
+
+
+def _attributes_axis(ax: Axes, examples: np.ndarray, attributes: np.ndarray, result_or_estimator: Any) -> None:
+    """Count the attributes that were bought along the top, and say what was paid where prices differ."""
+    known = np.log(np.maximum(1, np.stack([examples, attributes])))
+
+    def translated(values: Any, source: np.ndarray, target: np.ndarray) -> Any:
+        log = np.log(np.maximum(values, 1e-9))
+        inside = np.interp(log, source, target)
+        return np.exp(inside + np.minimum(log - source[0], 0.0) + np.maximum(log - source[-1], 0.0))
+
+    top = ax.secondary_xaxis(
+        "top",
+        functions=(lambda x: translated(x, known[0], known[1]), lambda x: translated(x, known[1], known[0])),
+    )
+    top.spines["top"].set_visible(False)
+    top.tick_params(color="#9aa5b1", labelcolor=MUTED)
+    paid = getattr(result_or_estimator, "budget_", None) or getattr(result_or_estimator, "meter", None)
+    money = "" if paid is None or paid.money == paid.attributes else f" ({number(paid.money)} paid in all)"
+    top.set_xlabel(f"attributes bought{money}", color=MUTED)

@@ -156,6 +156,13 @@ class Tableau:
         slope = self._allowed(self.slope)
         return float((0.5 * slope * (slope / np.where(self._norms > 0, self._norms, np.inf))).max())
 
+    def gains(self) -> np.ndarray:
+        """Return by how much q falls when a column is added; 0 for the chosen ones and where none is left of it."""
+        slope = self._allowed(self.slope)
+        usable = np.where(self._left > self._least, self._left, np.inf) + self._barred
+        gains: np.ndarray = 0.5 * slope * (slope / usable)
+        return gains
+
     def best_addition(self) -> tuple[int, float]:
         """Return the column whose addition lowers q most, and by how much; 0 where none can be added.
 
@@ -163,9 +170,7 @@ class Tableau:
         """
         if self._left.size == 0:
             return 0, 0.0
-        slope = self._allowed(self.slope)
-        usable = np.where(self._left > self._least, self._left, np.inf) + self._barred
-        gain = 0.5 * slope * (slope / usable)
+        gain = self.gains()
         first = int((gain >= _TIE * gain.max()).argmax())
         return first, float(gain[first])
 

@@ -21,6 +21,7 @@ _ROOMS = (
     "constraints",
     "steps",
     "objectives",
+    "attributes",
     "solvers",
     "baselines",
     "certificates",
@@ -53,7 +54,7 @@ def plain_classes() -> dict[str, type]:
     """Return the dataclasses and enumerations of the rooms, and of every file that registers a class."""
     for room in _ROOMS:
         import_module(f"hardthresh.{room}")
-    rooms = tuple(f"hardthresh.{room}." for room in _ROOMS)
+    rooms = tuple(f"hardthresh.{room}." for room in (*_ROOMS, "estimators"))  # estimators only if they are in use
     files = {entry.cls.__module__ for kind in get_args(Kind) for entry in registered(kind).values()}
     files |= {name for name in sys.modules if name.startswith(rooms)}
     return {

@@ -71,7 +71,10 @@ class Decoder:
         return member
 
     def _object(self, node: Node) -> Any:
-        return find(plain_classes(), node["class"])(**self._parts(node["fields"]))
+        name = node["class"]
+        if name.startswith("hardthresh.estimators."):
+            estimators(load=True)
+        return find(plain_classes(), name)(**self._parts(node["fields"]))
 
     def _splitter(self, node: Node) -> Any:
         cls = find(splitters(load=True), node["class"])

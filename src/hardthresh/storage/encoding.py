@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from math import isfinite
-from types import NoneType
+from types import FunctionType, NoneType
 from typing import Any
 
 import numpy as np
@@ -65,15 +65,17 @@ class Encoder:
             return {"$": "scalar", "array": self._array(np.asarray(value), where)}
         if is_array_api_obj(value) and not is_dataclass(value):
             return self._array(value, where)
-        if cls in estimators().values():
+        if class_name(cls) in estimators():
             return self._estimator(value, where)
         if cls in splitters().values():
             return {"$": "splitter", "class": cls.__name__, "settings": self._parts(vars(value), where)}
-        if self._known.get(class_name(cls)) is cls:
+        if class_name(cls) in self._known:
             return self._plain(value, where)
+        instead = "; a schedule can be a Geometric(first, ratio) instead" if isinstance(value, FunctionType) else ""
         raise StorageError(
             f"{where} cannot be stored: it is a {class_name(cls)}, which is neither plain data nor an estimator, a "
-            "Result, a State or a settings object that hardthresh knows (of your own: see hardthresh.core.register)"
+            f"Result, a State or a settings object that hardthresh knows (of your own: see hardthresh.core.register)"
+            f"{instead}"
         )
 
     def _plain(self, value: Any, where: str) -> Node:

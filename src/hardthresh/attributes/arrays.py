@@ -1,0 +1,117 @@
+"""A source that pretends: the table is complete, but its attributes are bought as if they were not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.typing import Array
+
+from .answers import as_target
+from .market import Market
+from .source import AttributeSource, Example, market_of
+
+
+class ArraySource(AttributeSource):
+    """The rows of a complete table, each used once, as a simulation of a purchase.
+
+    Parameters
+    ----------
+    X : array or scipy.sparse array, shape (n, d)
+        Numbers, which stay where they are: only what is bought is read. NaN is what cannot be had.
+    y : array, shape (n,)
+        Targets, which are free.
+    n_observed : int in 1 .. d, optional
+        s', how many attributes of one example may be observed.
+    seed : int
+        Of the order in which examples are handed out.
+    shuffle : bool
+        False hands them out in the order given, so that runs can be replayed.
+    costs, panels, budget
+        Prices, attributes that are bought together, and the budget in money: see `Market.of`.
+    feature_names : sequence of str, optional
+        The names of the attributes.
+    market : Market, optional
+        Prices and budget in one, in the place of `n_observed`, `costs`, `panels` and `budget`.
+
+    Raises
+    ------
+    InvalidInputError
+        For lengths that do not fit together, targets that are NaN or infinite, and as in `Market.of`; while attributes
+        are bought, for infinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = ArraySource(np.arange(12.0).reshape(3, 4), [1.0, 2.0, 3.0], n_observed=2, shuffle=False)
+    >>> patients = source.draw(2)
+    >>> patients.observe([0, 3])
+    array([[0., 3.],
+           [4., 7.]])
+    >>> patients.observe([3])  # bought already
+    array([[3.],
+           [7.]])
+    >>> source.meter.attributes, source.meter.examples, source.remaining
+    (4, 2, 1)
+    >>> patients.observe([1])
+    Traceback (most recent call last):
+    hardthresh.attributes.meter.BudgetError: 3 attributes of one example were asked for, 2 of them bought before; ...
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        n_observed: int | None = None,
+        *,
+        seed: int = 0,
+        shuffle: bool = True,
+        costs: Sequence[float] | Mapping[Any, float] | None = None,
+        panels: Sequence[Any] | None = None,
+        budget: float | None = None,
+        feature_names: Sequence[str] | None = None,
+        market: Market | None = None,
+    ) -> None:
+        self._X = X.tocsr() if issparse(X) else np.asarray(X)
+        self._y = np.asarray(y, dtype=np.float64)
+        if self._X.ndim != 2 or self._y.shape != self._X.shape[:1]:
+            raise InvalidInputError(
+                "X must be a table and y have one number for each of its rows, got shapes "
+                f"{self._X.shape} and {self._y.shape}"
+            )
+        for row in np.flatnonzero(~np.isfinite(self._y))[:1]:
+            as_target(float(self._y[row]), int(row))
+        if self._X.dtype.kind not in "fiub":
+            raise InvalidInputError(f"X must be numeric, got dtype {self._X.dtype}")
+        if market is None:
+            market = market_of(self._X.shape[1], n_observed, feature_names, costs, panels, budget)
+        elif (
+            any(term is not None for term in (n_observed, costs, panels, budget))
+            or market.n_features != self._X.shape[1]
+        ):
+            raise InvalidInputError(
+                f"a market is for tables of its {market.n_features} attributes, and takes the place of n_observed, "
+                "costs, panels and budget"
+            )
+        super().__init__(market, feature_names)
+        n = self._X.shape[0]
+        self._order = np.random.default_rng(seed).permutation(n) if shuffle else np.arange(n)
+        self._position = 0
+
+    @property
+    def remaining(self) -> int:
+        """How many examples are left."""
+        return len(self._order) - self._position
+
+    def _next(self, count: int) -> list[Example]:
+        ids = self._order[self._position : self._position + count].tolist()
+        self._position += len(ids)
+        return [Example(i, y) for i, y in zip(ids, self._y[ids].tolist(), strict=True)]
+
+    def _read(self, examples: Sequence[Example], indices: Array) -> Array:
+        rows: Any = self._X[[example.id for example in examples]][:, indices]
+        return rows.toarray() if issparse(rows) else rows

@@ -1,0 +1,278 @@
+"""What can be bought of an example, at which price, and within which budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any, Self
+
+import numpy as np
+
+from hardthresh.arrays import top_k
+from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.typing import Array, is_integer, is_real
+
+_ROUNDING = 1e-9  # of the budget: sums of prices are not exact
+
+
+@dataclass(frozen=True, eq=False)
+class Market:
+    """The attributes of an example, the panels they are sold in, the prices, and what may be spent on one example.
+
+    A *panel* is a set of attributes that are bought together, such as the values of one blood test. Without panels
+    every attribute is a panel of its own; without prices each attribute costs 1, and the budget is the number s' of
+    attributes that may be observed of one example. Make one with `Market.of`. Its arrays cannot be written to.
+
+    Attributes
+    ----------
+    panel : int array, shape (n_features,)
+        The panel of each attribute, numbered from 0.
+    price : float array, shape (n_panels,)
+        What each panel costs, > 0.
+    budget : float
+        What may be spent on one example.
+    """
+
+    panel: Array
+    price: Array
+    budget: float
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("panel", np.intp), ("price", np.float64)):
+            own = np.array(getattr(self, name), dtype=dtype)
+            own.setflags(write=False)
+            object.__setattr__(self, name, own)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Array, Array, float]]:
+        return type(self), (self.panel, self.price, self.budget)
+
+    @classmethod
+    def of(
+        cls,
+        n_features: int,
+        n_observed: int | None = None,
+        *,
+        costs: Sequence[float] | Mapping[Any, float] | None = None,
+        panels: Sequence[Any] | None = None,
+        budget: float | None = None,
+    ) -> Self:
+        """Return the market for `n_features` attributes.
+
+        Parameters
+        ----------
+        n_features : int >= 1
+            d, the number of attributes.
+        n_observed : int in 1 .. n_features, optional
+            s', how many attributes of one example may be observed: the budget where no `costs` are given.
+        costs : array, shape (n_features,), or mapping from panel to price, optional
+            The price of each attribute; a panel costs as much as its attributes together, unless a mapping gives the
+            price of each panel. Positive and finite.
+        panels : sequence of labels, shape (n_features,), optional
+            Attributes with the same label are bought together.
+        budget : float > 0, optional
+            What may be spent on one example: needed with `costs`, and only there.
+
+        Raises
+        ------
+        InvalidInputError
+            For prices, panels or budgets that make no sense, or a budget that cannot buy the dearest panel: what it
+            holds would never be seen.
+
+        Examples
+        --------
+        >>> Market.of(500, 50).budget
+        50.0
+        >>> panels = ["blood", "blood", "blood", "scan"]
+        >>> lab = Market.of(4, costs={"blood": 20.0, "scan": 90.0}, panels=panels, budget=100.0)
+        >>> lab.cost([0, 2]), lab.cost([1, 3]), lab.bundle([0])
+        (20.0, 110.0, array([0, 1, 2]))
+        """
+        if not (is_integer(n_features) and n_features >= 1):
+            raise InvalidInputError(f"the number of attributes must be an integer >= 1, got {n_features!r}")
+        labels, panel = _numbered(panels, int(n_features))
+        price = _prices(costs, labels, panel)
+        market = cls(panel, price, _budget(n_observed, budget, int(n_features), priced=costs is not None))
+        dearest = int(np.argmax(price))
+        if price[dearest] > market.budget * (1 + _ROUNDING):
+            raise InvalidInputError(
+                f"{labels[dearest]!r} costs {price[dearest]:g}, more than the budget of {market.budget:g} for one "
+                "example, so it can never be bought; raise the budget or leave it out"
+            )
+        return market
+
+    @property
+    def n_features(self) -> int:
+        """d, the number of attributes."""
+        return int(self.panel.size)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether every attribute is sold alone, all for the same price."""
+        return self.price.size == self.panel.size and bool(np.all(self.price == self.price[0]))
+
+    @property
+    def n_observed(self) -> int:
+        """s', how many attributes of an example the budget buys; with equal prices only (`plain`)."""
+        return self.count_for(self.budget)
+
+    def count_for(self, money: float) -> int:
+        """Return how many attributes of an example some money buys, with equal prices (`plain`).
+
+        Raises
+        ------
+        CapabilityError
+            If the prices differ, or there are panels: then it depends on which.
+        """
+        if not self.plain:
+            raise CapabilityError("prices differ, or attributes are sold in panels: it depends on which are bought")
+        return min(self.n_features, int(money / float(self.price[0]) * (1 + _ROUNDING)))
+
+    def cost(self, indices: Any) -> float:
+        """Return what some attributes of one example cost; a panel is paid once."""
+        return float(np.sum(self.price[np.unique(self.panel[np.asarray(indices, dtype=np.intp)])]))
+
+    def affords(self, cost: float, budget: float | None = None) -> bool:
+        """Return whether a sum of prices is within the budget."""
+        return cost <= (self.budget if budget is None else budget) * (1 + _ROUNDING)
+
+    def bundle(self, indices: Any) -> Array:
+        """Return, increasing, all attributes of the panels that some attributes belong to."""
+        indices = np.asarray(indices, dtype=np.intp)
+        if self.price.size == self.panel.size:
+            return np.unique(indices)
+        return np.flatnonzero(np.isin(self.panel, np.unique(self.panel[indices])))
+
+    @cached_property
+    def room(self) -> float:
+        """What a predictor may cost, so that every panel it may hold can be explored beside it.
+
+        That is the budget less the dearest panel, of those that cost at most half of the budget: a dearer one cannot
+        be explored beside a predictor that holds it.
+        """
+        if self.affords(float(np.sum(self.price))):
+            return self.budget
+        usable = self.price[self.price <= self.budget / 2 * (1 + _ROUNDING)]
+        return self.budget - float(np.max(usable)) if usable.size else 0.0
+
+    def dearest(self, limit: float) -> float:
+        """Return what a panel may cost at most to be in a predictor for `limit`, and to be explored beside any such."""
+        return limit if self.affords(float(np.sum(self.price))) else min(limit, self.budget - limit)
+
+    def blocks(self, support: Array, dearest: float = inf) -> Array:
+        """Return, for each attribute, the part of a partition it belongs to; each part can be bought beside `support`.
+
+        The parts are numbered from 0, and -1 stands for the attributes of the panels of `support`, and of those that
+        cost more than `dearest`. Panels are taken in order, and a new part begins where the budget ends: with equal
+        prices there are ceil((d - s)/(s' - s)) parts for a support of s attributes.
+        """
+        left_out = self.price > dearest * (1 + _ROUNDING)
+        left_out[self.panel[self.bundle(support)]] = True
+        room = self.budget - self.cost(support)
+        part_of = np.full(self.price.size, -1)
+        part, left = -1, 0.0
+        for panel in np.flatnonzero(~left_out):
+            if part < 0 or self.price[panel] > left + self.budget * _ROUNDING:
+                part, left = part + 1, room
+            part_of[panel] = part
+            left -= float(self.price[panel])
+        return part_of[self.panel]
+
+    def choose(self, score: Array, count: int, limit: float) -> Array:
+        """Return at most `count` attributes with large scores, whose panels cost at most `limit` together.
+
+        With equal prices these are the `count` largest, lowest index first among equals: hard thresholding. Else a
+        greedy heuristic for a knapsack: panels by the squares of their scores, or by these per price, whichever way
+        ends with more, and the best attributes of them.
+        """
+        if self.plain:
+            return top_k(score, min(count, self.count_for(limit)))
+        energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
+        ways = []
+        for merit in (energy, energy / self.price):
+            inside = np.isin(self.panel, self._fill(merit, limit, count)) & (score > 0)
+            ways.append(top_k(np.where(inside, score, 0.0), min(count, int(np.count_nonzero(inside)))))
+        return max(ways, key=lambda chosen: float(np.sum(score[chosen] ** 2)))
+
+    def extend(self, support: Array, score: Array) -> Array:
+        """Return `support`, all that its panels hold, and what has the largest scores for the rest of the budget."""
+        owned = self.bundle(support)
+        energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
+        energy[self.panel[owned]] = 0.0
+        room = self.budget - self.cost(owned)
+        ways = [self._fill(merit, room, self.n_features) for merit in (energy, energy / self.price)]
+        bought = max(ways, key=lambda panels: float(np.sum(energy[panels])))
+        return np.flatnonzero(np.isin(self.panel, np.union1d(self.panel[owned], bought)))
+
+    def _fill(self, merit: Array, limit: float, count: int) -> Array:
+        """Return panels of large merit within a limit, until they hold `count` attributes; cheap ones may come late."""
+        bought: list[int] = []
+        sizes = np.bincount(self.panel, minlength=self.price.size)
+        for panel in np.argsort(-merit, kind="stable"):
+            if count <= 0 or not merit[panel] > 0:
+                break
+            if self.price[panel] <= limit + self.budget * _ROUNDING:
+                bought.append(int(panel))
+                limit -= float(self.price[panel])
+                count -= int(sizes[panel])
+        return np.array(bought, dtype=np.intp)
+
+
+def _numbered(panels: Sequence[Any] | None, n_features: int) -> tuple[list[Any], Array]:
+    """Return the labels of the panels, in order of appearance, and the number of each attribute's panel."""
+    if panels is None:
+        return [f"attribute {j}" for j in range(n_features)], np.arange(n_features)
+    if isinstance(panels, str) or not isinstance(panels, Iterable):
+        raise InvalidInputError(f"panels must be a list of labels, one for each attribute; got {panels!r}")
+    given = list(panels)
+    if len(given) != n_features:
+        raise InvalidInputError(f"panels has {len(given)} labels; one for each of {n_features} attributes is needed")
+    labels = list(dict.fromkeys(given))
+    number = {label: i for i, label in enumerate(labels)}
+    return labels, np.array([number[label] for label in given], dtype=np.intp)
+
+
+def _prices(costs: Any, labels: list[Any], panel: Array) -> Array:
+    """Return the price of each panel."""
+    if isinstance(costs, Mapping):
+        missing = [label for label in labels if label not in costs]
+        if missing:
+            raise InvalidInputError(f"costs has no price for {missing[0]!r}; give one for every panel")
+        price = _numeric([costs[label] for label in labels])
+    else:
+        each = np.ones(panel.size) if costs is None else _numeric(costs)
+        if each.shape != panel.shape:
+            raise InvalidInputError(
+                f"costs has shape {each.shape}; ({panel.size},) is needed, one price for each attribute"
+            )
+        price = np.bincount(panel, weights=each)
+        if np.any(~(each > 0)):
+            price[panel[np.flatnonzero(~(each > 0))]] = np.nan
+    for i in np.flatnonzero(~(np.isfinite(price) & (price > 0))):
+        raise InvalidInputError(f"prices must be finite and > 0; that of {labels[i]!r} is not")
+    return price
+
+
+def _numeric(prices: Any) -> Array:
+    try:
+        return np.asarray(prices, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"costs must be numbers, got {prices!r}") from None
+
+
+def _budget(n_observed: Any, budget: Any, n_features: int, *, priced: bool) -> float:
+    """Return what may be spent on one example."""
+    if priced:
+        if n_observed is not None:
+            raise InvalidInputError("with costs, give budget=, what may be spent on one example, instead of n_observed")
+        if not (is_real(budget) and 0 < budget < np.inf):
+            raise InvalidInputError(f"with costs, budget must be a finite number > 0, got {budget!r}")
+        return float(budget)
+    if budget is not None:
+        raise InvalidInputError("budget is in the unit of costs; without costs give n_observed, a number of attributes")
+    if not (is_integer(n_observed) and 1 <= n_observed <= n_features):
+        raise InvalidInputError(
+            f"n_observed must be an integer in 1 .. {n_features}, the number of attributes; got {n_observed!r}"
+        )
+    return float(n_observed)

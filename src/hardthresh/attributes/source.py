@@ -1,0 +1,278 @@
+"""The contract of a source: examples whose attributes are bought one by one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Never, SupportsIndex
+
+import numpy as np
+
+from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.core.typing import Array, is_integer
+
+from .market import Market
+from .meter import Meter
+
+
+@dataclass(slots=True)
+class Example:
+    """What a source knows of an example that it hands out.
+
+    Attributes
+    ----------
+    id : object
+        Its name, for whoever measures it and for messages.
+    y : float or None
+        Its target; None as long as that is not known.
+    content : object
+        Whatever the source needs to read attributes of it.
+    """
+
+    id: Any
+    y: float | None = None
+    content: Any = None
+
+
+class Examples:
+    """A few examples of a source, each handed out once; their attributes are read, and paid, through `observe`.
+
+    They cannot be copied or pickled: what a copy buys would not be counted.
+
+    Attributes
+    ----------
+    paid : int
+        How many examples the last purchase was paid for, those of which something could not be had included; all of
+        them before the first one.
+    places : int array
+        Which of the examples that were handed out are left, counted from 0.
+    reached : int
+        How many of those before the last purchase it got to, before the source turned out to be empty.
+    """
+
+    def __init__(self, source: AttributeSource, examples: Sequence[Example]) -> None:
+        self.paid = self.reached = len(examples)
+        self.places: Array = np.arange(len(examples))
+        self._source = source
+        self._examples = list(examples)
+        self._owned = _fixed(np.empty(0, dtype=np.intp))
+        self._values: Array = np.empty((len(self._examples), 0))
+        self._asked = False
+        self._broken = False
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Never:
+        raise CapabilityError("examples cannot be copied: what a copy buys would not be counted")
+
+    @property
+    def owned(self) -> Array:
+        """The attributes bought so far, increasing."""
+        return self._owned
+
+    @property
+    def ids(self) -> list[Any]:
+        """The names of the examples."""
+        return [example.id for example in self._examples]
+
+    def observe(self, indices: Any) -> Array:
+        """Return some attributes of each example, shape (len(self), len(indices)), in float64; new ones are paid.
+
+        Nobody is asked for no attributes.
+
+        Examples of which something cannot be had are dropped: `ids` has what is left. One that is not there at all (a
+        patient who did not come) costs nothing; one with a gap, NaN, is paid all the same.
+
+        Raises
+        ------
+        BudgetError
+            If an example would cost more than the budget; nothing is bought then.
+        InvalidInputError
+            For indices out of range, or infinite values.
+        HardThreshError
+            If an earlier purchase was interrupted, by any exception: what it bought is paid, but lost, so that nothing
+            more can be bought of these examples within the budget.
+        """
+        return self._observed(indices, ask=False)
+
+    def answers(self, indices: Any) -> tuple[Array, Array]:
+        """Return some attributes, as `observe`, and the targets, even if these have to be asked for alone.
+
+        Raises
+        ------
+        BudgetError, InvalidInputError, HardThreshError
+            As `observe` and `targets`.
+        """
+        values = self._observed(indices, ask=None in self.known_targets())
+        return values, self.targets()
+
+    def known_targets(self) -> list[float | None]:
+        """Return the target of each example, None where it comes with the attributes and nothing was observed yet."""
+        return [example.y for example in self._examples]
+
+    def targets(self) -> Array:
+        """Return the target of each example, shape (len(self),), which is free.
+
+        Raises
+        ------
+        HardThreshError
+            If the targets come with the attributes, and nothing was observed yet.
+        InvalidInputError
+            For targets that are NaN or infinite.
+        """
+        y = np.array(self.known_targets(), dtype=np.float64)  # NaN for None
+        for row in np.flatnonzero(~np.isfinite(y)):
+            example = self._examples[row]
+            if example.y is None:
+                raise HardThreshError(f"the target of example {example.id!r} comes with its attributes: observe first")
+            raise InvalidInputError(f"the target of example {example.id!r} is {example.y}; it must be a finite number")
+        return y
+
+    def _observed(self, indices: Any, *, ask: bool) -> Array:
+        """Return attributes, after a purchase if they are new, or if there was none before and `ask` wants one."""
+        if self._broken:
+            raise HardThreshError(
+                "a purchase for these examples was interrupted; draw others: what it bought of these is paid, and lost"
+            )
+        wanted = self._source._checked(indices)
+        owned = self._source.meter.covered(self._owned, wanted)
+        new = np.setdiff1d(owned, self._owned, assume_unique=True)
+        if new.size or (ask and not self._asked):
+            self._broken = True
+            self._buy(new)
+            self._broken = False
+        values: Array = self._values[:, np.searchsorted(self._owned, wanted)]
+        return values
+
+    def _buy(self, new: Array) -> None:
+        """Read attributes, charge what came, also if reading is interrupted, and drop what cannot be had."""
+        meter = self._source.meter
+        came: list[int] = []
+        rows: list[Array] = []
+        self.reached = 0
+        try:
+            for place, row in enumerate(self._source._read(self._examples, new)):
+                self.reached = place + 1
+                if row is not None:
+                    came.append(place)
+                    rows.append(row)
+                    self._refuse_infinity(self._examples[place], new, row)
+        finally:
+            self.paid = len(rows)
+            if not self._asked:
+                meter.draw(len(rows) - len(self))
+            owned = meter.buy(self._owned, new, len(rows))
+        values = np.array(rows, dtype=np.float64).reshape(len(rows), new.size)
+        whole = np.flatnonzero(~np.isnan(values).any(axis=1))
+        kept = [came[place] for place in whole]
+        self._examples = [self._examples[place] for place in kept]
+        self.places = self.places[kept]
+        order = np.argsort(np.concatenate([self._owned, new]))
+        self._values = np.hstack([self._values[kept], values[whole]])[:, order]
+        self._owned, self._asked = _fixed(owned), True
+
+    def _refuse_infinity(self, example: Example, indices: Array, row: Array) -> None:
+        for column in np.flatnonzero(np.isinf(row)):
+            raise InvalidInputError(
+                f"{self._source._named(indices[column])} of example {example.id!r} is {row[column]}; a measurement "
+                "must be a finite number"
+            )
+
+
+class AttributeSource(ABC):
+    """Hands out examples whose attributes have to be bought, and enforces the budget for each of them.
+
+    Every example is handed out once. A new kind of source says which come next (`_next`), and reads attributes
+    (`_read`); what was bought of an example is kept with it, so that nothing is ever read twice.
+
+    Attributes
+    ----------
+    market : Market
+        Attributes, prices and budget.
+    meter : Meter
+        What was bought so far.
+    feature_names : array of str, or None
+        The names of the attributes.
+    """
+
+    _ended = False
+
+    def __init__(self, market: Market, feature_names: Sequence[str] | None = None) -> None:
+        self.market = market
+        self.meter = Meter(market)
+        self.feature_names = None if feature_names is None else np.asarray(list(feature_names), dtype=object)
+        if self.feature_names is not None and self.feature_names.size != market.n_features:
+            raise InvalidInputError(
+                f"feature_names has {self.feature_names.size} names; {market.n_features} are needed, one for each "
+                "attribute"
+            )
+
+    @property
+    def n_features(self) -> int:
+        """d, the number of attributes."""
+        return self.market.n_features
+
+    @property
+    def ended(self) -> bool:
+        """Whether it turned out while reading that there are no more examples."""
+        return self._ended
+
+    @property
+    def remaining(self) -> int | None:
+        """How many examples are left; None where that is not known."""
+        return None
+
+    def draw(self, count: int) -> Examples:
+        """Hand out the next `count` examples, fewer if the source has no more: none at all when it is empty."""
+        if not (is_integer(count) and count >= 0):
+            raise InvalidInputError(f"count must be an integer >= 0, got {count!r}")
+        examples = self._next(int(count))
+        self.meter.draw(len(examples))
+        return Examples(self, examples)
+
+    @abstractmethod
+    def _next(self, count: int) -> Sequence[Example]:
+        """Return up to `count` examples that were not handed out before."""
+
+    @abstractmethod
+    def _read(self, examples: Sequence[Example], indices: Array) -> Iterable[Array | None]:
+        """Return some attributes of each example, in turn; None for one that cannot be had, and costs nothing.
+
+        The indices increase and were not read of these examples before; NaN is a value that cannot be had but is paid.
+        It may end early, when there are no more examples.
+        """
+
+    def _named(self, j: int) -> str:
+        """Return how a message calls an attribute."""
+        return f"attribute {j}" if self.feature_names is None else f"attribute {j} ({self.feature_names[j]!r})"
+
+    def _checked(self, indices: Any) -> Array:
+        wanted = np.asarray(indices)
+        if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
+            raise InvalidInputError(f"indices must be a list of integers, got {indices!r}")
+        outside = wanted[(wanted < 0) | (wanted >= self.n_features)]
+        if outside.size:
+            raise InvalidInputError(f"there is no attribute {outside[0]}; there are {self.n_features}, counted from 0")
+        return wanted.astype(np.intp)
+
+
+def _fixed(array: Array) -> Array:
+    """Return an array that cannot be written to."""
+    array.setflags(write=False)
+    return array
+
+
+def market_of(
+    n_features: int,
+    n_observed: int | None,
+    names: Sequence[str] | None,
+    costs: Sequence[float] | Mapping[Any, float] | None,
+    panels: Sequence[Any] | None,
+    budget: float | None,
+) -> Market:
+    """Return a market, as `Market.of`; without panels a mapping has the price of each attribute by its name."""
+    if panels is None and names is not None and isinstance(costs, Mapping):
+        panels = names
+    return Market.of(n_features, n_observed, costs=costs, panels=panels, budget=budget)

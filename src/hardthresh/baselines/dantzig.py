@@ -1,0 +1,233 @@
+"""The Dantzig selector on moments estimated from s' random attributes of each example (after Kale et al. 2017)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, log, sqrt
+
+import numpy as np
+from scipy.optimize import linprog
+
+from hardthresh.arrays import top_k
+from hardthresh.attributes import Market
+from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.core.registry import register
+from hardthresh.core.typing import Array, is_integer, is_real
+from hardthresh.solvers.learner import BuyingSolver
+from hardthresh.solvers.observation import ObservationState, Request
+
+_SUBSET = 1  # the purpose of random numbers
+_HELD = 256  # examples that are added to the moments together: adding one costs as much as adding all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DantzigState(ObservationState):
+    """The state of `DantzigSelector`: sums over examples, and the examples that are not in them yet.
+
+    Attributes
+    ----------
+    products : array, shape (d, d)
+        The sums of x_j x_k over the examples on which both were seen.
+    correlations : array, shape (d,)
+        The sums of x_j y.
+    squares : float
+        The sum of y^2.
+    observed : int array, shape (s',)
+        What is observed of the next example.
+    held : int array, shape (m, s'), and values : array, shape (m, s' + 1)
+        The attributes of the last examples, and what they were; the target is the last value.
+    failure : str
+        Why the linear program was not solved.
+    """
+
+    products: Array
+    correlations: Array
+    squares: float = 0.0
+    observed: Array
+    held: Array
+    values: Array
+    failure: str = ""
+
+
+@register("observation", "dantzig", lambda: [DantzigSelector(n_nonzero=3)])
+@dataclass(frozen=True)
+class DantzigSelector(BuyingSolver):
+    r"""The point of least l1 norm that explains all correlations, from s' random attributes of each example.
+
+    .. math:: \hat w = \arg\min \|w\|_1 \quad \text{subject to} \quad \|\hat b - \hat Σ w\|_\infty \le λ,
+              \qquad λ = c \sqrt{\frac{d \log d}{s' n}} \sqrt{\overline{y^2}}
+
+    The second moments are unbiased: sums of the products that were seen, divided by the number of examples times the
+    probability of seeing them, s'/d for b and for the diagonal of Σ, s'(s' - 1)/(d(d - 1)) for pairs. The s largest
+    coefficients are kept. The linear program is solved once, at the end: before, the coefficients are 0, and so they
+    stay if it has no solution, as λ is too small for the noise in the moments (`trouble` says so).
+
+    Parameters
+    ----------
+    n_nonzero : int >= 1
+        s <= s'.
+    c : float > 0
+        The constant of λ.
+    seed : int >= 0
+        Of the attributes that are observed.
+
+    Raises
+    ------
+    CapabilityError
+        On attributes with different prices or in panels.
+    InvalidInputError
+        For settings out of range, or s' < 2.
+
+    Notes
+    -----
+    Cost: O(d^2) memory, which is its nature, and O(d^2) operations per example; a dense linear program of d equations
+    (HiGHS; seconds for d = 500, growing like d^3). Attributes and target should have mean 0: there is no intercept.
+    Guarantee: that of Kale et al. under restricted isometry, of an online version of which this is the end;
+    O~(d s*^2/s' (sigma + d/s')^2 / eps) examples.
+
+    References
+    ----------
+    E. Candes and T. Tao (2007), *The Dantzig selector*, Annals of Statistics 35(6); S. Kale, Z. Karnin, T. Liang and
+    D. Pal (2017), *Adaptive feature selection: computationally efficient online sparse linear regression under RIP*,
+    ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.attributes import ArraySource
+    >>> X = np.random.default_rng(0).standard_normal((4000, 12))
+    >>> source = ArraySource(X, X[:, 1] - X[:, 7], n_observed=6)
+    >>> result = DantzigSelector(n_nonzero=2).run(source)
+    >>> result.support, result.w[[1, 7]].round(1), result.meter.max_per_example
+    (array([1, 7]), array([ 1., -1.]), 6)
+    """
+
+    n_nonzero: int
+    c: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not (is_integer(self.n_nonzero) and self.n_nonzero >= 1):
+            raise InvalidInputError(f"n_nonzero must be an integer >= 1, got {self.n_nonzero!r}")
+        if not (is_real(self.c) and 0 < self.c < inf):
+            raise InvalidInputError(f"c must be a finite number > 0, got {self.c!r}")
+        if not (is_integer(self.seed) and self.seed >= 0):
+            raise InvalidInputError(f"seed must be an integer >= 0, got {self.seed!r}")
+
+    def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> DantzigState:
+        """Return the state that has seen nothing."""
+        if w0 is not None:
+            raise InvalidInputError("the Dantzig selector has no starting point; leave w0 out")
+        if not market.plain:
+            raise CapabilityError(
+                "DantzigSelector is for attributes of one price, each bought alone; use AdaptiveHybrid"
+            )
+        d, width = market.n_features, int(market.budget)
+        if width < min(2, d):
+            raise InvalidInputError("products of two attributes are needed, so n_observed must be at least 2")
+        if self.n_nonzero > width:
+            raise InvalidInputError(f"n_nonzero must be at most the {width} attributes observed, got {self.n_nonzero}")
+        return DantzigState(
+            w=np.zeros(d),
+            length=length,
+            products=np.zeros((d, d)),
+            correlations=np.zeros(d),
+            observed=self._subset(d, width, 0),
+            held=np.zeros((0, width), dtype=np.intp),
+            values=np.zeros((0, width + 1)),
+        )
+
+    def request(self, market: Market, state: ObservationState) -> Request | None:
+        """Ask for a random subset of one example."""
+        assert isinstance(state, DantzigState)
+        return Request(state.observed, 1)
+
+    def absorb(self, market: Market, state: ObservationState, indices: Array, x: Array, y: Array) -> DantzigState:
+        """Keep the example; from time to time add the examples kept to the moments."""
+        assert isinstance(state, DantzigState)
+        now = replace(
+            state,
+            held=np.vstack([state.held, indices]),
+            values=np.vstack([state.values, np.column_stack([x, y])]),
+            observed=self._subset(market.n_features, indices.size, state.seen + 1),
+            seen=state.seen + 1,
+        )
+        return _summed(now) if len(now.held) >= _HELD else now
+
+    def conclude(self, market: Market, state: ObservationState) -> DantzigState:
+        """Return the state with the s largest coefficients of the solution."""
+        assert isinstance(state, DantzigState)
+        if state.seen == 0:
+            return state
+        state = _summed(state)
+        second, first = moments(market, state)
+        try:
+            solution = selector(second, first, self.penalty(market, state))
+        except HardThreshError as error:
+            return replace(state, failure=str(error))
+        w = np.zeros_like(solution)
+        largest = top_k(np.abs(solution), self.n_nonzero)
+        w[largest] = solution[largest]
+        return replace(state, w=w, updates=state.updates + 1)
+
+    def trouble(self, state: ObservationState) -> str:
+        """Return why there is no solution: nothing was seen, or the program has none."""
+        assert isinstance(state, DantzigState)
+        return state.failure if state.seen else "there were no examples"
+
+    def penalty(self, market: Market, state: DantzigState) -> float:
+        """Return λ, by which correlations may stay unexplained, after all examples of a state."""
+        d, n = market.n_features, state.seen
+        squares = state.squares + float(np.sum(state.values[:, -1] ** 2))
+        return self.c * sqrt(d * log(d) / (int(market.budget) * n)) * sqrt(squares / n)
+
+    def _subset(self, d: int, width: int, example: int) -> Array:
+        drawn = np.random.default_rng((self.seed, example, _SUBSET)).choice(d, width, replace=False)
+        return np.sort(drawn)
+
+
+def moments(market: Market, state: DantzigState) -> tuple[Array, Array]:
+    """Return unbiased estimates of E x x^T and E x y."""
+    state = _summed(state)
+    d, width, n = market.n_features, int(market.budget), max(1, state.seen)
+    single = width / d
+    pair = single * (width - 1) / (d - 1) if d > 1 else 1.0
+    second = state.products / (n * pair)
+    np.fill_diagonal(second, np.diagonal(state.products) / (n * single))
+    return second, state.correlations / (n * single)
+
+
+def selector(second: Array, first: Array, penalty: float) -> Array:
+    """Return the w of least l1 norm with every |first - second w| <= penalty.
+
+    Raises
+    ------
+    HardThreshError
+        If there is none, or none was found.
+    """
+    d = first.size
+    system = np.hstack([second, -second, -np.eye(d)])  # w = u - v, and what is left of first is -r
+    bounds = [(0.0, None)] * (2 * d) + [(-penalty, penalty)] * d
+    cost = np.concatenate([np.ones(2 * d), np.zeros(d)])
+    found = linprog(cost, A_eq=system, b_eq=first, bounds=bounds, method="highs")
+    if found.x is None:
+        raise HardThreshError(f"the linear program of the Dantzig selector has no solution: {found.message}; raise c")
+    solution: Array = found.x[:d] - found.x[d : 2 * d]
+    return solution
+
+
+def _summed(state: DantzigState) -> DantzigState:
+    """Return the state with the examples that were kept added to the moments."""
+    if not len(state.held):
+        return state
+    rows = np.zeros((len(state.held), state.w.size))
+    np.put_along_axis(rows, state.held, state.values[:, :-1], axis=1)
+    y = state.values[:, -1]
+    return replace(
+        state,
+        products=state.products + rows.T @ rows,
+        correlations=state.correlations + y @ rows,
+        squares=state.squares + float(y @ y),
+        held=state.held[:0],
+        values=state.values[:0],
+    )

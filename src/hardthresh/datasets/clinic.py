@@ -1,0 +1,192 @@
+"""A clinic that exists nowhere: named examinations in panels with prices, and an outcome that needs a few of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.typing import is_integer
+
+# panel -> its price, and each of its values with a mean and a standard deviation; prices and patients are invented
+_PANELS: dict[str, tuple[float, dict[str, tuple[float, float]]]] = {
+    "examination": (
+        5.0,
+        {
+            "age": (58, 12),
+            "weight": (82, 15),
+            "waist": (98, 13),
+            "systolic": (134, 17),
+            "diastolic": (80, 10),
+            "pulse": (72, 11),
+        },
+    ),
+    "blood count": (
+        6.0,
+        {
+            "haemoglobin": (140, 14),
+            "haematocrit": (42, 4),
+            "leucocytes": (6.8, 1.8),
+            "lymphocytes": (2.1, 0.6),
+            "neutrophils": (4.0, 1.4),
+            "platelets": (245, 60),
+            "cell volume": (90, 5),
+        },
+    ),
+    "metabolic panel": (
+        12.0,
+        {
+            "glucose": (6.4, 1.6),
+            "sodium": (140, 2.6),
+            "potassium": (4.3, 0.4),
+            "chloride": (103, 3),
+            "bicarbonate": (25, 2.5),
+            "calcium": (2.35, 0.1),
+            "urea": (5.8, 1.8),
+            "creatinine": (82, 19),
+            "albumin": (43, 3.5),
+            "bilirubin": (11, 5),
+            "ALT": (28, 14),
+            "AST": (26, 10),
+        },
+    ),
+    "lipids": (10.0, {"cholesterol": (5.1, 1.1), "HDL": (1.35, 0.4), "LDL": (3.1, 0.9), "triglycerides": (1.7, 0.9)}),
+    "HbA1c": (11.0, {"HbA1c": (44, 9)}),
+    "urine": (7.0, {"urine albumin": (22, 18), "urine protein": (90, 45), "urine pH": (6, 0.7)}),
+    "inflammation": (8.0, {"CRP": (4, 3), "sedimentation": (14, 9)}),
+    "iron": (18.0, {"ferritin": (130, 80), "iron": (17, 6), "transferrin": (2.6, 0.4)}),
+    "thyroid": (22.0, {"TSH": (2.1, 1), "T4": (15, 2.5), "T3": (4.8, 0.7)}),
+    "vitamins": (26.0, {"vitamin D": (58, 22), "vitamin B12": (310, 110), "folate": (18, 7)}),
+    "ECG": (30.0, {"PR": (165, 22), "QRS": (96, 13), "QT": (420, 24), "axis": (30, 28)}),
+    "heart peptide": (28.0, {"NT-proBNP": (160, 120)}),
+    "spirometry": (35.0, {"FEV1": (2.9, 0.7), "FVC": (3.7, 0.8)}),
+}
+
+# what goes together in these patients, beside a weak common cause of all values
+_TOGETHER = {
+    "sugar": ["glucose", "HbA1c", "triglycerides", "waist", "weight"],
+    "kidney": ["creatinine", "urea", "urine albumin", "urine protein", "potassium"],
+    "heart": ["NT-proBNP", "QRS", "PR", "age", "systolic"],
+    "blood": ["haemoglobin", "haematocrit", "iron", "ferritin"],
+    "fire": ["CRP", "sedimentation", "leucocytes", "neutrophils", "platelets"],
+    "fat": ["cholesterol", "LDL"],
+    "liver": ["ALT", "AST"],
+    "breath": ["FEV1", "FVC"],
+}
+
+# days in hospital per standard deviation
+_EFFECTS = {
+    "age": 2.0,
+    "systolic": 1.6,
+    "HbA1c": 2.5,
+    "creatinine": 2.0,
+    "albumin": -2.0,
+    "CRP": 1.5,
+    "NT-proBNP": 1.6,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Clinic:
+    """Simulated patients, what can be measured of them, and at which price.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_patients, 51)
+        The measurements, in the units of a laboratory.
+    y : ndarray of shape (n_patients,)
+        Days in hospital within a year, on a scale on which they may be negative: a model, not a count.
+    feature_names : list of str
+        The names of the columns of X.
+    panels : list of str
+        What each column is bought with.
+    prices : dict of str to float
+        The price of each panel.
+    coef : ndarray of shape (51,)
+        The truth: days per unit of each measurement.
+    noise : float
+        The standard deviation of what no measurement explains.
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    feature_names: list[str]
+    panels: list[str]
+    prices: dict[str, float]
+    coef: NDArray[np.float64]
+    noise: float
+
+    def __repr__(self) -> str:
+        return f"Clinic(X={self.X.shape}, panels={len(self.prices)}, non-zeros={np.count_nonzero(self.coef)})"
+
+    def to_pandas(self) -> Any:
+        """Return X as a pandas data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.X, columns=self.feature_names)
+
+
+def make_clinic(n_patients: int = 4000, *, noise: float = 3.0, seed: int = 0) -> Clinic:
+    """Make patients of an invented clinic, of whom every value has to be measured, and paid, with its panel.
+
+    .. math:: x_j = μ_j + σ_j z_j, \\qquad y = 9 + \\sum_j c_j z_j + ε
+
+    51 values in 13 panels; 7 values of 6 panels have an effect. The z are standard normal and correlated: 0.1 each, and
+    about 0.6 among values that have a cause in common, such as glucose and HbA1c.
+
+    Parameters
+    ----------
+    n_patients : int >= 1
+        How many.
+    noise : float >= 0
+        The standard deviation of ε; that of all effects together is about 6.4.
+    seed : int >= 0
+        Drawn are, in this order, the causes, the parts of their own, and the noise, all standard normal.
+
+    Returns
+    -------
+    Clinic
+
+    Raises
+    ------
+    InvalidInputError
+        For an argument out of its range.
+
+    Examples
+    --------
+    >>> from hardthresh.datasets import make_clinic
+    >>> clinic = make_clinic(5)
+    >>> clinic
+    Clinic(X=(5, 51), panels=13, non-zeros=7)
+    >>> clinic.feature_names[:3], clinic.panels[:3], clinic.prices["examination"]
+    (['age', 'weight', 'waist'], ['examination', 'examination', 'examination'], 5.0)
+    """
+    if not (is_integer(n_patients) and n_patients >= 1):
+        raise InvalidInputError(f"n_patients must be an integer >= 1, got {n_patients!r}")
+    if not (np.isfinite(noise) and noise >= 0):
+        raise InvalidInputError(f"noise must be a finite number >= 0, got {noise!r}")
+    units = {name: unit for _, values in _PANELS.values() for name, unit in values.items()}
+    names = list(units)
+    rng = np.random.default_rng(seed)
+    causes = rng.standard_normal((n_patients, 1 + len(_TOGETHER)))
+    z = rng.standard_normal((n_patients, len(names)))
+    groups = list(_TOGETHER.values())
+    for j, name in enumerate(names):
+        group = next((i for i, members in enumerate(groups) if name in members), None)
+        own = 0.9 if group is None else 0.4
+        shared = 0.0 if group is None else np.sqrt(0.5) * causes[:, 1 + group]
+        z[:, j] = np.sqrt(0.1) * causes[:, 0] + shared + np.sqrt(own) * z[:, j]
+    mean, spread = np.array(list(units.values())).T
+    effect = np.array([_EFFECTS.get(name, 0.0) for name in names])
+    return Clinic(
+        X=mean + spread * z,
+        y=9.0 + z @ effect + noise * rng.standard_normal(n_patients),
+        feature_names=names,
+        panels=[panel for panel, (_, values) in _PANELS.items() for _ in values],
+        prices={panel: price for panel, (price, _) in _PANELS.items()},
+        coef=effect / spread,
+        noise=float(noise),
+    )

@@ -1,0 +1,113 @@
+"""Asking for attributes one example after the other, hours apart if need be."""
+
+from __future__ import annotations
+
+import os
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from hardthresh.attributes import Meter
+from hardthresh.core.typing import Array
+from hardthresh.solvers.learner import Learner
+from hardthresh.storage import save
+
+
+@dataclass
+class AttributeLearner:
+    """A model in the making that asks for what it wants to see, for a person or a device to answer.
+
+    Made by ``LimitedAttributeRegression(...).start(n_features)``. It can be stored after any answer, and goes on from
+    the file as if nothing had happened: it asks again for what it had not been told, and for nothing that it had.
+
+    Attributes
+    ----------
+    estimator : estimator
+        The settings.
+    learner : Learner
+        The conversation.
+    feature_names : list of str, or None
+        The names of the attributes.
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> learner = ht.LimitedAttributeRegression(n_nonzero_coefs=2, n_observed=4).start(n_features=9)
+    >>> example, indices = learner.ask()
+    >>> example, indices
+    (0, array([0, 1, 2, 3]))
+    >>> learner.tell(example, [0.3, 1.2, 0.0, 7.1], y=0.4)
+    >>> with TemporaryDirectory() as folder:
+    ...     learner.save(Path(folder) / "state.json")
+    ...     learner = ht.load(Path(folder) / "state.json")
+    >>> learner.ask()[0], learner.meter.attributes
+    (1, 4)
+    """
+
+    estimator: Any
+    learner: Learner
+    feature_names: list[str] | None = None
+
+    @property
+    def meter(self) -> Meter:
+        """What the answers have cost."""
+        return self.learner.meter
+
+    @property
+    def done(self) -> bool:
+        """Whether it has no more questions; with ``strategy="auto"`` it never is: stop when you have had enough."""
+        return self.learner.done
+
+    def ask(self) -> tuple[int, Array]:
+        """Return the number of an example, from 0, and the increasing indices of its attributes to observe.
+
+        Until it is told the answer, or to `skip` the example, it asks the same.
+        """
+        return self.learner.ask()
+
+    def questions(self, count: int) -> list[tuple[int, Array]]:
+        """Return up to `count` questions at once, to be answered in any order."""
+        return self.learner.questions(count)
+
+    def names(self, indices: Any) -> list[str]:
+        """Return the names of some attributes."""
+        names = self.feature_names
+        return [f"attribute {j}" if names is None else names[j] for j in np.asarray(indices).tolist()]
+
+    def tell(self, example: int, values: Any, y: float) -> None:
+        """Answer a question: the attributes of an example in the order they were asked for, and its target.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such question, or the answer makes no sense; nothing has changed then.
+        """
+        self.learner.tell(example, values, y)
+
+    def skip(self, example: int, *, paid: bool = False) -> None:
+        """Say that an example cannot be had, and whether it was paid all the same; another one is asked for."""
+        self.learner.skip(example, paid=paid)
+
+    def model(self) -> Any:
+        """Return the model that can be made of the answers so far, as a fitted estimator; learning can go on.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If there were too few answers to choose attributes by more than chance.
+        """
+        learner, model = deepcopy(self.learner), clone(self.estimator)
+        model._keep_columns(learner.market.n_features, self.feature_names)
+        model._know_classes()
+        state = learner.conclusion()
+        model._keep(learner, state.w, state.intercept, None, f"{learner.meter.examples} examples were answered")
+        return model._warn(learner.trouble(state), stacklevel=3)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file, in one step; `hardthresh.load` brings it back."""
+        save(self, path)

@@ -1,0 +1,604 @@
+"""Learning when every observed attribute costs: estimators that say which attributes of which example to buy."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hardthresh.attributes import ArraySource, AttributeSource, Market
+from hardthresh.core.errors import InvalidInputError, given
+from hardthresh.core.registry import register
+from hardthresh.core.typing import Array
+from hardthresh.solvers import AdaptiveHybrid, LogisticHybrid
+from hardthresh.solvers.learner import BuyingSolver, Learner, exhaust
+
+from .attribute_learner import AttributeLearner
+from .base import is_integer
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a model has cost.
+
+    Attributes
+    ----------
+    attributes : int
+        Attributes bought.
+    examples : int
+        Examples drawn.
+    dropped : int
+        Those of which something that was asked for could not be had: paid, but not learned from.
+    unused : int or None
+        Examples left in the source; None where that is not known.
+    max_per_example : int
+        The most attributes bought of one example.
+    money : float
+        What all of it cost; with equal prices the number of attributes.
+    per_example : float
+        What one example was allowed to cost.
+    per_prediction : float
+        What a prediction costs.
+    """
+
+    attributes: int
+    examples: int
+    dropped: int
+    unused: int | None
+    max_per_example: int
+    money: float
+    per_example: float
+    per_prediction: float
+
+
+class LimitedAttributeModel(SelectorMixin, BaseEstimator):
+    """Base of the estimators that buy what they see. See the concrete classes."""
+
+    _automatic: ClassVar[type[AdaptiveHybrid]]
+    _numeric_target: ClassVar[bool]
+
+    def __init__(
+        self,
+        n_nonzero_coefs: int | None = None,
+        n_observed: int | None = None,
+        strategy: str | BuyingSolver = "auto",
+        *,
+        costs: Any = None,
+        panels: Any = None,
+        budget: float | None = None,
+        prediction_budget: float | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.n_observed = n_observed
+        self.strategy = strategy
+        self.costs = costs
+        self.panels = panels
+        self.budget = budget
+        self.prediction_budget = prediction_budget
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from a complete table as if its attributes had to be bought: each row is used once, in random order.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Finite numbers; an `ArraySource` with gaps can be given to `fit_source`.
+        y : array, shape (n_samples,)
+            Targets.
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        ConvergenceWarning
+            If there are too few rows to choose attributes by more than chance.
+        """
+        X, y = self._validated(X, y, reset=True)
+        source = self._source(X, self._encoded(y, None), shuffle=True)
+        return self._listen(self._new_learner(source.market, source.remaining), source)
+
+    def fit_source(self, source: AttributeSource) -> Self:
+        """Learn from a source until it is empty.
+
+        Parameters
+        ----------
+        source : AttributeSource
+            Its budget and prices count; settings of the estimator must not contradict them.
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(source, AttributeSource):
+            raise InvalidInputError(
+                f"a source is needed, such as ArraySource(X, y, n_observed=50); got {given(source)}"
+            )
+        if self.n_observed not in (None, source.market.budget):
+            raise InvalidInputError(
+                f"n_observed is {self.n_observed}, but the source allows {source.market.budget:g} for an example; "
+                "leave n_observed out, the source has the budget"
+            )
+        if not (self.costs is None and self.panels is None and self.budget is None):
+            raise InvalidInputError("costs, panels and budget belong to the source; leave them out here")
+        self._keep_columns(source.n_features, source.feature_names)
+        self._know_classes()
+        return self._listen(self._new_learner(source.market, source.remaining), source)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from some more rows, in the order given; in pieces it makes the same model as at once.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        classes : sequence of two labels, optional
+            Of a classifier: both labels, if the first piece may lack one.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "learner_")
+        X, y = self._validated(X, y, reset=first)
+        y = self._encoded(y, classes, keep=not first)
+        if first:
+            source = self._source(X, y, shuffle=False)
+            return self._listen(self._new_learner(source.market, None), source)
+        self._refuse_changes(self.learner_)
+        self.learner_.go_on()
+        return self._listen(self.learner_, ArraySource(X, y, market=self.learner_.market, shuffle=False))
+
+    def _refuse_changes(self, learner: Learner) -> None:
+        """Raise if the settings are no longer those that a learner was made with."""
+        market, changed = learner.market, self._solver(learner.market.n_features) != learner.solver
+        if self.n_observed not in (None, market.budget):
+            changed = True
+        if not (self.costs is None and self.panels is None and self.budget is None):
+            names = getattr(self, "feature_names_in_", None)
+            terms = ArraySource(
+                np.empty((0, market.n_features)), [], **self._terms(market.n_features, names), feature_names=names
+            ).market
+            changed = changed or not (
+                np.array_equal(terms.panel, market.panel)
+                and np.array_equal(terms.price, market.price)
+                and terms.budget == market.budget
+            )
+        if changed:
+            raise InvalidInputError(
+                "settings cannot change between the pieces that a model learns from: it was begun with "
+                f"{learner.solver} and a budget of {market.budget:g} for an example; fit begins anew"
+            )
+
+    def start(self, n_features: int, feature_names: Sequence[str] | None = None) -> AttributeLearner:
+        """Return a learner that asks for what it wants to see, one example after the other.
+
+        Parameters
+        ----------
+        n_features : int >= 1
+            How many attributes there are.
+        feature_names : sequence of str, optional
+            Their names; questions then come with names.
+
+        Returns
+        -------
+        AttributeLearner
+        """
+        names = None if feature_names is None else [str(name) for name in feature_names]
+        if names is not None and len(names) != n_features:
+            raise InvalidInputError(f"feature_names has {len(names)} names; {n_features} are needed")
+        market = Market.of(n_features, **self._terms(n_features, names))
+        return AttributeLearner(clone(self), self._new_learner(market, None), names)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    support_: Array
+    learner_: Learner
+    classes_: Array
+
+    @property
+    def required_features_(self) -> Array:
+        """What has to be known for a prediction: names where there are any, else indices."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return self.support_ if names is None else names[self.support_]
+
+    def _get_support_mask(self) -> Array:
+        check_is_fitted(self)
+        mask: Array = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.support_] = True
+        return mask
+
+    def _linear(self, X: Any) -> Array:
+        """Return the linear predictor of each row of a table, or of each example that is left in a source."""
+        check_is_fitted(self)
+        x = self._bought(X) if isinstance(X, AttributeSource) else self._required(X)
+        return x @ np.ravel(self.coef_)[self.support_] + float(np.ravel(self.intercept_)[0])
+
+    def _bought(self, source: AttributeSource) -> Array:
+        """Return the required attributes of all examples left in a source, NaN for one that cannot be had whole."""
+        if source.n_features != self.n_features_in_:
+            raise InvalidInputError(f"the source has {source.n_features} attributes, the model {self.n_features_in_}")
+        self._refuse_other_names(source.feature_names)
+        parts = [np.empty((0, self.support_.size))]
+        while len(examples := source.draw(1024)):
+            values = examples.observe(self.support_)
+            rows = np.full((examples.reached, self.support_.size), np.nan)
+            rows[examples.places] = values
+            parts.append(rows)
+        return np.concatenate(parts)
+
+    def _refuse_other_names(self, names: Array | None) -> None:
+        """Raise if the attributes of a source have names, but not those of the columns that the model knows."""
+        known = getattr(self, "feature_names_in_", None)
+        if known is None or names is None:
+            return
+        for j in np.flatnonzero(np.asarray(known != names))[:1]:
+            raise InvalidInputError(
+                f"attribute {j} of the source is {names[j]!r}, and was {known[j]!r} when the model was fitted; "
+                "the order must be the same"
+            )
+
+    def _required(self, X: Any) -> Array:
+        """Return the required columns of a table, which may have no others if they have names."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and hasattr(X, "columns") and len(X.columns) != len(names):
+            missing = [str(name) for name in self.required_features_ if name not in list(X.columns)]
+            if missing:
+                raise InvalidInputError(f"a prediction needs the columns {', '.join(missing)}, which X does not have")
+            x: Any = np.asarray(X[self.required_features_.tolist()], dtype=np.float64)
+        else:
+            x = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)[:, self.support_]
+            x = x.toarray() if issparse(x) else x
+        for row, column in np.argwhere(~np.isfinite(x))[:1]:
+            raise InvalidInputError(
+                f"row {row} has {x[row, column]} for {self.required_features_[column]!r}, which a prediction needs"
+            )
+        return np.asarray(x)
+
+    def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            y_numeric=self._numeric_target,
+            reset=reset,
+        )
+        return X, np.asarray(y)
+
+    def _encoded(self, y: Array, classes: Any, *, keep: bool = False) -> Array:
+        """Return targets as the solver wants them."""
+        return y
+
+    def _know_classes(self) -> None:
+        """Take over what a source says about targets."""
+
+    def _source(self, X: Any, y: Array, *, shuffle: bool) -> ArraySource:
+        names = getattr(self, "feature_names_in_", None)
+        seed = 0 if self.random_state is None else int(np.random.RandomState(self.random_state).randint(2**31 - 1))
+        return ArraySource(X, y, seed=seed, shuffle=shuffle, **self._terms(X.shape[1], names))
+
+    def _terms(self, n_features: int, names: Any) -> dict[str, Any]:
+        """Return budget and prices; prices by name are those of attributes where there are no panels."""
+        panels = self.panels
+        if panels is None and isinstance(self.costs, Mapping):
+            if names is None:
+                raise InvalidInputError("costs by name need columns with names, or panels; give an array of prices")
+            panels = list(names)
+        n_observed = self.n_observed
+        if n_observed is None and self.costs is None and self.budget is None:
+            n_observed = min(n_features, 2 * self._budget(n_features))
+        return {"n_observed": n_observed, "costs": self.costs, "panels": panels, "budget": self.budget}
+
+    def _budget(self, n_features: int) -> int:
+        k = self.n_nonzero_coefs
+        if k is None:
+            return max(1, n_features // 10)
+        if not (is_integer(k) and 1 <= k <= n_features):
+            raise InvalidInputError(f"n_nonzero_coefs must be None or an integer in 1 .. {n_features}, got {k!r}")
+        return int(k)
+
+    def _new_learner(self, market: Market, length: int | None) -> Learner:
+        return Learner.of(self._solver(market.n_features), market, length=length)
+
+    def _solver(self, n_features: int) -> BuyingSolver:
+        if isinstance(self.strategy, BuyingSolver):
+            if not (self.n_nonzero_coefs is None and self.prediction_budget is None):
+                raise InvalidInputError("a strategy that is a solver has its own n_nonzero; leave n_nonzero_coefs out")
+            if self.strategy.target != self._automatic.target:
+                raise InvalidInputError(
+                    f"{type(self).__name__} learns with the {_LOSSES[self._automatic.target]}, the strategy "
+                    f"{type(self.strategy).__name__} with the {_LOSSES[self.strategy.target]}: use another strategy"
+                )
+            return self.strategy
+        if self.strategy != "auto":
+            raise InvalidInputError(
+                f'strategy must be "auto" or a solver, such as Hybrid(...); got {given(self.strategy)}'
+            )
+        return self._automatic(self._budget(n_features), self.prediction_budget)
+
+    def _listen(self, learner: Learner, source: AttributeSource) -> Self:
+        """Let a learner learn from a source, and keep what came of it."""
+        result = exhaust(learner, source)
+        self._keep(learner, result.w, result.intercept, source.remaining, result.message)
+        return self._warn(result.message if learner.diverged else result.trouble)
+
+    def _keep(self, learner: Learner, w: Array, intercept: Any, unused: int | None, reason: str) -> None:
+        market, meter = learner.market, learner.meter
+        self.coef_: Array = w
+        self.intercept_: Any = intercept
+        self.support_ = np.flatnonzero(w)
+        self.learner_ = learner
+        self.learning_curve_ = learner.curve.columns()
+        self.stop_reason_ = reason
+        self.budget_ = Budget(
+            meter.attributes,
+            meter.examples,
+            learner.dropped,
+            unused,
+            meter.max_per_example,
+            meter.money,
+            market.budget,
+            market.cost(self.support_),
+        )
+
+    def _warn(self, trouble: str, stacklevel: int = 4) -> Self:
+        self.converged_ = not trouble
+        if trouble:
+            self.stop_reason_ = trouble
+            warnings.warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning, stacklevel=stacklevel)
+        return self
+
+    def _keep_columns(self, n_features: int, names: Any) -> None:
+        """Keep what is known of the columns."""
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+
+_LOSSES = {"number": "squared loss of numbers", "class": "logistic loss of two classes"}
+
+_PARAMETERS = """n_nonzero_coefs : int, optional
+        s, at most so many coefficients are not zero, 1 <= s < s'; default 10 % of the attributes, at least 1.
+    n_observed : int, optional
+        s', how many attributes of one example may be observed; default twice `n_nonzero_coefs`. What is beyond s
+        explores, so a few more than s are needed, and many more are better.
+    strategy : "auto" or solver
+        "auto" needs no tuning. {strategies}
+    costs : array, shape (n_features,), or mapping, optional
+        Prices > 0 of the attributes, by position or by name, or with `panels` by panel; `budget` is then needed.
+    panels : sequence of labels, shape (n_features,), optional
+        Attributes with the same label are bought together; a panel costs what its attributes cost, or its own price.
+    budget : float, optional
+        What may be spent on one example, in the unit of `costs`, in the place of `n_observed`.
+    prediction_budget : float, optional
+        What the attributes of a prediction may cost; by default so much that the dearest panel can still be explored
+        beside them.
+    random_state : int, optional
+        Seed of the order in which `fit` takes the rows; None is the same order at every call."""
+
+_PUBLISHED = """`hardthresh.solvers.Exploration` and `Hybrid` are the published algorithms: they have
+        no intercept, so attributes and targets need mean 0, and with a step that is too long they diverge."""
+_OTHERS = "Else a solver for two classes: a `hardthresh.solvers.LogisticHybrid`."
+
+_ATTRIBUTES = """support_ : array of int
+        The attributes with non-zero coefficients, increasing.
+    required_features_ : array
+        The same by name, if the columns have names: what has to be known for a prediction.
+    budget_ : Budget
+        What was bought: ``attributes``, ``examples``, ``dropped``, ``unused``, ``max_per_example``, ``money``,
+        ``per_example``, ``per_prediction``.
+    learning_curve_ : dict of arrays
+        "examples" and "attributes" used, and "squared_error", the mean error of predictions that were made before their
+        examples were learned from: an honest estimate of the error at that time, without a test set.
+    converged_, stop_reason_ :
+        Whether there is nothing to be said against the fit, and what.
+    learner_ : Learner
+        The state of learning, which `partial_fit` goes on from.
+    n_features_in_, feature_names_in_ :
+        The columns."""
+
+
+def _documented(cls: type) -> type:
+    """Put the shared descriptions where a docstring says so."""
+    assert cls.__doc__ is not None
+    strategies = _PUBLISHED if issubclass(cls, RegressorMixin) else _OTHERS
+    parameters = _PARAMETERS.replace("{strategies}", strategies)
+    cls.__doc__ = cls.__doc__.replace("{parameters}", parameters).replace("{attributes}", _ATTRIBUTES)
+    return cls
+
+
+@_documented
+@register("estimator", "limited_attribute_regression", lambda: [LimitedAttributeRegression()])
+class LimitedAttributeRegression(RegressorMixin, LimitedAttributeModel):
+    r"""Sparse linear regression when every observed attribute costs: at most s' attributes of each example are seen.
+
+    .. math:: \min_{b, c} \; \mathbb{E} \, (x^\top b + c - y)^2 \quad \text{with at most } s \text{ non-zero } b_j
+
+    where of each example at most s' attributes may be observed, chosen one example at a time.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    coef_ : array, shape (n_features,)
+        Coefficients; exactly 0 outside `support_`.
+    intercept_ : float
+        The intercept.
+    {attributes}
+
+    Raises
+    ------
+    ValueError
+        For settings out of range, or prices and budgets that contradict one another.
+
+    Notes
+    -----
+    Cost: one pass over the examples, at most s' attributes of each; memory O(d + s'^2). Guarantee: with
+    ``strategy=Hybrid(...)`` and equal prices that of Theorem 4.4, for independent noise and suitable steps and batches.
+    "auto" is a heuristic that is measured to be as good as full information once it has seen enough
+    (``papers/limited_attributes``). With prices or panels the choice of what to explore and what to keep is greedy: a
+    heuristic; what remains is that no example ever costs more than the budget, and that the coefficients are the least
+    squares on the chosen attributes over all examples on which they were observed.
+
+    References
+    ----------
+    Murata and Suzuki (2018), *Sample efficient stochastic gradient iterative hard thresholding method for stochastic
+    sparse linear regression with limited attribute observation*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hardthresh as ht
+    >>> X = np.random.default_rng(0).standard_normal((6000, 40))
+    >>> y = X[:, 4] - 2 * X[:, 30] + 1
+    >>> model = ht.LimitedAttributeRegression(n_nonzero_coefs=2, n_observed=8).fit(X, y)
+    >>> model.support_, model.coef_[model.support_].round(6), round(model.intercept_, 6)
+    (array([ 4, 30]), array([ 1., -2.]), 1.0)
+    >>> model.budget_.max_per_example, model.budget_.per_prediction
+    (8, 2.0)
+
+    Bought one by one, for a person or a device to answer:
+
+    >>> learner = ht.LimitedAttributeRegression(n_nonzero_coefs=2, n_observed=8).start(n_features=40)
+    >>> for row in range(1000):
+    ...     example, indices = learner.ask()
+    ...     learner.tell(example, X[row, indices], y[row])
+    >>> learner.model().support_
+    array([ 4, 30])
+    """
+
+    _automatic = AdaptiveHybrid
+    _numeric_target = True
+
+    def predict(self, X: Any) -> Array:
+        """Return predictions, shape (n_samples,). Only `required_features_` are read, or bought.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array, data frame or AttributeSource
+            A complete table, or a data frame with fewer columns, the required ones among them. Of a source all examples
+            that are left are predicted, in its order: NaN for one of which something required cannot be had.
+        """
+        return self._linear(X)
+
+
+@_documented
+@register("estimator", "limited_attribute_logistic_regression", lambda: [LimitedAttributeLogisticRegression()])
+class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel):
+    r"""Sparse logistic regression of two classes when every observed attribute costs: a heuristic.
+
+    .. math:: \min_{b, c} \; \mathbb{E} \log(1 + e^{u}) - y u, \quad u = x^\top b + c,
+              \quad \text{with at most } s \text{ non-zero } b_j
+
+    where of each example at most s' attributes may be observed. The support is chosen by least squares on the classes.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : array, shape (2,)
+        The labels; coefficients are log-odds of the second. Of a source, or of answers, they are 0 and 1.
+    coef_ : array, shape (1, n_features)
+        Coefficients; exactly 0 outside `support_`.
+    intercept_ : array, shape (1,)
+        The intercept.
+    {attributes}
+
+    Notes
+    -----
+    Cost: as `LimitedAttributeRegression`. Guarantee: none, the paper's theory is about the squared loss (heuristic).
+    "squared_error" in `learning_curve_` is the Brier score.
+
+    See Also
+    --------
+    hardthresh.solvers.LogisticHybrid : how the coefficients are learned.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hardthresh as ht
+    >>> X = np.random.default_rng(0).standard_normal((6000, 40))
+    >>> y = np.where(X[:, 4] - 2 * X[:, 30] > 0, "ill", "well")
+    >>> model = ht.LimitedAttributeLogisticRegression(n_nonzero_coefs=2, n_observed=8).fit(X, y)
+    >>> model.support_, model.classes_, round(model.score(X, y), 1)
+    (array([ 4, 30]), array(['ill', 'well'], dtype='<U4'), 1.0)
+    """
+
+    _automatic = LogisticHybrid
+    _numeric_target = False
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log-odds of the second class, shape (n_samples,), from `required_features_` alone."""
+        return self._linear(X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the two classes, shape (n_samples, 2)."""
+        p = expit(self._linear(X))
+        return np.column_stack([1 - p, p])
+
+    def predict(self, X: Any) -> Array:
+        """Return the likelier class of each row, shape (n_samples,).
+
+        Of a source None for an example of which something required cannot be had, and objects then.
+        """
+        linear = self._linear(X)
+        labels: Array = self.classes_[(linear > 0).astype(np.intp)]
+        unknown = np.isnan(linear)
+        if np.any(unknown):
+            labels = labels.astype(object)
+            labels[unknown] = None
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _encoded(self, y: Array, classes: Any, *, keep: bool = False) -> Array:
+        check_classification_targets(y)
+        labels = self.classes_ if keep else np.unique(y if classes is None else classes)
+        if labels.size < 2:
+            raise InvalidInputError(
+                f"y has one class only, {labels.tolist()}; two are needed, or in partial_fit the list of them, classes="
+            )
+        if labels.size > 2:
+            raise InvalidInputError(
+                "Only binary classification is supported. The type of the target is multiclass: y has "
+                f"{labels.size} classes; fit one class against the rest"
+            )
+        for label in np.setdiff1d(y, labels).tolist()[:1]:
+            raise InvalidInputError(f"y has the label {label!r}; the classes are {labels.tolist()}")
+        self.classes_ = labels
+        return (y == labels[1]).astype(np.float64)
+
+    def _know_classes(self) -> None:
+        self.classes_ = np.array([0, 1])
+
+    def _keep(self, learner: Learner, w: Array, intercept: Any, unused: int | None, reason: str) -> None:
+        super()._keep(learner, w, intercept, unused, reason)
+        self.coef_, self.intercept_ = w[np.newaxis], np.array([intercept])

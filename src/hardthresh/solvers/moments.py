@@ -1,0 +1,121 @@
+"""Running means and co-moments, merged part by part so that far-off means cost no digits (Chan, Golub and LeVeque)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from hardthresh.core.typing import Array
+
+_ROUNDING = 16 * np.finfo(np.float64).eps  # of a mean: constant variables deviate by no more from it
+
+
+def _spread(square: Array, count: Array | int, mean: Array) -> Array:
+    """Return sums of squares around means, 0 where they are nothing but rounding."""
+    return np.where(square > count * (_ROUNDING * mean) ** 2, square, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """The mean and the centred co-moments of p variables that are seen together; the target is the last of them.
+
+    Attributes
+    ----------
+    count : int
+        The examples.
+    mean : array, shape (p,)
+        Their mean.
+    comoment : array, shape (p, p)
+        The sum of (z - mean)(z - mean)^T.
+    """
+
+    count: int
+    mean: Array
+    comoment: Array
+
+    @classmethod
+    def none(cls, p: int) -> Self:
+        """Return the moments of no example."""
+        return cls(0, np.zeros(p), np.zeros((p, p)))
+
+    def absorb(self, z: Array) -> Moments:
+        """Return the moments with some more examples, shape (count, p)."""
+        if not len(z):
+            return self
+        mean = z.mean(axis=0)
+        centred = z - mean
+        shift = mean - self.mean
+        count = self.count + len(z)
+        comoment = self.comoment + centred.T @ centred + np.outer(shift, shift) * (self.count * len(z) / count)
+        return Moments(count, self.mean + shift * (len(z) / count), comoment)
+
+    def spread(self) -> Array:
+        """Return the sum of squares of each variable around its mean, 0 for a constant one."""
+        return _spread(self.comoment.diagonal(), self.count, self.mean)
+
+    def of(self, chosen: Array) -> Moments:
+        """Return the moments of some of the variables."""
+        return Moments(self.count, self.mean[chosen], self.comoment[np.ix_(chosen, chosen)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covariances:
+    """For each of m variables, on examples of its own, the moments of that variable and a residual.
+
+    Attributes
+    ----------
+    count, mean, square : array, shape (m,)
+        The examples, their mean, and the sum of squares around it.
+    residual, product : array, shape (m,)
+        The mean of the residual, and the sum of products of both around their means.
+    """
+
+    count: Array
+    mean: Array
+    square: Array
+    residual: Array
+    product: Array
+
+    @classmethod
+    def none(cls, m: int) -> Self:
+        """Return those of no example."""
+        return cls(*(np.zeros(m) for _ in range(5)))
+
+    @classmethod
+    def of(cls, x: Array, residual: Array) -> Self:
+        """Return those of some examples: x of shape (n, m), a residual of shape (n,)."""
+        if not len(x):
+            return cls.none(x.shape[1])
+        mean, r = x.mean(axis=0), float(residual.mean())
+        centred = x - mean
+        m = x.shape[1]
+        square = np.einsum("ij,ij->j", centred, centred)
+        return cls(np.full(m, float(len(x))), mean, square, np.full(m, r), (residual - r) @ centred)
+
+    def merge(self, where: Array, other: Covariances) -> Covariances:
+        """Return those with more examples of the variables `where`."""
+        count = self.count[where] + other.count
+        share = np.divide(other.count, count, out=np.zeros_like(count), where=count > 0)
+        weight = self.count[where] * share
+        shift, turn = other.mean - self.mean[where], other.residual - self.residual[where]
+        merged = Covariances(
+            *(part.copy() for part in (self.count, self.mean, self.square, self.residual, self.product))
+        )
+        merged.count[where] = count
+        merged.mean[where] += shift * share
+        merged.square[where] += other.square + shift**2 * weight
+        merged.residual[where] += turn * share
+        merged.product[where] += other.product + shift * turn * weight
+        return merged
+
+    def deviation(self) -> Array:
+        """Return the standard deviation of each variable; 0 where fewer than two examples were seen."""
+        square = _spread(self.square, self.count, self.mean)
+        variance = np.divide(square, self.count, out=np.zeros_like(self.count), where=self.count > 1)
+        return np.sqrt(variance)
+
+    def covariance(self) -> Array:
+        """Return the covariance of each variable with the residual; 0 where nothing was seen."""
+        return np.divide(self.product, self.count, out=np.zeros_like(self.count), where=self.count > 1)

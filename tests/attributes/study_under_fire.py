@@ -1,0 +1,142 @@
+"""Run by test_kill_and_resume.py: keeps one warm interpreter, and forks a study off it that is killed as it is told.
+
+Each line of standard input is ``{"what": ..., "folder": ..., "kill": null or [kind, count]}``; for each a line comes
+back with the exit status, negative for a signal. A fork takes milliseconds, a new interpreter imports for a second.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import hardthresh as ht
+from hardthresh.attributes import CallbackSource, Journal, Market
+from hardthresh.solvers import AdaptiveHybrid
+from hardthresh.solvers.learner import Learner
+from hardthresh.storage.classes import plain_classes
+
+D, OBSERVED = 10, 4
+PATIENTS, ANSWERS = 320, 40
+SOLVER = AdaptiveHybrid(n_nonzero=2)
+
+
+class Fuse:
+    """Kills the process at the n-th time something happens."""
+
+    def __init__(self, kind, count):
+        self.kind, self.left = kind, count
+
+    def burns(self, kind):
+        self.left -= kind == self.kind
+        return kind == self.kind and self.left == 0
+
+    def at(self, kind):
+        if self.burns(kind):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Device:
+    """Measures patients, and charges for each attribute that it has not measured before, in an append-only ledger."""
+
+    def __init__(self, folder, fuse):
+        self.ledger, self.requests, self.fuse = folder / "ledger", folder / "requests", fuse
+        lines = self.ledger.read_text().splitlines() if self.ledger.exists() else []
+        self.charged = {tuple(map(int, line.split())) for line in lines}
+
+    def ask(self, patient, indices):
+        self.fuse.at("asked")
+        self._append(self.requests, str(patient))
+        if patient % 13 == 7:
+            return None  # did not come
+        for j in indices.tolist():
+            if (patient, j) not in self.charged:
+                self._append(self.ledger, f"{patient} {j}")
+        self.fuse.at("measured")
+        return np.random.default_rng([1, patient]).standard_normal(D)[indices] * 7 + 3
+
+    def target(self, patient):
+        x = np.random.default_rng([1, patient]).standard_normal(D)
+        return x[2] - 2 * x[8] + 0.1 * np.random.default_rng([2, patient]).standard_normal()
+
+    def _append(self, path, line):
+        with path.open("a") as file:
+            file.write(line + "\n")
+
+
+def with_journal(folder, fuse):
+    """Learn from a device behind a journal."""
+    append = Journal._append
+
+    def dangerous_append(journal, line):
+        if fuse.burns("cut"):
+            with journal.path.open("ab") as file:
+                file.write(line[: len(line) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        append(journal, line)
+        fuse.at("written")
+
+    Journal._append = dangerous_append
+    device = Device(folder, fuse)
+    inner = CallbackSource(device.ask, n_features=D, n_observed=OBSERVED, target=device.target, n_examples=PATIENTS)
+    result = SOLVER.run(Journal(inner, folder / "study.jsonl"))
+    meter = result.meter
+    return [*result.w, result.intercept], [meter.examples, meter.attributes, meter.max_per_example, meter.money]
+
+
+def with_learner(folder, fuse):
+    """Answer the questions of a learner that is stored after every answer, three at a time and the last one first."""
+    os.fsync = lambda descriptor: fuse.at("saving")
+    device, path = Device(folder, fuse), folder / "state.json"
+    learner = ht.load(path) if path.exists() else Learner.of(SOLVER, Market.of(D, OBSERVED), length=ANSWERS)
+    while learner.meter.examples < ANSWERS:
+        patient, indices = learner.questions(3)[-1]
+        values = device.ask(patient, indices)
+        if values is None:
+            learner.skip(patient)
+        else:
+            learner.tell(patient, values, device.target(patient))
+        ht.save(learner, path)
+        fuse.at("saved")
+    state, meter = learner.conclusion(), learner.meter
+    return [*state.w, state.intercept], [meter.examples, meter.attributes, meter.max_per_example, meter.money]
+
+
+def child(command):
+    os.fsync = lambda descriptor: None  # what the system has is safe from SIGKILL, if not from a power cut
+    folder = Path(command["folder"])
+    numbers, counts = globals()[command["what"]](folder, Fuse(*(command["kill"] or [None, 0])))
+    (folder / "result").write_text(json.dumps([[float(number).hex() for number in numbers], counts]))
+
+
+def size(path):
+    return path.stat().st_size if path.exists() else 0
+
+
+def run(command):
+    """Fork a study; "outside" kills it from here, a while after it sent its n-th request."""
+    requests = Path(command["folder"]) / "requests"
+    before = size(requests)
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            child(command)
+            status = 0
+        finally:
+            os._exit(status)
+    if command["kill"] and command["kill"][0] == "outside":
+        deadline = time.monotonic() + 60
+        while size(requests) < before + 4 * command["kill"][1] and time.monotonic() < deadline:
+            time.sleep(0.0005)
+        os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+if __name__ == "__main__":
+    plain_classes()  # imports what storage needs, once for all forks
+    for line in sys.stdin:
+        print(run(json.loads(line)), flush=True)

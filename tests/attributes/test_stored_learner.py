@@ -1,0 +1,57 @@
+"""A learner that is stored and loaded after every single answer is told from one that never was by nothing."""
+
+import numpy as np
+import pytest
+
+import hardthresh as ht
+from hardthresh.attributes import Market
+from hardthresh.solvers import AdaptiveHybrid, Hybrid, LogisticHybrid
+from hardthresh.solvers.learner import Learner
+
+PLAIN = Market.of(9, 4)
+LAB = Market.of(9, costs={"a": 2.0, "b": 1.0, "c": 0.7}, panels=list("abcabcabc"), budget=3.0)
+
+
+def bits(value):
+    """Every number of a state, with its type and shape."""
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.shape, value.tobytes()
+    if isinstance(value, float):
+        return value.hex()
+    if isinstance(value, (list, tuple)):
+        return [bits(part) for part in value]
+    names = getattr(type(value), "__dataclass_fields__", None)
+    return {name: bits(getattr(value, name)) for name in names} if names else value
+
+
+@pytest.mark.usefixtures("no_disk")
+@pytest.mark.parametrize(
+    ("solver", "market"),
+    [
+        (AdaptiveHybrid(n_nonzero=2), LAB),
+        (LogisticHybrid(n_nonzero=2), PLAIN),
+        (Hybrid(0.1, 2, 3, 1, 2, n_nonzero=2), PLAIN),
+    ],
+    ids=["adaptive, priced", "logistic", "published"],
+)
+def test_stored_at_every_stage(tmp_path, solver, market):
+    rng = np.random.default_rng(3)
+    stored = Learner.of(solver, market, length=60)
+    never = Learner.of(solver, market, length=60)
+    partial = 0
+    for step in range(45):
+        questions = never.questions(3)
+        example, indices = questions[step % len(questions)]
+        assert [(i, j.tolist()) for i, j in stored.questions(3)] == [(i, j.tolist()) for i, j in questions]
+        x, y = rng.standard_normal(indices.size), float(rng.integers(0, 2))
+        for learner in (stored, never):
+            if step % 7 == 3:
+                learner.skip(example, paid=step % 2 == 0)
+            else:
+                learner.tell(example, x, y)
+        partial += never.answers is not None and bool(never.answers.told.any())
+        ht.save(stored, tmp_path / "learner.json")
+        stored = ht.load(tmp_path / "learner.json")
+        assert bits(stored) == bits(never)
+    assert 5 < partial < 45
+    assert bits(stored.conclusion()) == bits(never.conclusion())

@@ -1,0 +1,330 @@
+"""Dual averaging and the Dantzig selector on bought attributes: unbiased, within budget, equal to slow twins."""
+
+from dataclasses import replace
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from hardthresh import load, save
+from hardthresh.attributes import ArraySource, Market
+from hardthresh.baselines import DantzigSelector, RegularizedDualAveraging, dantzig
+from hardthresh.baselines.dantzig import moments, selector
+from hardthresh.core import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.solvers.learner import Learner
+
+both_gradients = pytest.mark.parametrize("gradient", ["truncated", "dense"])
+SOLVERS = {
+    "truncated": RegularizedDualAveraging(n_nonzero=2, gamma=8.0),
+    "dense": RegularizedDualAveraging(n_nonzero=2, gamma=20.0, gradient="dense"),
+    "dantzig": DantzigSelector(n_nonzero=2),
+}
+every = pytest.mark.parametrize("name", SOLVERS)
+
+
+def easy(n=2000, d=10, seed=0):
+    rng = np.random.default_rng((seed, n, d))
+    X = rng.standard_normal((n, d))
+    return X, X[:, 2] - X[:, 5] + 0.1 * rng.standard_normal(n)
+
+
+def told(solver, X, y, n_observed):
+    """Return the learner and its source after all rows were learned from."""
+    source = ArraySource(X, y, n_observed=n_observed, shuffle=False)
+    learner = Learner.of(solver, source.market, None, source.remaining)
+    while learner.learn(source):
+        pass
+    return learner, source
+
+
+# --- unbiased --------------------------------------------------------------------------------------------------------
+
+
+@both_gradients
+def test_the_mean_over_all_explored_subsets_is_the_gradient(gradient):
+    """Of one example, exactly: each U_t is equally likely."""
+    d, s, width = 8, 2, 5
+    rng = np.random.default_rng(3)
+    x, dense, y = rng.standard_normal(d), rng.standard_normal(d), 0.7
+    solver, market = RegularizedDualAveraging(s, 1.0, gradient=gradient), Market.of(d, width)
+    chosen = np.sort(np.argsort(-np.abs(dense))[:s])
+    state = replace(solver.start(market), dense=dense, chosen=chosen)
+    estimates = []
+    for explored in combinations(np.setdiff1d(np.arange(d), chosen), width - s):
+        indices, estimate = np.sort(np.concatenate([chosen, explored])), np.zeros(d)
+        estimate[indices] = solver.estimate(market, state, indices, x[indices], y)
+        estimates.append(estimate)
+    at = dense if gradient == "dense" else np.where(np.isin(np.arange(d), chosen), dense, 0.0)
+    np.testing.assert_allclose(np.mean(estimates, axis=0), 2 * (at @ x - y) * x, atol=1e-12)
+    assert np.std(estimates, axis=0).max() > 0.1
+
+
+@both_gradients
+def test_the_mean_over_many_examples_is_the_gradient_of_the_risk(gradient):
+    """With the subsets that are really drawn: 2,500 gradients at one point, within five standard errors."""
+    d, n = 10, 2500
+    X, y = easy(n, d, seed=1)
+    dense = np.random.default_rng(4).standard_normal(d)
+    solver, market = RegularizedDualAveraging(2, 1.0, gradient=gradient, seed=7), Market.of(d, 5)
+    fresh = replace(solver.start(market), dense=dense)
+    estimates = np.zeros((n, d))
+    for i in range(n):
+        state = solver._about_to_see(market, replace(fresh, seen=i))
+        indices = solver.request(market, state).indices
+        assert np.all(np.isin(state.support, indices))
+        estimates[i, indices] = solver.estimate(market, state, indices, X[i, indices], y[i])
+    at = dense if gradient == "dense" else state.w
+    risk = 2 * at
+    risk[[2, 5]] -= [2.0, -2.0]
+    z = (estimates.mean(axis=0) - risk) / (estimates.std(axis=0) / np.sqrt(n))
+    assert np.abs(z).max() < 5
+    assert np.abs(z).max() > 0.1
+
+
+@pytest.mark.parametrize("solver", [SOLVERS["truncated"], SOLVERS["dantzig"]])
+def test_explored_attributes_are_drawn_equally_often(solver):
+    d, width, n = 10, 5, 1500
+    market = Market.of(d, width)
+    counts = np.zeros(d)
+    state = solver.start(market)
+    for _ in range(n):
+        indices = solver.request(market, state).indices
+        assert len(indices) == width
+        counts[indices] += 1
+        state = solver.absorb(market, state, indices, np.zeros((1, width)), np.zeros(1))
+    certain = 2 if isinstance(solver, RegularizedDualAveraging) else 0  # of zeros the lowest indices are chosen
+    assert np.all(counts[:certain] == n)
+    p = (width - certain) / (d - certain)
+    z = (counts[certain:] - n * p) / np.sqrt(n * p * (1 - p))
+    assert np.abs(z).max() < 4.5
+
+
+def test_the_mean_over_all_subsets_is_the_table_of_moments():
+    """Of one example, exactly: each subset of s' attributes is equally likely."""
+    d, width, y = 6, 3, 1.5
+    x = np.random.default_rng(5).standard_normal(d)
+    solver, market = DantzigSelector(2), Market.of(d, width)
+    seconds, firsts = [], []
+    for indices in map(np.array, combinations(range(d), width)):
+        state = solver.absorb(market, solver.start(market), indices, x[None, indices], np.array([y]))
+        second, first = moments(market, state)
+        seconds.append(second)
+        firsts.append(first)
+    np.testing.assert_allclose(np.mean(seconds, axis=0), np.outer(x, x), atol=1e-12)
+    np.testing.assert_allclose(np.mean(firsts, axis=0), y * x, atol=1e-12)
+
+
+# --- twins -----------------------------------------------------------------------------------------------------------
+
+
+def naive_dual_average(X, y, s, width, gamma, l1, dense, seed):
+    """Dual averaging with loops over coordinates; returns the last w_t."""
+    n, d = X.shape
+    w, summed = np.zeros(d), np.zeros(d)
+    m, rest = width - s, d - s
+    for t in range(n):
+        chosen = sorted(range(d), key=lambda j: (-abs(w[j]), j))[:s]
+        others = [j for j in range(d) if j not in chosen]
+        explored = [int(j) for j in np.random.default_rng((seed, t, 0)).choice(others, m, replace=False)]
+        seen, x = chosen + explored, X[t]
+        chance = {j: 1.0 if j in chosen else m / rest for j in range(d)}
+        for j in seen:
+            product = 0.0
+            for k in seen if dense else chosen:
+                if j in explored and k in explored and j != k:
+                    likely = m * (m - 1) / (rest * (rest - 1))
+                else:
+                    likely = chance[j] if j == k else chance[j] * chance[k]
+                product += x[j] * x[k] * w[k] / likely
+            summed[j] += 2 * (product - y[t] * x[j] / chance[j])
+        for j in range(d):
+            average = summed[j] / (t + 1)
+            pulled = max(abs(average) - l1, 0.0)
+            w[j] = -np.sign(average) * pulled * np.sqrt(t + 1) / gamma
+    return w
+
+
+@both_gradients
+@pytest.mark.parametrize("l1", [0.0, 0.05])
+def test_dual_averaging_against_its_twin(gradient, l1):
+    X, y = easy(300, 9, seed=2)
+    solver = RegularizedDualAveraging(3, gamma=30.0, l1=l1, gradient=gradient, seed=11)
+    learner, _ = told(solver, X, y, 6)
+    slow = naive_dual_average(X, y, 3, 6, 30.0, l1, gradient == "dense", 11)
+    np.testing.assert_allclose(learner.state.dense, slow, rtol=1e-9, atol=1e-12)
+    largest = np.argsort(-np.abs(slow), kind="stable")[:3]
+    assert set(learner.state.support) <= set(largest)
+    np.testing.assert_allclose(learner.state.w[largest], slow[largest], rtol=1e-9)
+
+
+def naive_selector(X, y, width, c, seed):
+    """The Dantzig selector with loops over pairs, and the textbook linear program."""
+    n, d = X.shape
+    second, first = np.zeros((d, d)), np.zeros(d)
+    for t in range(n):
+        seen = np.random.default_rng((seed, t, 1)).choice(d, width, replace=False)
+        for j in seen:
+            first[j] += X[t, j] * y[t] * d / (width * n)
+            for k in seen:
+                likely = width / d if j == k else width * (width - 1) / (d * (d - 1))
+                second[j, k] += X[t, j] * X[t, k] / (likely * n)
+    penalty = c * np.sqrt(d * np.log(d) / (width * n)) * np.sqrt(np.mean(y**2))
+    above = np.block([[second, -second], [-second, second]])
+    found = linprog(np.ones(2 * d), A_ub=above, b_ub=np.concatenate([first + penalty, penalty - first]))
+    return found.x[:d] - found.x[d:]
+
+
+def test_the_dantzig_selector_against_its_twin():
+    X, y = easy(700, 8, seed=3)
+    learner, _ = told(DantzigSelector(8, c=0.7, seed=5), X, y, 8)
+    slow = naive_selector(X, y, 8, 0.7, 5)
+    np.testing.assert_allclose(learner.conclusion().w, slow, atol=1e-8)
+    learner, _ = told(DantzigSelector(3, c=0.7, seed=5), X, y, 5)
+    slow = naive_selector(X, y, 5, 0.7, 5)
+    kept = np.argsort(-np.abs(slow), kind="stable")[:3]
+    expected = np.zeros(8)
+    expected[kept] = slow[kept]
+    np.testing.assert_allclose(learner.conclusion().w, expected, atol=1e-8)
+
+
+def test_the_linear_program_has_the_least_norm_among_its_feasible_points():
+    rng = np.random.default_rng(6)
+    A = rng.standard_normal((7, 7))
+    second, truth = A @ A.T + np.eye(7), np.array([1.0, -2.0, 0.0, 0.0, 0.5, 0.0, 0.0])
+    first = second @ truth
+    w = selector(second, first, 0.3)
+    assert np.abs(first - second @ w).max() <= 0.3 + 1e-9
+    assert np.abs(w).sum() < np.abs(truth).sum()
+    np.testing.assert_allclose(selector(second, first, 1e-9), truth, atol=1e-6)
+
+
+# --- the contract ----------------------------------------------------------------------------------------------------
+
+
+@every
+def test_an_easy_problem_within_the_budget(name):
+    X, y = easy()
+    source = ArraySource(X, y, n_observed=5)
+    result = SOLVERS[name].run(source)
+    assert result.support.tolist() == [2, 5]
+    np.testing.assert_allclose(result.w[[2, 5]], [1.0, -1.0], atol=0.2)
+    assert (result.meter.max_per_example, result.meter.attributes, result.meter.examples) == (5, 10000, 2000)
+
+
+@every
+def test_with_every_attribute_there_is_nothing_random(name):
+    X, y = easy(300)
+    results = [replace(SOLVERS[name], seed=seed).run(ArraySource(X, y, n_observed=10)).w for seed in (0, 1)]
+    np.testing.assert_array_equal(*results)
+
+
+def test_moments_of_whole_examples_are_those_of_the_table():
+    X, y = easy(600)
+    learner, source = told(DantzigSelector(2), X, y, 10)
+    second, first = moments(source.market, learner.state)
+    np.testing.assert_allclose(second, X.T @ X / 600, atol=1e-12)
+    np.testing.assert_allclose(first, X.T @ y / 600, atol=1e-12)
+
+
+@every
+def test_another_seed_sees_other_attributes(name):
+    X, y = easy(300)
+    states = [told(replace(SOLVERS[name], seed=seed), X, y, 5)[0].conclusion().w for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(states[0], states[1])
+    assert np.any(states[0] != states[2])
+
+
+@every
+def test_a_stored_run_goes_on(name, tmp_path):
+    X, y = easy(400)
+    straight, _ = told(SOLVERS[name], X, y, 5)
+    source = ArraySource(X, y, n_observed=5, shuffle=False)
+    learner = Learner.of(SOLVERS[name], source.market, None, source.remaining)
+    for _ in range(150):
+        learner.learn(source)
+    save(learner, tmp_path / "learner.json")
+    resumed = load(tmp_path / "learner.json")
+    while resumed.learn(source):
+        pass
+    np.testing.assert_array_equal(resumed.conclusion().w, straight.conclusion().w)
+    assert resumed.meter.attributes == straight.meter.attributes == 2000
+
+
+@every
+def test_states_are_not_changed_by_what_comes_after(name):
+    X, y = easy(400)
+    source = ArraySource(X, y, n_observed=5, shuffle=False)
+    learner = Learner.of(SOLVERS[name], source.market)
+    for _ in range(300):
+        learner.learn(source)
+    state = learner.state
+    before = learner.solver.conclude(source.market, state).w.copy()
+    while learner.learn(source):
+        pass
+    np.testing.assert_array_equal(learner.solver.conclude(source.market, state).w, before)
+    assert state.seen == 300
+
+
+def test_the_l1_norm_empties_the_predictor():
+    X, y = easy(400)
+    assert RegularizedDualAveraging(2, gamma=8.0, l1=1e3).run(ArraySource(X, y, n_observed=5)).support.size == 0
+
+
+@every
+def test_nothing_comes_of_nothing(name):
+    X, y = easy(1)
+    result = SOLVERS[name].run(ArraySource(X[:0], y[:0], n_observed=5))
+    assert not result.w.any()
+
+
+@every
+def test_what_has_a_price_is_for_others(name):
+    X, y = easy(50)
+    source = ArraySource(X, y, costs=np.arange(1.0, 11.0), budget=20.0)
+    with pytest.raises(CapabilityError, match="AdaptiveHybrid"):
+        SOLVERS[name].run(source)
+
+
+@every
+def test_there_is_no_starting_point(name):
+    X, y = easy(50)
+    with pytest.raises(InvalidInputError, match="w0"):
+        SOLVERS[name].run(ArraySource(X, y, n_observed=5), np.ones(10))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RegularizedDualAveraging(0, 1.0), "n_nonzero.*got 0"),
+        (lambda: RegularizedDualAveraging(2, 0.0), "gamma.*got 0.0"),
+        (lambda: RegularizedDualAveraging(2, 1.0, l1=-1.0), "l1.*got -1.0"),
+        (lambda: RegularizedDualAveraging(2, 1.0, gradient="sparse"), "truncated, dense.*'sparse'"),
+        (lambda: RegularizedDualAveraging(2, 1.0, seed=-1), "seed.*got -1"),
+        (lambda: DantzigSelector(True), "n_nonzero.*got True"),
+        (lambda: DantzigSelector(2, c=np.inf), "c must.*got inf"),
+        (lambda: DantzigSelector(2, seed=0.5), "seed.*got 0.5"),
+        (lambda: RegularizedDualAveraging(5, 1.0).start(Market.of(10, 5)), "below the 5 attributes.*got 5"),
+        (lambda: RegularizedDualAveraging(4, 1.0, gradient="dense").start(Market.of(10, 5)), "at most 3"),
+        (lambda: DantzigSelector(6).start(Market.of(10, 5)), "at most the 5 attributes.*got 6"),
+        (lambda: DantzigSelector(1).start(Market.of(10, 1)), "at least 2"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(make, message):
+    with pytest.raises(InvalidInputError, match=message):
+        make()
+
+
+def test_a_program_without_a_solution_says_what_to_do():
+    with pytest.raises(HardThreshError, match=r"no solution.*raise c"):
+        selector(np.zeros((2, 2)), np.ones(2), 0.1)
+
+
+def test_a_run_is_not_lost_with_its_program(monkeypatch):
+    monkeypatch.setattr(dantzig, "linprog", lambda *args, **named: SimpleNamespace(x=None, message="infeasible"))
+    X = np.random.default_rng(0).standard_normal((20, 8))
+    run = DantzigSelector(2).run(ArraySource(X, X[:, 0], n_observed=2))
+    assert not run.w.any()
+    assert run.meter.examples == 20
+    assert "no solution: infeasible" in run.learner.trouble(run.learner.conclusion())

@@ -1,0 +1,260 @@
+"""Every registered solver that buys what it sees keeps to the budget, to its contract, and to what it was told."""
+
+from dataclasses import FrozenInstanceError, fields, is_dataclass
+
+import numpy as np
+import pytest
+from cases import examples
+
+import hardthresh
+from hardthresh.attributes import ArraySource
+from hardthresh.core import CapabilityError, InvalidInputError, Status
+from hardthresh.solvers.learner import Learner
+
+D = 12
+KINDS = ("plain", "shifted", "correlated", "rescaled", "constant columns", "constant target", "short", "wide", "all")
+MARKETS = ("prices", "panels")
+every = pytest.mark.parametrize("solver", examples("observation"))
+every_source = pytest.mark.parametrize("kind", KINDS)
+
+
+def table(kind):
+    """Examples with targets 0 and 1, which every solver can learn from."""
+    rng = np.random.default_rng(11)
+    n, d = {"short": 90, "wide": 800}.get(kind, 480), {"wide": 40}.get(kind, D)
+    X = rng.standard_normal((n, d))
+    score = X[:, [1, 4, 7]] @ [1.5, -1.0, 0.8]
+    if kind == "shifted":
+        X += 3
+    if kind == "correlated":
+        X = np.sqrt(0.7) * X + np.sqrt(0.3) * rng.standard_normal((n, 1))
+    if kind == "rescaled":
+        X *= np.exp(rng.uniform(-1, 0, d))
+    if kind == "constant columns":
+        X[:, ::3] = 0.1
+    y = (score + 0.5 * rng.standard_normal(n) > 0).astype(float)
+    return X, 0 * y if kind == "constant target" else y
+
+
+def source(kind, **settings):
+    X, y = table(kind)
+    market = {"n_observed": {"all": D, "wide": 8}.get(kind, 6)}
+    if kind == "prices":
+        market = {"costs": 1.0 + np.arange(D) % 3, "budget": 11.0}
+    if kind == "panels":
+        market = {"costs": np.ones(D), "panels": [j // 2 for j in range(D)], "budget": 7.0}
+    return ArraySource(X, y, shuffle=False, **market, **settings)
+
+
+def start_of(solver, d):
+    """A starting point, for those that work on the support of one; the others begin at their own."""
+    w0 = np.zeros(d)
+    w0[[1, 4]] = 0.1
+    return w0 if type(solver).__name__ == "Exploitation" else None
+
+
+def learner_of(solver, kind, known=True):
+    """A learner and its source, the length of which it may know."""
+    bought = source(kind)
+    return Learner.of(
+        solver, bought.market, start_of(solver, bought.n_features), bought.remaining if known else None
+    ), bought
+
+
+def run(solver, kind):
+    bought = source(kind)
+    return solver.run(bought, start_of(solver, bought.n_features))
+
+
+def conversation(learner, X, y):
+    """Ask and tell to the end of a table, and yield what was asked, and of whom, before each answer."""
+    while not learner.done:
+        id_, indices = learner.ask()
+        if id_ >= len(y):
+            return
+        yield id_, indices
+        learner.tell(id_, X[id_, indices], y[id_])
+
+
+def everything(thing):
+    """All numbers in something that is made of dataclasses, to compare two of them to the last bit."""
+    if isinstance(thing, np.ndarray):
+        return (thing.shape, thing.dtype.str, thing.tobytes())
+    if is_dataclass(thing):
+        return (type(thing), *(everything(getattr(thing, field.name)) for field in fields(thing)))
+    if isinstance(thing, list | tuple):
+        return tuple(everything(item) for item in thing)
+    return thing
+
+
+@every
+@every_source
+def test_requests_are_within_the_budget_and_contain_the_support(solver, kind):
+    learner, bought = learner_of(solver, kind)
+    X, y = table(kind)
+    spent = 0.0
+    for _, indices in conversation(learner, X, y):
+        assert np.all(np.diff(indices) > 0)
+        assert np.isin(learner.state.support, indices).all()
+        assert bought.market.affords(bought.market.cost(indices))
+        spent += bought.market.cost(indices)
+    assert learner.meter.money == pytest.approx(spent)
+    assert learner.meter.max_per_example <= bought.market.budget
+    assert learner.meter.examples <= len(y)
+
+
+@every
+@every_source
+@pytest.mark.parametrize("known", [True, False], ids=["known length", "unknown length"])
+def test_running_is_asking_and_telling(solver, kind, known):
+    asked, _ = learner_of(solver, kind, known)
+    for _ in conversation(asked, *table(kind)):
+        pass
+    ran, bought = learner_of(solver, kind, known)
+    while ran.learn(bought):
+        pass
+    assert everything(ran) == everything(asked)
+    assert everything(ran.conclusion()) == everything(asked.conclusion())
+
+
+@every
+@every_source
+def test_results_are_finite_affordable_and_repeatable(solver, kind):
+    first, second = run(solver, kind), run(solver, kind)
+    market = source(kind).market
+    assert market.affords(market.cost(first.support))
+    assert first.support.size <= getattr(solver, "n_nonzero", first.support.size)
+    assert np.all(np.isfinite(first.w))
+    assert np.isfinite(first.intercept)
+    np.testing.assert_array_equal(first.w, second.w)
+    assert first.intercept == second.intercept
+    assert first.meter.money == second.meter.money
+    assert first.message == second.message
+    assert first.status in (Status.SOURCE_EMPTY, Status.ENOUGH, Status.DIVERGED)
+    np.testing.assert_array_equal(first.support, np.flatnonzero(first.w))
+
+
+@every
+def test_states_are_frozen_and_nothing_is_changed_in_them(solver):
+    learner, bought = learner_of(solver, "plain")
+    kept = []
+    for _ in range(20):
+        state = learner.state
+        with pytest.raises((FrozenInstanceError, TypeError)):
+            state.seen = 0
+        kept.append((state, everything(state)))
+        if not learner.learn(bought):
+            break
+    learner.conclusion()
+    for state, numbers in kept:
+        assert everything(state) == numbers
+    assert len(kept) > 10
+
+
+@every
+@pytest.mark.parametrize("told", [0, 1, 33, 100, 401])
+def test_a_stored_learner_goes_on_to_the_same_end(solver, told, tmp_path):
+    X, y = table("plain")
+    whole, _ = learner_of(solver, "plain")
+    for _ in conversation(whole, X, y):
+        pass
+    learner, _ = learner_of(solver, "plain")
+    for id_, _ in conversation(learner, X, y):
+        if id_ == told:
+            break
+    hardthresh.save(learner, tmp_path / "learner.json")
+    again = hardthresh.load(tmp_path / "learner.json")
+    for _ in conversation(again, X, y):
+        pass
+    assert everything(again) == everything(whole)
+
+
+@every
+@every_source
+def test_answers_of_any_order_and_none_at_all(solver, kind):
+    """Backwards, by three, one in seven skipped: as if the others were the stream."""
+    X, y = table(kind)
+    learner, _ = learner_of(solver, kind)
+    told = []
+    while not learner.done and learner.next_example + 3 < len(y):
+        for id_, indices in reversed(learner.questions(3)):
+            if id_ % 7 == 3:
+                learner.skip(id_)
+            else:
+                learner.tell(id_, X[id_, indices], y[id_])
+                told.append(id_)
+    assert learner.meter.examples == len(told) == len(set(told))
+    assert learner.state.seen <= len(told)
+    assert np.all(np.isfinite(learner.conclusion().w))
+
+
+@every
+@pytest.mark.parametrize("kind", MARKETS)
+def test_prices_are_kept_or_refused(solver, kind):
+    """Panels are bought whole, and nobody exceeds the budget; who cannot do it says so before a purchase."""
+    bought = source(kind)
+    try:
+        solver.start(bought.market, start_of(solver, D), bought.remaining)
+    except CapabilityError:
+        with pytest.raises(CapabilityError, match="AdaptiveHybrid"):
+            solver.run(bought, start_of(solver, D))
+        assert bought.meter.examples == 0
+        return
+    ran = solver.run(bought, start_of(solver, D))
+    assert bought.market.affords(bought.market.cost(ran.support))
+    assert bought.market.affords(bought.meter.money / bought.meter.examples)
+    assert np.all(np.isfinite(ran.w))
+
+
+@every
+@pytest.mark.parametrize("w0", [np.ones(D - 1), np.full(D, np.nan), np.ones((D, 1))], ids=["length", "NaN", "shape"])
+def test_a_bad_starting_point_is_refused_before_a_purchase(solver, w0):
+    bought = source("plain")
+    with pytest.raises(InvalidInputError, match="w0"):
+        solver.run(bought, w0)
+    assert bought.meter.examples == 0
+
+
+@every
+def test_no_example_at_all(solver):
+    bought = ArraySource(np.zeros((0, D)), [], 6)
+    w0 = start_of(solver, D)
+    ran = solver.run(bought, w0)
+    np.testing.assert_array_equal(ran.w, np.zeros(D) if w0 is None else w0)
+    assert ran.meter.examples == 0
+    assert ran.status is Status.SOURCE_EMPTY
+    assert solver.trouble(ran.learner.state)
+
+
+@every
+def test_the_learning_curve_covers_what_was_learned(solver):
+    ran = run(solver, "plain")
+    curve = ran.learning_curve
+    assert {"examples", "attributes", "squared_error"} == curve.keys()
+    assert np.all(np.diff(curve["examples"]) > 0)
+    assert np.all(np.diff(curve["attributes"]) >= 0)
+    assert np.all(np.isfinite(curve["squared_error"]))
+    assert curve["examples"][-1] <= ran.meter.examples
+    if not ran.learner.state.updates:  # all is learned in the end, and nothing predicted before
+        assert not np.any(ran.learner.state.w)
+        return
+    assert curve["squared_error"][-5:].mean() < np.mean(table("plain")[1] ** 2)  # what nothing learned would have
+
+
+@every
+@pytest.mark.parametrize("y", [7.0, -1.0, np.nan, np.inf, "ill", None])
+def test_a_target_that_makes_no_sense_changes_nothing(solver, y):
+    learner, _ = learner_of(solver, "plain")
+    X, _ = table("plain")
+    for _ in range(3):
+        id_, indices = learner.ask()
+        learner.tell(id_, X[id_, indices], 1.0)
+    id_, indices = learner.ask()
+    before = everything(learner)
+    if solver.target == "number" and y in (7.0, -1.0):
+        learner.tell(id_, X[id_, indices], y)
+        return
+    with pytest.raises(InvalidInputError):
+        learner.tell(id_, X[id_, indices], y)
+    assert everything(learner) == before
+    learner.tell(id_, X[id_, indices], 0.0)

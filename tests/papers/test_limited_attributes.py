@@ -1,0 +1,115 @@
+"""*Limited attributes* (Murata and Suzuki 2018): its experiments in small, and the data of the specification."""
+
+from importlib import import_module
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hardthresh.cli.reproduce import load_runner
+from hardthresh.datasets import make_limited_attributes
+from hardthresh.datasets.files import DatasetError
+from hardthresh.solvers import AdaptiveHybrid, Exploration
+
+PAPERS = Path(__file__).resolve().parents[2] / "papers"
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    load_runner(PAPERS)
+    return lambda name: import_module(f"papers.limited_attributes.{name}")
+
+
+SMALL = {
+    "fig1_synthetic": {"size": 0.005, "points": [300]},
+    "fig2_ct_slices": {"rows": 600, "points": [300]},
+    "robustness": {"size": 0.02},
+    "excess": {"size": 0.02, "n": 1000},
+}
+
+
+@pytest.fixture
+def made_up_table(scripts, monkeypatch):
+    """Give figure 2 a table that needs no file."""
+    script = scripts("fig2_ct_slices")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 30))
+    monkeypatch.setattr(script, "table", lambda name: (X, X[:, 0] - X[:, 1] + rng.standard_normal(900)))
+    script.split.cache_clear()
+    yield
+    script.split.cache_clear()
+
+
+@pytest.mark.usefixtures("made_up_table")
+@pytest.mark.parametrize("name", SMALL)
+def test_a_made_up_result_has_the_fields_of_a_real_one(scripts, name):
+    item = scripts(name).ITEM
+    seen = set()
+    for cell in item.cells(False, 0):
+        if cell.arguments["method"] in seen:
+            continue
+        seen.add(cell.arguments["method"])
+        small = {**cell.arguments, **{key: value for key, value in SMALL[name].items() if key in cell.arguments}}
+        if cell.arguments.get("points") == []:
+            small["points"] = []
+        real = cell.function(**small)
+        made_up = item.example(**small)
+        assert real.keys() == made_up.keys(), cell.name
+        for field, value in made_up.items():
+            if isinstance(value, list):
+                assert len(value) == len(real[field]), (cell.name, field)
+
+
+def test_the_stream_of_the_paper_is_that_of_the_simulator(scripts):
+    X, y, X_test, _, truth = scripts("_common").data("paper", 3, 0.01)
+    drawn = make_limited_attributes(1000, seed=3)
+    np.testing.assert_array_equal(X, drawn.X[drawn.train])
+    np.testing.assert_array_equal(y, drawn.y[drawn.train])
+    np.testing.assert_array_equal(X_test, drawn.X[drawn.test].astype(float))
+    np.testing.assert_array_equal(truth, drawn.coef)
+
+
+@pytest.mark.parametrize("kind", ["ar5", "equi3", "normal", "sigma5", "scales", "d1000", "n27"])
+def test_the_data_of_the_robustness_table(scripts, kind):
+    common = scripts("_common")
+    X, y, X_test, y_test, truth = common.data(kind, 0, 0.1)
+    s, _ = common.budget(kind)
+    assert np.count_nonzero(truth) == s
+    assert len(y) == 9 * len(y_test)
+    noise = 5.0 if kind == "sigma5" else 1.0
+    assert np.std(y - X @ truth) == pytest.approx(noise, rel=0.05)
+    correlation = np.corrcoef(X[:, 10], X[:, 11])[0, 1]
+    assert correlation == pytest.approx({"ar5": 0.5, "equi3": 0.3}.get(kind, 0.0), abs=0.06)
+    spread = X.std(axis=0)
+    assert (spread.max() / spread.min() > 5) == (kind == "scales")
+    assert common.test_excess(X_test, y_test, truth)(truth, 0.0) == 0.0
+
+
+def test_what_is_read_off_a_run(scripts):
+    common = scripts("_common")
+    X, y, _, _, truth = common.data("paper", 0, 0.03)
+    measure = common.excess(truth)
+    found = common.follow(AdaptiveHybrid(25), X, y, 500, {"excess": measure}, points=[500, 1000], level=0.5)
+    assert len(found["excess"]) == 3
+    assert found["excess"][2] < found["excess"][1] < found["excess"][0] < 25
+    assert found["support"] == list(range(25))
+    assert 25 < found["first"] < 2700
+    assert (found["examples"], found["most"]) == (2700, 500)
+
+
+def test_a_run_that_diverges_is_infinitely_bad_from_there_on(scripts):
+    common = scripts("_common")
+    X, y, _, _, truth = common.data("paper", 0, 0.03)
+    found = common.follow(
+        Exploration(30.0, 5, 25), X, y, 50, {"excess": common.excess(truth)}, points=[10, 2500], level=0.1
+    )
+    assert found["excess"][0] == 25.0
+    assert found["excess"][1:] == [inf, inf]
+    assert found["first"] is None
+
+
+def test_the_fragment_that_is_missing_is_named(scripts, monkeypatch, tmp_path):
+    monkeypatch.setenv("HARDTHRESH_DATA", str(tmp_path))
+    with pytest.raises(DatasetError, match=r"ctslice_fragment\.npz.*HARDTHRESH_DATA"):
+        scripts("fig2_ct_slices")._fragment()
