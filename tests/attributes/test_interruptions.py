@@ -152,9 +152,9 @@ def test_a_copied_market_is_as_firm(again):
 
 
 def test_a_stored_market_is_as_firm(tmp_path):
-    ht.save(Learner.of(AdaptiveHybrid(n_nonzero=1), Market.of(3, costs=[1.0, 2.0, 3.0], budget=5)), tmp_path / "l.json")
+    ht.save(Learner.of(AdaptiveHybrid(n_nonzero=1), Market.of(3, costs=[1.0, 2.0, 2.5], budget=5)), tmp_path / "l.json")
     market = ht.load(tmp_path / "l.json").market
-    assert market.price.tolist() == [1.0, 2.0, 3.0]
+    assert market.price.tolist() == [1.0, 2.0, 2.5]
     assert [array.flags.writeable for array in (market.price, market.panel)] == [False, False]
 
 

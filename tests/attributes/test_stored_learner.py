@@ -25,6 +25,7 @@ def bits(value):
 
 
 @pytest.mark.usefixtures("no_disk")
+@pytest.mark.filterwarnings("ignore:.* attributes are in panels for more:UserWarning")
 @pytest.mark.parametrize(
     ("solver", "market"),
     [

@@ -385,7 +385,8 @@ def test_a_dear_attribute_gives_way_to_its_cheap_double():
     X[:, 20] = X[:, 17] + 0.3 * np.random.default_rng(0).standard_normal(len(X))
     prices = np.ones(D)
     prices[17] = 4.0
-    model = LimitedAttributeRegression(3, costs=prices, budget=8.0, prediction_budget=3.0).fit(X, y)
+    with pytest.warns(UserWarning, match="1 of .* attributes are in panels for more than 3"):
+        model = LimitedAttributeRegression(3, costs=prices, budget=8.0, prediction_budget=3.0).fit(X, y)
     assert model.support_.tolist() == [3, 10, 20]
     assert model.budget_.per_prediction == 3.0
     rich = LimitedAttributeRegression(3, costs=prices, budget=12.0).fit(X, y)

@@ -1,5 +1,6 @@
 """Fitted models in every shape that a report has to show: real ones, and stand-ins for what is slow or rare."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
@@ -80,3 +81,9 @@ def build():
         return self
 
     return model
+
+
+@pytest.fixture(autouse=True)
+def no_open_figures():
+    """What other tests and examples of the same process have drawn is gone."""
+    plt.close("all")

@@ -127,10 +127,11 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             raise InvalidInputError(
                 f"a source is needed, such as ArraySource(X, y, n_observed=50); got {given(source)}"
             )
-        if self.n_observed not in (None, source.market.budget):
+        allowed = source.market.n_observed if source.market.plain else source.market.budget
+        if self.n_observed not in (None, allowed):
             raise InvalidInputError(
-                f"n_observed is {self.n_observed}, but the source allows {source.market.budget:g} for an example; "
-                "leave n_observed out, the source has the budget"
+                f"n_observed is {self.n_observed}, but the source allows {allowed:g} for an example; leave n_observed "
+                "out, the source has the budget"
             )
         if not (self.costs is None and self.panels is None and self.budget is None):
             raise InvalidInputError("costs, panels and budget belong to the source; leave them out here")
