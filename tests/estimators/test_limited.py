@@ -88,7 +88,7 @@ def test_it_finds_the_attributes_and_says_what_it_cost():
     assert model.intercept_ == pytest.approx(2.0, abs=0.1)
     assert model.score(X, y) > 0.95
     assert model.converged_
-    assert "all examples of the source are used" in model.stop_reason_
+    assert "the source is used up" in model.stop_reason_
     budget = model.budget_
     assert (budget.examples, budget.dropped, budget.unused, budget.max_per_example) == (2400, 0, 0, 8)
     assert budget.attributes == budget.money <= 8 * 2400

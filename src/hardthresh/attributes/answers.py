@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from math import isfinite, nan
 from typing import Any
 
@@ -31,8 +31,10 @@ def as_numbers(values: Any, count: int, whose: str, named: Callable[[int], str])
     InvalidInputError
         For another number of values, or one that is no number.
     """
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
-        raise InvalidInputError(f"{whose} has {values!r} for values; a list of {count} numbers is needed")
+    if isinstance(values, (str, bytes, Mapping, Set)) or not hasattr(values, "__len__"):
+        raise InvalidInputError(
+            f"{whose} has {values!r} for values; a list of {count} numbers is needed, in the order asked"
+        )
     if len(values) != count:
         raise InvalidInputError(f"{whose} has {len(values)} values; {count} are needed, one for each attribute")
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub" and values.ndim == 1:

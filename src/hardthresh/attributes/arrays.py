@@ -76,6 +76,8 @@ class ArraySource(AttributeSource):
         feature_names: Sequence[str] | None = None,
         market: Market | None = None,
     ) -> None:
+        if feature_names is None and hasattr(X, "columns"):
+            feature_names = list(X.columns)
         self._X = X.tocsr() if issparse(X) else np.asarray(X)
         self._y = np.asarray(y, dtype=np.float64)
         if self._X.ndim != 2 or self._y.shape != self._X.shape[:1]:

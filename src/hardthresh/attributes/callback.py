@@ -15,6 +15,7 @@ from hardthresh.core.typing import Array, is_integer
 from .answers import as_numbers, as_target
 from .source import AttributeSource, Example, market_of
 
+HOPELESS = 1000  # examples in a row that could not be had
 REMEMBERED = 100_000  # names of examples that others are compared with
 
 
@@ -100,6 +101,7 @@ class CallbackSource(AttributeSource):
             n_features = len(feature_names)
         super().__init__(market_of(n_features, n_observed, feature_names, costs, panels, budget), feature_names)
         self._ask = ask
+        self._absent = 0
         self._target = target
         ids = _default_ids(target) if examples is None else examples
         lengths = [n for n in (len(ids) if isinstance(ids, Sized) else None, n_examples) if n is not None]
@@ -143,6 +145,12 @@ class CallbackSource(AttributeSource):
             except StopIteration:
                 self._ended = True
                 return
+            self._absent = self._absent + 1 if answer is None else 0
+            if self._absent == HOPELESS:
+                raise InvalidInputError(
+                    f"{HOPELESS} examples in a row could not be had, {example.id!r} the last of them; raise "
+                    "StopIteration where there are no more"
+                )
             yield None if answer is None else self._values(example, indices, answer)
 
     def _values(self, example: Example, indices: Array, answer: Any) -> Array:

@@ -208,6 +208,7 @@ class AttributeSource(ABC):
                 f"feature_names has {self.feature_names.size} names; {market.n_features} are needed, one for each "
                 "attribute"
             )
+        refuse_repeated(self.feature_names)
 
     @property
     def n_features(self) -> int:
@@ -262,6 +263,15 @@ def _fixed(array: Array) -> Array:
     """Return an array that cannot be written to."""
     array.setflags(write=False)
     return array
+
+
+def refuse_repeated(names: Iterable[Any] | None) -> None:
+    """Raise if two attributes have one name."""
+    seen = set()
+    for name in () if names is None else names:
+        if name in seen:
+            raise InvalidInputError(f"two attributes are called {name!r}; each needs a name of its own")
+        seen.add(name)
 
 
 def market_of(

@@ -44,7 +44,7 @@ class Status(Enum):
         "; use the default variant",
         False,
     )
-    SOURCE_EMPTY = ("all examples of the source are used", True)
+    SOURCE_EMPTY = ("the source is used up", True)
     ENOUGH = ("all updates that were asked for are made", True)
     RULE = ("a rule of the caller ended the run", False)
     CALLBACK = ("the callback stopped the run", False)

@@ -53,6 +53,9 @@ class AttributeLearner:
     learner: Learner
     feature_names: list[str] | None = None
 
+    def __repr__(self) -> str:
+        return f"AttributeLearner({self.estimator!r}, {self.learner!r})"
+
     @property
     def meter(self) -> Meter:
         """What the answers have cost."""

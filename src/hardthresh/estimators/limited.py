@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardthresh.attributes import ArraySource, AttributeSource, Market
+from hardthresh.attributes.source import refuse_repeated
 from hardthresh.core.errors import InvalidInputError, given
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
@@ -201,6 +202,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         names = None if feature_names is None else [str(name) for name in feature_names]
         if names is not None and len(names) != n_features:
             raise InvalidInputError(f"feature_names has {len(names)} names; {n_features} are needed")
+        refuse_repeated(names)
         market = Market.of(n_features, **self._terms(n_features, names))
         return AttributeLearner(clone(self), self._new_learner(market, None), names)
 

@@ -317,8 +317,17 @@ class Learner:
         """Return why its `conclusion` cannot be relied on, empty if nothing is known; half a request counts."""
         if self.diverged:
             return self._end.sentence
+        if self.dropped > self.meter.examples / 2:
+            return (
+                f"{self.dropped} of {self.meter.examples} examples were paid for and dropped, because something that "
+                "was asked for could not be had; leave out the attributes that are often missing"
+            )
         heard = replace(self.state, seen=self.meter.examples - self.dropped)
         return self.solver.trouble(heard) or self.solver.trouble(conclusion) or self.curve.trouble
+
+    def __repr__(self) -> str:
+        bought = f"{self.meter.examples} examples, {self.meter.attributes} attributes"
+        return f"Learner({self.solver!r}, {bought}, {self.state.support.size} chosen)"
 
     def go_on(self) -> None:
         """Forget how many examples there were to be, as there are more; what was told of a request is learned from."""
@@ -437,6 +446,9 @@ class ObservationResult:
     learning_curve: dict[str, Array]
     learner: Learner = field(repr=False)
     trouble: str = ""
+
+    def __repr__(self) -> str:
+        return f"ObservationResult({self.support.size} of {self.w.size} attributes, {self.status.name}): {self.message}"
 
 
 def learn(learner: Learner, source: AttributeSource) -> Iterator[ObservationState]:

@@ -111,6 +111,12 @@ class LogisticHybrid(AdaptiveHybrid):
         assert isinstance(state, LogisticState)
         return self._refitted(state) if state.fitted else super().conclude(market, state)
 
+    def trouble(self, state: ObservationState) -> str:
+        """Return whether there were two classes, and what `AdaptiveHybrid` finds."""
+        assert isinstance(state, AdaptiveState)
+        alone = state.seen and state.own.count and float(state.own.mean[-1]) in (0.0, 1.0)
+        return "all targets are of one class; examples of two are needed" if alone else super().trouble(state)
+
     def response(self, linear: Array) -> Array:
         """Return probabilities of class 1."""
         probability: Array = expit(linear)
