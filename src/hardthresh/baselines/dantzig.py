@@ -10,11 +10,12 @@ from scipy.optimize import linprog
 
 from hardthresh.arrays import top_k
 from hardthresh.attributes import Market
-from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.core.checking import checked_integer
+from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.registry import register
-from hardthresh.core.typing import Array, is_integer, is_real
+from hardthresh.core.typing import Array, is_real
 from hardthresh.solvers.learner import BuyingSolver
-from hardthresh.solvers.observation import ObservationState, Request
+from hardthresh.solvers.observation import ObservationState, Request, require_plain
 
 _SUBSET = 1  # the purpose of random numbers
 _HELD = 256  # examples that are added to the moments together: adding one costs as much as adding all
@@ -107,22 +108,17 @@ class DantzigSelector(BuyingSolver):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not (is_integer(self.n_nonzero) and self.n_nonzero >= 1):
-            raise InvalidInputError(f"n_nonzero must be an integer >= 1, got {self.n_nonzero!r}")
+        checked_integer("n_nonzero", self.n_nonzero, least=1)
         if not (is_real(self.c) and 0 < self.c < inf):
             raise InvalidInputError(f"c must be a finite number > 0, got {self.c!r}")
-        if not (is_integer(self.seed) and self.seed >= 0):
-            raise InvalidInputError(f"seed must be an integer >= 0, got {self.seed!r}")
+        checked_integer("seed", self.seed, least=0)
 
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> DantzigState:
         """Return the state that has seen nothing."""
         if w0 is not None:
             raise InvalidInputError("the Dantzig selector has no starting point; leave w0 out")
-        if not market.plain:
-            raise CapabilityError(
-                "DantzigSelector is for attributes of one price, each bought alone; use AdaptiveHybrid"
-            )
-        d, width = market.n_features, int(market.budget)
+        require_plain(market, self)
+        d, width = market.n_features, market.n_observed
         if width < min(2, d):
             raise InvalidInputError("products of two attributes are needed, so n_observed must be at least 2")
         if self.n_nonzero > width:
@@ -179,7 +175,7 @@ class DantzigSelector(BuyingSolver):
         """Return λ, by which correlations may stay unexplained, after all examples of a state."""
         d, n = market.n_features, state.seen
         squares = state.squares + float(np.sum(state.values[:, -1] ** 2))
-        return self.c * sqrt(d * log(d) / (int(market.budget) * n)) * sqrt(squares / n)
+        return self.c * sqrt(d * log(d) / (market.n_observed * n)) * sqrt(squares / n)
 
     def _subset(self, d: int, width: int, example: int) -> Array:
         drawn = np.random.default_rng((self.seed, example, _SUBSET)).choice(d, width, replace=False)
@@ -189,7 +185,7 @@ class DantzigSelector(BuyingSolver):
 def moments(market: Market, state: DantzigState) -> tuple[Array, Array]:
     """Return unbiased estimates of E x x^T and E x y."""
     state = _summed(state)
-    d, width, n = market.n_features, int(market.budget), max(1, state.seen)
+    d, width, n = market.n_features, market.n_observed, max(1, state.seen)
     single = width / d
     pair = single * (width - 1) / (d - 1) if d > 1 else 1.0
     second = state.products / (n * pair)

@@ -14,11 +14,12 @@ import numpy as np
 
 from hardthresh.arrays import top_k
 from hardthresh.attributes import Market
-from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.checking import checked_integer
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
-from hardthresh.core.typing import Array, is_integer, is_real
+from hardthresh.core.typing import Array, is_real
 from hardthresh.solvers.learner import BuyingSolver
-from hardthresh.solvers.observation import ObservationState, Request, places
+from hardthresh.solvers.observation import ObservationState, Request, places, require_plain
 
 At = Literal["truncated", "dense"]
 _SUBSET = 0  # the purpose of random numbers
@@ -115,34 +116,29 @@ class RegularizedDualAveraging(BuyingSolver):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not (is_integer(self.n_nonzero) and self.n_nonzero >= 1):
-            raise InvalidInputError(f"n_nonzero must be an integer >= 1, got {self.n_nonzero!r}")
+        checked_integer("n_nonzero", self.n_nonzero, least=1)
         if not (is_real(self.gamma) and 0 < self.gamma < inf):
             raise InvalidInputError(f"gamma must be a finite number > 0, got {self.gamma!r}")
         if not (is_real(self.l1) and 0 <= self.l1 < inf):
             raise InvalidInputError(f"l1 must be a finite number >= 0, got {self.l1!r}")
         if self.gradient not in get_args(At):
             raise InvalidInputError(f"gradient must be one of {', '.join(get_args(At))}; got {self.gradient!r}")
-        if not (is_integer(self.seed) and self.seed >= 0):
-            raise InvalidInputError(f"seed must be an integer >= 0, got {self.seed!r}")
+        checked_integer("seed", self.seed, least=0)
 
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> DualAveragingState:
         """Return the state at w = 0; ties are won by the lowest indices."""
         if w0 is not None:
             raise InvalidInputError("dual averaging starts from 0, which its proximal term pulls to; leave w0 out")
-        if not market.plain:
-            raise CapabilityError(
-                "RegularizedDualAveraging is for attributes of one price, each bought alone; use AdaptiveHybrid"
-            )
+        require_plain(market, self)
         spare, outside = self._drawn(market)
         if spare < 1 and outside:
             raise InvalidInputError(
-                f"n_nonzero must be below the {market.budget:g} attributes that may be observed, got {self.n_nonzero}: "
-                "what is left explores"
+                f"n_nonzero must be below the {market.n_observed} attributes that may be observed, got "
+                f"{self.n_nonzero}: what is left explores"
             )
         if self.gradient == "dense" and spare == 1 < outside:
             raise InvalidInputError(
-                f"gradient='dense' needs pairs of explored attributes: n_nonzero must be at most {market.budget - 2:g}"
+                f"gradient='dense' needs pairs of explored attributes: n_nonzero must be <= {market.n_observed - 2}"
             )
         zero = np.zeros(market.n_features)
         none = np.empty(0, dtype=np.intp)
@@ -188,7 +184,7 @@ class RegularizedDualAveraging(BuyingSolver):
     def _drawn(self, market: Market) -> tuple[int, int]:
         """Return how many attributes U_t has, and of how many."""
         outside = max(0, market.n_features - self.n_nonzero)
-        return min(int(market.budget) - self.n_nonzero, outside), outside
+        return min(market.n_observed - self.n_nonzero, outside), outside
 
     def _about_to_see(self, market: Market, state: DualAveragingState) -> DualAveragingState:
         """Return the state with S_t, the predictor on it, and U_t."""

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from hardthresh.datasets.dataset import Dataset
-from hardthresh.datasets.files import MIRROR_VARIABLE, DatasetError, local_folders
+from hardthresh.datasets.files import brought, read_table
 
 FILE = "slice_localization_data.csv"
 GROUP, TARGET = "patientId", "reference"
@@ -69,37 +69,14 @@ def fetch_ct_slices(*, return_X_y: bool = False, as_frame: bool = False) -> Data
     >>> from hardthresh.datasets import fetch_ct_slices
     >>> X, y = fetch_ct_slices(return_X_y=True)  # doctest: +SKIP
     """
-    dataset = _read(_locate())
+    dataset = _read(brought(FILE, SOURCE))
     if as_frame:
         dataset = dataset.to_pandas()
     return (dataset.data, dataset.target) if return_X_y else dataset
 
 
-def _locate() -> Path:
-    folders = local_folders()
-    for folder in folders:
-        if (folder / FILE).is_file():
-            return folder / FILE
-    looked = " and ".join(map(str, folders)) or "no folder, because none is set"
-    raise DatasetError(
-        f"{FILE} is not on this machine (looked in: {looked}), and hardthresh cannot download it. Get it from "
-        f"{SOURCE}, and set the environment variable {MIRROR_VARIABLE} to the folder that holds it."
-    )
-
-
 def _read(path: Path) -> Dataset:
-    with path.open(encoding="utf-8-sig") as file:
-        names = [name.strip().strip('"') for name in file.readline().split(",")]
-        if not {GROUP, TARGET} <= {*names} or len(set(names)) < len(names):
-            raise DatasetError(
-                f"{path} is no table of CT slices: its header must name {GROUP}, {TARGET} and every column once"
-            )
-        try:
-            table = np.loadtxt(file, delimiter=",", ndmin=2)
-        except ValueError as error:
-            raise DatasetError(f"{path} is no table of numbers: {error}") from error
-    if table.shape[1] != len(names):
-        raise DatasetError(f"{path} has {len(names)} names for {table.shape[1]} columns")
+    names, table = read_table(path, (GROUP, TARGET), "CT slices")
     group, target = names.index(GROUP), names.index(TARGET)
     return Dataset(
         data=np.delete(table, [group, target], axis=1),

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,45 @@ def _download(record: Record, base_url: str) -> Path:
             f"in {URL_VARIABLE}, or set {MIRROR_VARIABLE} to a folder that holds {record.file} (SHA-256 "
             f"{record.sha256})."
         ) from error
+
+
+def brought(name: str, source: str) -> Path:
+    """Return the place of a file that users have to bring, as it cannot be downloaded.
+
+    Raises
+    ------
+    DatasetError
+        If it is in none of the folders; the message says where to get it and where to put it.
+    """
+    folders = local_folders()
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    looked = " and ".join(map(str, folders)) or "no folder, because none is set"
+    raise DatasetError(
+        f"{name} is not on this machine (looked in: {looked}), and hardthresh cannot download it. Get it from "
+        f"{source}, and set the environment variable {MIRROR_VARIABLE} to the folder that holds it."
+    )
+
+
+def read_table(path: Path, needed: Sequence[str], what: str) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the names of the columns and the numbers of a CSV file.
+
+    Raises
+    ------
+    DatasetError
+        If a needed column is missing, a name is there twice, or an entry is no number.
+    """
+    with path.open(encoding="utf-8-sig") as file:
+        names = [name.strip().strip('"') for name in file.readline().split(",")]
+        if not {*needed} <= {*names} or len(set(names)) < len(names):
+            raise DatasetError(
+                f"{path} is no table of {what}: its header must name {', '.join(needed)} and every column once"
+            )
+        try:
+            table = np.loadtxt(file, delimiter=",", ndmin=2)
+        except ValueError as error:
+            raise DatasetError(f"{path} is no table of numbers: {error}") from error
+    if table.shape[1] != len(names):
+        raise DatasetError(f"{path} has {len(names)} names for {table.shape[1]} columns")
+    return names, table

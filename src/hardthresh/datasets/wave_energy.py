@@ -9,7 +9,7 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.datasets.dataset import Dataset
-from hardthresh.datasets.files import MIRROR_VARIABLE, DatasetError, local_folders
+from hardthresh.datasets.files import brought, read_table
 
 SITES = ("Perth", "Sydney")
 TARGET = "Total_Power"
@@ -74,35 +74,14 @@ def fetch_wave_energy(
     """
     if site not in SITES:
         raise InvalidInputError(f"site={site!r} is unknown; use {' or '.join(map(repr, SITES))}")
-    dataset = _read(_locate(f"WEC_{site}_49.csv"), site)
+    dataset = _read(brought(f"WEC_{site}_49.csv", SOURCE), site)
     if as_frame:
         dataset = dataset.to_pandas()
     return (dataset.data, dataset.target) if return_X_y else dataset
 
 
-def _locate(name: str) -> Path:
-    folders = local_folders()
-    for folder in folders:
-        if (folder / name).is_file():
-            return folder / name
-    looked = " and ".join(map(str, folders)) or "no folder, because none is set"
-    raise DatasetError(
-        f"{name} is not on this machine (looked in: {looked}), and hardthresh cannot download it. Get it from "
-        f"{SOURCE}, and set the environment variable {MIRROR_VARIABLE} to the folder that holds it."
-    )
-
-
 def _read(path: Path, site: str) -> Dataset:
-    with path.open(encoding="utf-8-sig") as file:
-        names = [name.strip().strip('"') for name in file.readline().split(",")]
-        if TARGET not in names or len(set(names)) < len(names):
-            raise DatasetError(f"{path} is no table of wave farms: its header must name {TARGET} and every column once")
-        try:
-            table = np.loadtxt(file, delimiter=",", ndmin=2)
-        except ValueError as error:
-            raise DatasetError(f"{path} is no table of numbers: {error}") from error
-    if table.shape[1] != len(names):
-        raise DatasetError(f"{path} has {len(names)} names for {table.shape[1]} columns")
+    names, table = read_table(path, (TARGET,), "wave farms")
     last = names.index(TARGET)
     return Dataset(
         data=np.delete(table, last, axis=1),

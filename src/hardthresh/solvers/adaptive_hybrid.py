@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from math import log
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -143,6 +143,8 @@ class AdaptiveHybrid(BuyingSolver):
     n_nonzero: int
     prediction_budget: float | None = None
 
+    state_type: ClassVar[type[AdaptiveState]] = AdaptiveState
+
     def __post_init__(self) -> None:
         if not (is_integer(self.n_nonzero) and self.n_nonzero >= 1):
             raise InvalidInputError(f"n_nonzero must be an integer >= 1, got {self.n_nonzero!r}")
@@ -171,7 +173,7 @@ class AdaptiveHybrid(BuyingSolver):
                 f"the predictor may cost {self._limit(market):g}, so that the dearest attribute can be explored beside "
                 f"it; as the cheapest costs {cheapest:g}, it would always be empty: raise the budget"
             )
-        state = AdaptiveState(
+        state = self.state_type(
             w=np.zeros(d),
             length=length,
             chosen=none,

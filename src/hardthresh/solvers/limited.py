@@ -15,12 +15,12 @@ import numpy as np
 
 from hardthresh.arrays import top_k
 from hardthresh.attributes import Market
-from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, is_integer, is_real
 
 from .learner import BuyingSolver
-from .observation import ObservationState, Request, places, portion, starting_point
+from .observation import ObservationState, Request, places, portion, require_plain, starting_point
 from .schedules import Schedule, scheduled
 
 
@@ -129,7 +129,7 @@ class Exploration(BuyingSolver):
 
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> ExplorationState:
         """Return H_s(w0)."""
-        _require_plain(market, self)
+        require_plain(market, self)
         if self.n_nonzero >= market.n_observed:
             raise InvalidInputError(
                 f"n_nonzero must be below the {market.n_observed} attributes that may be observed, got "
@@ -439,10 +439,3 @@ def _check_step(step: Any, rounds: Any) -> None:
 def _check_n_nonzero(n_nonzero: Any) -> None:
     if not (is_integer(n_nonzero) and n_nonzero >= 1):
         raise InvalidInputError(f"n_nonzero must be an integer >= 1, got {n_nonzero!r}")
-
-
-def _require_plain(market: Market, solver: Any) -> None:
-    if not market.plain:
-        raise CapabilityError(
-            f"{type(solver).__name__} is for attributes of one price, each bought alone; use AdaptiveHybrid"
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from math import log
 from typing import ClassVar, Literal
 
@@ -40,10 +40,10 @@ class LogisticState(AdaptiveState):
         The Hessians of all examples so far, each where the coefficients were when it came, the later the weightier.
     """
 
-    centre: Array
-    scale: Array
-    logit: Array
-    information: Array
+    centre: Array = field(default_factory=lambda: np.zeros(0))
+    scale: Array = field(default_factory=lambda: np.zeros(0))
+    logit: Array = field(default_factory=lambda: np.zeros(1))
+    information: Array = field(default_factory=lambda: np.eye(1))
 
 
 @register("observation", "logistic_adaptive", lambda: [LogisticHybrid(n_nonzero=3)])
@@ -84,14 +84,9 @@ class LogisticHybrid(AdaptiveHybrid):
     (array([1, 7]), array([ 2., -2.]))
     """
 
-    target: ClassVar[Literal["number", "class"]] = "class"
+    state_type = LogisticState
 
-    def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> LogisticState:
-        """Return the null model, about to explore."""
-        state = super().start(market, w0, length)
-        parts = {field.name: getattr(state, field.name) for field in fields(AdaptiveState)}
-        none = np.zeros(0)
-        return LogisticState(**parts, centre=none, scale=none, logit=np.zeros(1), information=np.eye(1))
+    target: ClassVar[Literal["number", "class"]] = "class"
 
     def check_targets(self, y: Array) -> None:
         """Raise InvalidInputError for targets other than 0 and 1."""

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from hardthresh.attributes import Market
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.typing import Array
 
 LEAST = 32  # examples whose answers are worked in together, for speed
@@ -121,6 +121,14 @@ class ObservationSolver(ABC):
 def portion(market: Market, left: int) -> int:
     """Return how many of the `left` examples with one request to ask about together: memory stays within O(s'^2)."""
     return min(left, max(LEAST, market.n_observed if market.plain else LEAST))
+
+
+def require_plain(market: Market, solver: ObservationSolver) -> None:
+    """Raise if attributes have different prices or are sold in panels."""
+    if not market.plain:
+        raise CapabilityError(
+            f"{type(solver).__name__} is for attributes of one price, each bought alone; use AdaptiveHybrid"
+        )
 
 
 def starting_point(market: Market, w0: Array | None) -> Array:
