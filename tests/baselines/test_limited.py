@@ -306,7 +306,7 @@ def test_there_is_no_starting_point(name):
         (lambda: DantzigSelector(2, c=np.inf), "c must.*got inf"),
         (lambda: DantzigSelector(2, seed=0.5), "seed.*got 0.5"),
         (lambda: RegularizedDualAveraging(5, 1.0).start(Market.of(10, 5)), "below the 5 attributes.*got 5"),
-        (lambda: RegularizedDualAveraging(4, 1.0, gradient="dense").start(Market.of(10, 5)), "at most 3"),
+        (lambda: RegularizedDualAveraging(4, 1.0, gradient="dense").start(Market.of(10, 5)), "must be <= 3"),
         (lambda: DantzigSelector(6).start(Market.of(10, 5)), "at most the 5 attributes.*got 6"),
         (lambda: DantzigSelector(1).start(Market.of(10, 1)), "at least 2"),
     ],

@@ -24,7 +24,9 @@ y = (X[:, 0] > 0).astype(int)
 for entry in registered("estimator").values():
     for model in entry.examples():
         assert not any("callback" in name for name in dir(model) if name.startswith("set_"))
-        print(*getattr(model.fit(X, y), "support_", [0]))
+        model.fit(X, y)
+        if not hasattr(model, "learner_"):  # who buys attributes has seen too little
+            print(*getattr(model, "support_", [0]))
 """
 
 

@@ -10,6 +10,7 @@ KINDS = {
     "constraint": ("constraints", "Constraints"),
     "step": ("steps", "Step rules"),
     "solver": ("solvers", "Solvers"),
+    "observation": ("solvers", "Solvers that buy attributes"),
     "estimator": ("estimators", "Estimators"),
 }
 
