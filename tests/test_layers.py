@@ -52,6 +52,7 @@ HELPERS = {
     "solvers/block_search.py": "local search over whole groups of coordinates",
     "solvers/effort.py": "how hard the working set searches",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
+    "solvers/learning_curve.py": "how well a learner predicts",
     "solvers/local_model.py": "the quadratic model that the working set searches",
     "solvers/local_search.py": "greedy walks, exchanges and swings on a tableau",
     "solvers/learner.py": "the conversation between a solver that buys what it sees and whoever answers",

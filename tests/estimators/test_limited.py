@@ -1023,3 +1023,11 @@ def test_the_end_of_a_linear_program_is_no_trouble():
     X = X - X.mean(axis=0)
     model = LimitedAttributeRegression(strategy=DantzigSelector(3), n_observed=8).fit(X / X.std(axis=0), y - y.mean())
     assert "too few examples" not in model.stop_reason_
+
+
+def test_attributes_of_one_price_go_on_in_their_number():
+    X, y = table()
+    source = ArraySource(X, y, costs=np.full(D, 2.0), budget=20.0)
+    model = LimitedAttributeRegression(3, n_observed=10).fit_source(source)
+    before = model.budget_.examples
+    assert model.partial_fit(X[:50], y[:50]).budget_.examples == before + 50

@@ -11,7 +11,8 @@ from hardthresh.attributes import ArraySource, CallbackSource, Market
 from hardthresh.core import InvalidInputError, Status
 from hardthresh.core.errors import HardThreshError
 from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid, LogisticHybrid
-from hardthresh.solvers.learner import WINDOWS, Learner, LearningCurve, exhaust
+from hardthresh.solvers.learner import Learner, exhaust
+from hardthresh.solvers.learning_curve import WINDOWS, LearningCurve
 from hardthresh.solvers.schedules import Geometric
 from hardthresh.storage import StorageError
 

@@ -62,6 +62,11 @@ class Budget:
     per_prediction: float
 
 
+def _allowance(market: Market) -> float:
+    """Return what may be observed of an example: a number of attributes where they have one price, else money."""
+    return market.n_observed if market.plain else market.budget
+
+
 class LimitedAttributeModel(SelectorMixin, BaseEstimator):
     """Base of the estimators that buy what they see. See the concrete classes."""
 
@@ -128,11 +133,10 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             raise InvalidInputError(
                 f"a source is needed, such as ArraySource(X, y, n_observed=50); got {given(source)}"
             )
-        allowed = source.market.n_observed if source.market.plain else source.market.budget
-        if self.n_observed not in (None, allowed):
+        if self.n_observed not in (None, _allowance(source.market)):
             raise InvalidInputError(
-                f"n_observed is {self.n_observed}, but the source allows {allowed:g} for an example; leave n_observed "
-                "out, the source has the budget"
+                f"n_observed is {self.n_observed}, but the source allows {_allowance(source.market):g} for an example; "
+                "leave n_observed out, the source has the budget"
             )
         if not (self.costs is None and self.panels is None and self.budget is None):
             raise InvalidInputError("costs, panels and budget belong to the source; leave them out here")
@@ -167,7 +171,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
     def _refuse_changes(self, learner: Learner) -> None:
         """Raise if the settings are no longer those that a learner was made with."""
         market, changed = learner.market, self._solver(learner.market.n_features) != learner.solver
-        if self.n_observed not in (None, market.budget):
+        if self.n_observed not in (None, _allowance(market)):
             changed = True
         if not (self.costs is None and self.panels is None and self.budget is None):
             names = getattr(self, "feature_names_in_", None)
@@ -308,10 +312,11 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             panels = list(names)
         n_observed = self.n_observed
         if n_observed is None and self.costs is None and self.budget is None:
-            n_observed = min(n_features, 2 * self._budget(n_features))
+            n_observed = min(n_features, 2 * self._sparsity(n_features))
         return {"n_observed": n_observed, "costs": self.costs, "panels": panels, "budget": self.budget}
 
-    def _budget(self, n_features: int) -> int:
+    def _sparsity(self, n_features: int) -> int:
+        """Return s, the most coefficients that are not zero."""
         k = self.n_nonzero_coefs
         if k is None:
             return max(1, n_features // 10)
@@ -336,7 +341,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             raise InvalidInputError(
                 f'strategy must be "auto" or a solver, such as Hybrid(...); got {given(self.strategy)}'
             )
-        return self._automatic(self._budget(n_features), self.prediction_budget)
+        return self._automatic(self._sparsity(n_features), self.prediction_budget)
 
     def _listen(self, learner: Learner, source: AttributeSource) -> Self:
         """Let a learner learn from a source, and keep what came of it."""

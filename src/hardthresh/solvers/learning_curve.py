@@ -1,0 +1,112 @@
+"""How well a learner predicts: errors of predictions that were made before their examples were learned from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from hardthresh.core.typing import Array
+
+EXPLODED = 1e6  # growth of the squared error that no noise explains: the steps are too long
+WORSE = 1.1  # times the error of the mean: no chance
+RECENT = 0.1  # of the examples, by the errors of which a model is judged,
+FEWEST = 32  # or so many
+WINDOWS = 256  # points that a learning curve never reaches; even, so that neighbours can be joined
+
+
+@dataclass
+class LearningCurve:
+    """Squared errors of predictions made before their examples were learned from, in windows of examples.
+
+    Every example is used once, and predicted first: the mean error of a window is an honest estimate of the error at
+    that time. When there are too many windows, neighbours are joined.
+
+    Attributes
+    ----------
+    width : int
+        The least number of examples in a window.
+    examples, attributes : list of int
+        How many were used by the end of each window.
+    counts : list of int
+        The examples of each window.
+    errors : list of float
+        Their summed squared errors.
+    null : list of float
+        What these would have been if the mean of all targets before had been predicted.
+    seen : int
+        The examples so far.
+    mean : float
+        The mean of their targets.
+    """
+
+    width: int = 1
+    examples: list[int] = field(default_factory=list)
+    attributes: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+    null: list[float] = field(default_factory=list)
+    seen: int = 0
+    mean: float = 0.0
+
+    def add(self, errors: Array, targets: Array, examples: int, attributes: int) -> None:
+        """Add the errors of some examples, and their targets."""
+        null = float(np.sum((targets - self.mean) ** 2))
+        self.seen += len(targets)
+        self.mean += float(np.sum(targets - self.mean)) / max(1, self.seen)
+        if self.counts and self.counts[-1] < self.width:
+            self.counts[-1] += len(errors)
+            self.errors[-1] += float(np.sum(errors**2))
+            self.null[-1] += null
+            self.examples[-1], self.attributes[-1] = examples, attributes
+        else:
+            self.counts.append(len(errors))
+            self.errors.append(float(np.sum(errors**2)))
+            self.null.append(null)
+            self.examples.append(examples)
+            self.attributes.append(attributes)
+        if len(self.counts) == WINDOWS:
+            self._join()
+
+    def _join(self) -> None:
+        """Join neighbouring windows."""
+        self.counts = [a + b for a, b in zip(self.counts[::2], self.counts[1::2], strict=True)]
+        self.errors = [a + b for a, b in zip(self.errors[::2], self.errors[1::2], strict=True)]
+        self.null = [a + b for a, b in zip(self.null[::2], self.null[1::2], strict=True)]
+        self.examples, self.attributes = self.examples[1::2], self.attributes[1::2]
+        self.width = max(2 * self.width, min(self.counts))
+
+    @property
+    def latest(self) -> float:
+        """The mean squared error of the last window; infinity before there is one."""
+        return self.errors[-1] / max(1, self.counts[-1]) if self.counts else inf
+
+    @property
+    def exploded(self) -> bool:
+        """Whether the last window is out of all proportion to the first one with an error."""
+        first = next((error / count for error, count in zip(self.errors, self.counts, strict=True) if error > 0), inf)
+        return self.latest > EXPLODED * first
+
+    @property
+    def trouble(self) -> str:
+        """Whether the latest examples were predicted worse than by the mean of the targets before them."""
+        windows = count = 0
+        while windows < len(self.counts) and count < max(FEWEST, RECENT * self.seen):
+            windows += 1
+            count += self.counts[-windows]
+        error, null = sum(self.errors[-windows:]), sum(self.null[-windows:])
+        if not windows or error <= WORSE * null:
+            return ""
+        return (
+            f"it predicts worse than the mean of the targets: on the last {count} examples the mean squared error was "
+            f"{error / count:.3g} instead of {null / count:.3g}"
+        )
+
+    def columns(self) -> dict[str, Array]:
+        """Return examples, attributes and mean squared errors, one entry per window."""
+        return {
+            "examples": np.array(self.examples, dtype=np.int64),
+            "attributes": np.array(self.attributes, dtype=np.int64),
+            "squared_error": np.array(self.errors) / np.maximum(1, np.array(self.counts)),
+        }
