@@ -1,6 +1,7 @@
 """Every way of storing a data matrix is the explicit dense matrix, only cheaper."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -284,6 +285,43 @@ def test_a_constant_column_counts_as_zero(storage, value):
     assert gradient[1] == 0.0
     assert (gradient[[0, 2]] != 0).all()
     assert not design.dense()[:, 1].any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("storage", ["C", "F", "csc_array", "torch"])
+def test_a_constant_column_has_no_deviation(storage, dtype):
+    """Whatever the rounding of 1/n, of the sum of the weights, and of a sum of n numbers."""
+    for n, value in product((3, 26, 257, 100_003), (-7.25, 0.1, 3e7)):
+        X = np.random.default_rng(n).standard_normal((n, 2)).astype(dtype)
+        X[:, 0] = value
+        design = as_design(STORAGES[storage](X))
+        for weights in (np.full(n, 1 / n), np.full(n, 2.5), np.random.default_rng(1).random(n)):
+            weights = weights.astype(dtype)  # in float32 n weights of 1/n do not sum to 1
+            mean, deviation = design.moments(like(design, weights))
+            share = weights / weights.sum(dtype=float)
+            assert deviation[0] == 0.0, (n, value)
+            np.testing.assert_allclose(to_numpy(mean), share @ X.astype(float), rtol=1e-6, atol=1e-7)
+            spread = np.sqrt(share @ (X[:, 1] - share @ X[:, 1]) ** 2)
+            np.testing.assert_allclose(to_numpy(deviation)[1], spread, rtol=1e-5)
+
+
+@pytest.mark.parametrize("storage", ["C", "F", "csc_array"])
+def test_a_float32_column_that_varies_in_its_last_bit_is_constant(storage):
+    X = np.random.default_rng(0).standard_normal((50, 2)).astype(np.float32)
+    X[:, 0] = np.float32(7.25)
+    X[::2, 0] = np.nextafter(np.float32(7.25), np.float32(8))
+    X[:, 1] = 2000 + np.arange(50) % 7  # years are not
+    _, deviation = as_design(STORAGES[storage](X)).moments(np.full(50, 0.02, np.float32))
+    assert deviation[0] == 0.0
+    np.testing.assert_allclose(deviation[1], X[:, 1].std(dtype=float), rtol=1e-6)
+
+
+@pytest.mark.parametrize("storage", ["C", "F", "csc_array", "csr_array"])
+def test_a_column_whose_squares_overflow_is_refused(storage):
+    X = np.random.default_rng(0).standard_normal((40, 6))
+    X[:, 0] *= 1e160
+    with pytest.raises(InvalidInputError, match="column overflows"):
+        standardize(as_design(STORAGES[storage](X)), np.full(40, 1 / 40), scale=True, intercept=True)
 
 
 @pytest.mark.parametrize("storage", ["C", "csc_array"])

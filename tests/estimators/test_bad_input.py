@@ -46,13 +46,17 @@ BAD_DATA = {
         lambda X, y: (1e160 * X, y),
         "X has entries so large that the scale of a column overflows; rescale its columns first",
     ),
+    "huge sparse column": (
+        lambda X, y: (sp.csc_array(X * np.where(np.arange(X.shape[1]) == 2, 1e160, 1.0)), y),
+        "X has entries so large that the scale of a column overflows; rescale its columns first",
+    ),
 }
 
 
 @pytest.mark.parametrize("kind", BAD_DATA)
 def test_bad_data_are_refused(case, kind):
     spoil, message = BAD_DATA[kind]
-    with np.errstate(over="ignore"), pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message):
         case.make().fit(*spoil(*case.data()))
 
 
@@ -275,6 +279,19 @@ def test_constant_columns_are_told_and_never_chosen(case, value):
     assert np.all(np.isfinite(model.coef_))
     without = case.make(k=11).fit(np.delete(X, 1, axis=1), y)
     assert_allclose(np.delete(np.reshape(model.coef_, -1), 1), np.reshape(without.coef_, -1), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("n", [13, 26, 59])  # no powers of two: in float32 n weights of 1/n do not sum to 1
+def test_constant_columns_of_float32_are_told_and_never_chosen(case, n, standardize):
+    X, y = case.data(n=n)
+    X = X.astype(np.float32)
+    X[:, 1] = -7.25
+    for weight in (None, np.random.default_rng(n).random(n)):
+        with pytest.warns(UserWarning, match=r"1 constant column \(feature 1\)"):
+            model = case.make(k=12, standardize=standardize).fit(X, y, sample_weight=weight)
+        assert 1 not in model.support_
+        assert np.all(np.abs(model.coef_) < 1e3)
 
 
 def test_a_column_that_is_constant_where_there_is_weight_cannot_be_chosen(case):

@@ -66,7 +66,7 @@ class Design(ABC):
 
     @abstractmethod
     def moments(self, weights: Array) -> tuple[Array, Array]:
-        """Return mean and standard deviation of each column, for weights that sum to one.
+        """Return mean and standard deviation of each column, for weights >= 0 of any positive sum.
 
         A column that is constant up to rounding has standard deviation exactly 0.
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from array_api_compat import device, is_numpy_array
 
@@ -98,17 +100,19 @@ class DenseDesign(Design):
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         xp = namespace(self._X)
-        weights = xp.astype(weights, xp.float64, copy=False)
+        weights = shares(weights)
         if self._by_columns():  # both moments of a block while it is in the cache: X is read once
             pairs = [_mean_and_variance(self._X[:, columns], weights) for columns in self._blocks(axis=1)]
             means, variances = zip(*pairs, strict=True)
             return finish_moments(xp.concat(means), xp.concat(variances), self._X.dtype)
         blocks = self._blocks(axis=0)
-        mean = sum(_double(self._X[rows, :]).T @ weights[rows] for rows in blocks)
-        variance = xp.zeros_like(mean)
+        center = sum(_double(self._X[rows, :]).T @ weights[rows] for rows in blocks)
+        shift, square = xp.zeros_like(center), xp.zeros_like(center)
         for rows in blocks:
-            variance = variance + _squares(_double(self._X[rows, :]), mean).T @ weights[rows]
-        return finish_moments(mean, variance, self._X.dtype)
+            gaps = _double(self._X[rows, :]) - center
+            shift = shift + gaps.T @ weights[rows]
+            square = square + _squares(gaps, None).T @ weights[rows]
+        return finish_moments(center + shift, square - shift * shift, self._X.dtype)
 
     def _by_columns(self) -> bool:
         """Return whether blocks of columns are contiguous, and blocks of rows are not."""
@@ -139,17 +143,37 @@ def _double(X: Array) -> Array:
     return xp.astype(X, xp.float64, copy=False)
 
 
+def shares(weights: Array) -> Array:
+    """Return weights in double precision, divided by their sum."""
+    weights = _double(weights)
+    return weights / namespace(weights).sum(weights)
+
+
 def _mean_and_variance(X: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the weighted moments of whole columns, in double precision."""
+    """Return the weighted moments of whole columns, in double precision.
+
+    The variance about a rounded mean is corrected by the square of the mean gap, and so is the mean by that gap: the
+    two-pass algorithm of Chan, Golub and LeVeque (1983). So the variance of a constant column is zero up to rounding of
+    second order, whatever n.
+    """
     X = _double(X)
-    mean = X.T @ weights
-    return mean, _squares(X, mean).T @ weights
+    center = X.T @ weights
+    gaps = X - center
+    shift = gaps.T @ weights
+    gaps *= gaps
+    return center + shift, gaps.T @ weights - shift * shift
 
 
-def finish_moments(mean: Array, variance: Array, dtype: object) -> tuple[Array, Array]:
-    """Return mean and standard deviation in the data's dtype; constant but for rounding counts as constant."""
+def finish_moments(mean: Array, variance: Array, dtype: Any) -> tuple[Array, Array]:
+    """Return mean and standard deviation in the data's dtype; constant but for rounding counts as constant.
+
+    The mean is rounded in double precision (64 units of it are ample), and the entries may be in their own (10 units:
+    of a column that varies in its last digits only nothing is left when a model multiplies it by a coefficient and
+    subtracts its mean). What is not finite stays so.
+    """
     xp = namespace(mean)
-    deviation = xp.sqrt(variance)
-    varies = deviation > 64 * float(xp.finfo(mean.dtype).eps) * xp.abs(mean)
-    deviation = xp.where(varies, deviation, xp.zeros_like(deviation))
+    deviation = xp.sqrt(xp.where(variance < 0, 0 * variance, variance))
+    rounding = max(64 * float(xp.finfo(xp.float64).eps), 10 * float(xp.finfo(dtype).eps))
+    constant = deviation <= rounding * xp.abs(mean)
+    deviation = xp.where(constant, xp.zeros_like(deviation), deviation)
     return xp.astype(mean, dtype), xp.astype(deviation, dtype)

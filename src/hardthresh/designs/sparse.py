@@ -12,7 +12,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
 from .base import Design
-from .dense import finish_moments
+from .dense import finish_moments, shares
 
 
 class SparseDesign(Design):
@@ -87,17 +87,24 @@ class SparseDesign(Design):
         return self._X.toarray()
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
-        X, weights = self._X.astype(np.float64), weights.astype(np.float64)
-        mean = X.T @ weights
-        return finish_moments(mean, _square_sums(X, weights, mean), self._X.dtype)
+        X, weights = self._X.astype(np.float64), shares(weights)
+        center = X.T @ weights
+        gaps = sp.csc_array((X.data - np.repeat(center, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
+        shift = gaps.T @ weights - _weights_of_zeros(X, weights) * center
+        return finish_moments(center + shift, _square_sums(X, weights, center) - shift * shift, self._X.dtype)
 
 
 def _square_sums(X: Any, r: Array, center: Array) -> Array:
     """Return the sum over rows of r_i (x_ij - c_j)^2: the stored entries one by one, the zeros of a column together."""
-    column = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
-    gaps = sp.csc_array(((X.data - center[column]) ** 2, X.indices, X.indptr), shape=X.shape)
+    gaps = X.data - np.repeat(center, np.diff(X.indptr))
+    squares = sp.csc_array((gaps * gaps, X.indices, X.indptr), shape=X.shape)
+    return squares.T @ r + (_weights_of_zeros(X, r).T * (center * center)).T
+
+
+def _weights_of_zeros(X: Any, r: Array) -> Array:
+    """Return the sum of r over the rows where a column stores nothing; zero where the rest is rounding."""
     stored = sp.csc_array((np.ones_like(X.data), X.indices, X.indptr), shape=X.shape)
     total = np.sum(r, axis=0)
     zeros = total - stored.T @ r
-    zeros = np.where(np.abs(zeros) < 64 * np.finfo(zeros.dtype).eps * np.abs(total), 0.0, zeros)
-    return gaps.T @ r + (zeros.T * (center * center)).T
+    rounding = 64 * np.finfo(zeros.dtype).eps * np.abs(total)
+    return np.where(np.abs(zeros) < rounding, 0.0, zeros)

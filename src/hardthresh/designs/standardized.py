@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from array_api_compat import device
 
 from hardthresh.arrays import all_finite, gather, namespace
@@ -148,7 +149,8 @@ def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool)
     Constant columns cannot be told from an intercept; they become all zero. Without an intercept columns are not
     centred, and the scale is the root mean square about zero. Cost: two data passes.
     """
-    mean, deviation = design.moments(weights)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+        mean, deviation = design.moments(weights)
     xp = namespace(mean)
     if not (all_finite(mean) and all_finite(deviation)):
         raise InvalidInputError(
