@@ -280,7 +280,8 @@ class LowRankRegression(
     def _fit_and_keep(self, problem: LowRankProblem, given: Table, task: FitTask) -> None:
         """Set the fitted attributes, and say so if the fit did not converge."""
         fit = self._closed_form if self._takes_closed_form() else self._search
-        factors = fit(problem, given, task)
+        with np.errstate(over="ignore", invalid="ignore"):  # coefficients that overflow are refused
+            factors = fit(problem, given, task)
         for name, value in problem.coefficients(factors).attributes(given).items():
             setattr(self, name, value)
         if not self.converged_:

@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 
 from hardthresh.arrays import truncated_svd
 from hardthresh.constraints import Rank
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 from hardthresh.designs import Standardized, as_design
 from hardthresh.objectives import MultiOutputModel
@@ -101,9 +102,24 @@ class LowRankProblem:
         return replace(self, constraint=Rank(rank))
 
     def coefficients(self, factors: Factors) -> Coefficients:
-        """Return the coefficients on the scale of the data."""
+        """Return the coefficients on the scale of the data.
+
+        Raises
+        ------
+        InvalidInputError
+            If they leave the range of the dtype.
+        """
         dtype = numpy_dtype(self.table.X)
-        U, s, V = _orthonormal(factors.left * self.inverse_scale.astype(np.float64)[:, None], factors.right)
+        with np.errstate(over="ignore"):  # what overflows is refused
+            left = factors.left * self.inverse_scale.astype(np.float64)[:, None]
+            sizes = np.linalg.norm(left, axis=1)
+        if not np.all(sizes < np.finfo(dtype).max):
+            j = int(np.argmax(np.where(np.isfinite(sizes), sizes, np.inf)))
+            raise InvalidInputError(
+                f"the coefficients of feature {j} leave the range of {np.dtype(dtype)}: its entries are too small for "
+                "targets of this size; rescale this column of X, or y"
+            )
+        U, s, V = _orthonormal(left, factors.right)
         kept = s >= np.finfo(dtype).tiny
         U, s, V = U[:, kept].astype(dtype), s[kept].astype(dtype), V[:, kept].astype(dtype)
         sign = np.where(V[np.argmax(np.abs(V), axis=0), np.arange(s.size)] < 0, -1, 1).astype(dtype)
@@ -271,8 +287,9 @@ def build_low_rank_problem(
     design = Standardized(as_design(table.X), columns.mean, columns.inverse_scale, intercept=False)
     Y, target_mean = table.y, np.zeros(table.y.shape[1], dtype=table.y.dtype)
     if fit_intercept:
-        target_mean, deviation = as_design(Y).moments(weights)
-        Y = np.where(deviation > 0, Y - target_mean, 0 * target_mean)  # a constant output is all intercept
+        with np.errstate(over="ignore", invalid="ignore"):  # the objective refuses targets whose squares overflow
+            target_mean, deviation = as_design(Y).moments(weights)
+        Y = np.where(deviation == 0, 0 * target_mean, Y - target_mean)  # a constant output is all intercept
         Y = Y - (weights.astype(np.float64) @ Y).astype(Y.dtype)  # the rounding of large means
     objective = MultiOutputModel(design, Y, sample_weight=table.sample_weight, l2=alpha)
     return LowRankProblem(objective, Rank(rank), table, columns.mean, columns.inverse_scale, target_mean, fit_intercept)
