@@ -428,6 +428,15 @@ def test_a_constant_column_is_called_by_its_name():
         SparseGaussianGraphicalModel(5).fit(X)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_constant_column_is_refused_however_its_mean_is_rounded(dtype):
+    for n, value in ((13, -7.25), (1000, 0.1), (20_003, 3e7)):
+        X = np.random.default_rng(n).standard_normal((n, 3)).astype(dtype)
+        X[:, 2] = value
+        with pytest.raises(ValueError, match="feature 2 has the same value in every row"):
+            SparseGaussianGraphicalModel(n_edges=1).fit(X)
+
+
 def test_a_column_that_is_constant_in_a_fold_is_called_that():
     X, _ = data(30)
     X[:15, 3] = 1.0

@@ -70,6 +70,8 @@ class GraphProblem:
         """Return the problem of observed rows; `names` says how a message calls column j."""
         location = X.mean(axis=0, dtype=np.float64)
         centred = X - location
+        shift = centred.mean(axis=0)  # the rounding of the mean, which would pass for variation of a constant column
+        location, centred = location + shift, centred - shift
         largest = np.max(np.abs(centred), axis=0)
         size = np.where(largest > 0, largest, 1.0)
         scale = size * np.sqrt(np.mean((centred / size) ** 2, axis=0))

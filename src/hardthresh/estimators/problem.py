@@ -15,6 +15,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 from hardthresh.designs import Standardized, as_design, standardize
 from hardthresh.objectives import LinearModel
+from hardthresh.objectives.base import mean_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +181,8 @@ def build_problem(
 
 def standardize_table(table: Table, *, fit_intercept: bool, scale: bool) -> tuple[Standardized, Array]:
     """Return a table's standardised columns, with one of ones for the intercept, and weights that sum to one."""
-    design, sample_weight = as_design(table.X), table.sample_weight
-    like = design.zeros(design.shape[0])
-    xp = namespace(like)
-    weights = xp.ones_like(like) if sample_weight is None else xp.astype(sample_weight, like.dtype, copy=False)
-    weights = weights / xp.sum(weights)
+    design = as_design(table.X)
+    weights = mean_weights(table.sample_weight, design.zeros(1), design.shape[0])
     return standardize(design, weights, scale=scale, intercept=fit_intercept), weights
 
 

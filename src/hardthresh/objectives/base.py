@@ -83,7 +83,7 @@ def checked_targets(y: Any, like: Array, n: int, name: str, *, matrix: bool = Fa
 
 
 def mean_weights(sample_weight: Any, like: Array, n: int) -> Array:
-    """Return what each of n rows counts in the mean: weights that sum to 1."""
+    """Return what each of n rows counts in the mean: weights whose sum is 1 but for the rounding of each."""
     xp = namespace(like)
     if sample_weight is None:
         return xp.full((n,), 1.0 / n, dtype=like.dtype, device=device(like))
@@ -92,8 +92,9 @@ def mean_weights(sample_weight: Any, like: Array, n: int) -> Array:
         raise InvalidInputError(
             "sample_weight must be non-negative with a positive entry; negative or all-zero weights given"
         )
-    weights = weights / xp.max(weights)  # their sum may overflow
-    return weights / xp.sum(weights)
+    double = xp.astype(weights, xp.float64)
+    double = double / xp.max(double)  # the sum of large ones may overflow
+    return xp.astype(double / xp.sum(double), like.dtype)
 
 
 def checked_ridge(l2: Any, like: Array, d: int | None = None) -> Array:
@@ -112,7 +113,7 @@ def total_weight(weights: Array) -> float:
     """Return the sum of non-negative weights, infinite if that overflows."""
     xp = namespace(weights)
     largest = float(xp.max(weights))
-    return largest * float(xp.sum(weights / largest))
+    return largest * float(xp.sum(xp.astype(weights, xp.float64) / largest))
 
 
 def matrix_shape(shape: tuple[int, int]) -> tuple[int, int]:

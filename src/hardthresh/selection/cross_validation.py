@@ -191,8 +191,8 @@ class _Folds:
         once = bool(np.all(np.sum(inside == 0, axis=1) == 1)) and bool(np.all(inside <= 1))
         self._disjoint = once and not weightless  # each row is held out by one fold, and others may train on all
         self._design, self._row_weights, self._intercept = objective.design, objective.weights, intercept
-        weights = xp.astype(move(inside, objective.y), objective.y.dtype) * objective.weights[:, None]
-        self._weights = weights / xp.sum(weights, axis=0)[None, :]
+        weights = move(inside, objective.y) * xp.astype(objective.weights, xp.float64)[:, None]
+        self._weights = xp.astype(weights / xp.sum(weights, axis=0)[None, :], objective.y.dtype)
         self._y = objective.y if objective.offset is None else objective.y - objective.offset
         self._signs, self._tol = selection.signs, tol
         last = objective.design.shape[1] - 1
@@ -240,7 +240,7 @@ class _Folds:
         xp = namespace(self._y)
         where = move(rows, self._y)
         weights, y, part = gather(self._row_weights, where), gather(self._y, where), block.rows(where)
-        mass, size = float(xp.sum(weights)), part.shape[1]
+        mass, size = float(xp.sum(weights, dtype=xp.float64)), part.shape[1]
         if not self._intercept:
             return _Moments(mass, np.zeros(size), double(part.gram(weights)), 0.0, double(part.pullback(weights * y)))
         mean = part.pullback(weights) / mass
