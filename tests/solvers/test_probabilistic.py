@@ -256,20 +256,42 @@ def test_votes():
     vote, memory = SetVote(0.3), None
     winners = []
     for ballot in (a, b, b, b):
-        chosen, memory = vote.cast(ballot, 4, memory)
+        chosen, memory = vote.cast(ballot, np.ones(4), memory)
         winners.append(chosen.tolist())
     assert winners == [[0, 1], [0, 1], [1, 2], [1, 2]]
     vote, memory = CoordinateVote(0.4), None
     for ballot in (a, b):
-        chosen, memory = vote.cast(ballot, 4, memory)
+        chosen, memory = vote.cast(ballot, np.ones(4), memory)
     np.testing.assert_allclose(memory, [0.6, 1.0, 0.4, 0.0])
     np.testing.assert_array_equal(chosen, [0, 1])
+
+
+def test_equal_votes_go_to_the_larger_entry():
+    vote, v = CoordinateVote(0.5), np.array([1.0, -3.0, 2.0, 0.5, 9.0])
+    _, memory = vote.cast(np.array([0, 1, 2]), v, None)
+    chosen, memory = vote.cast(np.array([3]), v, memory)
+    np.testing.assert_array_equal(memory, [0.5, 0.5, 0.5, 0.5, 0.0])
+    np.testing.assert_array_equal(chosen, [1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_order_of_columns_decides_no_vote(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 30))
+    y = X[:, :5] @ np.array([1.0, -0.8, 0.6, -0.4, 0.3]) + rng.standard_normal(200)
+    order = rng.permutation(30)
+    solver = ProbabilisticIHT(variant="paper", batch=Fixed(10), vote=CoordinateVote(0.3))
+    run, other = (
+        minimize(LinearModel(X[:, columns], y), Sparsity(5), solver, seed=seed, max_iter=30, tol=0.0)
+        for columns in (np.arange(30), order)
+    )
+    np.testing.assert_allclose(other.w, run.w[order], rtol=1e-9, atol=1e-12)
 
 
 def test_the_weights_of_sets_sum_to_one():
     memory = None
     for ballot in ([0, 1], [0, 1], [1, 2], [0, 3]):
-        _, memory = SetVote(0.3).cast(np.array(ballot), 4, memory)
+        _, memory = SetVote(0.3).cast(np.array(ballot), np.ones(4), memory)
         assert sum(memory.values()) == pytest.approx(1.0)
     assert memory == pytest.approx({(0, 1): 0.49, (1, 2): 0.21, (0, 3): 0.3})
 
@@ -280,7 +302,7 @@ class Insist(Vote):
 
     chosen: tuple[int, ...]
 
-    def cast(self, chosen, size, memory):
+    def cast(self, chosen, v, memory):
         return np.asarray(self.chosen), (memory or 0) + 1
 
 

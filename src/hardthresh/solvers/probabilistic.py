@@ -275,7 +275,7 @@ class ProbabilisticIHT(Solver):
         reached, ballots = constraint.project(moved), state.ballots
         chosen = reached.support
         if self.vote is not None:
-            chosen, ballots = self.vote.cast(chosen, x.shape[0], ballots)
+            chosen, ballots = self.vote.cast(chosen, moved, ballots)
             reached = constraint.project(constraint.restrict(moved, chosen))
         inside, clip = norm(constraint.restrict(g, chosen)), CLIPS[self._clip_name]
         dropped = clip.when_kept and norm(x - constraint.restrict(x, chosen)) > 1e-12 * norm(x)

@@ -8,7 +8,7 @@ from typing import Any
 
 from array_api_compat import device
 
-from hardthresh.arrays import namespace, scatter, to_numpy, top_k
+from hardthresh.arrays import gather, namespace, scatter, to_numpy, top_k, where_true
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
@@ -17,8 +17,11 @@ class Vote(ABC):
     """A rule that turns the index sets of the iterations into the one that is used."""
 
     @abstractmethod
-    def cast(self, chosen: Array, size: int, memory: Any) -> tuple[Array, Any]:
-        """Return the index set to use and the new memory, after a new set of increasing coordinates out of `size`."""
+    def cast(self, chosen: Array, v: Array, memory: Any) -> tuple[Array, Any]:
+        """Return the index set to use and the new memory.
+
+        `chosen` are the increasing coordinates of the newest set, which thresholding the point `v` gave.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class SetVote(Vote):
     def __post_init__(self) -> None:
         _check_tau(self.tau)
 
-    def cast(self, chosen: Array, size: int, memory: Any) -> tuple[Array, Any]:
+    def cast(self, chosen: Array, v: Array, memory: Any) -> tuple[Array, Any]:
         newest = tuple(int(j) for j in to_numpy(chosen))
         weights = {known: (1.0 - self.tau) * weight for known, weight in (memory or {newest: 1.0}).items()}
         weights[newest] = weights.get(newest, 0.0) + self.tau
@@ -53,6 +56,9 @@ class SetVote(Vote):
 class CoordinateVote(Vote):
     r"""The coordinates with the largest scores, :math:`s \leftarrow (1 - \tau) s + \tau 1_I`.
 
+    Among equal scores the larger :math:`|v_j|` wins, v being the point that is thresholded now, so that the order of
+    the coordinates does not matter.
+
     Parameters
     ----------
     tau : float
@@ -64,10 +70,16 @@ class CoordinateVote(Vote):
     def __post_init__(self) -> None:
         _check_tau(self.tau)
 
-    def cast(self, chosen: Array, size: int, memory: Any) -> tuple[Array, Any]:
-        ballot = scatter(namespace(chosen).ones(chosen.shape[0], device=device(chosen)), chosen, size)
+    def cast(self, chosen: Array, v: Array, memory: Any) -> tuple[Array, Any]:
+        xp, k = namespace(chosen), chosen.shape[0]
+        ballot = scatter(xp.ones(k, device=device(chosen)), chosen, v.shape[0])
         scores = ballot if memory is None else (1.0 - self.tau) * memory + self.tau * ballot
-        return top_k(scores, chosen.shape[0]), scores
+        if k == 0:
+            return chosen, scores
+        least = xp.min(gather(scores, top_k(scores, k)))
+        above, equal = where_true(scores > least), where_true(scores == least)
+        rest = top_k(xp.abs(gather(v, equal)), k - above.shape[0])
+        return xp.sort(xp.concat([above, gather(equal, rest)])), scores
 
 
 def _check_tau(tau: float) -> None:
