@@ -107,10 +107,13 @@ def test_the_bounds_hold(loss, u):
 
 
 @every
-def test_a_perfect_fit_attains_the_bound_where_the_loss_says_so(loss):
-    u = np.concatenate([CANDIDATES, np.linspace(-12, 12, 97)])
-    best = min(float((loss.value(np.full_like(u, y), u) - loss.lower_bound).min()) for y in targets(loss))
-    assert (best == 0.0) == loss.attains_bound
+def test_a_loss_falls_for_ever_where_it_says_so_and_nowhere_else(loss):
+    y, far = targets(loss), 300.0
+    signs = loss.recession(y)
+    assert set(signs.tolist()) <= {-1.0, 0.0, 1.0}
+    for direction in (-1.0, 1.0):
+        falls = loss.gradient(y, np.full_like(y, direction * far)) * direction <= 0
+        np.testing.assert_array_equal(falls, signs == direction)
 
 
 @every

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hardthresh
 from hardthresh.constraints import EdgeSparsity, Sparsity
 from hardthresh.core import (
     Evaluation,
@@ -240,6 +241,56 @@ def test_every_solver_says_that_separated_classes_have_no_minimiser(solver):
     overlapping = np.append(y[:-1], ~y[-1:])
     short = minimize(LinearModel(X, overlapping, loss="logistic"), Sparsity(2), solver, max_iter=2)
     assert short.status is not Status.NO_MINIMISER
+
+
+def counts_with_a_dummy(seed=0, n=200):
+    """Counts, and a dummy variable that is on only where they are zero: its coefficient has no finite minimiser."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    y = rng.poisson(np.exp(0.5 * X[:, 0] - 1.0)).astype(float)
+    X[:, 3] = (y == 0) & (rng.random(n) < 0.6)
+    return X, y
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-8, 1e-12])
+@pytest.mark.parametrize("solver", [None, IHT(), HardThresholdingPursuit()], ids=lambda s: type(s).__name__)
+def test_counts_that_are_zero_wherever_a_dummy_is_on_have_no_minimiser(solver, tol):
+    X, y = counts_with_a_dummy()
+    X = np.column_stack([X, np.ones(len(X))])
+    constraint = Sparsity(2, free=(4,))
+    run = hardthresh.minimize(LinearModel(X, y, loss="poisson"), constraint, solver, tol=tol)
+    assert 3 in run.support
+    assert run.status is Status.NO_MINIMISER, run
+    assert "coordinate 3" in run.message
+    ridged = hardthresh.minimize(LinearModel(X, y, loss="poisson", l2=[1e-3] * 4 + [0.0]), constraint, solver, tol=tol)
+    assert ridged.converged
+    y[np.flatnonzero(X[:, 3])[0]] = 1.0
+    assert hardthresh.minimize(LinearModel(X, y, loss="poisson"), constraint, solver, tol=tol).converged
+
+
+def test_classes_that_are_separated_in_part_have_no_minimiser():
+    """A dummy variable that is on for one class only, in a table whose classes overlap otherwise."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 3))
+    y = (X[:, 0] + rng.standard_normal(300) > 0).astype(float)
+    X[:, 2] = y * (rng.random(300) < 0.3)
+    for sign in (1.0, -1.0):
+        f = LinearModel(np.column_stack([X[:, :2], sign * X[:, 2]]), y, loss="logistic")
+        run = hardthresh.minimize(f, Sparsity(3))
+        assert run.status is Status.NO_MINIMISER
+        assert "coordinate 2" in run.message
+        bound = np.array([-np.inf, -np.inf, 0.0])  # a coefficient that may only grow: to the side where f falls, or not
+        assert hardthresh.minimize(f, Sparsity(3, lower=bound)).converged == (sign < 0)
+    X[0, 2] = 1.0 - y[0]
+    X[1, 2] = 1.0 - y[1]
+    assert hardthresh.minimize(LinearModel(X, y, loss="logistic"), Sparsity(3)).converged
+
+
+def test_an_intercept_of_one_class_has_no_minimiser_though_there_is_a_ridge():
+    f = LinearModel(np.column_stack([np.arange(5.0), np.ones(5)]), np.zeros(5), loss="poisson", l2=[0.1, 0.0])
+    run = hardthresh.minimize(f, Sparsity(0, free=(1,)))
+    assert run.status is Status.NO_MINIMISER
+    assert "coordinate 1" in run.message
 
 
 def test_what_the_caller_ends_is_ended_by_the_caller():

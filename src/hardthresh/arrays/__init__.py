@@ -11,7 +11,7 @@ from .linalg import (
     symmetric_part,
     times_transpose,
 )
-from .namespace import all_finite, as_floating, move, namespace, to_numpy
+from .namespace import all_finite, as_floating, double, move, namespace, to_numpy
 from .svd import METHODS, truncated_svd
 from .topk import top_k
 
@@ -23,6 +23,7 @@ __all__ = [
     "all_finite",
     "as_floating",
     "conjugate_gradients",
+    "double",
     "gather",
     "gather_columns",
     "inverse_definite",

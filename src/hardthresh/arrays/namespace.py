@@ -105,3 +105,8 @@ def to_numpy(x: Array) -> np.ndarray:
     elif hasattr(x, "get"):
         return np.asarray(x.get())
     return np.from_dlpack(x) if hasattr(x, "__dlpack__") else np.asarray(x)
+
+
+def double(x: Array) -> np.ndarray:
+    """Return an array as NumPy's float64, from whatever device."""
+    return np.asarray(to_numpy(x), dtype=np.float64)

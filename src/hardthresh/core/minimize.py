@@ -297,20 +297,41 @@ class _Record:
         return Stop(Status.DIVERGED, f"f = {last.value:.3g} at iteration {last.iteration} is above where it began")
 
     def _recede(self, answer: State) -> Stop | None:
-        """Return that there is no minimiser, if f falls to a bound that it does not attain as the point grows for ever.
+        """Return that there is no minimiser, if f falls for ever as the point grows.
 
-        So it does where the point separates the classes; a slow solver never comes near the bound itself.
+        So it does where the chosen columns separate the classes. An objective that can tell is asked for a direction;
+        of others only the direction of the point itself is tried, which a slow solver never goes far along.
         """
-        bound = self._objective.lower_bound
-        if getattr(self._objective, "attains_bound", True) or bound == -inf or norm(answer.w) == 0.0:
+        objective, bound = self._objective, self._objective.lower_bound
+        indices = self._constraint.indices(answer.support)
+        if indices is not None and provides(objective, "columns") and provides(objective, "recession"):
+            return self._recede_along(answer, objective.recession(answer.at, indices))  # type: ignore[attr-defined]
+        if getattr(objective, "attains_bound", True) or bound == -inf:
             return None
-        far = self._objective.value(_FAR * answer.w)
+        if norm(answer.w) == 0.0:
+            return None
+        far = objective.value(_FAR * answer.w)
         if not far - bound <= 1e-6 * (answer.trace.null_value - bound):
             return None
         return Stop(
             Status.NO_MINIMISER,
             f"the objective is {answer.value:.3g} after {answer.iteration} iterations, {far:.3g} at {_FAR:.0e} times "
             "the point",
+        )
+
+    def _recede_along(self, answer: State, move: Array | None) -> Stop | None:
+        """Return that f falls for ever along a move, if the set lets the point go there."""
+        if move is None:
+            return None
+        far = self._constraint.settle(answer.w + move, answer.support).point
+        value = self._objective.value(far)
+        if not value <= answer.value + 1e-9 * abs(answer.trace.null_value - answer.value):  # rounding of the move
+            return None
+        largest = int(library(move).argmax(library(move).abs(move)))
+        return Stop(
+            Status.NO_MINIMISER,
+            f"the objective is {answer.value:.6g} after {answer.iteration} iterations, and no higher where coordinate "
+            f"{largest} is {float(far[largest]):.3g} instead of {float(answer.w[largest]):.3g}",
         )
 
     def result(self) -> Result:

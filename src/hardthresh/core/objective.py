@@ -51,6 +51,8 @@ class Objective(Protocol):
     * ``symmetric``: whether it is a function of symmetric matrices, so that runs need a set of such (see
       `Constraint.symmetric`); False unless it says otherwise.
     * ``attains_bound``: whether some finite point reaches the lower bound; True unless it says otherwise.
+    * ``recession(at, indices)``: of an objective that does not, a move of some coordinates along which it falls for
+      ever, or None if it has a minimiser on these.
     * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).
     * ``null_point()``: where runs start without w0, for an objective that is infinite at zero.
     * ``n_rows``: how many examples ``rows`` may pick from.

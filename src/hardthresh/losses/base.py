@@ -29,9 +29,6 @@ class Loss(ABC):
     lower_bound: ClassVar[float] = 0.0
     """A number that the loss never falls below, whatever the target."""
 
-    attains_bound: ClassVar[bool] = True
-    """Whether some finite prediction reaches the lower bound, so that a perfect fit has finite coefficients."""
-
     domain: ClassVar[str]
     """Which targets make sense, in words for an error message."""
 
@@ -50,6 +47,14 @@ class Loss(ABC):
     @abstractmethod
     def curvature(self, y: Array, u: Array) -> Array:
         """Return the second derivative in `u`."""
+
+    def recession(self, y: Array) -> Array:
+        """Return for each target the direction of the prediction, +1 or -1, in which the loss falls for ever.
+
+        0 where a finite prediction attains the minimum, as is the default. Where it is not 0 a fit may have no finite
+        coefficients.
+        """
+        return 0 * y
 
     def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
         """Return it for n examples and a mean loss, up to a constant of the data; a loss is minus a log-likelihood."""

@@ -34,11 +34,13 @@ class Logistic(Loss):
     """
 
     curvature_bound: ClassVar[float] = 0.25
-    attains_bound: ClassVar[bool] = False
     domain: ClassVar[str] = "0, 1 or between"
 
     def in_domain(self, y: Array) -> Array:
         return (y >= 0) & (y <= 1)
+
+    def recession(self, y: Array) -> Array:
+        return namespace(y).where((y == 0) | (y == 1), 2 * y - 1, 0 * y)
 
     def value(self, y: Array, u: Array) -> Array:
         xp = namespace(u)

@@ -35,6 +35,9 @@ class Poisson(Loss):
     def in_domain(self, y: Array) -> Array:
         return (y >= 0) & namespace(y).isfinite(y)
 
+    def recession(self, y: Array) -> Array:
+        return namespace(y).where(y > 0, 0 * y, 0 * y - 1)
+
     def value(self, y: Array, u: Array) -> Array:
         xp = namespace(u)
         one = xp.ones_like(y)

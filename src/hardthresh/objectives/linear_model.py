@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import as_floating, gather, namespace, scatter, where_true
+from hardthresh.arrays import as_floating, double, gather, move, namespace, scatter, to_numpy, where_true
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import lookup, register
@@ -15,8 +16,10 @@ from hardthresh.core.typing import Array
 from hardthresh.losses import Loss
 
 from .base import MeanOverRows, checked_design, checked_ridge, checked_targets, mean_weights, total_weight
+from .recession import recession_direction
 
 _MANY = 1 << 23  # entries of all the gradients computed by one product
+_CLEARLY = 1e3  # so much above what the gradient can explain, a slope shows that its example cannot be moved for ever
 
 
 def _examples() -> list[LinearModel]:
@@ -120,8 +123,9 @@ class LinearModel(MeanOverRows):
 
     @property
     def attains_bound(self) -> bool:
-        """Whether a perfect fit has finite coefficients; False for separated classes without a ridge."""
-        return self.loss.attains_bound or bool(namespace(self.l2).any(self.l2 > 0))
+        """Whether every loss has a finite minimiser, or there is a ridge; else a fit may have none."""
+        xp = namespace(self.l2)
+        return bool(xp.any(self.l2 > 0)) or not bool(xp.any(self.weights * self.loss.recession(self.y) != 0))
 
     def zeros(self) -> Array:
         """Return w = 0."""
@@ -213,6 +217,46 @@ class LinearModel(MeanOverRows):
         gram = self.design.gram(self.weights * self.loss.curvature(self.y, at.prediction))
         ridge = namespace(gram).eye(gram.shape[0], dtype=gram.dtype, device=device(gram)) * self.l2
         return gram + ridge
+
+    def recession(self, at: Evaluation, indices: Array) -> Array | None:
+        r"""Return a move of some coordinates along which f falls for ever, or None.
+
+        If there is one, f has no minimiser on these coordinates: its infimum is at infinity. The move is so long that
+        only rounding is left to be gained.
+
+        Parameters
+        ----------
+        at : Evaluation
+            A point that is to be a minimiser on the coordinates.
+        indices : array of int
+            The coordinates, increasing; those with a ridge stay where they are.
+
+        Returns
+        -------
+        array, shape (d,), or None
+
+        Notes
+        -----
+        Along such a move v no example's loss rises, so :math:`\lambda_i |x_i^\top v| \le |g^\top v|` for the slopes
+        :math:`\lambda` of the losses and the gradient g. Where the gradient is small next to every slope there is
+        nothing to look for; else a linear program decides. Cost: the columns are read once, but for that program.
+        """
+        unbound = indices if self.l2.ndim == 0 else indices[gather(self.l2, indices) == 0]
+        signs = to_numpy(self.weights * self.loss.recession(self.y))
+        ridged = self.l2.ndim == 0 and bool(self.l2 > 0)
+        if ridged or unbound.shape[0] == 0 or not signs.any():
+            return None
+        X, counted = double(self.design.columns(unbound).dense()), to_numpy(self.weights) > 0
+        slopes = to_numpy(self.weights * self.loss.gradient(self.y, at.prediction))
+        size = np.max(np.abs(X), axis=0)
+        reach = np.sum(np.abs(to_numpy(gather(at.gradient, unbound)))[size > 0] / size[size > 0])
+        if np.min(np.abs(slopes[signs != 0])) > _CLEARLY * reach:
+            return None
+        v = recession_direction(X[counted], np.sign(double(signs[counted])))
+        if v is None:
+            return None
+        like = at.point
+        return scatter(namespace(like).astype(move(v, like), like.dtype), unbound, like.shape[0])
 
     def cross_hessian(self, at: Evaluation, other: LinearModel) -> Array:
         """Return the block of the Hessian between this model's columns and those of another, which are none of them."""

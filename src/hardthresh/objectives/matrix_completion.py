@@ -203,8 +203,8 @@ class MatrixCompletion:
 
     @property
     def attains_bound(self) -> bool:
-        """Whether a perfect fit is finite."""
-        return self.loss.attains_bound or self.l2 > 0.0
+        """Whether every loss has a finite minimiser, or there is a ridge."""
+        return self.l2 > 0.0 or not np.any(self.loss.recession(self.y))
 
     @property
     def quadratic(self) -> bool:

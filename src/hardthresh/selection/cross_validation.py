@@ -16,14 +16,14 @@ from operator import add
 
 import numpy as np
 
-from hardthresh.arrays import gather, move, namespace, to_numpy
+from hardthresh.arrays import double, gather, move, namespace, to_numpy
 from hardthresh.core.constraint import Selection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, Standardized
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers.effort import EFFORTS, most_at_mark, next_mark
-from hardthresh.solvers.local_model import double, promising, rounding_and_progress, union
+from hardthresh.solvers.local_model import promising, rounding_and_progress, union
 from hardthresh.solvers.local_search import descend, grow, out_and_back
 from hardthresh.solvers.tableau import Tableau
 

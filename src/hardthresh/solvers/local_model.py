@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hardthresh.arrays import gather, mask_of, move, namespace, scatter, to_numpy, top_k
+from hardthresh.arrays import double, gather, mask_of, move, namespace, scatter, to_numpy, top_k
 from hardthresh.core.constraint import Constraint, Projection, Selection
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.solver import State
@@ -70,11 +70,6 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the increasing union of two increasing index arrays."""
     new = without(b, a)
     return np.sort(np.concatenate([a, new])) if new.size else a
-
-
-def double(x: Array) -> np.ndarray:
-    """Return an array as NumPy's float64."""
-    return np.asarray(to_numpy(x), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
