@@ -113,7 +113,7 @@ def test_the_stable_variant_has_no_floor():
     run = minimize(f, Sparsity(10), solver, max_iter=300, tol=0.0)
     assert run.value == pytest.approx(0.0055627131900014, abs=1e-15)
     g = run.state.at.gradient
-    assert np.linalg.norm(g[run.support]) < 3e-8 * np.linalg.norm(g)  # 1e-8, but for BLAS kernels that round otherwise
+    assert np.linalg.norm(g[run.support]) < 1e-6 * np.linalg.norm(g)  # further decreases are within rounding
     np.testing.assert_array_equal(run.support, [49, 56, 143, 146, 177, 183, 199, 267, 268, 302])
     assert certify(f, Sparsity(10), run.state.at, run.support).smallest_L == pytest.approx(0.0208033, abs=1e-5)
 
@@ -635,8 +635,8 @@ def test_a_decrease_within_rounding_confirms_nothing():
 
     settings = {**PUBLISHED, "eta2": 1e-20}
     assert not second_state(falling(1), 1, ProbabilisticIHT(**settings)).accepted
-    assert not second_state(falling(7), 1, ProbabilisticIHT(**settings)).accepted
-    assert second_state(falling(9), 1, ProbabilisticIHT(**settings)).accepted
+    assert not second_state(falling(15), 1, ProbabilisticIHT(**settings)).accepted
+    assert second_state(falling(17), 1, ProbabilisticIHT(**settings)).accepted
 
 
 @pytest.mark.parametrize("value_batch", ["independent", "separate"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from typing import Any, Protocol, runtime_checkable
 
 from .errors import CapabilityError
@@ -53,6 +53,7 @@ class Objective(Protocol):
     * ``attains_bound``: whether some finite point reaches the lower bound; True unless it says otherwise.
     * ``recession(at, indices)``: of an objective that does not, a move of some coordinates along which it falls for
       ever, or None if it has a minimiser on these.
+    * ``rounding(at)``: how much of the value at an evaluated point may be rounding, see `value_rounding`.
     * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).
     * ``null_point()``: where runs start without w0, for an objective that is infinite at zero.
     * ``n_rows``: how many examples ``rows`` may pick from.
@@ -106,6 +107,23 @@ def require(objective: Any, abilities: tuple[str, ...], by: str) -> None:
             f"{by} needs {' and '.join(missing)}, which {type(objective).__name__} does not provide; "
             "choose another solver or step rule, or give the objective that ability"
         )
+
+
+UNITS = 16
+"""Units of rounding by which a sum may be off: pairwise summation of 2^16 numbers has as many levels."""
+
+
+def value_rounding(objective: Any, at: Evaluation) -> float:
+    """Return how much of the value of f at an evaluated point may be rounding.
+
+    Two values that differ by less do not say which point is better. An objective that sums terms larger than their sum
+    says so itself (``rounding``): a mean of squared residuals inherits the rounding of the predictions, which may be
+    much larger than the residuals. Of others it is 16 units of the value.
+    """
+    if provides(objective, "rounding"):
+        rounding = float(objective.rounding(at))
+        return rounding if isfinite(rounding) else 0.0  # of values so large no two are equal
+    return UNITS * float(library(at.point).finfo(at.point.dtype).eps) * abs(at.value)
 
 
 def curvature_along(objective: Any, at: Evaluation, direction: Array) -> float:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from .checking import checked_integer
 from .errors import CapabilityError, InvalidInputError
+from .objective import value_rounding
 from .result import Status
 from .stationarity import feasibility_residual, gradient_scale, norm
 from .typing import library
@@ -153,7 +154,8 @@ class RelativeDecrease(StopRule):
     """Stop when one iteration changes f by less than ``tol`` times its distance to the null value.
 
     The scale is ``max(|f|, |f_null - f|)``, f_null at the solver's own start, so multiplying the objective by a
-    constant changes nothing. An estimate of f, or a change from one, is no reason to stop.
+    constant changes nothing. A change that may be rounding counts as none. An estimate of f, or a change from one, is
+    no reason to stop.
     """
 
     tol: float
@@ -163,8 +165,10 @@ class RelativeDecrease(StopRule):
 
     def check(self, run: Run) -> Stop | None:
         trace, now = run.state.trace, run.state.value
-        change = abs(trace.previous_value - now)
-        if not run.state.exact or not change <= self.tol * max(abs(now), abs(trace.null_value - now)):
+        if not run.state.exact:
+            return None
+        change, scale = abs(trace.previous_value - now), max(abs(now), abs(trace.null_value - now))
+        if not change <= max(self.tol * scale, value_rounding(run.objective, run.state.at)):
             return None
         return Stop(Status.SMALL_DECREASE, f"the last iteration changed the objective by {change:.3g}")
 
@@ -209,7 +213,7 @@ class Stationarity(StopRule):
 
 @dataclass(frozen=True, slots=True)
 class LowerBound(StopRule):
-    """Stop at a perfect fit: f within ``tol`` of its lower bound, relative to the null model; never without a bound.
+    """Stop at a perfect fit: f within ``tol`` of its lower bound, relative to the null model, or within rounding.
 
     Where the objective says that no finite point attains the bound (``attains_bound``), a millionth is near enough, and
     the run counts as not converged.
@@ -221,12 +225,15 @@ class LowerBound(StopRule):
         _positive(self, "tol", self.tol)
 
     def check(self, run: Run) -> Stop | None:
-        bound = run.objective.lower_bound
+        objective, bound = run.objective, run.objective.lower_bound
         if not run.state.exact:
             return None
-        attained = getattr(run.objective, "attains_bound", True)
+        attained = getattr(objective, "attains_bound", True)
         tol = self.tol if attained else max(self.tol, 1e-6)
-        if bound == -inf or run.state.value - bound > tol * (run.state.trace.null_value - bound):
+        if bound == -inf:
+            return None
+        gap, scale = run.state.value - bound, run.state.trace.null_value - bound
+        if gap > max(tol * scale, value_rounding(objective, run.state.at)):
             return None
         status = Status.LOWER_BOUND if attained else Status.NO_MINIMISER
         return Stop(status, f"the objective {run.state.value:.3g} is at its lower bound {bound:.3g}")

@@ -9,8 +9,10 @@ from array_api_compat import device
 from hardthresh.arrays import all_finite, as_floating, namespace
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
+from hardthresh.core.objective import UNITS
 from hardthresh.core.typing import Array, is_integer
 from hardthresh.designs import Design, as_design
+from hardthresh.losses import Loss
 
 
 class MeanOverRows:
@@ -95,6 +97,20 @@ def mean_weights(sample_weight: Any, like: Array, n: int) -> Array:
     double = xp.astype(weights, xp.float64)
     double = double / xp.max(double)  # the sum of large ones may overflow
     return xp.astype(double / xp.sum(double), like.dtype)
+
+
+def loss_rounding(weights: Array, loss: Loss, y: Array, u: Array, ridge: float) -> float:
+    r"""Return how much of a mean loss plus a ridge may be rounding.
+
+    .. math:: 16 \, \epsilon \Bigl( r + \sum_i \omega_i \bigl( |\ell(y_i, u_i)| + |\ell'(y_i, u_i) u_i| \bigr) \Bigr)
+
+    To first order, that is what rounding of the predictions u does to the losses, and that of the losses to the mean.
+    For a matrix of predictions, one row for each weight, the losses of a row are added up.
+    """
+    xp = namespace(u)
+    terms = xp.abs(loss.value(y, u)) + xp.abs(loss.gradient(y, u) * u)
+    total = float(xp.sum(weights * (terms if terms.ndim == 1 else xp.sum(terms, axis=1))))
+    return UNITS * float(xp.finfo(u.dtype).eps) * (total + ridge)
 
 
 def checked_ridge(l2: Any, like: Array, d: int | None = None) -> Array:

@@ -11,7 +11,7 @@ from array_api_compat import device
 from hardthresh.arrays import all_finite, as_floating, namespace, symmetric_part, times_transpose
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import UNITS, Evaluation
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
@@ -169,6 +169,14 @@ class GraphicalModel:
         forms = xp.sum(Z * Z, axis=0)
         gradient = self._symmetric_product(Z * (2.0 / diagonal), -1.0 / diagonal - forms / diagonal**2)
         return Evaluation(W, self.value(W, Z), gradient + self.l2 * W if self.l2 else gradient, Z)
+
+    def rounding(self, at: Evaluation) -> float:
+        """Return how much of the value at an evaluated point may be rounding: 16 units of the terms, which cancel."""
+        xp = namespace(at.point)
+        diagonal = xp.linalg.diagonal(at.point)
+        Z = self.predict(at.point) if at.prediction is None else at.prediction
+        total = float(xp.sum(xp.sum(Z * Z, axis=0) / diagonal + xp.abs(xp.log(diagonal))))
+        return UNITS * float(xp.finfo(diagonal.dtype).eps) * (total + 0.5 * self.l2 * float(xp.sum(at.point**2)))
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian among symmetric matrices at an evaluated point times a symmetric direction."""

@@ -15,7 +15,15 @@ from hardthresh.core.registry import lookup, register
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss
 
-from .base import MeanOverRows, checked_design, checked_ridge, checked_targets, mean_weights, total_weight
+from .base import (
+    MeanOverRows,
+    checked_design,
+    checked_ridge,
+    checked_targets,
+    loss_rounding,
+    mean_weights,
+    total_weight,
+)
 from .recession import recession_direction
 
 _MANY = 1 << 23  # entries of all the gradients computed by one product
@@ -163,6 +171,14 @@ class LinearModel(MeanOverRows):
             for i, (w, u) in enumerate(zip(some, predictions, strict=True)):
                 evaluations.append(Evaluation(w, self.value(w, u), slopes[:, i] + self.l2 * w, u))
         return evaluations
+
+    def rounding(self, at: Evaluation) -> float:
+        """Return how much of the value at an evaluated point may be rounding.
+
+        See `loss_rounding`; the ridge is a sum of squares, which rounds like its terms.
+        """
+        ridge = 0.5 * float(namespace(at.point).sum(self.l2 * at.point * at.point))
+        return loss_rounding(self.weights, self.loss, self.y, at.prediction, ridge)
 
     @property
     def quadratic(self) -> bool:

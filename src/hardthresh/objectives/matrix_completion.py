@@ -17,7 +17,7 @@ from hardthresh.core.typing import Array
 from hardthresh.designs import ObservedEntries, observe
 from hardthresh.losses import Loss
 
-from .base import checked_ridge, checked_targets, matrix_shape, mean_weights, total_weight
+from .base import checked_ridge, checked_targets, loss_rounding, matrix_shape, mean_weights, total_weight
 
 STORAGES = ("auto", "dense", "factored")
 _SMALL = 64  # sides up to this: a dense decomposition costs less than the handling of factors
@@ -228,6 +228,10 @@ class MatrixCompletion:
         """Return value and gradient at W."""
         u = self.predict(W) if prediction is None else prediction
         return Evaluation(W, self.value(W, u), self._pull(self.loss.gradient(self.y, u), W), u)
+
+    def rounding(self, at: Evaluation) -> float:
+        """Return how much of the value at an evaluated point may be rounding; see `loss_rounding`."""
+        return loss_rounding(self.weights, self.loss, self.y, at.prediction, 0.5 * self._ridge_along(at.point))
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""

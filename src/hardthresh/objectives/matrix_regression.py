@@ -165,6 +165,10 @@ class MatrixRegression:
         evaluations = self.model.evaluate_many([_flat(W) for W in points])
         return [self._matrix(at, W) for at, W in zip(evaluations, points, strict=True)]
 
+    def rounding(self, at: Evaluation) -> float:
+        """Return how much of the value at an evaluated point may be rounding; see `loss_rounding`."""
+        return self.model.rounding(self._vector(at))
+
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""
         image = self.model.curvature(self._vector(at), _flat(direction))

@@ -10,7 +10,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.losses import Squared
 
-from .base import MeanOverRows, checked_design, checked_ridge, checked_targets, mean_weights
+from .base import MeanOverRows, checked_design, checked_ridge, checked_targets, loss_rounding, mean_weights
 
 
 def _examples() -> list[MultiOutputModel]:
@@ -108,6 +108,11 @@ class MultiOutputModel(MeanOverRows):
         u = self.predict(W) if prediction is None else prediction
         gradient = self.design.pullback(self.weights[:, None] * (u - self.Y)) + self.l2 * W
         return Evaluation(W, self.value(W, u), gradient, u)
+
+    def rounding(self, at: Evaluation) -> float:
+        """Return how much of the value at an evaluated point may be rounding; see `loss_rounding`."""
+        ridge = 0.5 * self.l2 * float(namespace(at.point).sum(at.point * at.point))
+        return loss_rounding(self.weights, Squared(), self.Y, at.prediction, ridge)
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian times a direction, shape (p, q)."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Evaluation, Objective
+from hardthresh.core.objective import Evaluation, Objective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.result import Status
 from hardthresh.core.solver import Solver, State
@@ -215,8 +215,7 @@ class AcceleratedIHT(Solver):
         if moved is None:
             nowhere = "no step along the gradient that was tried decreases the objective"
             still = replace(state, iteration=state.iteration + 1, step=0.0, momentum=0.0, moved=0.0)
-            rounding = 64.0 * float(namespace(state.w).finfo(state.w.dtype).eps) * abs(state.value)
-            return verdict(objective, constraint, still, nowhere, 0.0, rounding)
+            return verdict(objective, constraint, still, nowhere, 0.0, 4.0 * value_rounding(objective, state.at))
         return self._arrive(objective, constraint, state, moved)
 
     def _descend(

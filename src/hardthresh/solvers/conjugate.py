@@ -9,7 +9,7 @@ from typing import ClassVar
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Objective, curvature_along
+from hardthresh.core.objective import Objective, curvature_along, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stationarity import norm
@@ -261,8 +261,7 @@ class ConjugateIHT(Solver):
         """Return the decrease of f that does not count as progress."""
         bound = objective.lower_bound
         distance = abs(state.trace.null_value - state.value) if bound == -inf else state.value - bound
-        rounding = float(namespace(state.w).finfo(state.w.dtype).eps)
-        return max(self.tol * distance, rounding * abs(state.value))
+        return max(self.tol * distance, value_rounding(objective, state.at))
 
 
 def _is_curved(constraint: Constraint, support: Support) -> bool:

@@ -10,7 +10,7 @@ from hardthresh.arrays import namespace
 from hardthresh.core.checking import checked_word
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import CapabilityError, InvalidInputError
-from hardthresh.core.objective import Evaluation, Objective, provides
+from hardthresh.core.objective import Evaluation, Objective, provides, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stationarity import norm
@@ -27,7 +27,6 @@ from .subspace import DIRECT, refine
 from .voting import Vote
 
 _REFIT = 20, 5  # products with the Hessian in a Newton step of the refit, and such steps, where none can be factorised
-_ROUNDING = 4.0  # times the machine precision of the two values: a smaller decrease may be none
 
 
 class _Values(NamedTuple):
@@ -35,6 +34,7 @@ class _Values(NamedTuple):
 
     before: float
     after: float
+    rounding: float
     examples: int
     exact: bool
     prediction: Array | None
@@ -207,8 +207,10 @@ class ProbabilisticIHT(Solver):
         rule, n, scale = self._rule(objective), examples(objective), state.scale
         trial, ballots = self._trial(constraint, state)
         seen = self._values(objective, rule, state, trial.projection.point)
-        decrease, rounding = seen.before - seen.after, _rounding(state.w) * (abs(seen.before) + abs(seen.after))
-        accepted, ratio = RATIOS[self.ratio].confirms(trial, state.delta, decrease, rounding, self.eta1, scale.eta2)
+        decrease = seen.before - seen.after
+        accepted, ratio = RATIOS[self.ratio].confirms(
+            trial, state.delta, decrease, seen.rounding, self.eta1, scale.eta2
+        )
         delta = min(self.gamma * state.delta, scale.delta_max) if accepted else state.delta / self.gamma
         rows = rule.gradient_rows(n, state.size, state.seed, state.iteration)
         drawn = n if rows is None else rows.shape[0]
@@ -241,7 +243,7 @@ class ProbabilisticIHT(Solver):
             batch_size=drawn,
             trial_exact=trial_exact,
             gradient_share=trial.inside / trial.whole if trial.whole > 0.0 else 0.0,
-            relative_change=abs(decrease) / abs(seen.before) if seen.before != 0.0 else abs(seen.after),
+            relative_change=0.0 if abs(decrease) <= seen.rounding else abs(decrease) / (abs(seen.before) or 1.0),
             futile=state.futile + 1 if futile else 0,
             noise=noise,
             ballots=ballots,
@@ -291,13 +293,25 @@ class ProbabilisticIHT(Solver):
         draw = rule.gradient_rows if self.value_batch == "same" else rule.value_rows
         rows = draw(n, state.size, state.seed, state.iteration)
         if rows is None:
-            before = state.value if state.exact else _value(objective, state.w)
+            before, rounding = self._value_here(objective, state, known=state.exact)
             prediction = within_domain(lambda: objective.predict(trial))
-            return _Values(before, _value(objective, trial, prediction), n, True, prediction)
+            return _Values(before, _value(objective, trial, prediction), rounding, n, True, prediction)
         here = there = batch(objective, rows)
         if self.value_batch == "separate":
             there = batch(objective, rule.second_value_rows(n, state.size, state.seed, state.iteration))
-        return _Values(_value(here, state.w), _value(there, trial), rows.shape[0], False, None)
+        before, rounding = self._value_here(here, state, known=False)
+        return _Values(before, _value(there, trial), rounding, rows.shape[0], False, None)
+
+    @staticmethod
+    def _value_here(objective: Objective, state: ProbabilisticState, *, known: bool) -> tuple[float, float]:
+        """Return f at the point, infinite outside of its domain, and how much of that may be rounding."""
+        if known:
+            return state.value, value_rounding(objective, state.at)
+        prediction = within_domain(lambda: objective.predict(state.w))
+        value = _value(objective, state.w, prediction)
+        if value == inf:
+            return inf, 0.0
+        return value, value_rounding(objective, Evaluation(state.w, value, state.at.gradient, prediction))
 
     def _look(
         self,
@@ -355,11 +369,6 @@ def _value(objective: Objective, point: Array, prediction: Array | None = None) 
     """Return f; infinity where it is not a number."""
     value = within_domain(lambda: objective.value(point, prediction))
     return inf if value is None else value
-
-
-def _rounding(point: Array) -> float:
-    """Return the share of a value that may be rounding."""
-    return _ROUNDING * float(namespace(point).finfo(point.dtype).eps)
 
 
 def _relative_noise(constraint: Constraint, noise: Array | None, trial: Trial) -> float:

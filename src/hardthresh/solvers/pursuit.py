@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Objective
+from hardthresh.core.objective import Objective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Settled, StopRule
@@ -113,16 +113,16 @@ class HardThresholdingPursuit(Solver):
             moved = refine(
                 objective, constraint, descent.projection, descent.prediction, cg_iterations=self.cg_iterations
             )
-            if self._improves(state, moved):
+            if self._improves(objective, state, moved):
                 return self._arrive(objective, state, moved, descent.step)
         if not state.minimal:
             here = Projection(at.point, support)
-            negligible = 1e-3 * self._negligible(state)
+            negligible = 1e-3 * self._negligible(objective, state)
             solved = refine(objective, constraint, here, at.prediction, cg_iterations=0, rounds=25, tol=negligible)
             return self._arrive(objective, state, solved, step)
         if is_steep(constraint, state, self.tol):
             lower = search_feasible(objective, constraint, state)
-            if lower is not None and self._improves(state, lower):
+            if lower is not None and self._improves(objective, state, lower):
                 return self._arrive(
                     objective,
                     state,
@@ -130,7 +130,7 @@ class HardThresholdingPursuit(Solver):
                     lower.step,
                 )
         for tried, length in self._escapes(objective, constraint, state, step):
-            if self._improves(state, tried):
+            if self._improves(objective, state, tried):
                 return self._arrive(objective, state, tried, length)
         return verdict(
             objective,
@@ -138,7 +138,7 @@ class HardThresholdingPursuit(Solver):
             replace(state, iteration=state.iteration + 1, step=0.0),
             "the point is minimal on its support, and no longer step or exchange that was tried improves it",
             self.tol,
-            self._negligible(state),
+            self._negligible(objective, state),
         )
 
     def _escapes(
@@ -155,7 +155,7 @@ class HardThresholdingPursuit(Solver):
             for _, tried in swaps:
                 yield tried, step
         if self.exchanges > 0:
-            blocks = search_blocks(objective, constraint, state.at, self._negligible(state))
+            blocks = search_blocks(objective, constraint, state.at, self._negligible(objective, state))
             if blocks is not None:
                 yield refine(objective, constraint, blocks, cg_iterations=0, rounds=3), step
             for tried in leave_and_join(objective, constraint, state.at, state.support, self.exchanges):
@@ -186,12 +186,13 @@ class HardThresholdingPursuit(Solver):
                 last = projection.support
                 yield projection, length
 
-    def _negligible(self, state: PursuitState) -> float:
+    def _negligible(self, objective: Objective, state: PursuitState) -> float:
         """Return the decrease of f that does not count as progress."""
-        return self.tol * max(abs(state.value), abs(state.trace.null_value - state.value))
+        scale = max(abs(state.value), abs(state.trace.null_value - state.value))
+        return max(self.tol * scale, value_rounding(objective, state.at))
 
-    def _improves(self, state: PursuitState, found: Refined | Descent) -> bool:
-        return found.value < state.value - self._negligible(state)
+    def _improves(self, objective: Objective, state: PursuitState, found: Refined | Descent) -> bool:
+        return found.value < state.value - self._negligible(objective, state)
 
     def _arrive(self, objective: Objective, state: PursuitState, found: Refined, step: float) -> PursuitState:
         """Return the state at a refined point: one data pass for its gradient."""

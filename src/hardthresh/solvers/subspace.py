@@ -9,7 +9,7 @@ from typing import Any
 
 from hardthresh.arrays import conjugate_gradients, gather, mask_of, namespace, scatter, solve_semidefinite
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.objective import Evaluation, Objective, provides
+from hardthresh.core.objective import Evaluation, Objective, provides, value_rounding
 from hardthresh.core.stationarity import norm
 from hardthresh.core.typing import Array, Support
 
@@ -197,7 +197,7 @@ def refine(
         if trusted and at.value - 4.0 * promised > below:
             return replace(found, hopeless=True)
         value = at.value
-        last = promised <= max(tol, float(xp.finfo(slope.dtype).eps) * abs(at.value))
+        last = promised <= max(tol, value_rounding(space.objective, at))
         better = _search(space, constraint, support, at, slope, direction, tries=1 if last else 30)
         found = found if better is None else better
         if last or better is None:
@@ -207,8 +207,7 @@ def refine(
 
 def _slide(space: Subspace, constraint: Constraint, support: Support, at: Evaluation, slope: Array) -> Refined | None:
     """Return a point lower along the gradient, found without curvature; None where only rounding is to be gained."""
-    rounding = 1e3 * float(namespace(slope).finfo(slope.dtype).eps) * abs(at.value)
-    if 0.0 < norm(slope) * norm(at.point) <= rounding:
+    if 0.0 < norm(slope) * norm(at.point) <= 64.0 * value_rounding(space.objective, at):
         return None
     found = search_along(
         space.objective, at, -slope, lambda v: constraint.settle(space.lift(v), support), lower=space.lower

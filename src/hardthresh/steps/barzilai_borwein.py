@@ -8,7 +8,7 @@ from typing import Literal
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Evaluation, Objective
+from hardthresh.core.objective import Evaluation, Objective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.step import Move, StepRule
 from hardthresh.core.typing import Array
@@ -72,13 +72,13 @@ class BarzilaiBorwein(StepRule):
             first = Backtracking().move(objective, constraint, at, direction, None)
             return replace(first, memory=Memory(at, values, first.step))
         step = self._length(constraint, at, memory)
-        xp = namespace(direction)
+        xp, rounding = namespace(direction), value_rounding(objective, at)
         for _ in range(60):
             projection = constraint.project(at.point + step * direction)
             moved = projection.point - at.point
             decrease = 1e-4 * float(xp.sum(moved * moved)) / step
             prediction = objective.predict(projection.point)
-            if decrease == 0.0 or objective.value(projection.point, prediction) <= max(values) - decrease:
+            if decrease == 0.0 or objective.value(projection.point, prediction) <= max(values) - decrease + rounding:
                 evaluation = objective.evaluate(projection.point, prediction)
                 return Move(projection, step, evaluation, Memory(at, values, step))
             step *= 0.5

@@ -9,7 +9,7 @@ from typing import Any
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Evaluation, Objective, curvature_along
+from hardthresh.core.objective import Evaluation, Objective, curvature_along, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
@@ -80,11 +80,12 @@ def majorised_step(
 
     That is a sufficient decrease: the right-hand side is never above f(w) for an exact projection of a point of the
     set. Where the projection is approximate, or momentum has carried the point out of the set, it may be; `most`, the
-    largest value accepted, is f(w) by default. None when 60 shrinkings were not enough or nothing moves. Cost: s/d of
-    a data pass per try.
+    largest value accepted, is f(w) by default. For a quadratic and the exact step both sides of the majorisation are
+    equal, so it is asked for up to rounding (`value_rounding`). None when 60 shrinkings were not enough or nothing
+    moves. Cost: s/d of a data pass per try.
     """
     xp = namespace(direction)
-    rounding = 16 * float(xp.finfo(at.point.dtype).eps) * abs(at.value)
+    rounding = value_rounding(objective, at)
     most = at.value if most is None else most
     for _ in range(60):
         projection = constraint.project(at.point + step * direction)
