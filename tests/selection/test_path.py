@@ -1,5 +1,6 @@
 """Fits for a range of budgets."""
 
+import os
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,10 +12,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hardthresh.constraints import Sparsity
 from hardthresh.core import MaxIter, Passes, RelativeDecrease, Status, SupportStable, minimize_together
 from hardthresh.core.stopping import Stop, StopRule
+from hardthresh.datasets import fetch_tecator
 from hardthresh.designs import as_design, standardize
 from hardthresh.objectives import LinearModel
 from hardthresh.selection import path
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, minimize
+from hardthresh.solvers.tableau import Tableau
 
 
 class Interrupting(LinearModel):
@@ -390,3 +393,51 @@ def test_an_interrupt_takes_nothing_back_from_a_run_that_ended_in_the_same_round
     ended, interrupted = minimize_together(objective, [Sparsity(1), Sparsity(2)], IHT(), stop=Rule())
     assert ended.status is Status.RULE
     assert interrupted.status is Status.INTERRUPTED
+
+
+# --- nearly collinear columns ----------------------------------------------------------------------------------------
+
+
+def spectra():
+    """Absorption spectra: smooth, so that neighbouring columns are nearly equal."""
+    rng = np.random.default_rng(11)
+    grid = np.linspace(0, 1, 80)
+    peaks = np.exp(-(((grid - rng.random((8, 1))) / rng.uniform(0.1, 0.4, (8, 1))) ** 2))
+    amounts = rng.random((120, 8))
+    X = amounts @ peaks + 1e-4 * rng.standard_normal((120, 80))
+    return X, amounts[:, 0] - amounts[:, 3] + 0.01 * rng.standard_normal(120)
+
+
+def tecator():
+    table = fetch_tecator()
+    rows = np.random.default_rng((1, 11)).permutation(215)[:143]
+    return table.data[rows], table.target[rows]
+
+
+@pytest.mark.parametrize("table", [spectra, tecator])
+@pytest.mark.parametrize("solver", [None, WorkingSet(effort="thorough")], ids=["balanced", "thorough"])
+def test_a_path_over_spectra_ends_at_minimisers(table, solver, monkeypatch):
+    """Of tecator the search never ended: errors in its tableau grew to 10,000 times the loss of the null model."""
+    if table is tecator and not os.environ.get("HARDTHRESH_DATA"):
+        pytest.skip("HARDTHRESH_DATA names no folder with data")
+    X, y = table()
+    X = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), np.ones(len(X))])
+    left = iter(range(50_000))  # changes of a tableau; either table takes less than 10,000
+    enter = Tableau._enter
+
+    def counted(self, j):
+        next(left)
+        enter(self, j)
+
+    monkeypatch.setattr(Tableau, "_enter", counted)
+    last = X.shape[1] - 1
+    budgets = range(26)
+    for k, result in zip(
+        budgets, path(LinearModel(X, y), lambda k: Sparsity(k, free=(last,)), budgets, solver), strict=True
+    ):
+        chosen = X[:, result.support]
+        residual = y - chosen @ np.linalg.lstsq(chosen, y)[0]
+        least = 0.5 * residual @ residual / len(y)
+        assert result.converged
+        assert result.support.size <= k + 1
+        assert least * (1 - 1e-6) <= result.value <= least * (1 + 1e-3)

@@ -120,6 +120,64 @@ def move(tableau, X, number):
         tableau.drop(tableau.free + number % (tableau.size - tableau.free))
 
 
+# --- nearly collinear columns ----------------------------------------------------------------------------------------
+
+
+def collinear(seed, kind, n=60, m=30):
+    """Columns that are combinations of a few others but for a little noise."""
+    rng = np.random.default_rng(seed)
+    if kind == "spectra":
+        grid = np.linspace(0, 1, m)
+        peaks = np.exp(-(((grid - rng.random((5, 1))) / rng.uniform(0.1, 0.5, (5, 1))) ** 2))
+        X = rng.random((n, 5)) @ peaks + 1e-5 * rng.standard_normal((n, m))
+    elif kind == "powers":
+        X = rng.random((n, 1)) ** np.arange(1, m + 1)
+    else:
+        X = np.repeat(rng.standard_normal((n, m // 2)), 2, axis=1) + 1e-9 * rng.standard_normal((n, m))
+    X = X - X.mean(axis=0)
+    X /= np.linalg.norm(X, axis=0)
+    y = X[:, :3] @ rng.standard_normal(3) + 1e-3 * rng.standard_normal(n)
+    return X, y
+
+
+@pytest.mark.parametrize("kind", ["spectra", "powers", "duplicates"])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("signed", [False, True])
+def test_after_many_changes_among_nearly_collinear_columns_nothing_is_made_up(kind, seed, signed):
+    """The decrease is that of the coefficients, evaluated from scratch; they are minimal on the chosen columns."""
+    X, y = collinear(seed, kind)
+    rng = np.random.default_rng(seed)
+    signs = rng.integers(-1, 2, X.shape[1]).astype(float) if signed else None
+    tableau, sizes = tableau_of(X, y, signs=signs), []
+    for _ in range(300):
+        if rng.random() < 0.55 and tableau.size < 20:
+            j = tableau.best_addition()[0] if rng.random() < 0.5 else int(rng.integers(X.shape[1]))
+            if j not in tableau.chosen:
+                tableau.add(j)
+        elif tableau.size:
+            tableau.drop(int(rng.integers(tableau.size)))
+        residual = y - X[:, tableau.chosen] @ tableau.coef
+        decrease = 0.5 * (y @ y - residual @ residual)
+        assert len(set(tableau.chosen)) == tableau.size
+        assert decrease - 1e-6 * (y @ y) < tableau.decrease < decrease + 1e-8 * (y @ y)
+        assert np.linalg.norm(X[:, tableau.chosen].T @ residual) < 1e-5 * np.linalg.norm(y)
+        assert not signed or (tableau.coef * signs[tableau.chosen] >= 0).all()
+        sizes.append(tableau.size)
+    assert max(sizes) >= (4 if signed else 8)
+
+
+def test_a_combination_of_the_chosen_columns_is_not_let_in():
+    X = np.random.default_rng(0).standard_normal((N, 4))
+    X[:, 3] = X[:, 0] - 2.0 * X[:, 1]
+    tableau = tableau_of(X, np.arange(float(N)), [0, 1])
+    before = tableau.decrease
+    tableau.add(3)
+    assert (tableau.chosen, tableau.decrease) == ([0, 1], before)
+    tableau.drop(1)
+    tableau.add(3)
+    assert tableau.chosen == [0, 3]
+
+
 # --- without signs ---------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,10 @@ def grow(tableau: Tableau, size: int, least: float) -> None:
         j, gain = tableau.best_addition()
         if not gain > least:
             return
+        before = tableau.decrease
         tableau.add(j)
+        if not tableau.decrease > before:  # among nearly collinear columns a gain may be nothing but rounding
+            return
 
 
 def shrink(tableau: Tableau, size: int) -> None:
@@ -32,7 +35,7 @@ def descend(tableau: Tableau, size: int, least: float, negligible: float) -> Tab
         after.drop(place)
         after.add(j)
         grow(after, size, least)  # where signs have pushed other columns out
-        if not after.decrease > tableau.decrease:
+        if not after.decrease > tableau.decrease + negligible:
             return tableau
         tableau = after
 

@@ -7,11 +7,12 @@ from typing import Self
 
 import numpy as np
 from scipy.linalg.blas import dger
-
-from hardthresh.arrays import inverse_definite
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 
 _TIE = 1 - 1e-7  # gains above this share of the best are equal to it
 _DEPENDENT = 1e-9  # a column of which less than this share is left counts as a combination of the chosen ones
+_CLOSE = 1e-3  # a column of which less than this share is left may bring errors in, which are looked at,
+_ERROR = 1e-10  # and from this share of a coefficient on everything is computed anew
 
 
 class Tableau:
@@ -52,6 +53,11 @@ class Tableau:
     A workspace, not a value: its methods change it, `copy` is cheap. Cost of a change O(s m) for s chosen columns, of
     `best_exchange` the same with a larger constant. Everything is relative to the columns' own scales.
 
+    Among nearly collinear columns the rounding of an update is divided by the small share of a column that the others
+    leave, and grows from one update to the next. The regressions of the chosen columns on each other, which are known
+    to be 1 or 0, show how far it has come; where they are off by more than 1e-10 the tableau is computed anew from the
+    Gram matrix, by a Cholesky factor, in O(s^2 m).
+
     References
     ----------
     The sweep operator: Goodnight (1979), *A tutorial on the SWEEP operator*.
@@ -69,33 +75,52 @@ class Tableau:
         signs: np.ndarray | None = None,
     ) -> None:
         given = np.asarray(chosen, dtype=np.intp)
-        before = np.zeros(given.size) if coef is None else np.asarray(coef)
-        self._gram, self.signs = gram, signs
+        self._gram, self.signs, self.free = gram, signs, free
         self._columns = np.arange(gram.shape[0]) if columns is None else columns
-        block = self._columns[given]
-        kept, inverse = _basis(gram[np.ix_(block, block)])
-        self.chosen, self.free = given[kept].tolist(), int(np.count_nonzero(kept < free))
-        self.decrease = 0.0
-        if kept.size < given.size:  # dependent columns give their coefficients up
-            rest = np.delete(np.arange(given.size), kept)
-            pull = self._rows(given[rest]).T @ before[rest]
-            self.decrease = -float(before[rest] @ (slope + 0.5 * pull)[given[rest]])
-            slope, before = slope + pull, before[kept]
-        m, s = self._columns.size, kept.size
+        self._start = (slope, given, np.zeros(given.size) if coef is None else np.asarray(coef))
+        self._norms = gram.diagonal()[self._columns]
+        self._least = np.where(self._norms > 0, _DEPENDENT * self._norms, np.inf)
+        self._compute(given)
+        if signs is not None:
+            self._mend(self._spread_out(given, self._start[2]))
+
+    def _compute(self, wanted: np.ndarray) -> None:
+        """Compute everything from the Gram matrix for a set of columns; combinations of earlier ones are left out."""
+        slope, given, before = self._start
+        block = self._columns[wanted]
+        scale = np.sqrt(self._norms[wanted])
+        kept, factor = independent_columns(self._gram[np.ix_(block, block)], scale)
+        scale, chosen = scale[kept], wanted[kept]
+        self.chosen, self.free = chosen.tolist(), int(np.count_nonzero(kept < self.free))
+        start = self._spread_out(given, before)
+        given_up = start.copy()
+        given_up[chosen] = 0.0
+        gone, self.decrease = np.flatnonzero(given_up), 0.0
+        if gone.size:
+            pull = given_up[gone] @ self._rows(gone)
+            self.decrease = -float(given_up[gone] @ (slope + 0.5 * pull)[gone])
+            slope = slope + pull
+        m, s = self._norms.size, chosen.size
+        rows = self._rows(chosen)
+        half = dtrtrs(factor, rows / scale[:, None], lower=1)[0] if s else rows  # factor^-1 G_S.
+        change = dpotrs(factor, slope[chosen] / scale, lower=1)[0] / scale if s else np.empty(0)
+        inverse = dpotri(factor, lower=1)[0] if s else factor
         self.slots = s
-        rows = self._rows(np.asarray(self.chosen, dtype=np.intp))
-        change = inverse @ slope[self.chosen]
         self._table = np.zeros((s + 1, s + m))  # row 0: -b and g; row i: A and U of the i-th chosen column
-        self._table[0, :s], self._table[0, s:] = -(before + change), slope - change @ rows
-        self._table[1:, :s], self._table[1:, s:] = inverse, inverse @ rows
-        self._norms = diagonal = gram.diagonal()[self._columns]
-        self._left = diagonal - np.sum(rows * self._table[1:, s:], axis=0)
-        self._least = np.where(diagonal > 0, _DEPENDENT * diagonal, np.inf)
+        self._table[0, :s], self._table[0, s:] = -(start[chosen] + change), slope - change @ rows
+        self._table[1:, :s] = (np.tril(inverse) + np.tril(inverse, -1).T) / np.outer(scale, scale)
+        if s:
+            self._table[1:, s:] = dtrtrs(factor, half, lower=1, trans=1)[0] / scale[:, None]
+        self._left = self._norms - np.sum(half * half, axis=0)
         self._barred = np.zeros(m)  # infinite for the chosen columns: nothing is gained by adding them
         self._barred[self.chosen] = np.inf
         self.decrease += 0.5 * float(change @ slope[self.chosen])
-        if signs is not None:
-            self._mend(before)
+
+    def _spread_out(self, chosen: Sequence[int] | np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """Return the coefficients of all columns."""
+        full = np.zeros(self._norms.size)
+        full[np.asarray(chosen, dtype=np.intp)] = coef
+        return full
 
     def copy(self) -> Self:
         """Return an independent tableau that shares the Gram matrix."""
@@ -209,18 +234,20 @@ class Tableau:
         return bend, loss
 
     def add(self, j: int) -> None:
-        """Let a column in; columns whose sign that turns wrong leave."""
-        before = self.coef
+        """Let a column in, if it is no combination of those chosen; columns whose sign that turns wrong leave."""
+        if not self._left[j] > self._least[j]:
+            return
+        before = None if self.signs is None else self._spread_out(self.chosen, self.coef)
         self._enter(j)
-        if self.signs is not None:
-            self._mend(np.append(before, 0.0))
+        if before is not None:
+            self._mend(before)
 
     def drop(self, place: int) -> None:
         """Let the column at a place of `chosen` out, the last one takes its place; wrong signs leave as well."""
-        before = self.coef
+        before = None if self.signs is None else self._spread_out(self.chosen, self.coef)
         self._leave(place)
-        if self.signs is not None:
-            self._mend(_without(before, place))
+        if before is not None:
+            self._mend(before)
 
     def _rows(self, chosen: np.ndarray) -> np.ndarray:
         """Return some rows of G."""
@@ -241,6 +268,11 @@ class Tableau:
         row[slots:] += products
         row[size] = 1.0
         left, slope = self._left[j], table[0, slots + j]
+        if left < _CLOSE * self._norms[j] and self._error(row / left, self.chosen, j) > _ERROR:
+            self._compute(np.asarray([*self.chosen, j], dtype=np.intp))
+            if j not in self.chosen:
+                self._left[j] = 0.0  # a combination of the others, whatever rounding says
+            return
         self._left = self._left - row[slots:] * (row[slots:] / left)
         row /= left
         self._update(row, slots + j)
@@ -250,18 +282,33 @@ class Tableau:
         self.decrease += 0.5 * float(slope) * (float(slope) / float(left))
 
     def _leave(self, place: int) -> None:
-        table, last = self._table, self.size - 1
+        table, last, j = self._table, self.size - 1, self.chosen[place]
         spread = table[place + 1, place]
+        others = self.chosen[:place] + self.chosen[place + 1 :]
+        if not spread * self._norms[j] < 1.0 / _CLOSE and self._error(table[place + 1], others, j) > _ERROR:
+            rest = self.chosen[:last]
+            if place < last:
+                rest[place] = self.chosen[last]
+            self._compute(np.asarray(rest, dtype=np.intp))
+            return
         row = table[place + 1] / spread
         self.decrease -= 0.5 * float(table[0, place]) * (float(table[0, place]) / float(spread))
         self._left = self._left + row[self.slots :] * (row[self.slots :] * spread)
         self._update(row, place)
-        self._barred[self.chosen[place]] = 0.0
+        self._barred[j] = 0.0
         table[place + 1], self.chosen[place] = table[last + 1], self.chosen[last]  # the last one takes its place
         table[: last + 2, place] = table[: last + 2, last]
         table[last + 1] = 0.0
         table[: last + 2, last] = 0.0
         self.chosen.pop()
+
+    def _error(self, row: np.ndarray, others: list[int], j: int) -> float:
+        """Return how wrong the regression on the chosen columns is that `row` says of column j, where `others` are 0.
+
+        In units of the columns, so that it is the share of a coefficient.
+        """
+        there = row[self.slots :][others]
+        return float(np.max(np.abs(there) * np.sqrt(self._norms[j] / self._norms[others]), initial=0.0))
 
     def _update(self, row: np.ndarray, column: int) -> None:
         """Subtract from each row of the table its entry in a column times a row."""
@@ -286,31 +333,30 @@ class Tableau:
             wrong = np.flatnonzero(coef * self.signs[self.chosen] < 0)
             if wrong.size == 0:
                 return
-            reach = point[wrong] / (point[wrong] - coef[wrong])
+            here = point[self.chosen]
+            reach = here[wrong] / (here[wrong] - coef[wrong])
             first = int(wrong[int(np.argmin(reach))])
-            point = _without(point + float(np.min(reach)) * (coef - point), first)
+            point = self._spread_out(self.chosen, here + float(np.min(reach)) * (coef - here))
             self._leave(first)
 
 
-def _basis(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of columns that are no combinations of those before them, and the inverse of their block."""
-    scale = np.sqrt(gram.diagonal())
-    inverse = None
-    if np.all(scale > 0):
-        inverse = inverse_definite(gram / scale[:, None] / scale[None, :])
-    if inverse is not None:
-        return np.arange(scale.size), inverse / scale[:, None] / scale[None, :]
-    one_by_one = Tableau(gram, np.zeros(scale.size))
+def independent_columns(gram: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of columns that are no combinations of those before them, and their Cholesky factor.
+
+    The factor is that of the Gram matrix of the kept columns divided by their `scale`, so that the squares on its
+    diagonal are the shares of the columns that are left when they are regressed on those before them.
+    """
+    unit = gram / np.where(scale > 0, scale, 1.0) / np.where(scale > 0, scale, 1.0)[:, None]
+    factor, failed = dpotrf(unit, lower=1, clean=1)
+    if not failed and np.min(factor.diagonal(), initial=1.0) ** 2 > _DEPENDENT:
+        return np.arange(scale.size), factor
+    kept: list[int] = []
+    factor = np.zeros_like(unit)
     for j in range(scale.size):
-        if one_by_one._left[j] > one_by_one._least[j]:
-            one_by_one._enter(j)
-    size = one_by_one.size
-    return np.array(one_by_one.chosen, dtype=np.intp), one_by_one._table[1 : size + 1, :size]
-
-
-def _without(x: np.ndarray, place: int) -> np.ndarray:
-    """Return a vector whose last entry has taken the place of another one."""
-    rest = x[:-1].copy()
-    if place < rest.shape[0]:
-        rest[place] = x[-1]
-    return rest
+        size = len(kept)
+        row = dtrtrs(factor[:size, :size], unit[kept, j], lower=1)[0] if size else np.empty(0)
+        left = unit[j, j] - row @ row
+        if left > _DEPENDENT:
+            factor[size, :size], factor[size, size] = row, np.sqrt(left)
+            kept.append(j)
+    return np.array(kept, dtype=np.intp), factor[: len(kept), : len(kept)]
