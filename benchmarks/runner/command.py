@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from hardthresh.core.files import write_file
 from hardthresh.datasets import DatasetError
 
 from . import completion, contest, page, smoke, startup, summaries, tables
@@ -66,7 +67,7 @@ def main() -> int:
     if options.json:
         report["seconds"] = time.perf_counter() - began
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(_rounded(report), indent=1) + "\n", encoding="utf-8")
+        write_file(options.json, (json.dumps(_rounded(report), indent=1) + "\n").encode())
     print(f"\n{'failed' if status else 'done'} in {time.perf_counter() - began:.0f} s")
     return status
 

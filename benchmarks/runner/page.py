@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from hardthresh.core.files import write_file
+
 from . import files, summaries, tables
 from .tasks import tasks
 
@@ -18,7 +20,7 @@ def write() -> str:
     before, rest = path.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
     sections = [_section(result) for result in sorted(files.RESULTS.glob("*.json"))]
-    path.write_text("\n\n".join([before + BEGIN, *sections, END + after]), encoding="utf-8")
+    write_file(path, "\n\n".join([before + BEGIN, *sections, END + after]).encode())
     return path.name
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from hardthresh.core.files import write_file
+
 from . import files
 
 EXPECTED = files.ROOT / "expected.json"
@@ -25,7 +27,7 @@ def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def write(rows: list[dict[str, Any]]) -> None:
     """Accept the figures."""
-    EXPECTED.write_text(json.dumps(figures(rows), indent=2) + "\n", encoding="utf-8")
+    write_file(EXPECTED, (json.dumps(figures(rows), indent=2) + "\n").encode())
 
 
 def complaints(rows: list[dict[str, Any]]) -> list[str]:

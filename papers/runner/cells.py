@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import warnings
 from collections.abc import Iterator
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from hardthresh.core.files import write_file
 
 from .experiment import Cell, Row
 from .interrupt import whole_or_nothing
@@ -72,11 +73,9 @@ def digest(*folders: Path) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all, also when the process is killed."""
+    """Write a text file whole or not at all, also when the process is killed, in a folder that is made if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    write_file(path, text.encode())
 
 
 @contextmanager

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Any
 
 import hardthresh
+from hardthresh.core.files import write_file
 
 from .cells import Store, digest, write
 from .expected import Numbers
@@ -81,7 +83,9 @@ def run(
     files = []
     for stem, figure in item.draw(rows, full).items():
         files.append(folder / f"{stem}{suffix}.png")
-        figure.savefig(files[-1], dpi=110)
+        image = BytesIO()
+        figure.savefig(image, format="png", dpi=110)
+        write_file(files[-1], image.getvalue())
     numbers = item.summarise(rows, full)
     verdicts = [row.judge(numbers) for row in expected if row.applies(full, seed)]
     verdicts += _failures(numbers, {row["key"] for row in verdicts})

@@ -214,6 +214,15 @@ def test_hostile_names_stay_names(build, report, tmp_path):
     assert "{{ 7 * 7 }}" in page.text
 
 
+def test_lone_surrogates_are_replaced(build, report):
+    names = ["a\ud800b", *"cdefgh"]
+    model = build(7, 7, names=names, classes=("no", "\udcffyes"))
+    summary = {"source": "x\udcff.csv", "target": "t\ud800", "classes": {"\udcffyes": 3}, "\ud800": "\ud800"}
+    page = report(model, data_summary=summary, command="hardthresh fit x\udcff.csv")
+    assert "hardthresh fit x?.csv" in page.text
+    assert "a b" in page.text
+
+
 @pytest.mark.parametrize("model", ["classifier", "regression"])
 def test_nothing_is_loaded(request, report, tmp_path, model):
     page = report(request.getfixturevalue(model), data_summary=DATA)

@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 from hardthresh import __version__
 from hardthresh.core.errors import HardThreshError, MissingDependencyError
+from hardthresh.core.files import write_file
 
 from .facts import Facts, one_line, progress, read
 from .numbers import choices, number, percent, signed, uncertain
@@ -72,7 +73,7 @@ def write_report(
         A sparse linear or logistic regression of one response. Without cross-validation, the parts about k say why they
         are absent.
     path : path-like
-        Where to write; an existing file is replaced.
+        Where to write; an existing file is replaced, in one step.
     data_summary : mapping, optional
         What the report says about the data. Known keys: ``"source"``, ``"target"``, ``"n"`` (rows), ``"d"`` (columns),
         ``"classes"`` (a mapping from class to number of rows), ``"dtype"``, ``"missing"`` (number of missing values);
@@ -95,6 +96,8 @@ def write_report(
         If the estimator is not fitted.
     InvalidInputError
         If it is no sparse model of one response.
+    OSError
+        If the file cannot be written; its ``filename`` is `path`.
 
     Notes
     -----
@@ -119,9 +122,8 @@ def write_report(
         command=command,
         date=datetime.date.today() if date is None else date,
     )
-    path = Path(path)
-    path.write_text(page, encoding="utf-8")
-    return path
+    write_file(path, page.encode(errors="replace"))  # a lone surrogate in a name becomes "?"
+    return Path(path)
 
 
 def render(estimator: Any, *, data_summary: Mapping[str, object], command: str | None, date: datetime.date) -> str:
