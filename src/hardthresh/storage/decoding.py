@@ -17,10 +17,10 @@ from .errors import StorageError
 
 
 class Decoder:
-    """Turns nodes into values. On invented content it raises one of `DAMAGE`."""
+    """Turns nodes into values; `read` returns the larger arrays. On invented content it raises one of `DAMAGE`."""
 
-    def __init__(self, beside: Mapping[str, np.ndarray]) -> None:
-        self.arrays = ArrayReader(beside)
+    def __init__(self, read: Callable[[str], np.ndarray]) -> None:
+        self.arrays = ArrayReader(read)
 
     def decode(self, node: Node) -> Any:
         """Return the value of a node."""

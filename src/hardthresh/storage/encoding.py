@@ -22,7 +22,7 @@ from .errors import StorageError
 
 
 class Encoder:
-    """Turns values into nodes; `arrays` collects what goes beside. Every `where` names the value in an error."""
+    """Turns values into nodes; `arrays` collects the larger arrays. Every `where` names the value in an error."""
 
     def __init__(self) -> None:
         self.arrays = ArrayWriter()
@@ -106,7 +106,10 @@ class Encoder:
             ) from error
         if array.dtype.hasobject or array.dtype.kind == "T":
             return self._texts(array, where)
-        return self.arrays.node(array, library_of(value))
+        try:
+            return self.arrays.node(array, library_of(value))
+        except TypeError as error:
+            raise StorageError(f"{where} cannot be stored: {error}; convert it first") from error
 
     def _texts(self, array: np.ndarray, where: str) -> Node:
         items = array.ravel().tolist()

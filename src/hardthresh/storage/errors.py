@@ -28,12 +28,14 @@ class StorageError(HardThreshError, ValueError):
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Say of whatever goes wrong while a file is read which file it was."""
+    """Name the file in every error that reading it raises."""
     try:
         yield
     except StorageError as error:
         raise StorageError(f"{path}: {error}") from error
     except OSError as error:
         raise StorageError(f"{path}: cannot be read, {error.strerror}") from error
+    except MemoryError as error:
+        raise StorageError(f"{path}: needs more memory than there is") from error
     except DAMAGE as error:
         raise StorageError(f"{path}: damaged, {type(error).__name__}: {error}") from error
