@@ -18,6 +18,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import hardthresh as ht
 from hardthresh.arrays import to_numpy
+from hardthresh.arrays.factored import Pattern
 from hardthresh.constraints import Sparsity
 from hardthresh.core import Evaluation, History, MaxIter, RelativeDecrease, State, Status, StepRule, SupportStable
 from hardthresh.core.registry import registered
@@ -693,6 +694,32 @@ def test_records_are_refused_by_name(path):
 def test_what_does_not_fit_into_memory_says_so(path):
     with pytest.raises(StorageError, match=r"model\.json: needs more memory than there is"), reading(path):
         raise MemoryError
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"pos": 625}, {"pos": 10**6}, {"pos": 2**31 - 1}, {"pos": -5}, {"pos": "x"}, {"key": inline("<u4", [1], [5])}],
+    ids=str,
+)
+def test_a_random_state_that_would_crash_is_refused(path, change):
+    """Finding 2: NumPy reads beside the key, and the process dies of it."""
+    ht.save(np.random.RandomState(0), path)
+    edit(path, lambda document: document["object"]["state"]["state"].update(change))
+    with pytest.raises(StorageError, match=r"model\.json: "):
+        ht.load(path)
+
+
+@pytest.mark.parametrize(
+    "change", [{"cols": [2**31 - 9] * 70}, {"cols": [-1] * 70}, {"starts": [0, 2**30, 70]}, {"starts": [1, 35, 70]}]
+)
+def test_places_outside_a_sparse_matrix_are_refused(path, change):
+    """The products of SciPy would read and write foreign memory."""
+    rows, cols = np.repeat([0, 1], 35), np.tile(np.arange(35), 2)
+    ht.save(Pattern.of(rows, cols, (2, 35)), path)
+    fields = {name: inline("<i4", [len(data)], data) for name, data in change.items()}
+    edit(path, lambda document: document["object"]["fields"].update(fields))
+    with pytest.raises(StorageError, match=r"do not fit a matrix of shape \(2, 35\)"):
+        ht.load(path)
 
 
 def test_a_model_can_be_moved_and_renamed(path, tmp_path):

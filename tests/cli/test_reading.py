@@ -294,6 +294,14 @@ def test_npz_whose_matrix_is_none(refusal, folder, X):
     assert "matrix" in refusal(folder / "x.npz")
 
 
+@pytest.mark.parametrize("index", [5, -1, 2**31 - 5])
+def test_a_sparse_npz_with_entries_outside_is_refused(refusal, folder, index):
+    """SciPy would read and write foreign memory."""
+    parts = {"data": np.ones(3), "indices": np.array([0, index, 1], np.int32), "indptr": np.array([0, 1, 2, 3])}
+    np.savez(folder / "x.npz", **parts, shape=np.array([3, 5]), y=np.arange(3))
+    assert refusal(folder / "x.npz").startswith(f"data of {folder}/x.npz is damaged: ")
+
+
 def test_npy_needs_a_target(refusal, folder):
     np.save(folder / "x.npy", np.ones((3, 2)))
     assert refusal(folder / "x.npy").endswith("with --target FILE.npy")

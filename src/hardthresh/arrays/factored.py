@@ -40,6 +40,18 @@ class Pattern:
     starts: np.ndarray
     within: np.ndarray | None
 
+    def __post_init__(self) -> None:
+        """Refuse places outside the matrix, as a damaged file may have them: SciPy would read foreign memory."""
+        (p, q), n = self.shape, self.cols.shape[0]
+        rows_end_well = (
+            self.starts.shape == (p + 1,)
+            and self.starts[0] == 0
+            and self.starts[-1] == n
+            and bool(np.all(self.starts[:-1] <= self.starts[1:]))
+        )
+        if not rows_end_well or (n and not 0 <= self.cols.min() <= self.cols.max() < q):
+            raise InvalidInputError(f"the places of the entries do not fit a matrix of shape {self.shape}")
+
     @classmethod
     def of(cls, rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]) -> Pattern:
         """Return the pattern of sorted places without repetition."""

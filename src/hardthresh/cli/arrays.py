@@ -69,7 +69,11 @@ def _npz_matrix(path: Path, arrays: dict[str, np.ndarray], x_key: str | None) ->
             from scipy.sparse import csr_array
 
             data, indices, indptr, shape = (arrays[part] for part in parts)
-            X = csr_array((data, indices, indptr), shape=tuple(int(size) for size in shape))
+            try:
+                X = csr_array((data, indices, indptr), shape=tuple(int(size) for size in shape))
+                X.check_format(full_check=True)  # products would read beside the matrix
+            except (ValueError, TypeError) as error:
+                raise InvalidInputError(f"{name} of {path} is damaged: {error}") from error
         elif name in arrays:
             X = arrays[name]
         else:

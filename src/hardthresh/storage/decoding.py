@@ -15,6 +15,8 @@ from .checking import check_estimator
 from .classes import estimators, find, is_fitted_attribute, plain_classes, splitters
 from .errors import StorageError
 
+_TWISTER = 624  # numbers in the state of NumPy's MT19937; set_state checks neither their type nor the position
+
 
 class Decoder:
     """Turns nodes into values; `read` returns the larger arrays. On invented content it raises one of `DAMAGE`."""
@@ -62,8 +64,12 @@ class Decoder:
         return History({name: self.decode(column).tolist() for name, column in node["columns"].items()})
 
     def _random_state(self, node: Node) -> np.random.RandomState:
+        state = self.decode(node["state"])
+        key, position = state["state"]["key"], state["state"]["pos"]
+        if key.dtype != np.uint32 or key.shape != (_TWISTER,) or not 0 <= position <= _TWISTER:
+            raise StorageError(f"it holds a RandomState at {position!r} of {key.size} numbers; NumPy would crash")
         random_state = np.random.RandomState()
-        random_state.set_state(self.decode(node["state"]))
+        random_state.set_state(state)
         return random_state
 
     def _enum(self, node: Node) -> Enum:
