@@ -28,6 +28,7 @@ from .callbacks import FitTask, with_callbacks
 from .folds import Verdict, candidates_of, check_rule, check_splits, splits_of, tell_unconverged
 from .graph_problem import GraphProblem, Precision
 from .problem import Table
+from .soundness import check_columns, check_numbers
 
 _PATIENCE = 2  # candidates in a row that predict worse than the best end the climb
 _ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003)
@@ -375,6 +376,11 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
             raise InvalidInputError(f"refit must be True or False, got {self.refit!r}")
         if isinstance(self.n_edges, str) and self.n_edges != "cv":
             raise InvalidInputError(f'n_edges must be "cv", an integer, several, or None, got {self.n_edges!r}')
+
+    def _check_attributes(self) -> None:
+        """Refuse fitted attributes that do not fit together."""
+        p = check_columns(self)
+        check_numbers(self, precision_=(p, p), covariance_=(p, p), location_=(p,))
 
     def _compares(self) -> bool:
         """Return whether there are numbers of edges to compare."""

@@ -26,6 +26,7 @@ from hardthresh.solvers.learner import BuyingSolver, Learner, exhaust
 
 from .attribute_learner import AttributeLearner
 from .base import is_integer
+from .soundness import check_linear_model
 
 
 @dataclass(frozen=True)
@@ -374,6 +375,10 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             self.stop_reason_ = trouble
             warnings.warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning, stacklevel=stacklevel)
         return self
+
+    def _check_attributes(self) -> None:
+        """Refuse fitted attributes that do not fit together."""
+        check_linear_model(self)
 
     def _keep_columns(self, n_features: int, names: Any) -> None:
         """Keep what is known of the columns."""

@@ -24,6 +24,7 @@ from hardthresh.core.stationarity import norm
 from .base import ThresholdingEstimator, is_integer, numpy_dtype, per_row, row_weights
 from .callbacks import FitTask, with_callbacks
 from .problem import Problem, Table, build_problem, linear_predictor
+from .soundness import check_linear_model
 
 try:
     from sklearn.utils._array_api import check_same_namespace
@@ -230,6 +231,10 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             )
         if self.groups is not None and self.positive:
             raise InvalidInputError("positive=True does not go together with groups; leave one of them out")
+
+    def _check_attributes(self) -> None:
+        """Refuse fitted attributes that do not fit together."""
+        check_linear_model(self)
 
     @property
     def _budget_name(self) -> str:

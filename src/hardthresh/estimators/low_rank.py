@@ -22,6 +22,7 @@ from .callbacks import FitTask, with_callbacks
 from .documentation import documented
 from .problem import Table
 from .reduced_rank import Coefficients, Factors, LowRankProblem, build_low_rank_problem, with_matrix
+from .soundness import check_columns, check_numbers, check_present
 
 _CLOSED_FORM = "closed form: the global minimum of the least-squares problem"
 
@@ -257,6 +258,13 @@ class LowRankRegression(
     def _validate_rows(self, X: Any) -> Any:
         check_is_fitted(self)
         return validate_data(self, X, accept_sparse=("csc", "csr"), dtype=(np.float64, np.float32), reset=False)
+
+    def _check_attributes(self) -> None:
+        """Refuse fitted attributes that do not fit together."""
+        check_present(self, "rank_")
+        check_numbers(self, U_=(check_columns(self), self.rank_), singular_values_=(self.rank_,), V_=(None, self.rank_))
+        check_present(self, "intercept_")
+        check_numbers(self, intercept_=self.V_.shape[:1] if np.ndim(self.intercept_) else ())
 
     def _budget(self, rank: Any, table: Table) -> int:
         """Return a validated rank."""

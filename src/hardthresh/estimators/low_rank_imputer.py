@@ -42,6 +42,7 @@ from .completion import (
 )
 from .folds import Splits, Verdict, check_rule, check_splits, tell_unconverged
 from .problem import Table
+from .soundness import check_columns, check_numbers, check_present
 
 _ALPHAS = (0.1, 0.01, 0.0001)
 """The ridges compared where none is given."""
@@ -462,6 +463,25 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         if self.missing not in ("nan", "unstored"):
             raise InvalidInputError(f'missing must be "nan" or "unstored", got {self.missing!r}')
         check_rule(self.rule)
+
+    def _check_attributes(self) -> None:
+        """Refuse fitted attributes that do not fit together."""
+        d = check_columns(self)
+        check_present(self, "rank_", "mean_", "indicator_features_")
+        check_numbers(
+            self,
+            U_=(None, self.rank_),
+            singular_values_=(self.rank_,),
+            V_=(d, self.rank_),
+            scale_=(d,),
+            row_ridge_=(),
+        )
+        if np.shape(self.mean_) != (d,):
+            raise InvalidInputError(f"mean_ has shape {np.shape(self.mean_)}; ({d},) is needed")
+        if np.isinf(self.mean_).any():  # NaN is the mean of an empty column
+            raise InvalidInputError("mean_ holds infinity; fit it again")
+        if not np.isin(self.indicator_features_, np.arange(d)).all():
+            raise InvalidInputError(f"indicator_features_ names columns beyond the {d} of the table")
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         unstored = self.missing == "unstored"

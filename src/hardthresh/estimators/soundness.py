@@ -1,0 +1,112 @@
+"""Whether a fitted estimator can predict: its attributes may come from a damaged file, or from a fit that failed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_array_api_obj
+from sklearn.base import is_classifier
+
+from hardthresh.arrays import to_numpy
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.typing import is_integer, is_real
+
+
+def check_present(model: Any, *names: str) -> None:
+    """Refuse a model without some fitted attributes.
+
+    Raises
+    ------
+    InvalidInputError
+        With the names of those that are missing.
+    """
+    missing = [name for name in names if name not in vars(model)]
+    if missing:
+        raise InvalidInputError(f"{' and '.join(missing)} missing")
+
+
+def check_numbers(model: Any, **shapes: tuple[int | None, ...]) -> None:
+    """Refuse a model some of whose fitted attributes are not finite numbers of a certain shape.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    **shapes : tuple of int or None
+        The shape of each attribute; an axis of None may have any length.
+
+    Raises
+    ------
+    InvalidInputError
+        With the first attribute that is wrong, and why.
+    """
+    check_present(model, *shapes)
+    for name, shape in shapes.items():
+        array = _array(model, name)
+        if array.dtype.kind not in "fiu":
+            raise InvalidInputError(f"{name} has dtype {array.dtype}; real numbers are needed")
+        if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
+            raise InvalidInputError(f"{name} has shape {array.shape}; {_words(shape)} is needed")
+        if not np.isfinite(array).all():
+            raise InvalidInputError(f"{name} holds NaN or infinity, as after a fit that did not converge; fit it again")
+
+
+def check_columns(model: Any) -> int:
+    """Return how many columns a model was fitted on, if that and their names agree.
+
+    Raises
+    ------
+    InvalidInputError
+        If not.
+    """
+    check_present(model, "n_features_in_")
+    d, names = model.n_features_in_, getattr(model, "feature_names_in_", None)
+    if not is_integer(d) or d < 1:
+        raise InvalidInputError(f"n_features_in_ must be a positive integer, got {d!r}")
+    if names is not None and np.shape(names) != (d,):
+        raise InvalidInputError(f"feature_names_in_ has shape {np.shape(names)}; {d} names are needed")
+    return int(d)
+
+
+def check_linear_model(model: Any) -> None:
+    """Refuse a linear model of one response, or of two classes, whose fitted attributes do not fit together.
+
+    Raises
+    ------
+    InvalidInputError
+        With the first attribute that is wrong, and why.
+    """
+    classifies = is_classifier(model)
+    check_present(model, "coef_", "intercept_", "support_", *(["classes_"] if classifies else []))
+    rows = (1,) if classifies else ()
+    check_numbers(model, coef_=(*rows, check_columns(model)), intercept_=rows)
+    coef, support = _array(model, "coef_").reshape(-1), _array(model, "support_")
+    if support.ndim != 1 or (support.size and support.dtype.kind not in "iu"):
+        raise InvalidInputError(
+            f"support_ has shape {support.shape} and dtype {support.dtype}; a list of integers is needed"
+        )
+    chosen = [int(j) for j in support]
+    outside = [j for j in chosen if not 0 <= j < coef.size]
+    if outside:
+        raise InvalidInputError(f"support_ names feature {outside[0]}; there are {coef.size}, counted from 0")
+    if any(j >= after for j, after in pairwise(chosen)):
+        raise InvalidInputError("support_ is not strictly increasing")
+    left_out = np.setdiff1d(np.flatnonzero(coef), support)
+    if left_out.size:
+        raise InvalidInputError(f"coef_ is not zero for feature {left_out[0]}, which is not in support_")
+    if classifies and np.shape(model.classes_) != (2,):
+        raise InvalidInputError(f"classes_ has shape {np.shape(model.classes_)}; two labels are needed")
+
+
+def _array(model: Any, name: str) -> np.ndarray:
+    value = getattr(model, name)
+    if is_array_api_obj(value):
+        return np.asarray(to_numpy(value))
+    if not is_real(value):
+        raise InvalidInputError(f"{name} must be a number or an array, got {value!r}")
+    return np.asarray(value)
+
+
+def _words(shape: tuple[int | None, ...]) -> str:
+    return str(tuple(shape)).replace("None", "any")
