@@ -1,8 +1,6 @@
 """``hardthresh fit``: the right model, and one line for whatever is wrong."""
 
-import errno
 import json
-import os
 
 import numpy as np
 import polars
@@ -286,15 +284,6 @@ def test_holes_are_refused(refused, broken):
 def test_a_file_that_cannot_be_written_is_refused(refused, csv, folder):
     (folder / "model.json").mkdir()
     assert refused("fit", csv, *REGRESSION, "--k", 2, "--out", "model.json") == "model.json is a folder"
-
-
-def test_a_disk_that_is_full_is_one_line(monkeypatch, refused, csv):
-    def full(file):
-        raise OSError(errno.ENOSPC, "No space left on device", "model.json")
-
-    monkeypatch.setattr(os, "fsync", full)
-    args = [*REGRESSION, "--k", 2, "--quiet", "--out", "model.json"]
-    assert refused("fit", csv, *args) == "model.json: No space left on device"
 
 
 # --- real data ---

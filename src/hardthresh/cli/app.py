@@ -6,6 +6,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Sequence
+from errno import EDQUOT, EFBIG, EIO, ENOSPC
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -20,11 +21,14 @@ from .listing import list_registered
 from .predict import predict
 from .reproduce import reproduce
 from .show import show
+from .terminal import say, silence
+from .terminal import show as show_text
 
 # what the parser of the command line raises: a BadParameter is a usage error is an error of the parser
 _PARSER_ERROR: Any = typer.BadParameter.__mro__[2]
 
 INTERRUPTED = 130  # the exit code after Ctrl-C
+CANNOT_BE_WRITTEN = (EDQUOT, EFBIG, EIO, ENOSPC)  # what an error of standard output says, which has no file name
 
 
 class Commands(TyperGroup):
@@ -41,33 +45,36 @@ class Commands(TyperGroup):
             warnings.showwarning = _say_warning
             try:
                 code = super().main(given or ["--help"], *rest, **extra)
+                show_text("")  # what is still held back
             except _PARSER_ERROR as error:
                 _leave(error.format_message())
             except HardThreshError as error:
                 _leave(str(error))
             except OSError as error:
                 if error.filename is None:
-                    raise
-                _leave(f"{error.filename2 or error.filename}: {error.strerror}")
+                    if error.errno not in CANNOT_BE_WRITTEN:
+                        raise
+                    silence(sys.stdout)
+                _leave(f"{error.filename2 or error.filename or 'standard output'}: {error.strerror}")
             except (KeyboardInterrupt, typer.Abort):
                 code = INTERRUPTED
         if code == INTERRUPTED:  # typer makes an exit code of an interrupt
-            print("interrupted; nothing more was saved", file=sys.stderr)
+            say("interrupted; nothing more was saved")
         sys.exit(code if isinstance(code, int) else 0)
 
 
 def _leave(message: str) -> NoReturn:
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    say(f"error: {' '.join(message.split())}")
     sys.exit(2)
 
 
 def _say_warning(message: Warning | str, *where: object, **more: object) -> None:
-    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+    say(f"warning: {' '.join(str(message).split())}")
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"hardthresh {__version__}")
+        show_text(f"hardthresh {__version__}\n")
         raise typer.Exit
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import check_output
+from .terminal import show
 
 
 def demo(
@@ -31,10 +32,10 @@ def demo(
     target = colon.target_names.astype(str)[colon.target]
     table = Data("colon (log2 intensities)", np.log2(colon.data), names, target, target_name="the tissue")
     task = task_of(table, "logistic", "tumour")
-    typer.echo(
+    show(
         "Which few of 2,000 genes tell tumour from normal tissue? (colon, Alon et al. 1999, 62 biopsies)\n"
         "Logistic regression of log2 intensities with 1 to 20 genes and a ridge of 0.2, compared by 10-fold "
-        "cross-validation.\n"
+        "cross-validation.\n\n"
     )
     choice = {"cv": folds_of(task, 10, seed=0)}
     model, notes = learn(

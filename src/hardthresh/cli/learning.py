@@ -14,11 +14,11 @@ from traceback import extract_tb
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 
 from .data import Data, is_number, listed, plural, suggestion
+from .terminal import Terminal
 
 FEW = 20  # whole numbers that may be classes
 
@@ -243,20 +243,51 @@ def _scorer_errors(scoring: str | None, task: Task) -> Iterator[None]:
 
 
 def finish(model: Any, notes: dict[str, Any], *, out: Path | None, report: Path | None, quiet: bool) -> None:
-    """Print a fitted model, save it, and write its report."""
+    """Save a fitted model, write its report, and print it.
+
+    In this order, since standard output may be closed or full; and each whatever becomes of the others, since a fit may
+    have taken hours.
+
+    Raises
+    ------
+    HardThreshError
+        Saying which files could not be written, and why.
+    """
+    failures, written = [], []
+    for what, write, path in (("Model", _save, out), ("Report", _report, report)):
+        if path is not None:
+            try:
+                write(model, notes, path)
+            except OSError as error:
+                failures.append(f"{error.filename or path}: {error.strerror}")
+            except HardThreshError as error:
+                failures.append(str(error))
+            else:
+                written.append(f"{what}: {path}")
+    try:
+        if not quiet:
+            _print(model, notes, written)
+    finally:
+        if failures:
+            raise HardThreshError("; ".join(failures))
+
+
+def _save(model: Any, notes: dict[str, Any], path: Path) -> None:
+    from hardthresh.storage import save
+
+    save(model, path, notes=notes)
+
+
+def _report(model: Any, notes: dict[str, Any], path: Path) -> None:
+    from hardthresh.report import write_report
+
+    write_report(model, path, data_summary=notes["data"], command=notes["command"])
+
+
+def _print(model: Any, notes: dict[str, Any], written: Sequence[str]) -> None:
     from .display import print_model
 
-    console = Console(highlight=False)
-    if not quiet:
-        print_model(console, model, notes)
-    if out is not None:
-        from hardthresh.storage import save
-
-        save(model, out, notes=notes)
-    if report is not None:
-        from hardthresh.report import write_report
-
-        write_report(model, report, data_summary=notes["data"], command=notes["command"])
-    for what, path in (("Model", out), ("Report", report)):
-        if path is not None and not quiet:
-            console.print(f"{what}: {path}", markup=False)
+    console = Terminal()
+    print_model(console, model, notes)
+    for line in written:
+        console.print(line, markup=False)

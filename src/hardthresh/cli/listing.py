@@ -17,9 +17,10 @@ KINDS = {
 
 def list_registered() -> None:
     """List the losses, constraints, step rules, solvers and estimators."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from .terminal import Terminal
 
     registry: Any = import_module("hardthresh.core.registry")
     grid = Table.grid(padding=(0, 2))
@@ -33,4 +34,4 @@ def list_registered() -> None:
         for name, entry in registry.registered(kind).items():
             sentence = (entry.cls.__doc__ or "").strip().partition("\n")[0].partition(":math:")[0].rstrip(" .,")
             grid.add_row(f"  {name}", entry.cls.__name__, Text(sentence, style="dim"))
-    Console(highlight=False).print(grid)
+    Terminal().print(grid)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import csv
-import sys
+import io
 import warnings
 from collections.abc import Iterable, Sequence
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.files import write_file
 
 from .options import check_output, names_of
+from .terminal import say, show
 
 if TYPE_CHECKING:
     from .data import Data
@@ -47,14 +49,13 @@ def predict(
     request = Request(offset=offset, learn=False, drop=names_of(drop), only=only, x_key=x_key)
     rows = read(data, request, file_format)
     for remark in rows.remarks:
-        typer.echo(f"note: {remark}", err=True)
-    table = _predictions(fitted, _columns(fitted, rows, only), rows.offset)
+        say(f"note: {remark}")
+    text = _csv(_predictions(fitted, _columns(fitted, rows, only), rows.offset))
     if out is None:
-        _write(table, sys.stdout)
+        show(text)
     else:
-        with out.open("w", newline="", encoding="utf-8") as file:
-            _write(table, file)
-        typer.echo(f"{rows.X.shape[0]:,} predictions written to {out}", err=True)
+        write_file(out, text.encode(errors="replace"))
+        say(f"{rows.X.shape[0]:,} predictions written to {out}")
 
 
 def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
@@ -72,7 +73,7 @@ def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
                 "position: leave others out with --drop"
             )
         if only is not None:
-            typer.echo(f"note: {rows.source} has no column names; its columns are matched by position", err=True)
+            say(f"note: {rows.source} has no column names; its columns are matched by position")
         X = csr_array(rows.X[:, support])
     entries = coo_array(X)
     return csr_array((entries.data, (entries.row, support[entries.col])), shape=(X.shape[0], wide))
@@ -90,12 +91,14 @@ def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
         classes = hasattr(model, "classes_")
         probabilities = model.predict_proba(X, *further)[:, 1].tolist() if classes else None
     for warning in {str(warning.message).replace("predict_proba", "predict"): None for warning in caught}:
-        typer.echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}")
     if probabilities is None:
         return [["prediction"], *([value] for value in predictions)]
     head = ["prediction", f"probability of {model.classes_[1]}"]
     return [head, *zip(predictions, probabilities, strict=True)]
 
 
-def _write(table: Iterable[Sequence[object]], file: TextIO) -> None:
-    csv.writer(file, lineterminator="\n").writerows(table)
+def _csv(table: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(table)
+    return text.getvalue()

@@ -15,6 +15,8 @@ import typer
 
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 
+from .terminal import Terminal, say
+
 WHAT = typer.Argument(help="list, PAPER or PAPER/ITEM.", show_default=False)
 
 
@@ -35,7 +37,7 @@ def reproduce(
     try:
         ok = _reproduce(what, full, seed, out, papers)
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on with the unfinished piece", file=sys.stderr)
+        say("interrupted; the same command goes on with the unfinished piece")
         raise SystemExit(130) from None
     if not ok:
         raise typer.Exit(1)
@@ -44,12 +46,10 @@ def reproduce(
 def _reproduce(what: str, full: bool, seed: int, out: Path, papers: Path) -> bool:
     """Run what was asked for, and return whether all of it came out as expected."""
     runner: Any = load_runner(papers)
-    from rich.console import Console
-
     from hardthresh.datasets import DatasetError
 
     width = None if sys.stdout.isatty() else 160  # a file has no width of its own
-    console, errors = Console(highlight=False, width=width), Console(stderr=True, highlight=False)
+    console, errors = Terminal(width=width), Terminal(stderr=True)
     library = runner.Library(papers)
     if what == "list":
         runner.print_list(console, library)
@@ -63,7 +63,7 @@ def _reproduce(what: str, full: bool, seed: int, out: Path, papers: Path) -> boo
             with runner.progress(errors, title) as report:
                 answer = runner.run(library, paper, name, out, full=full, seed=seed, report=report)
         except DatasetError as error:  # the other items need other data, or none
-            print(f"warning: {title} was not run: {' '.join(str(error).split())}", file=sys.stderr)
+            say(f"warning: {title} was not run: {' '.join(str(error).split())}")
             ok = False
         else:
             runner.print_rows(console, title, answer.rows)

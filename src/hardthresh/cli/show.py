@@ -10,14 +10,13 @@ import typer
 
 def show(model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file that fit wrote.")]) -> None:
     """Show a saved model: the chosen features, the cross-validation, the certificate."""
-    from rich.console import Console
-
     from hardthresh.storage import load, load_notes
 
     from .display import print_model
+    from .terminal import Terminal
 
     fitted = load(model)
-    console = Console(highlight=False)
+    console = Terminal()
     if hasattr(fitted, "learning_curve_"):
         names = ", ".join(map(str, fitted.required_features_))
         console.print(f"{fitted!r}\nneeds {names or 'nothing'}\n{fitted.stop_reason_}", markup=False)

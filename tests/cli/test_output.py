@@ -1,0 +1,146 @@
+"""What the commands write: saved before it is shown, whole or not at all, and never over what they read."""
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import hardthresh as ht
+from hardthresh.cli import terminal
+
+MODEL = ["--target", "y", "--drop", "ill", "--k", "2"]
+FULL = Path("/dev/full")
+
+on_posix = pytest.mark.skipif(os.name != "posix", reason="pipes and limits of files are those of POSIX")
+with_full_device = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+
+
+@contextmanager
+def files_no_larger_than(size):
+    """Make every write beyond some bytes of a file fail, as on a disc that is full."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def model(done, csv):
+    """A saved model of two named columns."""
+    done("fit", csv, *MODEL, "--out", "model.json")
+    return Path("model.json")
+
+
+@pytest.fixture
+def process(folder):
+    """Run a command as a process of its own; its streams are as given."""
+
+    def go(*args, stdout=subprocess.PIPE, stderr=subprocess.PIPE):
+        command = [sys.executable, "-m", "hardthresh.cli", *map(str, args)]
+        return subprocess.run(command, cwd=folder, stdout=stdout, stderr=stderr, text=True, encoding="utf-8")
+
+    return go
+
+
+@pytest.fixture
+def closed_pipe():
+    """The writing end of a pipe that nobody reads, as after ``| head -1``."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    yield writing
+    os.close(writing)
+
+
+# --- saved before it is shown ---
+
+
+@on_posix
+def test_a_reader_that_left_costs_no_work(process, csv, folder, closed_pipe):
+    ended = process("fit", csv, *MODEL, "--out", "m.json", "--report", "r.html", stdout=closed_pipe)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ht.load(folder / "m.json").support_.tolist() == [1, 2]
+    assert (folder / "r.html").read_text(encoding="utf-8").endswith("</html>")
+
+
+@on_posix
+def test_what_is_printed_before_the_work_does_not_end_it(monkeypatch):
+    """The demo says what it is about to do, and every command has notes."""
+    for stream, write in (("stdout", terminal.show), ("stderr", terminal.say), ("stdout", terminal.Terminal().print)):
+        reading, writing = os.pipe()
+        os.close(reading)
+        with open(writing, "w") as closed:
+            monkeypatch.setattr(sys, stream, closed)
+            for _ in range(2):
+                write("Which few of 2,000 genes tell tumour from normal tissue?")
+
+
+@on_posix
+def test_notes_and_warnings_that_nobody_reads_cost_no_work(process, csv, folder, closed_pipe):
+    args = ["fit", csv, "--target", "ill", "--drop", "y", "--k", "3", "--cv", "3", "--max-iter", "1", "--alpha", "0"]
+    ended = process(*args, "--out", "m.json", stdout=closed_pipe, stderr=closed_pipe)
+    assert ended.returncode == 0
+    assert not ht.load(folder / "m.json").converged_
+
+
+@on_posix
+def test_a_reader_of_predictions_may_leave(process, model, csv, closed_pipe):
+    ended = process("predict", model, csv, stdout=closed_pipe)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@with_full_device
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_output_that_does_not_fit_on_the_disc_is_an_error_and_the_model_is_safe(process, model, csv, folder, command):
+    args = {"fit": [csv, *MODEL, "--out", "m.json"], "predict": [model, csv]}[command]
+    with FULL.open("w") as full:
+        ended = process(command, *args, stdout=full)
+    assert (ended.returncode, ended.stderr) == (2, "error: standard output: No space left on device\n")
+    assert command != "fit" or ht.load(folder / "m.json").converged_
+
+
+# --- whole or not at all, and named ---
+
+
+@on_posix
+@pytest.mark.parametrize("out", ["model.json", "report.html", "predictions.csv"])
+def test_a_full_disc_is_one_line_and_the_old_file_is_whole(refused, run, model, csv, folder, out):
+    path = folder / out
+    if out != "model.json":
+        path.write_text("old")
+    before = path.read_bytes()
+    args = {
+        "model.json": ["fit", csv, *MODEL, "-q", "--out", out],
+        "report.html": ["fit", csv, *MODEL, "-q", "--report", out],
+        "predictions.csv": ["predict", model, csv, "--out", out],
+    }[out]
+    run(*args[:-1], f"first-{out}")  # what is imported late may write files of its own, such as compiled modules
+    with files_no_larger_than(500):
+        assert refused(*args) == f"{out}: File too large"
+    assert path.read_bytes() == before
+    assert not [*folder.glob(".*")]
+
+
+@on_posix
+def test_what_cannot_be_saved_is_shown_all_the_same(run, csv, folder):
+    with files_no_larger_than(500):
+        result = run("fit", csv, *MODEL, "--out", "m.json", "--report", "r.html")
+    assert result.exit_code == 2
+    assert "2 of 5 features explain y" in result.stdout
+    assert "Model: m.json" not in result.stdout
+    assert result.stderr == "error: m.json: File too large; r.html: File too large\n"
+
+
+@on_posix
+def test_a_pipe_is_written_to(done, model, csv, folder):
+    os.mkfifo(folder / "pipe.csv")
+    with subprocess.Popen(["cat", "pipe.csv"], cwd=folder, stdout=subprocess.PIPE, text=True) as reader:
+        done("predict", model, csv, "--out", "pipe.csv")
+        text, _ = reader.communicate()
+    assert text == done("predict", model, csv)
