@@ -1,5 +1,6 @@
 """What the commands write: saved before it is shown, whole or not at all, and never over what they read."""
 
+import json
 import os
 import subprocess
 import sys
@@ -135,6 +136,58 @@ def test_what_cannot_be_saved_is_shown_all_the_same(run, csv, folder):
     assert "2 of 5 features explain y" in result.stdout
     assert "Model: m.json" not in result.stdout
     assert result.stderr == "error: m.json: File too large; r.html: File too large\n"
+
+
+# --- never over what is read ---
+
+
+def test_predictions_do_not_replace_their_input(refused, model, csv):
+    before = csv.read_bytes()
+    said = "--out table.csv is the file of data, which would be lost; choose another name"
+    assert refused("predict", model, csv, "--out", "table.csv") == said
+    assert csv.read_bytes() == before
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_another_name_of_the_input_is_found_out(refused, model, csv, folder, link):
+    getattr(folder / "other.csv", link)(csv)
+    assert "is the file of data" in refused("predict", model, csv, "--out", "other.csv")
+
+
+def test_predictions_do_not_replace_their_model(refused, model, csv, folder):
+    model.rename("model.csv")
+    said = "--out model.csv is the model, which would be lost; choose another name"
+    assert refused("predict", "model.csv", csv, "--out", "model.csv") == said
+
+
+@pytest.mark.parametrize(("option", "name"), [("--out", "table.json"), ("--report", "table.html")])
+def test_a_fit_does_not_replace_its_data(refused, csv, folder, option, name):
+    csv.rename(folder / name)
+    args = ["fit", name, "--format", "csv", *MODEL, option, name]
+    assert refused(*args) == f"{option} {name} is the file of data, which would be lost; choose another name"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"precious": 1}', "not written by hardthresh"),
+        ('{"format": "hardthresh"', "damaged"),
+        ('{"format": "hardthresh", "format_version": 99}', "has format version 99"),
+    ],
+)
+def test_a_model_does_not_replace_what_is_none(refused, csv, folder, content, said):
+    (folder / "precious.json").write_text(content)
+    line = refused("fit", csv, *MODEL, "--out", "precious.json")
+    assert line.startswith(f"precious.json: {said}")
+    assert line.endswith("; it is not replaced: choose another name, or remove it first")
+    assert (folder / "precious.json").read_text() == content
+
+
+def test_a_model_replaces_a_model_and_an_empty_file(done, csv, folder):
+    for content in ("", json.dumps({"format": "hardthresh", "format_version": 1, "notes": {}})):
+        (folder / "m.json").write_text(content)
+        done("fit", csv, *MODEL, "--out", "m.json")
+        assert ht.load(folder / "m.json").support_.tolist() == [1, 2]
 
 
 @on_posix

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import check_output
+from .options import check_model_output, check_output
 from .terminal import show
 
 
@@ -17,8 +17,8 @@ def demo(
     out: Annotated[Path | None, typer.Option(help="Save the model in this .json file.")] = None,
 ) -> None:
     """Show which few of 2,000 genes tell tumour from normal tissue, how sure to be of that, and a report of it."""
-    check_output(report, ".html")
-    check_output(out, ".json")
+    check_output(report, "--report", ".html")
+    check_model_output(out)
 
     import numpy as np
 

@@ -9,7 +9,7 @@ import typer
 
 from hardthresh.core.errors import InvalidInputError
 
-from .options import budget_of, check_output, names_of, remarks_on_budget
+from .options import budget_of, check_model_output, check_output, names_of, remarks_on_budget
 from .terminal import say
 
 
@@ -44,8 +44,8 @@ def fit(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.")] = False,
 ) -> None:
     """Find the best model with at most k features, and say how sure to be of it."""
-    check_output(out, ".json")
-    check_output(report, ".html")
+    check_model_output(out, {"the file of data": data})
+    check_output(report, "--report", ".html", {"the file of data": data})
     if rule not in ("best", "one-se"):
         raise InvalidInputError(f"--rule must be best or one-se, got {rule!r}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 
 from hardthresh.core.errors import InvalidInputError
@@ -80,13 +81,25 @@ def remarks_on_budget(text: str, budget: int | list[int], choice: list[str]) -> 
     return []
 
 
-def check_output(path: Path | None, ending: str) -> None:
-    """Refuse a file that could not be written, before the work and not after it.
+def check_output(path: Path | None, option: str, ending: str, reads: Mapping[str, Path] | None = None) -> None:
+    """Refuse a file that could not be written, or that the command reads, before the work and not after it.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None if the option was not given.
+    option : str
+        The option that names it.
+    ending : str
+        What its name must end in.
+    reads : mapping from str to Path, optional
+        The files that the command reads, by what they are to the user.
 
     Raises
     ------
     InvalidInputError
-        If its name has another ending, its folder does not exist, or it is a folder itself.
+        If its name has another ending, its folder does not exist, it is a folder itself, or one of the files that are
+        read, under this or another name.
     """
     if path is None:
         return
@@ -96,3 +109,24 @@ def check_output(path: Path | None, ending: str) -> None:
         raise InvalidInputError(f"{path} is a folder")
     if not path.parent.is_dir():
         raise InvalidInputError(f"there is no folder {path.parent} to write {path.name} in")
+    for what, other in (reads or {}).items():
+        if path.exists() and other.exists() and path.samefile(other):
+            raise InvalidInputError(f"{option} {path} is {what}, which would be lost; choose another name")
+
+
+def check_model_output(path: Path | None, reads: Mapping[str, Path] | None = None) -> None:
+    """Refuse a file to save a model in, as `check_output` does, also if it exists and holds anything but a model.
+
+    Raises
+    ------
+    InvalidInputError
+        If it cannot be written, or would be lost.
+    """
+    from hardthresh.storage import StorageError, load_notes
+
+    check_output(path, "--out", ".json", reads)
+    if path is not None and path.is_file() and path.stat().st_size:
+        try:
+            load_notes(path)
+        except StorageError as error:
+            raise InvalidInputError(f"{error}; it is not replaced: choose another name, or remove it first") from error

@@ -40,7 +40,7 @@ def predict(
     from .data import Request
     from .reading import read
 
-    check_output(out, ".csv")
+    check_output(out, "--out", ".csv", {"the file of data": data, "the model": model})
     fitted = load(model)
     if not hasattr(fitted, "support_"):
         raise InvalidInputError(f"{model} holds no fitted model, but {fitted!r}")
