@@ -14,7 +14,7 @@ import hardthresh as ht
 
 
 def rows(text: str) -> list[list[str]]:
-    return list(csv_module.reader(io.StringIO(text)))
+    return list(csv_module.reader(io.StringIO(text, newline="")))
 
 
 @pytest.fixture
@@ -159,3 +159,70 @@ def test_models_that_bought_their_attributes_predict(done, refused, folder, clas
     np.testing.assert_allclose(numbers, model.predict_proba(table)[:, 1] if classify else model.predict(table))
     assert "without an offset" in refused("predict", "model.json", "all.csv", "--offset", "a")
     assert "needs b, e" in done("show", "model.json")
+
+
+# --- which row is which ---
+
+
+@pytest.fixture
+def patients(table, folder):
+    """The table with a column of ids that only look like numbers, missing values and formulas, in no order."""
+    ids = [f"{(7 * i) % 60:04d}" for i in range(60)]
+    ids[:7] = ["NA", "", "1e3", " 007 ", 'a,"b"', "None", "2024-01-05"]
+    table.insert_column(2, polars.Series("patient", ids)).write_csv(folder / "patients.csv")
+    return ids
+
+
+def test_a_column_of_ids_is_no_feature_and_is_carried_through(done, patients, csv):
+    done("fit", "patients.csv", "--target", "ill", "--drop", "y", "--id", "patient", "--k", "2", "--out", "model.json")
+    assert "patient" not in ht.load("model.json").feature_names_in_
+    plain = rows(done("predict", "model.json", csv))
+    head, *body = rows(done("predict", "model.json", "patients.csv", "--id", "patient"))
+    assert head == ["patient", "prediction", "probability of yes"]
+    assert [row[0] for row in body] == patients
+    assert [row[1:] for row in body] == plain[1:]
+    assert rows(done("predict", "model.json", "patients.csv")) == plain
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+def test_row_names_are_carried_through(done, regression, table, folder, name):
+    names = [f"r{i:02d}" for i in range(60)]
+    with_names = table.insert_column(0, polars.Series("", names))
+    with_names.write_csv(folder / name) if name == "x.csv" else with_names.write_parquet(folder / name)
+    head, *body = rows(done("predict", "model.json", name))
+    assert (head, [row[0] for row in body]) == (["", "prediction"], names)
+    head, *body = rows(done("predict", "model.json", name, "--id", "ill"))
+    assert (head, [row[0] for row in body]) == (["ill", "prediction"], table["ill"].to_list())
+
+
+def test_ids_of_other_files(done, refused, regression, table, folder):
+    ids = polars.Series("id", [3 * i - 5 for i in range(60)])
+    table.with_columns(ids).write_parquet(folder / "x.parquet")
+    X = table.select("a", "b", "height, cm", "d", "e").to_numpy()
+    np.savez(folder / "x.npz", X=X, id=ids.to_numpy())
+    np.save(folder / "x.npy", X)
+    np.save(folder / "id.npy", ids.to_numpy())
+    first = rows(done("predict", "model.json", "x.parquet", "--id", "id"))
+    assert [row[0] for row in first] == ["id", *map(str, ids)]
+    assert rows(done("predict", "model.json", "x.npz", "--id", "id")) == first
+    assert rows(done("predict", "model.json", "x.npy", "--id", "id.npy")) == first
+    dump_svmlight_file(X, ids.to_numpy(), str(folder / "x.svm"), zero_based=False)
+    assert "leave out --id id" in refused("predict", "model.json", "x.svm", "--id", "id")
+
+
+def test_an_unknown_id_is_named(refused, regression, patients):
+    line = refused("predict", "model.json", "patients.csv", "--id", "patients")
+    assert line == "patients.csv has no column 'patients' for the id; did you mean 'patient'?"
+
+
+def test_ids_of_the_wrong_number_are_refused(refused, regression, table, folder):
+    np.save(folder / "x.npy", table.select("a", "b", "height, cm", "d", "e").to_numpy())
+    np.save(folder / "id.npy", np.arange(59))
+    assert "needs one entry for each of its 60 rows" in refused("predict", "model.json", "x.npy", "--id", "id.npy")
+
+
+def test_lone_surrogates_in_labels_are_replaced(run, classifier, csv, folder):
+    classifier.classes_ = np.array(["\udcffno", "yes"])
+    ht.save(classifier, folder / "model.json")
+    assert run("predict", "model.json", csv, "--out", "new.csv").exit_code == 0
+    assert {row[0] for row in rows((folder / "new.csv").read_text(encoding="utf-8"))[1:]} == {"?no", "yes"}

@@ -40,7 +40,7 @@ def _npy(path: Path, request: Request) -> Data:
         raise InvalidInputError(f"say where the target of {path} is with --target FILE.npy")
     data = Data(str(path), _matrix(_array(path), path, "the array"))
     roles = {role: _per_row(_array(Path(name)), data, role, name) for role, name in request.roles.items()}
-    return data.with_roles(roles, Path(request.target).stem if request.target else None)
+    return data.with_roles(roles, {role: Path(name).stem for role, name in request.roles.items()})
 
 
 def _npz(path: Path, request: Request) -> Data:
@@ -58,7 +58,7 @@ def _npz(path: Path, request: Request) -> Data:
             raise InvalidInputError(f"{path} has no array {name!r} for the {role}; {suggestion(name, arrays)}")
         values = _class_names(arrays[name], arrays) if role == "target" else arrays[name]
         roles[role] = _per_row(values, data, role, name)
-    return data.with_roles(roles, request.target)
+    return data.with_roles(roles, request.roles)
 
 
 def _npz_matrix(path: Path, arrays: dict[str, np.ndarray], x_key: str | None) -> Data:

@@ -24,6 +24,8 @@ class Request:
     ----------
     target, weight, offset : str or None
         Columns, or arrays of an npz file, or npy files, with a role of their own.
+    id : str or None
+        The same for what tells rows apart, which is no feature.
     learn : bool
         Whether there must be a target.
     drop : sequence of str
@@ -37,6 +39,7 @@ class Request:
     target: str | None = None
     weight: str | None = None
     offset: str | None = None
+    id: str | None = None
     learn: bool = True
     drop: Sequence[str] = ()
     only: Sequence[str] | None = None
@@ -45,7 +48,7 @@ class Request:
     @property
     def roles(self) -> dict[str, str]:
         """The names that were given, by role."""
-        roles = {"target": self.target, "weight": self.weight, "offset": self.offset}
+        roles = {"target": self.target, "weight": self.weight, "offset": self.offset, "id": self.id}
         return {role: name for role, name in roles.items() if name is not None}
 
 
@@ -63,8 +66,10 @@ class Data:
         The names of the columns, if the file has them.
     target, weight, offset : ndarray of shape (n,) or None
         The columns that were asked for; only the target may hold texts.
-    target_name : str
-        What the target is called.
+    ids : sequence of str, length n, or None
+        What tells the rows apart, as it stands in the file.
+    target_name, id_name : str
+        What the target and the ids are called.
     remarks : tuple of str
         What the reader should know about how the file was understood.
     ragged : bool
@@ -77,18 +82,23 @@ class Data:
     target: np.ndarray | None = None
     weight: np.ndarray | None = None
     offset: np.ndarray | None = None
+    ids: Sequence[str] | None = None
     target_name: str = "y"
+    id_name: str = ""
     remarks: tuple[str, ...] = ()
     ragged: bool = False
 
-    def with_roles(self, values: Mapping[str, np.ndarray], target_name: str | None) -> Data:
-        """Return the data with the columns that have a role of their own."""
+    def with_roles(self, values: Mapping[str, Any], names: Mapping[str, str]) -> Data:
+        """Return the data with the columns that have a role of their own, by role, and what they are called."""
+        ids = values.get("id")
         return replace(
             self,
             target=values.get("target"),
             weight=values.get("weight"),
             offset=values.get("offset"),
-            target_name=target_name or self.target_name,
+            ids=None if ids is None else [str(value) for value in ids],
+            target_name=names.get("target", self.target_name),
+            id_name=names.get("id", self.id_name),
         )
 
     def position(self, name: str) -> int:
@@ -139,13 +149,15 @@ def check(data: Data, *, may_be_narrow: bool = False) -> Data:
 
 
 def check_role(values: np.ndarray, source: str, role: str, name: str) -> np.ndarray:
-    """Return a column with a role of its own, if it is finite, and holds numbers where it must.
+    """Return a column with a role of its own, if it is finite, and holds numbers where it must; an id may be anything.
 
     Raises
     ------
     InvalidInputError
         Saying how much is missing, and where first.
     """
+    if role == "id":
+        return values
     if values.dtype.kind not in ("fiubU" if role == "target" else "fiub"):
         raise InvalidInputError(f"the {role} {name!r} of {source} must hold numbers, it has dtype {values.dtype}")
     if values.dtype.kind == "f" and not np.isfinite(values).all():

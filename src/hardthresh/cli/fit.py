@@ -24,6 +24,7 @@ def fit(
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, NAME,...")] = None,
     weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.")] = None,
     offset: Annotated[str | None, typer.Option(help="Column with a known part of the prediction.")] = None,
+    row_id: Annotated[str | None, typer.Option("--id", help="Column that tells rows apart, and is no feature.")] = None,
     cv: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 5,
     rule: Annotated[str, typer.Option(help="best, or one-se: the fewest features within one standard error.")] = "best",
     scoring: Annotated[
@@ -53,7 +54,7 @@ def fit(
     from .learning import check_scoring, finish, folds_of, learn, task_of
     from .reading import read
 
-    request = Request(target=target, weight=weight, offset=offset, drop=names_of(drop), x_key=x_key)
+    request = Request(target=target, weight=weight, offset=offset, id=row_id, drop=names_of(drop), x_key=x_key)
     table = read(data, request, file_format)
     task = task_of(table, loss, positive_class)
     for remark in () if quiet else (*table.remarks, *task.remarks):

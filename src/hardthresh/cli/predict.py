@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import warnings
 from collections.abc import Iterable, Sequence
 from inspect import signature
@@ -27,18 +25,21 @@ def predict(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="New rows, in any format that fit reads.")],
     out: Annotated[Path | None, typer.Option(help="Write a CSV file instead of to standard output.")] = None,
     offset: Annotated[str | None, typer.Option(help="The column with a known part of the prediction.")] = None,
+    row_id: Annotated[str | None, typer.Option("--id", help="Column to carry through, in front.")] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, where the model knows no names.")] = None,
     file_format: Annotated[str | None, typer.Option("--format", help="csv, tsv, parquet, npz, npy or libsvm.")] = None,
     x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
 ) -> None:
     """Predict with a saved model: a number for each row, or its class with a probability.
 
-    Columns are matched by name, in any order; only those that the model chose must be there.
+    Columns are matched by name, in any order; only those that the model chose must be there. Rows keep their order;
+    --id carries a column through, and a first column without a name is carried through by itself.
     """
     from hardthresh.storage import load
 
     from .data import Request
     from .reading import read
+    from .spreadsheet import csv_text
 
     check_output(out, "--out", ".csv", {"the file of data": data, "the model": model})
     fitted = load(model)
@@ -46,11 +47,14 @@ def predict(
         raise InvalidInputError(f"{model} holds no fitted model, but {fitted!r}")
     names = getattr(fitted, "feature_names_in_", None)
     only = None if names is None else [str(names[j]) for j in fitted.support_]
-    request = Request(offset=offset, learn=False, drop=names_of(drop), only=only, x_key=x_key)
+    request = Request(offset=offset, id=row_id, learn=False, drop=names_of(drop), only=only, x_key=x_key)
     rows = read(data, request, file_format)
     for remark in rows.remarks:
         say(f"note: {remark}")
-    text = _csv(_predictions(fitted, _columns(fitted, rows, only), rows.offset))
+    table = _predictions(fitted, _columns(fitted, rows, only), rows.offset)
+    if rows.ids is not None:
+        table = [(name, *row) for name, row in zip([rows.id_name, *rows.ids], table, strict=True)]
+    text = csv_text(table)
     if out is None:
         show(text)
     else:
@@ -96,9 +100,3 @@ def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
         return [["prediction"], *([value] for value in predictions)]
     head = ["prediction", f"probability of {model.classes_[1]}"]
     return [head, *zip(predictions, probabilities, strict=True)]
-
-
-def _csv(table: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(table)
-    return text.getvalue()

@@ -25,10 +25,11 @@ NO_VALUE = ["NA", "N/A", "nan", "NULL", "null", "None"]  # besides nothing at al
 
 def read_table(path: Path, kind: str, request: Request) -> Data:
     """Read a table; see `hardthresh.cli.reading.read`."""
-    frame = _frame(path, kind)
+    whole = frame = _frame(path, kind)
     remarks: tuple[str, ...] = ()
-    if frame.width > 1 and frame.columns[0] == "":
-        frame = frame.drop("")
+    nameless = whole.width > 1 and whole.columns[0] == ""
+    if nameless:
+        frame = whole.drop("")
         remarks = ("the first column has no name and was taken for row names",)
     if renamed := _renamed(frame.columns) if kind != "parquet" else []:
         remarks = (*remarks, f"some columns have the same name: {listed(renamed)}")
@@ -40,7 +41,11 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
     for role, name in [*request.roles.items(), *(("column to drop", name) for name in request.drop)]:
         if name not in known:
             raise InvalidInputError(f"{path} has no column {name!r} for the {role}; {suggestion(name, frame.columns)}")
-    roles = {role: _role(frame, path, role, name) for role, name in request.roles.items()}
+    roles: dict[str, Any] = {
+        role: _role(frame, path, role, name) for role, name in request.roles.items() if role != "id"
+    }
+    if not request.learn and (nameless or request.id is not None):
+        roles["id"] = _texts(path, kind, whole, whole.columns.index(request.id or ""))
     taken = {*request.roles.values(), *request.drop}
     features = [name for name in frame.columns if name not in taken]
     if request.only is not None:
@@ -51,7 +56,7 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
     rows, frame = frame.height, _numbers(frame.select(features), path, predicting=request.only is not None)
     X = frame.to_numpy() if features else np.empty((rows, 0))
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    return Data(str(path), X, tuple(features), remarks=remarks).with_roles(roles, request.target)
+    return Data(str(path), X, tuple(features), remarks=remarks).with_roles(roles, request.roles)
 
 
 def _frame(path: Path, kind: str) -> Any:
@@ -98,6 +103,18 @@ def _separator(path: Path, kind: str) -> str:
     if kind == "tsv" or path.suffix.lower() != ".csv":
         return "\t" if kind == "tsv" else ","
     return max(",;\t", key=lambda mark: line.count(mark.encode()))
+
+
+def _texts(path: Path, kind: str, frame: Any, column: int) -> list[str]:
+    """Return a column as it stands in the file, read again: "007" is no 7, and a patient "NA" is not missing."""
+    if kind != "parquet":
+        polars: Any = import_module("polars")
+        rows = frame.height
+        frame = polars.read_csv(path, columns=[column], separator=_separator(path, kind), infer_schema_length=0)
+        column = 0
+        if frame.height != rows:
+            raise InvalidInputError(f"{path} has {rows:,} rows, but {frame.height:,} ids; mend its empty lines")
+    return ["" if value is None else str(value) for value in frame[:, column].to_list()]
 
 
 def _role(frame: Any, path: Path, role: str, name: str) -> np.ndarray:
