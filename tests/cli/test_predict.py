@@ -2,6 +2,7 @@
 
 import csv as csv_module
 import io
+import re
 import warnings
 
 import numpy as np
@@ -219,6 +220,45 @@ def test_ids_of_the_wrong_number_are_refused(refused, regression, table, folder)
     np.save(folder / "x.npy", table.select("a", "b", "height, cm", "d", "e").to_numpy())
     np.save(folder / "id.npy", np.arange(59))
     assert "needs one entry for each of its 60 rows" in refused("predict", "model.json", "x.npy", "--id", "id.npy")
+
+
+# --- what a spreadsheet makes of it ---
+
+FORMULAS = ["=1+1", "+49 171 1", "-5-3", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''@x"]
+HARMLESS = ["-5", "+1e3", "-", "+", "=", "'", "'a", "a=1", "", "2024-01-05", " =1"]
+
+
+def test_texts_that_a_spreadsheet_would_run_are_escaped(done, regression, table, folder):
+    texts = FORMULAS + HARMLESS
+    small = table.head(len(texts)).with_columns(polars.Series("=id", texts))
+    small.write_parquet(folder / "x.parquet")  # a CSV file could not tell "" from nothing
+    head, *body = rows(done("predict", "model.json", "x.parquet", "--id", "=id"))
+    assert head == ["'=id", "prediction"]
+    assert [row[0] for row in body] == ["'" + text for text in FORMULAS] + HARMLESS
+    assert all(float(row[1]) < 0 for row in body if row[1].startswith("-"))  # numbers stay as they are
+    assert any(row[1].startswith("-") for row in body)
+
+
+def test_escaped_texts_can_be_told_from_all_others(done, regression, table, folder):
+    texts = FORMULAS + HARMLESS
+    table.head(len(texts)).with_columns(polars.Series("id", texts)).write_parquet(folder / "x.parquet")
+    _, *body = rows(done("predict", "model.json", "x.parquet", "--id", "id"))
+    assert [re.sub(r"^'(?='*[=+\-@\t\r].)", "", row[0], flags=re.DOTALL) for row in body] == texts
+
+
+def test_texts_are_left_alone_on_request(done, regression, table, folder):
+    texts = FORMULAS + HARMLESS
+    table.head(len(texts)).with_columns(polars.Series("=id", texts)).write_parquet(folder / "x.parquet")
+    head, *body = rows(done("predict", "model.json", "x.parquet", "--id", "=id", "--verbatim"))
+    assert (head[0], [row[0] for row in body]) == ("=id", texts)
+
+
+def test_labels_are_escaped_too(done, table, folder):
+    table.with_columns(polars.col("ill").replace("yes", "=2")).write_csv(folder / "labels.csv")
+    done("fit", "labels.csv", "--target", "ill", "--drop", "y", "--k", "2", "--out", "model.json")
+    head, *body = rows(done("predict", "model.json", "labels.csv"))
+    assert head == ["prediction", "probability of no"]
+    assert {row[0] for row in body} == {"'=2", "no"}
 
 
 def test_lone_surrogates_in_labels_are_replaced(run, classifier, csv, folder):

@@ -29,11 +29,16 @@ def predict(
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, where the model knows no names.")] = None,
     file_format: Annotated[str | None, typer.Option("--format", help="csv, tsv, parquet, npz, npy or libsvm.")] = None,
     x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
+    verbatim: Annotated[
+        bool, typer.Option("--verbatim", help="Write texts as they are, also those that spreadsheets run.")
+    ] = False,
 ) -> None:
     """Predict with a saved model: a number for each row, or its class with a probability.
 
     Columns are matched by name, in any order; only those that the model chose must be there. Rows keep their order;
     --id carries a column through, and a first column without a name is carried through by itself.
+
+    A text that a spreadsheet would run as a formula, such as =1+1, gets a ' in front.
     """
     from hardthresh.storage import load
 
@@ -54,7 +59,7 @@ def predict(
     table = _predictions(fitted, _columns(fitted, rows, only), rows.offset)
     if rows.ids is not None:
         table = [(name, *row) for name, row in zip([rows.id_name, *rows.ids], table, strict=True)]
-    text = csv_text(table)
+    text = csv_text(table, verbatim=verbatim)
     if out is None:
         show(text)
     else:

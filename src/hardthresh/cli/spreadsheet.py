@@ -1,15 +1,22 @@
-"""Tables as CSV."""
+"""Tables as CSV that a spreadsheet can open without harm."""
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 
+from .data import is_number
 
-def csv_text(table: Iterable[Sequence[object]]) -> str:
-    """Return a table as CSV."""
+# what a spreadsheet runs, or what is already escaped; a single sign is harmless, and a class beside "+" may be "-"
+FORMULA = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)
+
+
+def csv_text(table: Iterable[Sequence[object]], *, verbatim: bool = False) -> str:
+    """Return a table as CSV; unless `verbatim`, texts that a spreadsheet would run as formulas are escaped."""
     lines = _Lines()
-    csv.writer(lines, lineterminator="\r\n").writerows(table)  # so that it quotes cells with either of the two
+    rows = table if verbatim else ([escaped(cell) for cell in row] for row in table)
+    csv.writer(lines, lineterminator="\r\n").writerows(rows)  # so that it quotes cells with either of the two
     return "".join(lines)
 
 
@@ -18,3 +25,16 @@ class _Lines(list[str]):
 
     def write(self, line: str) -> None:
         self.append(line.removesuffix("\r\n") + "\n")
+
+
+def escaped(cell: object) -> object:
+    """Return a cell, with a ' in front if it is a text that a spreadsheet would run as a formula.
+
+    A text that looks as if it was escaped gets one too, so that removing it from all that look so restores every cell.
+
+    Examples
+    --------
+    >>> [escaped(cell) for cell in ("=1+1", "'=1+1", "-", "-5", -5, "a=1")]
+    ["'=1+1", "''=1+1", '-', '-5', -5, 'a=1']
+    """
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) and not is_number(cell) else cell
