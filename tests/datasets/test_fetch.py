@@ -307,6 +307,18 @@ def test_file_missing_on_the_server(server: str, shelf: Path) -> None:
     assert cached(shelf) == []
 
 
+@pytest.mark.parametrize(
+    "url", ["http://example.org/data", "HTTP://example.org", "ftp://example.org", "http://[::2]/x"]
+)
+def test_plain_connections_are_refused(url: str, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("pooch.retrieve", lambda url, **_: asked.append(url))
+    monkeypatch.setenv("HARDTHRESH_DATA_URL", url)
+    with pytest.raises(DatasetError, match=r"not encrypted.*https"):
+        fetch("tiny")
+    assert asked == []
+
+
 def test_download_without_pooch(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARDTHRESH_DATA_URL", "http://127.0.0.1:9")
     monkeypatch.setitem(sys.modules, "pooch", None)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +86,24 @@ def _cache_folder() -> Path | None:
     return Path(pooch.os_cache("hardthresh"))
 
 
+def refuse_plain(url: str) -> None:
+    """Refuse to download over a connection on whose way anybody can read along and send something else.
+
+    Raises
+    ------
+    DatasetError
+        For http and ftp, unless the server is this machine itself.
+    """
+    parts = urlsplit(url)
+    if parts.scheme in ("http", "ftp") and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        raise DatasetError(
+            f"{url} is not downloaded, because {parts.scheme} is not encrypted; use an address of https."
+        )
+
+
 def _download(record: Record, base_url: str) -> Path:
     url = f"{base_url.rstrip('/')}/{record.file}"
+    refuse_plain(url)
     try:
         pooch = importlib.import_module("pooch")
     except ImportError as error:

@@ -57,8 +57,8 @@ def fetch(
     """Fetch a data set by its name.
 
     The file is looked for in the folder named by the environment variable ``HARDTHRESH_DATA``, then in the cache
-    (``HARDTHRESH_CACHE``, or a folder of the user), then downloaded into that cache from ``HARDTHRESH_DATA_URL`` by
-    pooch. Its SHA-256 is checked each time, wherever it was found.
+    (``HARDTHRESH_CACHE``, or a folder of the user), then downloaded into that cache from ``HARDTHRESH_DATA_URL``, an
+    address of https, by pooch. Its SHA-256 is checked each time, wherever it was found.
 
     Parameters
     ----------
