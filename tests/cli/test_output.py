@@ -1,4 +1,4 @@
-"""What the commands write: saved before it is shown, whole or not at all, and never over what they read."""
+"""Outputs of the commands: saved before anything is printed, in one step, and never over an input."""
 
 import json
 import os
@@ -59,11 +59,11 @@ def closed_pipe():
     os.close(writing)
 
 
-# --- saved before it is shown ---
+# --- saved before anything is printed ---
 
 
 @on_posix
-def test_a_reader_that_left_costs_no_work(process, csv, folder, closed_pipe):
+def test_fit_saves_its_work_when_the_reader_has_left(process, csv, folder, closed_pipe):
     ended = process("fit", csv, *MODEL, "--out", "m.json", "--report", "r.html", stdout=closed_pipe)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ht.load(folder / "m.json").support_.tolist() == [1, 2]
@@ -71,9 +71,13 @@ def test_a_reader_that_left_costs_no_work(process, csv, folder, closed_pipe):
 
 
 @on_posix
-def test_what_is_printed_before_the_work_does_not_end_it(monkeypatch):
+def test_a_broken_pipe_does_not_end_a_command(monkeypatch):
     """The demo says what it is about to do, and every command has notes."""
-    for stream, write in (("stdout", terminal.show), ("stderr", terminal.say), ("stdout", terminal.Terminal().print)):
+    for stream, write in (
+        ("stdout", terminal.write_stdout),
+        ("stderr", terminal.write_stderr),
+        ("stdout", terminal.Terminal().print),
+    ):
         reading, writing = os.pipe()
         os.close(reading)
         with open(writing, "w") as closed:
@@ -83,7 +87,7 @@ def test_what_is_printed_before_the_work_does_not_end_it(monkeypatch):
 
 
 @on_posix
-def test_notes_and_warnings_that_nobody_reads_cost_no_work(process, csv, folder, closed_pipe):
+def test_warnings_that_cannot_be_written_do_not_end_a_fit(process, csv, folder, closed_pipe):
     args = ["fit", csv, "--target", "ill", "--drop", "y", "--k", "3", "--cv", "3", "--max-iter", "1", "--alpha", "0"]
     ended = process(*args, "--out", "m.json", stdout=closed_pipe, stderr=closed_pipe)
     assert ended.returncode == 0
@@ -91,14 +95,14 @@ def test_notes_and_warnings_that_nobody_reads_cost_no_work(process, csv, folder,
 
 
 @on_posix
-def test_a_reader_of_predictions_may_leave(process, model, csv, closed_pipe):
+def test_predict_succeeds_when_the_reader_has_left(process, model, csv, closed_pipe):
     ended = process("predict", model, csv, stdout=closed_pipe)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
 @with_full_device
 @pytest.mark.parametrize("command", ["fit", "predict"])
-def test_output_that_does_not_fit_on_the_disc_is_an_error_and_the_model_is_safe(process, model, csv, folder, command):
+def test_a_full_disc_behind_standard_output_is_an_error_after_saving(process, model, csv, folder, command):
     args = {"fit": [csv, *MODEL, "--out", "m.json"], "predict": [model, csv]}[command]
     with FULL.open("w") as full:
         ended = process(command, *args, stdout=full)
@@ -106,7 +110,7 @@ def test_output_that_does_not_fit_on_the_disc_is_an_error_and_the_model_is_safe(
     assert command != "fit" or ht.load(folder / "m.json").converged_
 
 
-# --- whole or not at all, and named ---
+# --- in one step ---
 
 
 @on_posix
@@ -129,7 +133,7 @@ def test_a_full_disc_is_one_line_and_the_old_file_is_whole(refused, run, model, 
 
 
 @on_posix
-def test_what_cannot_be_saved_is_shown_all_the_same(run, csv, folder):
+def test_a_model_that_cannot_be_saved_is_printed(run, csv, folder):
     with files_no_larger_than(500):
         result = run("fit", csv, *MODEL, "--out", "m.json", "--report", "r.html")
     assert result.exit_code == 2
@@ -138,7 +142,7 @@ def test_what_cannot_be_saved_is_shown_all_the_same(run, csv, folder):
     assert result.stderr == "error: m.json: File too large; r.html: File too large\n"
 
 
-# --- never over what is read ---
+# --- never over an input ---
 
 
 def test_predictions_do_not_replace_their_input(refused, model, csv):
@@ -149,7 +153,7 @@ def test_predictions_do_not_replace_their_input(refused, model, csv):
 
 
 @pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
-def test_another_name_of_the_input_is_found_out(refused, model, csv, folder, link):
+def test_links_to_the_input_are_recognised(refused, model, csv, folder, link):
     getattr(folder / "other.csv", link)(csv)
     assert "is the file of data" in refused("predict", model, csv, "--out", "other.csv")
 
@@ -175,7 +179,7 @@ def test_a_fit_does_not_replace_its_data(refused, csv, folder, option, name):
         ('{"format": "hardthresh", "format_version": 99}', "has format version 99"),
     ],
 )
-def test_a_model_does_not_replace_what_is_none(refused, csv, folder, content, said):
+def test_fit_does_not_replace_a_file_that_is_not_a_model(refused, csv, folder, content, said):
     (folder / "precious.json").write_text(content)
     line = refused("fit", csv, *MODEL, "--out", "precious.json")
     assert line.startswith(f"precious.json: {said}")
@@ -183,7 +187,7 @@ def test_a_model_does_not_replace_what_is_none(refused, csv, folder, content, sa
     assert (folder / "precious.json").read_text() == content
 
 
-def test_a_model_replaces_a_model_and_an_empty_file(done, csv, folder):
+def test_fit_replaces_a_model_and_an_empty_file(done, csv, folder):
     for content in ("", json.dumps({"format": "hardthresh", "format_version": 1, "notes": {}})):
         (folder / "m.json").write_text(content)
         done("fit", csv, *MODEL, "--out", "m.json")

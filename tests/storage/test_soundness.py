@@ -110,8 +110,8 @@ def test_every_family_is_saved_and_loaded(fitted, tmp_path):
     assert repr(ht.load(tmp_path / "model.json")) == repr(type(model)())
 
 
-def test_what_a_run_left_may_hold_nan(tmp_path):
-    """States and results tell what happened, also of a run that diverged."""
+def test_states_and_results_may_hold_nan(tmp_path):
+    """They record what happened, including a run that diverged."""
     result = ht.minimize(
         ht.objectives.LinearModel(X, TARGETS["numbers"]), ht.constraints.Sparsity(2), ht.solvers.IHT(), max_iter=1
     )

@@ -132,6 +132,12 @@ def test_arrays_of_another_folder_are_not_read(forge):
         ht.load(forge(members(a0=np.arange(100.0)), name="../arrays.npz"))
 
 
+def encrypted(content):
+    """A zip file whose only member is said to be encrypted."""
+    start = content.index(b"PK\1\2") + 8  # the flags of the member in the directory
+    return content[:start] + bytes([content[start] | 1]) + content[start + 1 :]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -140,9 +146,10 @@ def test_arrays_of_another_folder_are_not_read(forge):
         (members(a0=npy((2,), data=bytes(8))), "and has not"),
         (members(a0=npy((0,), "|O")), "allow_pickle=False"),
         (members(b0=np.arange(100.0)), "damaged, KeyError"),
+        (encrypted(members(a0=np.arange(100.0))), "damaged, RuntimeError: .*encrypted"),
         (b"rubbish", "damaged, BadZipFile"),
     ],
-    ids=["pickle", "huge", "cut", "no pickle", "another name", "no zip file"],
+    ids=["pickle", "huge", "cut", "no pickle", "another name", "encrypted", "no zip file"],
 )
 def test_arrays_are_what_they_are_said_to_be(forge, content, said):
     with pytest.raises(StorageError, match=rf"model\.json: .*{said}"):

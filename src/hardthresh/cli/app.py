@@ -21,8 +21,7 @@ from .listing import list_registered
 from .predict import predict
 from .reproduce import reproduce
 from .show import show
-from .terminal import say, silence
-from .terminal import show as show_text
+from .terminal import discard, write_stderr, write_stdout
 
 # what the parser of the command line raises: a BadParameter is a usage error is an error of the parser
 _PARSER_ERROR: Any = typer.BadParameter.__mro__[2]
@@ -45,7 +44,7 @@ class Commands(TyperGroup):
             warnings.showwarning = _say_warning
             try:
                 code = super().main(given or ["--help"], *rest, **extra)
-                show_text("")  # what is still held back
+                write_stdout("")  # what is still held back
             except _PARSER_ERROR as error:
                 _leave(error.format_message())
             except HardThreshError as error:
@@ -54,27 +53,27 @@ class Commands(TyperGroup):
                 if error.filename is None:
                     if error.errno not in CANNOT_BE_WRITTEN:
                         raise
-                    silence(sys.stdout)
+                    discard(sys.stdout)
                 _leave(f"{error.filename2 or error.filename or 'standard output'}: {error.strerror}")
             except (KeyboardInterrupt, typer.Abort):
                 code = INTERRUPTED
         if code == INTERRUPTED:  # typer makes an exit code of an interrupt
-            say("interrupted; nothing more was saved")
+            write_stderr("interrupted; nothing more was saved")
         sys.exit(code if isinstance(code, int) else 0)
 
 
 def _leave(message: str) -> NoReturn:
-    say(f"error: {' '.join(message.split())}")
+    write_stderr(f"error: {' '.join(message.split())}")
     sys.exit(2)
 
 
 def _say_warning(message: Warning | str, *where: object, **more: object) -> None:
-    say(f"warning: {' '.join(str(message).split())}")
+    write_stderr(f"warning: {' '.join(str(message).split())}")
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        show_text(f"hardthresh {__version__}\n")
+        write_stdout(f"hardthresh {__version__}\n")
         raise typer.Exit
 
 

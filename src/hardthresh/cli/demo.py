@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import check_model_output, check_output
-from .terminal import show
+from .terminal import write_stdout
 
 
 def demo(
@@ -32,7 +32,7 @@ def demo(
     target = colon.target_names.astype(str)[colon.target]
     table = Data("colon (log2 intensities)", np.log2(colon.data), names, target, target_name="the tissue")
     task = task_of(table, "logistic", "tumour")
-    show(
+    write_stdout(
         "Which few of 2,000 genes tell tumour from normal tissue? (colon, Alon et al. 1999, 62 biopsies)\n"
         "Logistic regression of log2 intensities with 1 to 20 genes and a ridge of 0.2, compared by 10-fold "
         "cross-validation.\n\n"

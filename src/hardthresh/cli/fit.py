@@ -10,7 +10,7 @@ import typer
 from hardthresh.core.errors import InvalidInputError
 
 from .options import budget_of, check_model_output, check_output, names_of, remarks_on_budget
-from .terminal import say
+from .terminal import write_stderr
 
 
 def fit(
@@ -58,13 +58,13 @@ def fit(
     table = read(data, request, file_format)
     task = task_of(table, loss, positive_class)
     for remark in () if quiet else (*table.remarks, *task.remarks):
-        say(f"note: {remark}")
+        write_stderr(f"note: {remark}")
     always = [table.position(name) for name in names_of(always_include)]
     budget = budget_of(k, table.X.shape[0], table.X.shape[1] - len(always))
     scoring = check_scoring(scoring)
     if not quiet:
         for remark in remarks_on_budget(k, budget, [name for name in ("scoring", "rule", "cv") if _given(ctx, name)]):
-            say(f"note: {remark}")
+            write_stderr(f"note: {remark}")
     settings = {
         "n_nonzero_coefs": budget,
         "alpha": alpha,

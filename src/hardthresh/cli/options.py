@@ -122,10 +122,10 @@ def check_model_output(path: Path | None, reads: Mapping[str, Path] | None = Non
     InvalidInputError
         If it cannot be written, or would be lost.
     """
-    from hardthresh.storage import StorageError, load_notes
-
     check_output(path, "--out", ".json", reads)
     if path is not None and path.is_file() and path.stat().st_size:
+        from hardthresh.storage import StorageError, load_notes
+
         try:
             load_notes(path)
         except StorageError as error:

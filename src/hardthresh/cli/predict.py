@@ -14,7 +14,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.files import write_file
 
 from .options import check_output, names_of
-from .terminal import say, show
+from .terminal import write_stderr, write_stdout
 
 if TYPE_CHECKING:
     from .data import Data
@@ -55,16 +55,16 @@ def predict(
     request = Request(offset=offset, id=row_id, learn=False, drop=names_of(drop), only=only, x_key=x_key)
     rows = read(data, request, file_format)
     for remark in rows.remarks:
-        say(f"note: {remark}")
+        write_stderr(f"note: {remark}")
     table = _predictions(fitted, _columns(fitted, rows, only), rows.offset)
     if rows.ids is not None:
         table = [(name, *row) for name, row in zip([rows.id_name, *rows.ids], table, strict=True)]
     text = csv_text(table, verbatim=verbatim)
     if out is None:
-        show(text)
+        write_stdout(text)
     else:
         write_file(out, text.encode(errors="replace"))
-        say(f"{rows.X.shape[0]:,} predictions written to {out}")
+        write_stderr(f"{rows.X.shape[0]:,} predictions written to {out}")
 
 
 def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
@@ -82,7 +82,7 @@ def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
                 "position: leave others out with --drop"
             )
         if only is not None:
-            say(f"note: {rows.source} has no column names; its columns are matched by position")
+            write_stderr(f"note: {rows.source} has no column names; its columns are matched by position")
         X = csr_array(rows.X[:, support])
     entries = coo_array(X)
     return csr_array((entries.data, (entries.row, support[entries.col])), shape=(X.shape[0], wide))
@@ -100,7 +100,7 @@ def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
         classes = hasattr(model, "classes_")
         probabilities = model.predict_proba(X, *further)[:, 1].tolist() if classes else None
     for warning in {str(warning.message).replace("predict_proba", "predict"): None for warning in caught}:
-        say(f"warning: {warning}")
+        write_stderr(f"warning: {warning}")
     if probabilities is None:
         return [["prediction"], *([value] for value in predictions)]
     head = ["prediction", f"probability of {model.classes_[1]}"]

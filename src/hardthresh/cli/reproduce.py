@@ -15,7 +15,7 @@ import typer
 
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 
-from .terminal import Terminal, say
+from .terminal import Terminal, write_stderr
 
 WHAT = typer.Argument(help="list, PAPER or PAPER/ITEM.", show_default=False)
 
@@ -37,7 +37,7 @@ def reproduce(
     try:
         ok = _reproduce(what, full, seed, out, papers)
     except KeyboardInterrupt:
-        say("interrupted; the same command goes on with the unfinished piece")
+        write_stderr("interrupted; the same command goes on with the unfinished piece")
         raise SystemExit(130) from None
     if not ok:
         raise typer.Exit(1)
@@ -63,7 +63,7 @@ def _reproduce(what: str, full: bool, seed: int, out: Path, papers: Path) -> boo
             with runner.progress(errors, title) as report:
                 answer = runner.run(library, paper, name, out, full=full, seed=seed, report=report)
         except DatasetError as error:  # the other items need other data, or none
-            say(f"warning: {title} was not run: {' '.join(str(error).split())}")
+            write_stderr(f"warning: {title} was not run: {' '.join(str(error).split())}")
             ok = False
         else:
             runner.print_rows(console, title, answer.rows)

@@ -106,14 +106,14 @@ def _separator(path: Path, kind: str) -> str:
 
 
 def _texts(path: Path, kind: str, frame: Any, column: int) -> list[str]:
-    """Return a column as it stands in the file, read again: "007" is no 7, and a patient "NA" is not missing."""
+    """Return a column as text, exactly as it stands in the file: "007" keeps its zeros, and "NA" is not missing."""
     if kind != "parquet":
         polars: Any = import_module("polars")
         rows = frame.height
         frame = polars.read_csv(path, columns=[column], separator=_separator(path, kind), infer_schema_length=0)
         column = 0
         if frame.height != rows:
-            raise InvalidInputError(f"{path} has {rows:,} rows, but {frame.height:,} ids; mend its empty lines")
+            raise InvalidInputError(f"{path} has {rows:,} rows, but {frame.height:,} ids; remove its empty lines")
     return ["" if value is None else str(value) for value in frame[:, column].to_list()]
 
 

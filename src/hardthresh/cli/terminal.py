@@ -11,7 +11,7 @@ from rich.console import Console
 
 
 class Terminal(Console):
-    """A console that goes on in silence when nobody reads it any more: a command has more to do than to print."""
+    """A console that prints nothing more once its reader has left, where others end the process."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(highlight=False, **settings)
@@ -19,28 +19,28 @@ class Terminal(Console):
     def on_broken_pipe(self) -> None:
         """Print nothing more."""
         self.quiet = True
-        silence(sys.stderr if self.stderr else sys.stdout)
+        discard(sys.stderr if self.stderr else sys.stdout)
 
 
-def show(text: str) -> None:
-    """Write a text to standard output, if somebody reads it."""
+def write_stdout(text: str) -> None:
+    """Write a text to standard output; that its reader has left is no error."""
     try:
         print(text, end="", flush=True)
     except BrokenPipeError:
-        silence(sys.stdout)
+        discard(sys.stdout)
 
 
-def say(line: str) -> None:
-    """Write a line to standard error. Notes and warnings are never worth an error of their own."""
+def write_stderr(line: str) -> None:
+    """Write a line to standard error; that it cannot be written is no error."""
     try:
         print(line, file=sys.stderr, flush=True)
     except OSError:
-        silence(sys.stderr)
+        discard(sys.stderr)
 
 
-def silence(stream: TextIO) -> None:
-    """Let a stream drop what it holds and what will come; else Python fails to flush it when it exits."""
-    with suppress(OSError, ValueError):  # it has no descriptor
+def discard(stream: TextIO) -> None:
+    """Connect a stream to the null device, since Python flushes it again when it exits, and would fail again."""
+    with suppress(OSError, ValueError):  # a stream without a descriptor
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
         os.close(null)

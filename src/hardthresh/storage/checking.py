@@ -12,8 +12,8 @@ from .errors import StorageError
 def check_estimator(model: Any) -> None:
     """Refuse an estimator that would fail, or predict NaN, when it is used.
 
-    What that takes the estimator knows itself: ``_check_settings()``, and once it is fitted ``_check_attributes()``,
-    raise `InvalidInputError`. One of your own that has no such methods is not checked.
+    Estimators check themselves: ``_check_settings()``, and ``_check_attributes()`` once they are fitted, raise
+    `InvalidInputError`. An estimator without these methods is not checked.
 
     Raises
     ------

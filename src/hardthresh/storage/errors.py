@@ -15,7 +15,7 @@ DAMAGE = (
     BadZipFile,
     HardThreshError,
     LookupError,
-    RecursionError,
+    RuntimeError,
     TypeError,
     ValueError,
 )

@@ -61,7 +61,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def larger_arrays(path: Path, document: Mapping[str, Any]) -> Iterator[Callable[[str], np.ndarray]]:
-    """Give a function that returns one of the larger arrays of a file by its name."""
+    """Yield a function that returns one of the larger arrays of a file by its name."""
     if document["format_version"] == 1:
         with arrays_beside(path, document["arrays"]) as read:
             yield read

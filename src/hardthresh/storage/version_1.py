@@ -1,4 +1,4 @@
-"""What only files of format version 1 have: an npz file beside the JSON, with the larger arrays. Nothing writes it now.
+"""The npz file that format version 1 has beside its JSON, with the larger arrays. It is read, and no longer written.
 
 A file may come from a stranger. So only a regular file in the same folder is opened; only arrays that are asked for are
 read; and before memory is taken for one, the sizes that the zip file and the array declare are compared with what is
@@ -24,7 +24,7 @@ from .errors import StorageError
 
 @contextmanager
 def arrays_beside(path: Path, beside: Any) -> Iterator[Callable[[str], np.ndarray]]:
-    """Give a function that returns an array of the npz file beside a JSON file, by its name in it.
+    """Yield a function that returns an array of the npz file beside a JSON file, by its name in it.
 
     Parameters
     ----------
