@@ -1,4 +1,7 @@
-"""Examples in docstrings and in the user guide that need an optional package skip, with their reason, without it."""
+"""Examples in docstrings and in the user guide: those that need an optional package skip, with their reason, without it.
+
+None of them has to survive a power failure.
+"""
 
 from importlib.util import find_spec
 
@@ -12,6 +15,13 @@ NEEDS = {
     "robustness.rst": "torch",
 }
 """How the names of such examples begin."""
+
+
+@pytest.fixture(autouse=True)
+def no_flushed_journals(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write journals without waiting for the disk, which takes most of the time of an example that buys."""
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.setattr("hardthresh.attributes.journal_file._SYNCHRONOUS", "OFF")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

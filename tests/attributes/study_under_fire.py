@@ -1,20 +1,24 @@
-"""Run by test_kill_and_resume.py: keeps one warm interpreter, and forks a study off it that is killed as it is told.
+"""Run by conftest.py: keeps one warm interpreter, and forks studies off it that are killed as they are told.
 
-Each line of standard input is ``{"what": ..., "folder": ..., "kill": null or [kind, count]}``; for each a line comes
-back with the exit status, negative for a signal. A fork takes milliseconds, a new interpreter imports for a second.
+Each line of standard input is ``{"what": ..., "folder": ..., "kill": null or [kind, count], "programs": n}``. For each
+a line comes back with the exit statuses of the n programs that ran at the same time, negative for a signal. A fork
+takes milliseconds, a new interpreter imports for a second.
 """
 
 import json
 import os
 import signal
+import sqlite3
 import sys
 import time
+import traceback
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import hardthresh as ht
-from hardthresh.attributes import CallbackSource, Journal, Market
+from hardthresh.attributes import CallbackSource, Journal, Market, journal_file
 from hardthresh.solvers import AdaptiveHybrid
 from hardthresh.solvers.learner import Learner
 from hardthresh.storage.classes import plain_classes
@@ -30,12 +34,9 @@ class Fuse:
     def __init__(self, kind, count):
         self.kind, self.left = kind, count
 
-    def burns(self, kind):
-        self.left -= kind == self.kind
-        return kind == self.kind and self.left == 0
-
     def at(self, kind):
-        if self.burns(kind):
+        self.left -= kind == self.kind
+        if kind == self.kind and self.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -69,22 +70,35 @@ class Device:
 
 def with_journal(folder, fuse):
     """Learn from a device behind a journal."""
-    append = Journal._append
 
-    def dangerous_append(journal, line):
-        if fuse.burns("cut"):
-            with journal.path.open("ab") as file:
-                file.write(line[: len(line) // 2])
-            os.kill(os.getpid(), signal.SIGKILL)
-        append(journal, line)
-        fuse.at("written")
+    class Connection(sqlite3.Connection):
+        def execute(self, sql, *parameters):
+            if sql == "COMMIT":
+                fuse.at("inserted")
+            cursor = super().execute(sql, *parameters)
+            if sql == "COMMIT":
+                fuse.at("committed")
+            return cursor
 
-    Journal._append = dangerous_append
+    sqlite3.connect = partial(sqlite3.connect, factory=Connection)
+    journal_file._SYNCHRONOUS = "OFF"
     device = Device(folder, fuse)
     inner = CallbackSource(device.ask, n_features=D, n_observed=OBSERVED, target=device.target, n_examples=PATIENTS)
-    result = SOLVER.run(Journal(inner, folder / "study.jsonl"))
+    result = SOLVER.run(Journal(inner, folder / "study.sqlite"))
     meter = result.meter
     return [*result.w, result.intercept], [meter.examples, meter.attributes, meter.max_per_example, meter.money]
+
+
+def slowly_with_journal(folder, fuse):
+    """The same with a device that takes some milliseconds for each patient."""
+    ask = Device.ask
+
+    def slow(device, patient, indices):
+        time.sleep(0.005)
+        return ask(device, patient, indices)
+
+    Device.ask = slow
+    return with_journal(folder, fuse)
 
 
 def with_learner(folder, fuse):
@@ -109,34 +123,45 @@ def child(command):
     os.fsync = lambda descriptor: None  # what the system has is safe from SIGKILL, if not from a power cut
     folder = Path(command["folder"])
     numbers, counts = globals()[command["what"]](folder, Fuse(*(command["kill"] or [None, 0])))
-    (folder / "result").write_text(json.dumps([[float(number).hex() for number in numbers], counts]))
+    result = json.dumps([[float(number).hex() for number in numbers], counts])
+    (folder / "result").write_text(result)
+    with (folder / "results").open("a") as file:
+        file.write(result + "\n")
 
 
 def size(path):
     return path.stat().st_size if path.exists() else 0
 
 
-def run(command):
-    """Fork a study; "outside" kills it from here, a while after it sent its n-th request."""
-    requests = Path(command["folder"]) / "requests"
-    before = size(requests)
+def forked(command):
+    """Fork a study, and return its process."""
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
             child(command)
             status = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
+    return pid
+
+
+def run(command):
+    """Fork studies; "outside" kills the first one from here, a while after the n-th request."""
+    requests = Path(command["folder"]) / "requests"
+    before = size(requests)
+    pids = [forked(command) for _ in range(command["programs"])]
     if command["kill"] and command["kill"][0] == "outside":
         deadline = time.monotonic() + 60
         while size(requests) < before + 4 * command["kill"][1] and time.monotonic() < deadline:
             time.sleep(0.0005)
-        os.kill(pid, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        os.kill(pids[0], signal.SIGKILL)
+    return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
 
 
 if __name__ == "__main__":
     plain_classes()  # imports what storage needs, once for all forks
     for line in sys.stdin:
-        print(run(json.loads(line)), flush=True)
+        print(json.dumps(run(json.loads(line))), flush=True)

@@ -1,9 +1,10 @@
 """Nothing that goes wrong during a purchase lets an example be measured beyond its budget, or be counted wrongly."""
 
 import copy
-import json
 import pickle
 import re
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -100,7 +101,7 @@ def test_an_infinite_value_is_paid_and_ends_the_hand(make, row):
 @pytest.mark.usefixtures("no_disk")
 @pytest.mark.parametrize("row", range(4))
 def test_an_interrupted_journal_writes_no_more(tmp_path, row):
-    path, device = tmp_path / "study.jsonl", Device(row, ConnectionError("the line is dead"))
+    path, device = tmp_path / "study.sqlite", Device(row, ConnectionError("the line is dead"))
     journal = Journal(CallbackSource(device.ask, 6, 2, target=float), path)
     patients, others = journal.draw(4), journal.draw(2)
     with pytest.raises(ConnectionError):
@@ -108,7 +109,10 @@ def test_an_interrupted_journal_writes_no_more(tmp_path, row):
     for hand in (patients, others, patients):
         with pytest.raises(HardThreshError, match="interrupted"):
             hand.observe([0, 1])
-    assert [json.loads(line)["example"] for line in path.read_text().splitlines()[1:]] == list(range(row))
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT example FROM answers ORDER BY number").fetchall() == [
+            (i,) for i in range(row)
+        ]
     again = Journal(CallbackSource(device.ask, 6, 2, target=float), path)
     again.draw(4).observe([0, 1])
     assert (again.meter.examples, again.meter.attributes) == (4, device.count) == (4, 8)

@@ -1,17 +1,29 @@
 """What a journal writes, when, and which files it refuses."""
 
+import copy
 import json
 import os
+import pickle
 import re
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
 from hardthresh.attributes import ArraySource, BudgetError, CallbackSource, Journal
-from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.attributes.journal_file import _checksum
+from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
 from hardthresh.solvers import AdaptiveHybrid
 
 pytestmark = pytest.mark.usefixtures("no_disk")
+
+COLUMNS = "example, indices, observed, target, paid, cost, who, answered_at"
 
 
 class Clinic:
@@ -34,54 +46,123 @@ class Clinic:
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "study.jsonl"
+    return tmp_path / "study.sqlite"
 
 
-def answers(path):
-    return [json.loads(line) for line in path.read_text().splitlines()[1:]]
+def sql(path, statement, *parameters):
+    """Run one statement, as any other program would."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        return connection.execute(statement, parameters).fetchall()
+
+
+def answers(path, columns="example, indices, observed, target, paid"):
+    return sql(path, f"SELECT {columns} FROM answers ORDER BY number")
 
 
 def values_of(patients, indices):
     return [[patient + j / 8 for j in indices] for patient in patients]
 
 
-def test_every_answer_is_a_line(path):
+def test_every_answer_is_a_row(path):
     patients = Journal(Clinic(absent=[1]).source(), path).draw(3)
     patients.observe([0, 4])
     patients.observe([4, 5])
     assert answers(path) == [
-        {"example": 0, "indices": [0, 4], "values": [0.0, 0.5], "target": 0.0},
-        {"example": 1, "indices": [0, 4], "values": None, "paid": False},
-        {"example": 2, "indices": [0, 4], "values": [2.0, 2.5], "target": 1.0},
-        {"example": 0, "indices": [5], "values": [0.625], "target": 0.0},
-        {"example": 2, "indices": [5], "values": [2.625], "target": 1.0},
+        (0, "[0, 4]", "[0.0, 0.5]", 0.0, 1),
+        (1, "[0, 4]", None, None, 0),
+        (2, "[0, 4]", "[2.0, 2.5]", 1.0, 1),
+        (0, "[5]", "[0.625]", 0.0, 1),
+        (2, "[5]", "[2.625]", 1.0, 1),
     ]
+    assert answers(path, "number") == [(1,), (2,), (3,), (4,), (5,)]
+    assert sql(path, "PRAGMA application_id") == [(int.from_bytes(b"HTJL", "big"),)]
+    assert sorted(path.parent.iterdir()) == [path]
 
 
-def test_an_answer_is_on_disk_before_the_next_one_is_bought(path, monkeypatch):
-    clinic, events = Clinic(), []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: events.append(("disk", path.read_bytes().count(b"\n"))))
-    monkeypatch.setattr(clinic, "ask", lambda i, indices: events.append(("ask", i)) or [1.0])
-    journal = Journal(clinic.source(), path)
-    events.clear()
-    journal.draw(2).observe([0])
-    assert events == [("ask", 0), ("disk", 2), ("ask", 1), ("disk", 3)]
+def test_an_answer_says_who_bought_it_and_when(path, monkeypatch):
+    monkeypatch.setattr("hardthresh.attributes.journal.getuser", lambda: "ann")
+    monkeypatch.setattr("socket.gethostname", lambda: "lab")
+    before = datetime.now(UTC) - timedelta(milliseconds=1)  # the file has no more digits
+    Journal(Clinic().source(), path).draw(1).observe([0])
+    Journal(Clinic().source(), path, who="Zoë, ward 3").draw(2).observe([0])
+    assert answers(path, "who") == [("ann@lab",), ("Zoë, ward 3",)]
+    first, second = (datetime.fromisoformat(at) for (at,) in answers(path, "answered_at"))
+    assert before <= first <= second <= datetime.now(UTC)
+
+
+def test_who_is_known_where_the_system_knows_no_user(path, monkeypatch):
+    def fail():
+        raise KeyError("getpwuid(): uid not found: 1234")
+
+    monkeypatch.setattr("hardthresh.attributes.journal.getuser", fail)
+    monkeypatch.setattr("socket.gethostname", lambda: "lab\udcff")
+    Journal(Clinic().source(), path).draw(1).observe([0])
+    assert answers(path, "who") == [("unknown@lab?",)]
+
+
+@pytest.mark.parametrize("who", ["", " ", 3, "\udcff", b"ann"])
+def test_who_must_be_a_name(path, who):
+    with pytest.raises(InvalidInputError, match=re.escape(f"who must be a name, got {who!r}")):
+        Journal(Clinic().source(), path, who=who)
+
+
+def test_an_answer_says_what_it_cost(path):
+    panels = ["blood", "blood", "scan", "age", "age", "age"]
+    costs = {"blood": 20.1, "scan": 90.2, "age": 0.3}
+    clinic = Clinic(absent=[1])
+    journal = Journal(clinic.source(n_observed=None, panels=panels, costs=costs, budget=120.0), path)
+    patients = journal.draw(3)
+    patients.observe([0, 3])
+    patients.observe([2])
+    assert answers(path, "example, indices, cost") == [
+        (0, "[0, 1, 3, 4, 5]", 20.1 + 0.3),
+        (1, "[0, 1, 3, 4, 5]", 0.0),
+        (2, "[0, 1, 3, 4, 5]", 20.1 + 0.3),
+        (0, "[2]", 90.2),
+        (2, "[2]", 90.2),
+    ]
+    assert sql(path, "SELECT sum(cost) FROM answers")[0][0] == pytest.approx(journal.meter.money, rel=1e-12)
+
+
+def test_an_answer_is_in_the_file_before_the_next_one_is_bought(path):
+    there = []
+    source = CallbackSource(lambda i, indices: there.append(len(answers(path))) or [1.0], 6, 3, target=float)
+    Journal(source, path).draw(3).observe([0])
+    assert there == [0, 1, 2]
+
+
+def test_every_commit_waits_for_the_disk(path, monkeypatch):
+    monkeypatch.undo()  # of no_disk
+    modes = []
+
+    class Connection(sqlite3.Connection):
+        def execute(self, statement, *parameters):
+            if statement == "COMMIT":
+                modes.extend(super().execute("PRAGMA synchronous").fetchone())
+                modes.extend(super().execute("PRAGMA fullfsync").fetchone())
+            return super().execute(statement, *parameters)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **settings: connect(*args, **settings, factory=Connection))
+    Journal(Clinic().source(), path).draw(2).observe([0])
+    assert modes == [3, 1] * 3  # EXTRA, on: for the terms and two answers
 
 
 def test_a_second_start_asks_only_for_what_is_new(path):
     first = Clinic(absent=[1])
     Journal(first.source(), path).draw(4).observe([0, 4])
     second = Clinic(absent=[1])
-    journal = Journal(second.source(), path)
+    inner = second.source()
+    journal = Journal(inner, path)
     patients = journal.draw(6)
     assert patients.observe([0, 4]).tolist() == values_of([0, 2, 3, 4, 5], [0, 4])
     assert patients.targets().tolist() == [0.0, 1.0, 1.5, 2.0, 2.5]
     assert second.asked == [(4, [0, 4]), (5, [0, 4])]
     assert patients.observe([4, 1]).tolist() == values_of([0, 2, 3, 4, 5], [4, 1])
     assert second.asked[2:] == [(i, [1]) for i in (0, 2, 3, 4, 5)]
-    meter, inner = journal.meter, journal._source.meter
+    meter = journal.meter
     assert (meter.examples, meter.attributes, meter.max_per_example, meter.money) == (5, 15, 3, 15.0)
-    assert inner.attributes == 4 + 5
+    assert inner.meter.attributes == 4 + 5
 
 
 def test_the_budget_counts_what_was_bought_at_earlier_starts(path):
@@ -96,7 +177,7 @@ def test_the_budget_counts_what_was_bought_at_earlier_starts(path):
 
 def test_who_did_not_come_is_not_asked_again_but_who_was_not_there_yet_is(path):
     Journal(Clinic(absent=[0], closes=2).source(), path).draw(4).observe([0])
-    assert [answer["example"] for answer in answers(path)] == [0, 1]
+    assert answers(path, "example") == [(0,), (1,)]
     clinic = Clinic(closes=3)
     journal = Journal(clinic.source(), path)
     patients = journal.draw(9)
@@ -113,47 +194,29 @@ def test_gaps_that_were_paid_are_paid_once(path):
         rows = journal.draw(2)
         assert rows.observe([1]).tolist() == [[4.0]]
         assert (rows.ids, rows.paid, journal.meter.attributes, inner.meter.attributes) == ([1], 2, 2, bought)
+    assert answers(path, "paid, cost, observed") == [(1, 1.0, None), (1, 1.0, "[4.0]")]
 
 
 def test_numbers_keep_their_bits(path):
     numbers = np.array([-0.0, 5e-324, 0.1 + 0.2, 1e308, np.pi, 2.0**60 + 256])
+    targets = np.array([1 / 3, -0.0, -5e-324, 2.0**60, 3.0, 1e308])
     for _ in range(2):
-        row = Journal(ArraySource(numbers[None], [1 / 3], 6), path).draw(1)
-        assert row.observe(range(6)).tobytes() == numbers.tobytes()
-        assert row.targets().tolist() == [1 / 3]
-
-
-@pytest.mark.parametrize("cut", [1, 5, 30])
-def test_a_line_that_was_cut_is_bought_again(path, cut):
-    Journal(Clinic().source(), path).draw(3).observe([0, 4])
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-cut])
-    clinic = Clinic()
-    assert Journal(clinic.source(), path).draw(3).observe([0, 4]).tolist() == values_of(range(3), [0, 4])
-    assert clinic.asked == [(2, [0, 4])]
-    assert path.read_bytes() == whole
-
-
-@pytest.mark.parametrize("size", [0, 1, 40, -1])
-def test_a_first_line_that_was_cut_is_written_again(path, size):
-    Journal(Clinic().source(), path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:size])
-    Journal(Clinic().source(), path)
-    assert path.read_bytes() == whole
+        rows = Journal(ArraySource(np.tile(numbers, (6, 1)), targets, 6, shuffle=False), path).draw(6)
+        assert rows.observe(range(6)).tobytes() == np.tile(numbers, (6, 1)).tobytes()
+        assert rows.targets().tobytes() == targets.tobytes()
 
 
 def test_long_journals_are_read_in_portions(path, monkeypatch):
-    monkeypatch.setattr("hardthresh.attributes.journal._PORTION", 150)
+    monkeypatch.setattr("hardthresh.attributes.journal_file._PORTION", 50)
     Journal(Clinic().source(), path).draw(40).observe([0, 4])
-    path.write_bytes(path.read_bytes()[:-7])
     clinic = Clinic()
     journal = Journal(clinic.source(), path)
     for _ in range(4):
         patients = journal.draw(10)
         assert patients.observe([0, 4]).tolist() == values_of(patients.ids, [0, 4])
         assert len(journal._pending) < 5
-    assert clinic.asked == [(39, [0, 4])]
+    journal.draw(1).observe([0])
+    assert clinic.asked == [(40, [0])]
 
 
 def test_after_an_error_a_journal_has_to_be_made_again(path):
@@ -168,13 +231,248 @@ def test_after_an_error_a_journal_has_to_be_made_again(path):
     assert [patient for patient, _ in clinic.asked] == [2, 3]
 
 
-def test_only_one_program_may_write(path):
-    one, other = Journal(Clinic().source(), path), Journal(Clinic().source(), path)
-    one.draw(1).observe([0])
-    clinic_asked = other._source.meter
-    with pytest.raises(HardThreshError, match="was changed by somebody else: only one program at a time"):
-        other.draw(1).observe([0])
-    assert clinic_asked.attributes == 0
+def test_a_journal_replays_what_another_one_has_bought_since(path):
+    clinic, other_clinic = Clinic(), Clinic()
+    journal, other = Journal(clinic.source(), path), Journal(other_clinic.source(), path)
+    journal.draw(2).observe([0])
+    assert other.draw(3).observe([0]).tolist() == values_of(range(3), [0])
+    assert journal.draw(2).observe([0]).tolist() == values_of([2, 3], [0])
+    assert [patient for patient, _ in clinic.asked] == [0, 1, 3]
+    assert [patient for patient, _ in other_clinic.asked] == [2]
+
+
+def test_the_second_of_two_programs_with_different_settings_is_refused(path):
+    clinic, other_clinic = Clinic(), Clinic()
+    journal, other = Journal(clinic.source(), path), Journal(other_clinic.source(), path)
+    journal.draw(1).observe([0])
+    with pytest.raises(InvalidInputError, match=re.escape("is about attributes [0] of example 0, but attributes [1]")):
+        other.draw(1).observe([1])
+    assert not other_clinic.asked
+    assert journal.draw(1).observe([0]).tolist() == [[1.0]]
+
+
+def test_a_pickled_journal_goes_on(path):
+    def source():
+        return ArraySource(np.arange(12.0).reshape(6, 2), np.zeros(6), 2, shuffle=False)
+
+    journal = Journal(source(), path)
+    journal.draw(2).observe([1])
+    for again in (pickle.loads(pickle.dumps(journal)), copy.deepcopy(journal), journal):
+        assert again.draw(2).observe([0, 1]).tolist() == [[4.0, 5.0], [6.0, 7.0]]
+    assert len(answers(path)) == 4
+
+
+def test_a_relative_path_is_that_of_the_beginning(path, monkeypatch, tmp_path_factory):
+    monkeypatch.chdir(path.parent)
+    journal = Journal(Clinic().source(), path.name)
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    journal.draw(2).observe([0])
+    assert len(answers(path)) == 2
+
+
+@pytest.mark.parametrize("name", ["100 % sure?#1.sqlite", ":memory:", "a&mode=ro", "Zoë"])
+def test_any_name_is_a_name(tmp_path, name):
+    Journal(Clinic().source(), tmp_path / name).draw(1).observe([0])
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    assert len(answers(tmp_path / name)) == 1
+
+
+def test_a_reader_is_not_kept_waiting_by_a_purchase(path):
+    def ask(patient, indices):
+        replayed = Journal(Clinic().source(), path, timeout=0).draw(patient)
+        return replayed.observe([0])[:, 0].sum() + indices + 0.5
+
+    observed = Journal(Clinic().source(), path).draw(3).observe([0])
+    assert observed.tolist() == [[0.0], [1.0], [2.0]]
+    journal = Journal(CallbackSource(ask, 6, 3, target=lambda i: i / 2), path)
+    assert journal.draw(4).observe([0]).tolist() == [[0.0], [1.0], [2.0], [3.5]]
+
+
+LOCK = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+
+
+def test_the_lock_of_a_purchase_is_not_lost_to_another_journal_of_the_same_program(path):
+    """POSIX ends all locks of a process on a file when it closes any descriptor of that file."""
+
+    def ask(patient, indices):
+        Journal(Clinic().source(), path)
+        ended = subprocess.run([sys.executable, "-c", LOCK, str(path)], capture_output=True, text=True)
+        assert "database is locked" in ended.stderr
+        return [1.0]
+
+    Journal(Clinic().source(), path).draw(1).observe([1])
+    source = CallbackSource(ask, 6, 3, target=lambda i: i / 2)
+    journal = Journal(source, path)
+    patients = journal.draw(2)
+    patients.observe([1])
+
+
+@contextmanager
+def transaction(path, begin):
+    """Another program, in the middle of a transaction."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(begin)
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        yield connection
+
+
+def test_a_purchase_waits_for_that_of_another_program(path, monkeypatch):
+    clinic = Clinic()
+    journal = Journal(clinic.source(), path)
+    with transaction(path, "BEGIN IMMEDIATE") as other:
+
+        def end(seconds):
+            assert not clinic.asked
+            other.execute("ROLLBACK")
+
+        monkeypatch.setattr(time, "sleep", end)
+        journal.draw(1).observe([0])
+    assert len(answers(path)) == len(clinic.asked) == 1
+
+
+@pytest.mark.parametrize("timeout", [0, 0.05])
+def test_waiting_ends_with_the_timeout(path, timeout):
+    clinic = Clinic()
+    journal = Journal(clinic.source(), path, timeout=timeout)
+    message = re.escape(f"another program has used {path} for {timeout:g} seconds: wait for it or end it")
+    with transaction(path, "BEGIN IMMEDIATE"), pytest.raises(HardThreshError, match=message):
+        journal.draw(1).observe([0])
+    assert not clinic.asked
+
+
+@pytest.mark.parametrize("timeout", [-1, "1", True, np.nan])
+def test_a_timeout_is_a_number_of_seconds(path, timeout):
+    with pytest.raises(
+        InvalidInputError, match=re.escape(f"timeout must be a number of seconds >= 0, or None, got {timeout!r}")
+    ):
+        Journal(Clinic().source(), path, timeout=timeout)
+
+
+def test_waiting_can_be_interrupted(path, monkeypatch):
+    clinic = Clinic()
+    journal = Journal(clinic.source(), path)
+    monkeypatch.setattr(time, "sleep", lambda seconds: os.kill(os.getpid(), 2))
+    with transaction(path, "BEGIN IMMEDIATE"), pytest.raises(KeyboardInterrupt) as interrupted:
+        journal.draw(1).observe([0])
+    assert not hasattr(interrupted.value, "__notes__")
+    assert not clinic.asked
+
+
+def test_creating_a_journal_waits_for_a_reader(path, monkeypatch):
+    with transaction(path, "BEGIN") as reader:
+        monkeypatch.setattr(time, "sleep", lambda seconds: reader.execute("ROLLBACK"))
+        Journal(Clinic().source(), path)
+    assert not answers(path)
+
+
+BOUGHT = '{"example": 0, "indices": [0, 4], "observed": [0.0, 0.5], "target": 0.0}'
+
+
+def test_a_commit_waits_for_a_reader_and_warns(path, monkeypatch):
+    monkeypatch.setattr("hardthresh.attributes.journal_file._STALLED", 0.0)
+    journal = Journal(Clinic().source(), path)
+    with transaction(path, "BEGIN") as reader:
+        monkeypatch.setattr(time, "sleep", lambda seconds: reader.execute("ROLLBACK"))
+        with pytest.warns(RuntimeWarning, match=re.escape(f"another program reads {path}, and keeps an answer")):
+            journal.draw(1).observe([0])
+    assert len(answers(path)) == 1
+
+
+def test_an_answer_that_a_reader_kept_from_the_file_is_in_the_message(path, monkeypatch):
+    journal = Journal(Clinic().source(), path, timeout=0)
+    with transaction(path, "BEGIN"), pytest.raises(HardThreshError, match=re.escape(BOUGHT)):
+        journal.draw(1).observe([0, 4])
+    journal = Journal(Clinic().source(), path)
+    monkeypatch.setattr(time, "sleep", lambda seconds: os.kill(os.getpid(), 2))
+    with transaction(path, "BEGIN"), pytest.raises(KeyboardInterrupt) as interrupted:
+        journal.draw(1).observe([0, 4])
+    [note] = interrupted.value.__notes__
+    assert BOUGHT in note
+    assert not answers(path)
+
+
+@contextmanager
+def largest_file(size):
+    """Writing more than `size` bytes to a file fails, as on a full disk."""
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_on_a_full_disk_nothing_is_bought(path):
+    Journal(Clinic().source(), path).draw(1).observe([0, 4])
+    clinic = Clinic()
+    journal = Journal(clinic.source(), path)
+    patients = journal.draw(2)
+    with (
+        largest_file(100),
+        pytest.raises(HardThreshError, match=f"{path} cannot be written, so that nothing is bought"),
+    ):
+        patients.observe([0, 4])
+    assert not clinic.asked
+    assert len(answers(path)) == 1
+
+
+def test_an_answer_that_a_full_disk_kept_from_the_file_is_in_the_message(path):
+    clinic = Clinic()
+    journal = Journal(clinic.source(), path)
+    size = path.stat().st_size
+    with largest_file(size), pytest.raises(HardThreshError, match=f"{path} cannot be written") as full:
+        journal.draw(1000).observe([0, 4])
+    written = len(answers(path))
+    assert clinic.asked == [(patient, [0, 4]) for patient in range(written + 1)]
+    [lost] = re.findall(r"will be asked for again: (.*)", str(full.value))
+    [observed] = values_of([written], [0, 4])
+    assert json.loads(lost) == {"example": written, "indices": [0, 4], "observed": observed, "target": written / 2}
+    again = Clinic()
+    assert Journal(again.source(), path).draw(1000).observe([0, 4]).tolist() == values_of(range(1000), [0, 4])
+    assert again.asked[0] == (written, [0, 4])
+    assert len(again.asked) == 1000 - written
+
+
+def test_a_full_disk_leaves_no_half_of_a_new_journal(path):
+    with largest_file(5000), pytest.raises(HardThreshError, match=f"{path} cannot be written"):
+        Journal(Clinic().source(), path)
+    Journal(Clinic().source(), path).draw(1).observe([0])
+    assert len(answers(path)) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_where_nothing_can_be_written_a_journal_is_replayed_and_nothing_bought(path, what):
+    Journal(Clinic().source(), path).draw(3).observe([0])
+    clinic = Clinic()
+    locked = path if what == "file" else path.parent
+    locked.chmod(0o555)
+    try:
+        journal = Journal(clinic.source(), path)
+        assert journal.draw(3).observe([0]).tolist() == values_of(range(3), [0])
+        with pytest.raises(HardThreshError, match=f"{path} cannot be written, so that nothing is bought"):
+            journal.draw(1).observe([0])
+    finally:
+        locked.chmod(0o755)
+    assert not clinic.asked
+
+
+def test_a_file_that_is_gone_ends_the_purchases(path):
+    clinic = Clinic()
+    journal = Journal(clinic.source(), path)
+    path.unlink()
+    with pytest.raises(HardThreshError, match=f"{path} cannot be opened"):
+        journal.draw(1).observe([0])
+    assert not clinic.asked
+    assert not path.exists()
+
+
+def test_folders_and_files_that_cannot_be(path):
+    with pytest.raises(InvalidInputError, match="is a folder; a journal is a file"):
+        Journal(Clinic().source(), path.parent)
+    with pytest.raises(InvalidInputError, match=re.escape(f"there is no folder {path} to write study.sqlite in")):
+        Journal(Clinic().source(), path / "study.sqlite")
 
 
 PRICED = {"n_observed": None, "costs": [1.0] * 5 + [2.0], "budget": 3.0}
@@ -211,53 +509,170 @@ def test_other_prices_are_refused(path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"a,b\n1,2\n", b"no line", b'{"format": "hardthresh"}\n', b"[1]\n", b"\x00\xff\n", b"{}"]
+    "content",
+    [
+        b"x" * 10_000,
+        b"a,b\n1,2\n",
+        b"no journal",
+        b'{"format": "hardthresh"}\n',
+        b"[1]\n",
+        b"\x00\xff\n",
+        b"\x00" * 4096,
+    ],
 )
 def test_other_files_are_not_touched(path, content):
-    content = content or b"x" * 10_000
     path.write_bytes(content)
-    with pytest.raises(InvalidInputError, match="is there, and is no journal; choose another name"):
+    with pytest.raises(InvalidInputError, match="is there, and is not a journal; choose another name"):
         Journal(Clinic().source(), path)
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize("setup", ["CREATE TABLE answers (number)", "PRAGMA application_id = 7"])
+def test_the_database_of_another_program_is_not_touched(path, setup):
+    sql(path, setup)
+    before = path.read_bytes()
+    with pytest.raises(InvalidInputError, match="is there, and is not a journal; choose another name"):
+        Journal(Clinic().source(), path)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_journal(path):
+    path.touch()
+    Journal(Clinic().source(), path).draw(1).observe([0])
+    assert len(answers(path)) == 1
+
+
 def test_a_newer_format_is_refused(path):
     Journal(Clinic().source(), path)
-    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 2'))
-    with pytest.raises(InvalidInputError, match="has format version 2; this hardthresh reads 1"):
+    sql(path, "PRAGMA user_version = 3")
+    with pytest.raises(InvalidInputError, match="has format version 3; this hardthresh reads 2: upgrade hardthresh"):
         Journal(Clinic().source(), path)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "{",
-        "[]",
-        "3",
-        "{}",
-        '{"example": 1, "indices": [0], "values": [1.0, 2.0], "target": 1.0}',
-        '{"example": 1, "indices": [0], "values": [1.0]}',
-        '{"example": 1, "indices": [0], "values": [NaN], "target": 1.0}',
-        '{"example": 1, "indices": [0], "values": ["1"], "target": 1.0}',
-        '{"example": 1, "indices": [0], "values": null}',
-        '{"indices": [0], "values": [1.0], "target": 1.0}',
-    ],
-)
-def test_a_damaged_line_is_refused_by_its_number(path, line):
-    Journal(Clinic().source(), path).draw(3).observe([0])
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:2], line, *lines[3:]]) + "\n")
+def test_an_old_format_is_refused_with_the_way_out(path):
+    path.write_text('{"format": "hardthresh journal", "format_version": 1, "n_features": 6}\n')
+    with pytest.raises(InvalidInputError, match=re.escape(f"hardthresh convert-journal {path} NEW.sqlite")):
+        Journal(Clinic().source(), path)
+
+
+CHANGES = [
+    "example = 7",
+    "example = '1'",
+    "indices = '[1]'",
+    "observed = '[101.0]'",
+    "observed = NULL",
+    "observed = x'00'",
+    "target = 0.75",
+    "target = NULL",
+    "paid = 0",
+    "cost = 2",
+    "who = 'somebody else'",
+    "answered_at = '2020-01-01T00:00:00.000+00:00'",
+    "checksum = NULL",
+    "number = 7",
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_answer_is_refused_by_its_number(path, change):
+    Journal(Clinic().source(), path, who="ann").draw(3).observe([0])
+    sql(path, "CREATE TABLE copy AS SELECT * FROM answers")
+    sql(path, "DROP TABLE answers")
+    sql(path, "ALTER TABLE copy RENAME TO answers")  # without constraints
+    sql(path, f"UPDATE answers SET {change} WHERE number = 2")
     clinic = Clinic()
-    with pytest.raises(InvalidInputError, match=re.escape(f"line 3 of {path} is damaged")):
+    message = f"answer 2 of {path} is damaged, was changed, or is missing; restore a copy"
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
         Journal(clinic.source(), path).draw(3).observe([0])
     assert not clinic.asked
+
+
+def test_a_missing_answer_and_a_changed_order_are_refused(path, tmp_path):
+    Journal(Clinic().source(), path).draw(4).observe([0])
+    other = tmp_path / "other.sqlite"
+    other.write_bytes(path.read_bytes())
+    sql(path, "DELETE FROM answers WHERE number = 2")
+    sql(other, "UPDATE answers SET number = 5 - number + 10")
+    sql(other, "UPDATE answers SET number = number - 10")
+    for file, number in ((path, 2), (other, 1)):
+        with pytest.raises(InvalidInputError, match=re.escape(f"answer {number} of {file} is damaged")):
+            Journal(Clinic().source(), file).draw(4).observe([0])
+
+
+def test_answers_to_other_terms_are_refused(path, tmp_path):
+    """The checksums begin with the terms."""
+    other = tmp_path / "other.sqlite"
+    Journal(Clinic().source(), path).draw(1).observe([0])
+    Journal(Clinic().source(n_observed=2), other)
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("ATTACH ? AS copied", [str(path)])
+        connection.execute("INSERT INTO answers SELECT * FROM copied.answers")
+        connection.commit()
+    with pytest.raises(InvalidInputError, match=f"answer 1 of {other} is damaged"):
+        Journal(Clinic().source(n_observed=2), other).draw(1).observe([0])
+
+
+FORGED = [
+    {"observed": "[[1.0, 2.0]]"},
+    {"observed": "[1.0, 2.0]"},
+    {"observed": "[Infinity]"},
+    {"observed": "[NaN]"},
+    {"observed": "[null]"},
+    {"observed": '["1"]'},
+    {"observed": '{"0": 1.0}'},
+    {"observed": "3"},
+    {"observed": "1" * 400},
+    {"observed": f"[1{'0' * 400}]"},
+    {"observed": "[" * 100_000},
+    {"observed": ""},
+    {"target": None},
+    {"target": "1"},
+    {"target": float("inf")},
+    {"indices": "0"},
+    {"indices": '["0"]'},
+    {"indices": "null"},
+    {"example": 1.0},
+    {"example": b"1"},
+]
+
+
+@pytest.mark.parametrize("change", FORGED, ids=lambda change: str(change)[:40])
+def test_an_answer_that_makes_no_sense_is_refused_even_if_its_checksum_is_right(path, change):
+    Journal(Clinic().source(), path).draw(2).observe([0])
+    [(first,)] = sql(path, "SELECT checksum FROM answers WHERE number = 1")
+    [row] = sql(path, f"SELECT number, {COLUMNS} FROM answers WHERE number = 2")
+    [(name, value)] = change.items()
+    forged = [
+        value if column == name else old for column, old in zip(["number", *COLUMNS.split(", ")], row, strict=True)
+    ]
+    checksum = "" if isinstance(value, bytes) else _checksum(first, forged)
+    sql(path, f"UPDATE answers SET {name} = ?, checksum = ? WHERE number = 2", value, checksum)
+    clinic = Clinic()
+    with pytest.raises(InvalidInputError, match=re.escape(f"answer 2 of {path} is damaged")):
+        Journal(clinic.source(), path).draw(2).observe([0])
+    assert not clinic.asked
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_damaged_file_is_refused_or_gives_what_was_bought(path, seed):
+    Journal(Clinic(absent=[3]).source(), path).draw(100).observe([0, 4])
+    content, rng = bytearray(path.read_bytes()), np.random.default_rng(seed)
+    if seed % 4 == 0:
+        del content[int(rng.integers(1, len(content))) :]
+    else:
+        start = int(rng.integers(len(content)))
+        content[start : start + int(rng.integers(1, 200))] = rng.bytes(int(rng.integers(1, 200)))
+    path.write_bytes(content)
+    observed = None
+    with suppress(HardThreshError):
+        observed = Journal(Clinic(absent=[3]).source(), path).draw(100).observe([0, 4]).tolist()
+    assert observed in (None, values_of([i for i in range(100) if i != 3], [0, 4]))
 
 
 def test_a_program_that_changed_is_refused_before_it_pays(path):
     Journal(Clinic().source(), path).draw(3).observe([0])
     clinic = Clinic()
-    message = f"line 2 of {path} is about attributes [0] of example 0, but attributes [1] of example 0 are asked for"
+    message = f"answer 1 of {path} is about attributes [0] of example 0, but attributes [1] of example 0 are asked for"
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         Journal(clinic.source(), path).draw(3).observe([1])
     with pytest.raises(InvalidInputError, match=re.escape("of example 0, but attributes [0] of example 5 are asked")):
@@ -267,7 +682,7 @@ def test_a_program_that_changed_is_refused_before_it_pays(path):
 
 def test_data_that_changed_are_refused(path):
     Journal(ArraySource(np.ones((3, 2)), [1.0, 2.0, 3.0], 1, shuffle=False), path).draw(3).observe([0])
-    with pytest.raises(InvalidInputError, match=re.escape("line 3 of")) as refused:
+    with pytest.raises(InvalidInputError, match=re.escape("answer 2 of")) as refused:
         Journal(ArraySource(np.ones((3, 2)), [1.0, 5.0, 3.0], 1, shuffle=False), path).draw(3).observe([0])
     assert "has the target 2.0 for example 1, which has 5.0 now" in str(refused.value)
 
@@ -285,17 +700,40 @@ def test_a_solver_with_other_settings_is_refused(path):
         run(3)
 
 
-@pytest.mark.parametrize(("ids", "written"), [(["Ann", "Zoë"], ["Ann", "Zoë"]), (np.arange(3, 5), [3, 4])])
+@pytest.mark.parametrize(
+    ("ids", "written"),
+    [(["Ann", "Zoë"], ["Ann", "Zoë"]), (np.arange(3, 5), [3, 4]), (["1", "a\0b\n"], ["1", "a\0b\n"])],
+)
 def test_names_of_examples(path, ids, written):
     for _ in range(2):
         journal = Journal(CallbackSource(lambda i, indices: ([1.0], 2.0), 2, 1, examples=ids), path)
         patients = journal.draw(2)
         assert patients.observe([0]).tolist() == [[1.0], [1.0]]
         assert patients.targets().tolist() == [2.0, 2.0]
-    assert [answer["example"] for answer in answers(path)] == written
+    assert [example for (example,) in answers(path, "example")] == written
 
 
-def test_names_that_no_file_can_hold_are_refused(path):
-    journal = Journal(CallbackSource(print, 2, 1, examples=[(1, 2)], target={(1, 2): 0.0}), path)
-    with pytest.raises(InvalidInputError, match=re.escape("must be integers or strings, got (1, 2)")):
+@pytest.mark.parametrize("name", [(1, 2), 2**63, -(2**63) - 1, 1.5, "\udcff"])
+def test_names_that_no_file_can_hold_are_refused(path, name):
+    journal = Journal(CallbackSource(print, 2, 1, examples=[name], target={name: 0.0}), path)
+    with pytest.raises(InvalidInputError, match=re.escape(f"must be integers (64 bits) or strings, got {name!r}")):
         journal.draw(1)
+
+
+def test_without_sqlite3_only_journals_are_missing(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sqlite3", None)
+    monkeypatch.delitem(sys.modules, "hardthresh.attributes.journal_file")
+    with pytest.raises(MissingDependencyError, match="a journal needs sqlite3, without which this Python was built"):
+        Journal(Clinic().source(), path)
+    code = "import sys; sys.modules['sqlite3'] = None; import hardthresh.attributes, hardthresh.solvers"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_journal_can_be_used_in_another_thread(path):
+    journal = Journal(Clinic().source(), path)
+    observed = []
+    thread = threading.Thread(target=lambda: observed.append(journal.draw(2).observe([0]).tolist()))
+    thread.start()
+    thread.join()
+    assert observed == [values_of(range(2), [0])]
+    assert journal.draw(1).observe([0]).tolist() == [[2.0]]

@@ -3,8 +3,10 @@
 import bz2
 import gzip
 import re
+import sqlite3
 import sys
 import weakref
+from contextlib import closing
 from itertools import count
 
 import numpy as np
@@ -120,7 +122,7 @@ def endless_targets(folder, X, y):
 
 
 def journal(folder, X, y):
-    return Journal(array(folder, X, y), folder / "journal.jsonl")
+    return Journal(array(folder, X, y), folder / "journal.sqlite")
 
 
 def replayed(folder, X, y):
@@ -130,17 +132,19 @@ def replayed(folder, X, y):
 
 def half_replayed(folder, X, y):
     AdaptiveHybrid(n_nonzero=2).run(journal(folder, X, y))
-    path = folder / "journal.jsonl"
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    path = folder / "journal.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DELETE FROM answers WHERE number > (SELECT count(*) / 2 FROM answers)")
+        connection.commit()
     return journal(folder, X, y)
 
 
 def journal_of_parquet(folder, X, y):
-    return Journal(parquet(folder, X, y), folder / "journal.jsonl")
+    return Journal(parquet(folder, X, y), folder / "journal.sqlite")
 
 
 def journal_of_callback(folder, X, y):
-    return Journal(endless(folder, X, y), folder / "journal.jsonl")
+    return Journal(endless(folder, X, y), folder / "journal.sqlite")
 
 
 TABLES_WITH_LENGTH = [lists, parquet, journal, replayed, half_replayed, journal_of_parquet]

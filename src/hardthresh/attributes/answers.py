@@ -1,15 +1,66 @@
-"""What somebody answered, as numbers."""
+"""What somebody answered: as numbers, and as a record of a purchase."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
 
 import numpy as np
 
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.typing import Array, is_real
+from hardthresh.core.typing import Array, is_integer, is_real
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back from one purchase.
+
+    Attributes
+    ----------
+    example : int or str
+        The name of the example.
+    indices : list of int
+        The attributes that were asked for.
+    observed : list of float, or None
+        Their values, finite; None if the example could not be had.
+    target : float or None
+        The target, finite; None if the example could not be had.
+    paid : bool
+        Whether it was paid.
+    cost : float
+        What it cost.
+    who : str or None
+        Who bought it, where that is known.
+    answered_at : str or None
+        When the answer came, in UTC and ISO 8601, where that is known.
+
+    Raises
+    ------
+    InvalidInputError
+        For anything else.
+    """
+
+    example: int | str
+    indices: list[int]
+    observed: list[float] | None
+    target: float | None
+    paid: bool
+    cost: float
+    who: str | None = None
+    answered_at: str | None = None
+
+    def __post_init__(self) -> None:
+        example_name(self.example)
+        if not (isinstance(self.indices, list) and all(map(is_integer, self.indices))):
+            raise InvalidInputError(f"indices must be a list of integers, got {self.indices!r}")
+        if self.observed is None:
+            return
+        values = as_numbers(self.observed, len(self.indices), "an answer", lambda place: f"value {place}").tolist()
+        if not (isinstance(self.target, float) and all(map(isfinite, [*values, self.target]))):
+            raise InvalidInputError("the values and the target of an answer must be finite numbers")
+        object.__setattr__(self, "observed", values)
 
 
 def as_numbers(values: Any, count: int, whose: str, named: Callable[[int], str]) -> Array:
@@ -55,8 +106,32 @@ def as_target(y: Any, example: Any) -> float:
     return float(y)
 
 
+def example_name(name: Any) -> int | str:
+    """Return the name of an example as a file can hold it.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is neither an integer of 64 bits nor a string of Unicode characters.
+    """
+    if is_integer(name) and -(2**63) <= name < 2**63:
+        return int(name)
+    if isinstance(name, str) and _is_text(name):
+        return str(name)
+    raise InvalidInputError(f"the names of examples in a journal must be integers (64 bits) or strings, got {name!r}")
+
+
 def _is_number(value: Any) -> bool:
     return is_real(value) or isinstance(value, (bool, np.bool_)) or (isinstance(value, np.ndarray) and value.ndim == 0)
+
+
+def _is_text(text: str) -> bool:
+    """Return whether a string has no half of a surrogate pair, which UTF-8 cannot hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _number(value: Any, whose: str, named: Callable[[int], str], place: int) -> float:
