@@ -14,7 +14,7 @@ import hardthresh
 from hardthresh.cli import main
 from hardthresh.cli.app import app
 
-COMMANDS = ["fit", "predict", "show", "demo", "reproduce", "list"]
+COMMANDS = ["fit", "predict", "show", "demo", "reproduce", "convert-journal", "list"]
 
 
 def test_help_names_every_command(done):

@@ -4,6 +4,7 @@ from .arrays import ArraySource
 from .callback import CallbackSource
 from .files import FileSource
 from .journal import Journal
+from .journal_conversion import convert_journal
 from .market import Market
 from .meter import BudgetError, Meter
 from .rows import RowSource
@@ -21,4 +22,5 @@ __all__ = [
     "Market",
     "Meter",
     "RowSource",
+    "convert_journal",
 ]

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from hardthresh import __version__
 from hardthresh.core.errors import HardThreshError
 
+from .convert_journal import convert_journal
 from .demo import demo
 from .fit import fit
 from .listing import list_registered
@@ -99,4 +100,5 @@ app.command()(predict)
 app.command()(show)
 app.command()(demo)
 app.command()(reproduce)
+app.command()(convert_journal)
 app.command("list")(list_registered)
