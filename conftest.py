@@ -1,7 +1,4 @@
-"""Examples in docstrings and in the user guide: those that need an optional package skip, with their reason, without it.
-
-None of them has to survive a power failure.
-"""
+"""What examples in docstrings and in the user guide need: an optional package, or they skip; no flushes of the disk."""
 
 from importlib.util import find_spec
 

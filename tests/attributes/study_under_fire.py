@@ -94,7 +94,7 @@ def slowly_with_journal(folder, fuse):
     ask = Device.ask
 
     def slow(device, patient, indices):
-        time.sleep(0.005)
+        time.sleep(0.003)
         return ask(device, patient, indices)
 
     Device.ask = slow

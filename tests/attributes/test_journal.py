@@ -348,10 +348,14 @@ def test_a_timeout_is_a_number_of_seconds(path, timeout):
         Journal(Clinic().source(), path, timeout=timeout)
 
 
+def interrupt(seconds):
+    raise KeyboardInterrupt
+
+
 def test_waiting_can_be_interrupted(path, monkeypatch):
     clinic = Clinic()
     journal = Journal(clinic.source(), path)
-    monkeypatch.setattr(time, "sleep", lambda seconds: os.kill(os.getpid(), 2))
+    monkeypatch.setattr(time, "sleep", interrupt)
     with transaction(path, "BEGIN IMMEDIATE"), pytest.raises(KeyboardInterrupt) as interrupted:
         journal.draw(1).observe([0])
     assert not hasattr(interrupted.value, "__notes__")
@@ -383,7 +387,7 @@ def test_an_answer_that_a_reader_kept_from_the_file_is_in_the_message(path, monk
     with transaction(path, "BEGIN"), pytest.raises(HardThreshError, match=re.escape(BOUGHT)):
         journal.draw(1).observe([0, 4])
     journal = Journal(Clinic().source(), path)
-    monkeypatch.setattr(time, "sleep", lambda seconds: os.kill(os.getpid(), 2))
+    monkeypatch.setattr(time, "sleep", interrupt)
     with transaction(path, "BEGIN"), pytest.raises(KeyboardInterrupt) as interrupted:
         journal.draw(1).observe([0, 4])
     [note] = interrupted.value.__notes__

@@ -13,14 +13,6 @@ import pytest
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
 
-@pytest.fixture(scope="module")
-def calm(start, tmp_path_factory):
-    """The folder of a study with a journal that nobody interrupted."""
-    folder = tmp_path_factory.mktemp("calm")
-    assert start("with_journal", folder) == 0
-    return folder
-
-
 def purchases(folder):
     """Every purchase that the device charged, and how often each patient was asked for."""
     bought = [tuple(map(int, line.split())) for line in (folder / "ledger").read_text().splitlines()]
