@@ -114,6 +114,19 @@ def test_batches_average_to_the_whole():
         f.rows(np.array([], dtype=int))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_whose_variances_have_no_square_are_refused(dtype):
+    X = data()[0].astype(dtype)
+    unit = float(np.finfo(dtype).max) ** 0.3
+    for factor, how in ((unit, "large"), (1 / unit, "small")):
+        wrong = X.copy()
+        wrong[:, 1] *= dtype(factor)
+        with pytest.raises(InvalidInputError, match=f"column 1 of X are too {how} for {np.dtype(dtype)}; rescale it"):
+            GraphicalModel(wrong)
+    with pytest.raises(InvalidInputError, match="column 0 of X are too large"):
+        GraphicalModel(np.random.default_rng(0).standard_normal((1, 5)) * 1e100)
+
+
 def test_passes_are_counted():
     X, W, _ = data(24)
     meter = Meter(0.0)

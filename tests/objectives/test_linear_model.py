@@ -338,6 +338,7 @@ TARGET = np.array([0.0, 1.0, 1.0])
         (GOOD, TARGET, {"sample_weight": 1.0}, "sample_weight has shape"),
         (GOOD, TARGET, {"offset": [1.0, 1.0]}, "offset has shape"),
         (GOOD, TARGET, {"offset": [1.0, np.inf, 1.0]}, "offset contains NaN or infinity"),
+        (GOOD, TARGET, {"offset": [1.0, -1e200, 1.0]}, "the squares of offset leave the range of float64 .*1e.200"),
         (GOOD, TARGET, {"offset": ["a", "b", "c"]}, "offset must be numeric"),
         (GOOD, TARGET, {"l2": -1.0}, "l2 must be finite and >= 0"),
         (GOOD, TARGET, {"l2": np.nan}, "l2 must be finite and >= 0"),

@@ -84,6 +84,16 @@ def checked_targets(y: Any, like: Array, n: int, name: str, *, matrix: bool = Fa
     return y
 
 
+def check_squares(x: Array, name: str) -> None:
+    """Refuse numbers, one for each row, a sum of whose squares overflows."""
+    xp = namespace(x)
+    largest = float(xp.max(xp.abs(x)))
+    if not largest < float(xp.finfo(x.dtype).max) ** 0.5 / x.shape[0]:
+        raise InvalidInputError(
+            f"the squares of {name} leave the range of {x.dtype} (the largest is {largest:.3g}); rescale it"
+        )
+
+
 def mean_weights(sample_weight: Any, like: Array, n: int) -> Array:
     """Return what each of n rows counts in the mean: weights whose sum is 1 but for the rounding of each."""
     xp = namespace(like)

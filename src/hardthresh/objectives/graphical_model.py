@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import all_finite, as_floating, namespace, symmetric_part, times_transpose
+from hardthresh.arrays import all_finite, as_floating, namespace, symmetric_part, times_transpose, where_true
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import UNITS, Evaluation
@@ -88,11 +88,23 @@ class GraphicalModel:
         self.shape = (X.shape[1], X.shape[1])
         self._meter: Meter | None = None
         self._share = 1.0  # of the data that a product with them reads
+        self._check_columns()
         self._factor = _triangle(self._weighted_rows())
-        zero = namespace(X).sum(self._factor * self._factor, axis=0) == 0
-        if bool(namespace(X).any(zero)):
-            column = int(namespace(X).argmax(namespace(X).astype(zero, X.dtype)))
-            raise InvalidInputError(f"column {column} of X is zero in every example; leave it out")
+
+    def _check_columns(self) -> None:
+        """Refuse columns of zeros, and those whose mean square has itself no square: the Hessian would overflow."""
+        xp = namespace(self.X)
+        with np.errstate(over="ignore", under="ignore"):
+            squares = xp.sum(self._weighted_rows() ** 2, axis=0)
+        limits = xp.finfo(self.X.dtype)
+        least, most = float(limits.smallest_normal) ** 0.5, float(limits.max) ** 0.5
+        outside = ~((squares > least) & (squares < most))
+        if bool(xp.any(outside)):
+            j = int(where_true(outside)[0])
+            if not bool(xp.any((self.weights > 0) & (self.X[:, j] != 0))):
+                raise InvalidInputError(f"column {j} of X is zero in every example; leave it out")
+            how = "large" if float(squares[j]) > 1.0 else "small"
+            raise InvalidInputError(f"the entries of column {j} of X are too {how} for {self.X.dtype}; rescale it")
 
     def _weighted_rows(self) -> Array:
         """Return a factor R of S = R'R that costs nothing: the examples times the roots of their weights."""

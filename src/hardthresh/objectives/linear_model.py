@@ -17,6 +17,7 @@ from hardthresh.losses import Loss
 
 from .base import (
     MeanOverRows,
+    check_squares,
     checked_design,
     checked_ridge,
     checked_targets,
@@ -117,6 +118,8 @@ class LinearModel(MeanOverRows):
         self.weights = mean_weights(sample_weight, like, n)
         self.n_examples = float(n) if sample_weight is None else total_weight(as_floating(sample_weight, like))
         self.offset = None if offset is None else checked_targets(offset, like, n, "offset")
+        if self.offset is not None:
+            check_squares(self.offset, "offset")
         self.l2 = checked_ridge(l2, like, d)
 
     @property

@@ -89,7 +89,7 @@ def _grow(tableau: Tableau, most: int, n: int) -> None:
         before = tableau.size
         noise = -expm1(-needed(n, tableau.slope.size, before))
         grow(tableau, before + 1, max(_NEGLIGIBLE, noise * (0.5 - tableau.decrease)))
-        if tableau.size == before:
+        if tableau.size <= before:
             return
 
 
@@ -109,7 +109,9 @@ class _Shop:
         return np.where(np.isin(panel, panel[tableau.chosen]), 0.0, market.price[panel])
 
     def best(self, tableau: Tableau, *, per_price: bool = False) -> int | None:
-        """Return the affordable variable that explains most, or most for its price."""
+        """Return the affordable variable that explains most, or most for its price; None if there is none."""
+        if not self.observed.size:
+            return None
         extra = self.extra(tableau)
         cost = self.market.cost(self.observed[tableau.chosen])
         gains = np.where(extra <= self.limit - cost + self.limit * _ROUNDING, tableau.gains(), 0.0)
@@ -120,10 +122,15 @@ class _Shop:
         """Return a tableau with what is affordable, needed, and best, one after the other."""
         while tableau.size < min(self.count, max(1, self.n // (2 * PER_VARIABLE) - 1)):
             j = self.best(tableau, per_price=per_price)
-            noise = -expm1(-needed(self.n, self.observed.size, tableau.size))
-            if j is None or not tableau.gains()[j] > noise * (0.5 - tableau.decrease):
+            if j is None:
                 break
+            noise = -expm1(-needed(self.n, self.observed.size, tableau.size))
+            if not tableau.gains()[j] > noise * (0.5 - tableau.decrease):
+                break
+            before = tableau.decrease
             tableau.add(j)
+            if not tableau.decrease > before:  # a gain that was nothing but rounding
+                break
         return tableau
 
     def sold(self, tableau: Tableau) -> Tableau:
