@@ -31,6 +31,11 @@ class Case:
     def classifies(self) -> bool:
         return bool(is_classifier(self.cls()))
 
+    @property
+    def twin(self) -> Any:
+        """The estimator with a given number of features that a chooser refits."""
+        return next(cls for cls in self.cls.__mro__ if f"{cls.__name__}CV" == self.cls.__name__)
+
     def make(self, k: int = 3, **settings: Any) -> Any:
         """A model with at most k features; a chooser compares 1 .. k."""
         budget = {"n_nonzero_coefs": range(1, k + 1), "cv": 3} if self.chooses else {"n_nonzero_coefs": k}

@@ -136,7 +136,7 @@ def test_a_number_alone_gives_what_it_gives_within_a_path(chooser, n_nonzero_coe
         assert np.count_nonzero(together.coefs_path_[row]) == k
         if k == together.n_nonzero_coefs_:
             assert_array_equal(together.coefs_path_[row], coefficients(alone))
-        without = chooser.cls.__mro__[2](n_nonzero_coefs=int(k)).fit(X, y)
+        without = chooser.twin(n_nonzero_coefs=int(k)).fit(X, y)
         assert_array_equal(without.coef_, alone.coef_)
         assert_array_equal(without.intercept_, alone.intercept_)
 

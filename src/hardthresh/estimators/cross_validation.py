@@ -22,6 +22,7 @@ from .callbacks import FitTask, with_callbacks
 from .folds import Splits, Verdict, candidates_of, check_rule, check_splits, score_by, splits_of, tell_unconverged
 from .linear import SparseLinearModel
 from .problem import Problem, Table, take_columns
+from .routing import CrossValidatedMixin, Metadata, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Fold:
         return table.bring(coef), table.bring(np.asarray(self.intercepts[row], dtype=coef.dtype))
 
 
-class ChoosesBudget(SparseLinearModel):
+class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
     """Base of the ``...CV`` estimators. See the concrete classes."""
 
     _default_scorer: ClassVar[str]
@@ -107,7 +108,7 @@ class ChoosesBudget(SparseLinearModel):
         self.n_jobs = n_jobs
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any) -> Self:
         """Choose the number of features, then fit on all data with it.
 
         Each fold standardises its own training rows and walks from the smallest candidate to the largest; nothing
@@ -120,6 +121,10 @@ class ChoosesBudget(SparseLinearModel):
         ----------
         X, y, sample_weight, offset :
             As for the estimator without cross-validation; weights and offsets are used in the scores too.
+        **params : dict
+            ``groups``, an array of shape (n_samples,): the group of each row, for a splitter that keeps groups
+            together, such as ``cv=GroupKFold(5)``. (The parameter `groups` of the constructor is about columns.) With
+            scikit-learn's metadata routing enabled, whatever the splitter and the scorer request.
 
         Returns
         -------
@@ -140,15 +145,18 @@ class ChoosesBudget(SparseLinearModel):
                 "scorers cannot see an offset; use scoring=None, which scores by the loss, or no offset"
             )
         seed = self._seed()
-        splits = splits_of(
-            self.cv, given, everything.weighted_rows(), everything.X.shape[0], classifier=is_classifier(self)
-        )
+        n_samples, kept = everything.X.shape[0], everything.weighted_rows()
+        split_params, score_params = self._route(params, n_samples, everything.sample_weight)
+        splits = splits_of(self.cv, given, kept, n_samples, split_params, classifier=is_classifier(self))
         self._check_folds(given, splits)
         task = FitTask(self, given, len(candidates))
         problem = self._problem(table, int(candidates[-1]))
         rows = np.arange(table.X.shape[0])
         *folds, everywhere = self._fold_paths(table, problem, [*(train for train, _ in splits), rows], candidates, seed)
-        scores = [self._scores(problem, fold, table, test) for fold, (_, test) in zip(folds, splits, strict=True)]
+        scores = [
+            self._scores(problem, fold, table, test, rows_of(score_params, kept[test], n_samples))
+            for fold, (_, test) in zip(folds, splits, strict=True)
+        ]
         chosen = problem.with_budget(self._choose(candidates, np.stack(scores, axis=1), folds, table))
         result = self._solve(chosen, None, seed)
         whys = [why for fold in folds for why in fold.unconverged]
@@ -231,11 +239,11 @@ class ChoosesBudget(SparseLinearModel):
         unconverged = [result.status.sentence for result in results if not result.converged]
         return Fold.of(FoldPath(columns, points[:, columns], intercepts), problem, unconverged)
 
-    def _scores(self, problem: Problem, fold: Fold, table: Table, rows: np.ndarray) -> np.ndarray:
+    def _scores(self, problem: Problem, fold: Fold, table: Table, rows: np.ndarray, params: Metadata) -> np.ndarray:
         """Return the score of each candidate on held-out rows: by the scorer, or minus the mean loss."""
         if self.scoring is not None:
             test = table.take(rows)
-            return np.array([self._score(fold, row, test) for row in range(fold.intercepts.size)])
+            return np.array([self._score(fold, row, test, params) for row in range(fold.intercepts.size)])
         test = replace(table, X=take_columns(table.X, table.bring(fold.columns))).take(rows)
         coefs = table.bring(fold.coefs.T.astype(numpy_dtype(table.X)))
         u = to_numpy(test.X @ coefs) + fold.intercepts
@@ -244,13 +252,13 @@ class ChoosesBudget(SparseLinearModel):
         weights = None if test.sample_weight is None else to_numpy(test.sample_weight)
         return -np.average(losses, axis=0, weights=weights)
 
-    def _score(self, fold: Fold, row: int, test: Table) -> float:
-        """Return the scorer's verdict on one candidate."""
+    def _score(self, fold: Fold, row: int, test: Table, params: Metadata) -> float:
+        """Return the score that the scorer gives to one candidate."""
         attributes = self._fitted(*fold.coefficients(row, test))
         fitted = type(self)(**self.get_params(deep=False))
         for name, value in {**attributes, **self._labels(), "n_features_in_": self.n_features_in_}.items():
             setattr(fitted, name, value)
-        return score_by(self.scoring, fitted, test, self._decode_target(test.y))
+        return score_by(self.scoring, fitted, test, self._decode_target(test.y), params)
 
     def _choose(self, candidates: np.ndarray, scores: np.ndarray, folds: list[Fold], table: Table) -> int:
         """Set what the folds say, and return the chosen number."""

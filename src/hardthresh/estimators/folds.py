@@ -12,10 +12,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from hardthresh.core.errors import InvalidInputError
 
 from .problem import Table
+from .routing import Metadata, rows_of
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
@@ -34,11 +36,18 @@ def candidates_of(given: Any, most: int, check: Callable[[Any], int], name: str,
     return np.array(candidates)
 
 
-def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, *, classifier: bool) -> Splits:
-    """Return the folds as row indices of the table, which holds the `kept` ones of the rows that were given."""
+def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, params: Metadata, *, classifier: bool) -> Splits:
+    """Return the folds as row indices of the table, which holds the `kept` ones of the rows that were given.
+
+    `params` are passed on to the splitter; what has one entry for each given row follows the rows.
+    """
     splitter = check_cv(cv, table.y, classifier=classifier)
+    if "groups" not in params and _needs_groups(cv):
+        raise InvalidInputError(
+            f"cv={type(cv).__name__} needs the group of each row; pass it to fit, as in fit(X, y, groups=...)"
+        )
     if hasattr(cv, "split") or cv is None or isinstance(cv, Integral):
-        return list(splitter.split(table.X, table.y))
+        return list(splitter.split(table.X, table.y, **rows_of(params, kept, n_given)))
     place = np.full(n_given, -1)
     place[kept] = np.arange(kept.size)
 
@@ -51,6 +60,12 @@ def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, *, classifi
         return [(among_kept(train), among_kept(test)) for train, test in splitter.split()]
     except IndexError as error:
         raise InvalidInputError(f"cv must name rows of X, which has {n_given}: {error}") from error
+
+
+def _needs_groups(cv: Any) -> bool:
+    """Return whether a splitter asks for the groups of the rows, as scikit-learn's group splitters do."""
+    split = getattr(get_routing_for_object(cv), "split", None)
+    return split is not None and split.requests.get("groups") is True
 
 
 def check_splits(splits: Splits) -> None:
@@ -69,10 +84,14 @@ def check_rule(rule: Any) -> None:
         raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {rule!r}')
 
 
-def score_by(scoring: Any, fitted: Any, test: Table, y: Any) -> float:
-    """Return a scorer's verdict on a fitted model and held-out rows, whose targets are y as they were given."""
-    weighted = {} if test.sample_weight is None else {"sample_weight": test.sample_weight}
-    return float(check_scoring(fitted, scoring=scoring)(fitted, test.X, y, **weighted))
+def score_by(scoring: Any, fitted: Any, test: Table, y: Any, params: Metadata) -> float:
+    """Return the score of a fitted model on held-out rows, whose targets are y as they were given.
+
+    `params` are passed on to the scorer; its weights are those of the table.
+    """
+    if "sample_weight" in params:
+        params = {**params, "sample_weight": test.sample_weight}
+    return float(check_scoring(fitted, scoring=scoring)(fitted, test.X, y, **params))
 
 
 _ROUNDING = 1e-10

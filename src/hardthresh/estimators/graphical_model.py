@@ -28,6 +28,7 @@ from .callbacks import FitTask, with_callbacks
 from .folds import Verdict, candidates_of, check_rule, check_splits, splits_of, tell_unconverged
 from .graph_problem import GraphProblem, Precision
 from .problem import Table
+from .routing import CrossValidatedMixin, Metadata
 from .soundness import check_columns, check_numbers
 
 _PATIENCE = 2  # candidates in a row that predict worse than the best end the climb
@@ -46,7 +47,7 @@ _FINE = 0.05  # the search around the best count ends where its neighbours are s
     "sparse_gaussian_graphical_model",
     lambda: [SparseGaussianGraphicalModel(cv=3), SparseGaussianGraphicalModel(None, refit=False)],
 )
-class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
+class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, EmpiricalCovariance):
     r"""Gaussian graphical model with at most a given number of edges: an inverse covariance matrix with exact zeros.
 
     .. math:: \hat W = \arg\min_{W = W^\top} \; \sum_{i=1}^p \Bigl( -\log w_{ii} + \frac{w_i^\top S w_i}{w_{ii}} \Bigr)
@@ -216,7 +217,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Find the graph, after the number of its edges if that is not given, and the precision matrix on it.
 
         Parameters
@@ -226,6 +227,10 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
             shape (p, p).
         y : ignored
             There for pipelines.
+        **params : dict
+            ``groups``, an array of shape (n_samples,): the group of each row, for a splitter that keeps groups
+            together, such as ``cv=GroupKFold(5)``, where numbers of edges are compared. With scikit-learn's metadata
+            routing enabled, whatever the splitter requests.
 
         Returns
         -------
@@ -246,7 +251,12 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         for name in _OF_FOLDS:
             self.__dict__.pop(name, None)
         if self._compares():
-            n_edges, self.alpha_ = self._compare(X)
+            n_edges, self.alpha_ = self._compare(X, params)
+        elif given := [name for name, value in params.items() if value is not None]:
+            raise InvalidInputError(
+                f"fit got {', '.join(given)}, which is for the splitter, but n_edges={self.n_edges} needs no folds; "
+                "leave it out"
+            )
         else:
             n_edges, self.alpha_ = self._budget(self.n_edges), self._ridge()
         self._fit_and_keep(problem, n_edges, X.dtype, task)
@@ -477,7 +487,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
 
     # --- how many edges --------------------------------------------------------------------------------------------
 
-    def _compare(self, X: np.ndarray) -> tuple[int, float]:
+    def _compare(self, X: np.ndarray, params: Metadata) -> tuple[int, float]:
         """Return the number of edges and the ridge that predict best, and set what the folds say."""
         if self.covariance == "precomputed":
             raise InvalidInputError(
@@ -485,7 +495,9 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
                 "n_edges to an integer"
             )
         table = Table(X, None)
-        splits = splits_of(self.cv, table, np.arange(X.shape[0]), X.shape[0], classifier=False)
+        n_samples = X.shape[0]
+        split_params, _ = self._route(params, n_samples)
+        splits = splits_of(self.cv, table, np.arange(n_samples), n_samples, split_params, classifier=False)
         check_splits(splits)
         folds = [self._fold(number, X[train], X[test]) for number, (train, test) in enumerate(splits)]
         alphas = _ALPHAS if self.alpha is None and self.refit else (self._ridge(),)

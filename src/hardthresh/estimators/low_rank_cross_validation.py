@@ -21,11 +21,12 @@ from .folds import Verdict, candidates_of, check_rule, check_splits, score_by, s
 from .low_rank import LowRankRegression
 from .problem import Table
 from .reduced_rank import Coefficients, Factors, LowRankProblem, with_matrix
+from .routing import CrossValidatedMixin, Metadata, rows_of
 
 
 @documented
 @register("estimator", "low_rank_regression_cv", lambda: [LowRankRegressionCV(cv=3)])
-class LowRankRegressionCV(LowRankRegression):
+class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
     r"""Reduced-rank regression with the rank chosen by cross-validation.
 
     .. math:: \hat r = \arg\min_{r} \frac{1}{F} \sum_{f=1}^{F} \frac{1}{q \sum_{i \in f} s_i}
@@ -133,13 +134,17 @@ class LowRankRegressionCV(LowRankRegression):
         self.n_jobs = n_jobs
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Choose the rank, then fit on all data with it.
 
         Parameters
         ----------
         X, y, sample_weight :
             As for `LowRankRegression`; weights are used in the scores too.
+        **params : dict
+            ``groups``, an array of shape (n_samples,): the group of each row, for a splitter that keeps groups
+            together, such as ``cv=GroupKFold(5)``. With scikit-learn's metadata routing enabled, whatever the splitter
+            and the scorer request.
 
         Returns
         -------
@@ -157,7 +162,9 @@ class LowRankRegressionCV(LowRankRegression):
         candidates = candidates_of(self.rank, most, check, "rank", "ranks")
         check_rule(self.rule)
         seed = self._seed()
-        splits = splits_of(self.cv, given, everything.weighted_rows(), everything.X.shape[0], classifier=False)
+        n_samples, kept = everything.X.shape[0], everything.weighted_rows()
+        split_params, score_params = self._route(params, n_samples, everything.sample_weight)
+        splits = splits_of(self.cv, given, kept, n_samples, split_params, classifier=False)
         check_splits(splits)
         task = FitTask(self, given, len(splits) + 1)
         scores, whys = np.empty((candidates.size, len(splits))), []
@@ -165,7 +172,8 @@ class LowRankRegressionCV(LowRankRegression):
         fits = parallel(delayed(self._fold)(table.take(train), candidates, seed) for train, _ in splits)
         with progress_line(bool(self.verbose), "folds", len(splits)) as report:
             for fold, ((_, test), (coefficients, unconverged)) in enumerate(zip(splits, fits, strict=True)):
-                scores[:, fold] = [self._score(fit, given.take(test)) for fit in coefficients]
+                of_fold = rows_of(score_params, kept[test], n_samples)
+                scores[:, fold] = [self._score(fit, given.take(test), of_fold) for fit in coefficients]
                 whys += unconverged
                 task.done("fold", partial(coefficients[-1].attributes, given))
                 report("")
@@ -207,7 +215,7 @@ class LowRankRegressionCV(LowRankRegression):
             seed=seed,
         )
 
-    def _score(self, fit: Coefficients, test: Table) -> float:
+    def _score(self, fit: Coefficients, test: Table, params: Metadata) -> float:
         """Return the score of one fit on held-out rows: by the scorer, or minus the mean squared error."""
         if self.scoring is None:
             errors = np.mean((fit.predict(test.X) - with_matrix(test).y) ** 2, axis=1)
@@ -215,4 +223,4 @@ class LowRankRegressionCV(LowRankRegression):
         fitted = type(self)(**self.get_params(deep=False))
         for name, value in {**fit.attributes(test), "n_features_in_": self.n_features_in_}.items():
             setattr(fitted, name, value)
-        return score_by(self.scoring, fitted, test, test.y)
+        return score_by(self.scoring, fitted, test, test.y, params)

@@ -1,0 +1,177 @@
+"""What `fit` passes on to the splitter and the scorer, with scikit-learn's metadata routing and without."""
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import is_classifier
+from sklearn.metrics import get_scorer, make_scorer, mean_squared_error
+from sklearn.model_selection import GroupKFold, KFold, cross_validate
+from sklearn.model_selection._split import BaseCrossValidator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import hardthresh as ht
+from hardthresh.core.errors import InvalidInputError
+
+SPLITTING = {
+    "linear": lambda **settings: ht.SparseLinearRegressionCV(n_nonzero_coefs=range(5), **settings),
+    "logistic": lambda **settings: ht.SparseLogisticRegressionCV(n_nonzero_coefs=range(5), **settings),
+    "low rank": lambda **settings: ht.LowRankRegressionCV(rank=range(3), **settings),
+    "graph": lambda **settings: ht.SparseGaussianGraphicalModel(n_edges=[0, 2, 4], **settings),
+}
+
+
+@pytest.fixture(params=SPLITTING)
+def make(request):
+    """Every estimator that takes a splitter."""
+    return SPLITTING[request.param]
+
+
+@pytest.fixture
+def rows(make):
+    """Rows X, targets y that suit the estimator, and the patient of each row: three rows each, in random order."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    y = X[:, :2] @ np.array([[1.0, -1.0], [2.0, 0.5]]) + rng.standard_normal((60, 2))
+    patients = rng.permutation(np.repeat(np.arange(20), 3))
+    model = make()
+    if isinstance(model, ht.SparseGaussianGraphicalModel):
+        return X, None, patients
+    return (
+        X,
+        y if isinstance(model, ht.LowRankRegressionCV) else y[:, 0] > 0 if is_classifier(model) else y[:, 0],
+        patients,
+    )
+
+
+def test_groups_of_rows_go_to_the_splitter(make, rows):
+    X, y, patients = rows
+    by_hand = list(GroupKFold(4).split(X, y, patients))
+    expected = make(cv=by_hand).fit(X, y)
+    grouped = make(cv=GroupKFold(4)).fit(X, y, groups=patients)
+    assert_array_equal(grouped.scores_, expected.scores_)
+    assert not np.array_equal(expected.scores_, make(cv=4).fit(X, y).scores_), "the patients of this test matter"
+
+
+def test_groups_follow_rows_without_weight(make, rows):
+    X, y, patients = rows
+    if y is None:
+        pytest.skip("a graphical model has no weights")
+    weight = (np.arange(60) % 7 != 0).astype(float)
+    kept = weight > 0
+    weighted = make(cv=GroupKFold(4)).fit(X, y, sample_weight=weight, groups=patients)
+    absent = make(cv=GroupKFold(4)).fit(X[kept], y[kept], groups=patients[kept].tolist())
+    assert_allclose(weighted.scores_, absent.scores_, rtol=1e-9)
+
+
+def test_a_splitter_without_its_groups_says_where_to_give_them(make, rows):
+    X, y, _ = rows
+    with pytest.raises(InvalidInputError, match=r"GroupKFold needs .* each row.*fit\(X, y, groups=\.\.\.\)"):
+        make(cv=GroupKFold(4)).fit(X, y)
+
+
+@pytest.mark.parametrize("cv", [4, None, "by hand"])
+def test_groups_for_folds_that_ignore_them_are_refused(make, rows, cv):
+    X, y, patients = rows
+    cv = list(KFold(4).split(X)) if cv == "by hand" else cv
+    with pytest.raises(InvalidInputError, match=r"groups .* cv=GroupKFold"):
+        make(cv=cv).fit(X, y, groups=patients)
+
+
+def test_labels_of_columns_are_no_groups_of_rows(make, rows):
+    X, y, _ = rows
+    with pytest.raises(InvalidInputError, match="groups has 6 labels, but X has 60 rows"):
+        make(cv=GroupKFold(3)).fit(X, y, groups=["a", "a", "b", "b", "c", "c"])
+
+
+@pytest.mark.parametrize("kind", [ht.SparseLinearRegressionCV, ht.SparseLogisticRegressionCV])
+def test_groups_of_columns_and_groups_of_rows_together(kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    y = X[:, 0] + X[:, 1] > 0 if is_classifier(kind()) else X[:, 0] + X[:, 1] + rng.standard_normal(60)
+    patients, panels = rng.permutation(np.repeat(np.arange(20), 3)), ["a", "a", "b", "b", "c", "c"]
+    settings = {"groups": panels, "n_nonzero_groups": range(4)}
+    model = kind(cv=GroupKFold(4), **settings).fit(X, y, groups=patients)
+    assert_array_equal(model.scores_, kind(cv=list(GroupKFold(4).split(X, y, patients)), **settings).fit(X, y).scores_)
+    with pytest.raises(InvalidInputError, match=f"columns.*{kind.__name__}\\(groups="):
+        kind(cv=GroupKFold(3)).fit(X, y, groups=panels)
+
+
+def test_an_unknown_argument_of_fit_names_the_estimator(make, rows):
+    X, y, _ = rows
+    with pytest.raises(ValueError, match=rf"{type(make()).__name__}\.fit .*'patients'"):
+        make().fit(X, y, patients=1)
+
+
+def test_groups_of_a_graph_whose_edges_are_given_are_refused():
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    with pytest.raises(InvalidInputError, match=r"fit got groups.* n_edges=3"):
+        ht.SparseGaussianGraphicalModel(n_edges=3).fit(X, groups=np.arange(30))
+
+
+# --- metadata routing enabled -----------------------------------------------------------------------------------------
+
+
+class Alternating(BaseCrossValidator):
+    """Two folds that `stratum` says: a splitter with metadata of its own name."""
+
+    def split(self, X, y=None, groups=None, stratum=None):
+        for fold in (0, 1):
+            yield np.flatnonzero(stratum != fold), np.flatnonzero(stratum == fold)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 2
+
+
+def test_routing_takes_groups_through_meta_estimators(make, rows):
+    X, y, patients = rows
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = make_pipeline(FunctionTransformer(), make(cv=GroupKFold(4)))
+        routed = model.fit(X, y, groups=patients)[-1]
+        assert_array_equal(routed.scores_, make(cv=list(GroupKFold(4).split(X, y, patients))).fit(X, y).scores_)
+        outer = cross_validate(
+            *(model, X, y),
+            cv=GroupKFold(5),
+            params={"groups": patients},
+            scoring=lambda model, X, y=None: 0.0,
+            return_estimator=True,
+            return_indices=True,
+        )
+        train = outer["indices"]["train"][0]
+        by_hand = list(GroupKFold(4).split(X[train], groups=patients[train]))
+        inner = make(cv=by_hand).fit(X[train], None if y is None else y[train])
+        assert_array_equal(outer["estimator"][0][-1].scores_, inner.scores_)
+
+
+def test_routing_takes_whatever_a_splitter_requests(make, rows):
+    X, y, patients = rows
+    stratum = patients % 2
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = make(cv=Alternating().set_split_request(stratum=True)).fit(X, y, stratum=stratum)
+        with pytest.raises(TypeError, match="groups"):
+            make(cv=3).fit(X, y, groups=patients)
+    expected = make(cv=[(np.flatnonzero(stratum != fold), np.flatnonzero(stratum == fold)) for fold in (0, 1)])
+    assert_array_equal(model.scores_, expected.fit(X, y).scores_)
+
+
+@pytest.mark.parametrize("kind", [ht.SparseLinearRegressionCV, ht.LowRankRegressionCV])
+def test_routing_gives_scorers_the_weights_that_they_request(kind):
+    rng = np.random.default_rng(0)
+    X, weight = rng.standard_normal((60, 6)), rng.uniform(0.0, 2.0, 60)
+    weight[::9] = 0.0
+    y = X[:, 0] + rng.standard_normal(60)
+    scorer = make_scorer(mean_squared_error, greater_is_better=False)
+    settings = {"cv": KFold(3)} | (
+        {"rank": [0, 1]} if kind is ht.LowRankRegressionCV else {"n_nonzero_coefs": range(4)}
+    )
+    weighted = kind(scoring=scorer, **settings).fit(X, y, sample_weight=weight).scores_
+    with sklearn.config_context(enable_metadata_routing=True):
+        requested, refused = (
+            kind(scoring=get_scorer("neg_mean_squared_error").set_score_request(sample_weight=wanted), **settings)
+            for wanted in (True, False)
+        )
+        assert_allclose(requested.fit(X, y, sample_weight=weight).scores_, weighted, rtol=1e-12)
+        assert not np.allclose(refused.fit(X, y, sample_weight=weight).scores_, weighted)
+        own = kind(**settings).fit(X, y, sample_weight=weight)  # the score of its own always counts weights
+    assert_allclose(own.scores_, weighted, rtol=1e-9)
