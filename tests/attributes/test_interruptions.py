@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import re
 import sqlite3
 from contextlib import closing
 
@@ -169,9 +168,11 @@ def test_a_market_does_not_see_what_becomes_of_the_prices_it_was_given():
     assert market.price.tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("names", [["a", "b", "a"], ("a", "b", "a"), np.array([3, 4, 3])])
-def test_a_list_that_has_an_example_twice_is_refused(names):
-    with pytest.raises(InvalidInputError, match=re.escape(f"examples has {names[0]!r} twice")):
+@pytest.mark.parametrize(
+    ("names", "shown"), [(["a", "b", "a"], "'a'"), (("a", "b", "a"), "'a'"), (np.array([3, 4, 3]), "3")]
+)
+def test_a_list_that_has_an_example_twice_is_refused(names, shown):
+    with pytest.raises(InvalidInputError, match=f"examples has {shown} twice"):
         CallbackSource(print, 4, 2, target=float, examples=names)
 
 

@@ -99,6 +99,7 @@ def test_a_callable_is_a_scoring(chooser):
 
     model = chooser.make(scoring=score).fit(X, y)
     assert model.n_nonzero_coefs_ == 1
+    assert model.scorer_name_ == "score"
     assert seen == [((20, 12), k) for _ in range(3) for k in (1, 2, 3)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_numpy_array
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array
 
 from .factored import FactoredMatrix
@@ -62,7 +62,9 @@ def truncated_svd(A: Array, rank: int, method: str = "auto", start: Array | None
     Halko, Martinsson and Tropp (2011), *Finding structure with randomness*, Algorithm 4.4.
     """
     if method not in METHODS:
-        raise InvalidInputError(f"the method of a truncated SVD is one of {', '.join(METHODS)}; got {method!r}")
+        raise InvalidInputError(
+            f"the method of a truncated SVD is one of {', '.join(METHODS)}; got {format_value(method)}"
+        )
     small = min(A.shape)
     if method == "subspace" and (start is None or start.shape[1] < rank):
         method = "randomized"

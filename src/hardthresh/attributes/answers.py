@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array, is_integer, is_real
 
 
@@ -54,7 +54,7 @@ class Answer:
     def __post_init__(self) -> None:
         example_name(self.example)
         if not (isinstance(self.indices, list) and all(map(is_integer, self.indices))):
-            raise InvalidInputError(f"indices must be a list of integers, got {self.indices!r}")
+            raise InvalidInputError(f"indices must be a list of integers, got {format_value(self.indices)}")
         if self.observed is None:
             return
         values = as_numbers(self.observed, len(self.indices), "an answer", lambda place: f"value {place}").tolist()
@@ -84,7 +84,7 @@ def as_numbers(values: Any, count: int, whose: str, named: Callable[[int], str])
     """
     if isinstance(values, (str, bytes, Mapping, Set)) or not hasattr(values, "__len__"):
         raise InvalidInputError(
-            f"{whose} has {values!r} for values; a list of {count} numbers is needed, in the order asked"
+            f"{whose} has {format_value(values)} for values; a list of {count} numbers is needed, in the order asked"
         )
     if len(values) != count:
         raise InvalidInputError(f"{whose} has {len(values)} values; {count} are needed, one for each attribute")
@@ -102,7 +102,9 @@ def as_target(y: Any, example: Any) -> float:
         If it is no finite number.
     """
     if not (_is_number(y) and isfinite(y)):
-        raise InvalidInputError(f"the target of example {example!r} is {y!r}; it must be a finite number")
+        raise InvalidInputError(
+            f"the target of example {format_value(example)} is {format_value(y)}; it must be a finite number"
+        )
     return float(y)
 
 
@@ -138,5 +140,5 @@ def _number(value: Any, whose: str, named: Callable[[int], str], place: int) -> 
     if value is None:
         return nan
     if not _is_number(value):
-        raise InvalidInputError(f"{named(place)} of {whose} is {value!r}; a measurement must be a number")
+        raise InvalidInputError(f"{named(place)} of {whose} is {format_value(value)}; a measurement must be a number")
     return float(value)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array, is_integer
 
 from .answers import as_numbers, as_target
@@ -90,11 +90,11 @@ class CallbackSource(AttributeSource):
         feature_names: Sequence[str] | None = None,
     ) -> None:
         if not callable(ask):
-            raise InvalidInputError(f"ask must be a function of an example and indices, got {ask!r}")
+            raise InvalidInputError(f"ask must be a function of an example and indices, got {format_value(ask)}")
         if target is not None and not (callable(target) or hasattr(target, "__getitem__")):
-            raise InvalidInputError(f"target must be a function, a mapping or a sequence, got {target!r}")
+            raise InvalidInputError(f"target must be a function, a mapping or a sequence, got {format_value(target)}")
         if n_examples is not None and not (is_integer(n_examples) and n_examples >= 0):
-            raise InvalidInputError(f"n_examples must be an integer >= 0, got {n_examples!r}")
+            raise InvalidInputError(f"n_examples must be an integer >= 0, got {format_value(n_examples)}")
         if n_features is None:
             if feature_names is None:
                 raise InvalidInputError("give n_features, the number of attributes, or feature_names")
@@ -136,7 +136,7 @@ class CallbackSource(AttributeSource):
         try:
             return as_target(self._target[id_], id_)
         except (LookupError, TypeError):
-            raise InvalidInputError(f"example {id_!r} has no target") from None
+            raise InvalidInputError(f"example {format_value(id_)} has no target") from None
 
     def _read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array | None]:
         for example in examples:
@@ -148,8 +148,8 @@ class CallbackSource(AttributeSource):
             self._absent = self._absent + 1 if answer is None else 0
             if self._absent == HOPELESS:
                 raise InvalidInputError(
-                    f"{HOPELESS} examples in a row could not be had, {example.id!r} the last of them; raise "
-                    "StopIteration where there are no more"
+                    f"{HOPELESS} examples in a row could not be had, {format_value(example.id)} the last of them; "
+                    "raise StopIteration where there are no more"
                 )
             yield None if answer is None else self._values(example, indices, answer)
 
@@ -158,17 +158,18 @@ class CallbackSource(AttributeSource):
         if self._target is None:
             if not (isinstance(answer, (tuple, list)) and len(answer) == 2 and hasattr(answer[0], "__len__")):
                 raise InvalidInputError(
-                    f"ask returned {answer!r} for example {example.id!r}; without target= it must return a pair "
-                    "(values, y), or None"
+                    f"ask returned {format_value(answer)} for example {format_value(example.id)}; "
+                    "without target= it must return a pair (values, y), or None"
                 )
             answer, example.y = answer[0], as_target(answer[1], example.id)
         values = as_numbers(
-            answer, indices.size, f"example {example.id!r}", lambda place: self._named(int(indices[place]))
+            answer, indices.size, f"example {format_value(example.id)}", lambda place: self._named(int(indices[place]))
         )
         for place in np.flatnonzero(~np.isfinite(values)):
             raise InvalidInputError(
-                f"{self._named(int(indices[place]))} of example {example.id!r} is {values[place]}; a measurement must "
-                "be a finite number: measure it again, or return None instead of the list to go on without the example"
+                f"{self._named(int(indices[place]))} of example {format_value(example.id)} is {values[place]}; "
+                "a measurement must be a finite number: measure it again, or return None instead of the list to go on "
+                "without the example"
             )
         return values
 
@@ -190,7 +191,7 @@ def _compared(ids: Iterable[Any], most: int) -> Iterator[Any]:
     for id_ in ids:
         if isinstance(id_, Hashable):
             if id_ in latest:
-                raise InvalidInputError(f"examples has {id_!r} twice; an example can be measured only once")
+                raise InvalidInputError(f"examples has {format_value(id_)} twice; an example can be measured only once")
             latest[id_] = None
             if len(latest) > most:
                 del latest[next(iter(latest))]

@@ -17,7 +17,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value
 from hardthresh.core.typing import Array, is_integer
 
 from .answers import as_target
@@ -94,7 +94,7 @@ class FileSource(AttributeSource):
         budget: float | None = None,
     ) -> None:
         if not (is_integer(chunk_rows) and chunk_rows >= 1):
-            raise InvalidInputError(f"chunk_rows must be an integer >= 1, got {chunk_rows!r}")
+            raise InvalidInputError(f"chunk_rows must be an integer >= 1, got {format_value(chunk_rows)}")
         self.path = Path(path)
         if not self.path.is_file():
             raise InvalidInputError(f"{path} is a folder" if self.path.is_dir() else f"there is no file {path}")
@@ -129,7 +129,8 @@ class FileSource(AttributeSource):
             return _parsed(example.content[j])
         except ValueError:
             raise InvalidInputError(
-                f"{self._named(j)} of example {example.id} in {self.path} is {example.content[j]!r}, which is no number"
+                f"{self._named(j)} of example {example.id} in {self.path} is {format_value(example.content[j])}, "
+                "which is no number"
             ) from None
 
 
@@ -166,7 +167,10 @@ class _Text:
         """Refuse columns whose first cell is a text."""
         assert self._first is not None
         cells = dict(zip(self.names, self._first, strict=True))
-        _refuse_texts([f"{name!r} ({cells[name]!r})" for name in names if not _is_number(cells[name])], self._path)
+        _refuse_texts(
+            [f"{format_value(name)} ({format_value(cells[name])})" for name in names if not _is_number(cells[name])],
+            self._path,
+        )
 
     def rows(self, names: Sequence[str], target: str, chunk: int) -> Iterator[tuple[list[str], Any]]:
         """Yield texts and the target."""
@@ -214,7 +218,9 @@ class _Parquet:
         kinds = self._arrow.types
         numeric = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
         types = {name: self._schema.field(name).type for name in names}
-        wrong = [f"{name!r} ({kind})" for name, kind in types.items() if not any(is_(kind) for is_ in numeric)]
+        wrong = [
+            f"{format_value(name)} ({kind})" for name, kind in types.items() if not any(is_(kind) for is_ in numeric)
+        ]
         _refuse_texts(wrong, self._path)
 
     def rows(self, names: Sequence[str], target: str, chunk: int) -> Iterator[tuple[Array, float]]:
@@ -247,18 +253,18 @@ def _table(path: Path) -> _Table:
 def _chosen(known: list[str], target: str, features: Sequence[str] | None, path: Path) -> list[str]:
     """Return the names of the attributes."""
     if isinstance(features, str):
-        raise InvalidInputError(f"features must be a list of names, got {features!r}")
+        raise InvalidInputError(f"features must be a list of names, got {format_value(features)}")
     names = [name for name in known if name != target] if features is None else list(features)
     if features is None and names and names[0] == "":
         del names[0]
     for name in [target, *names]:
         if known.count(name) != 1:
             there = "no column" if name not in known else "more than one column"
-            raise InvalidInputError(f"{path} has {there} {name!r}; it has {_listed(known)}")
+            raise InvalidInputError(f"{path} has {there} {format_value(name)}; it has {_listed(known)}")
     for j, name in enumerate(names):
         if name == target or name in names[:j]:
             raise InvalidInputError(
-                f"features has {name!r}, which is {'the target' if name == target else 'there twice'}"
+                f"features has {format_value(name)}, which is {'the target' if name == target else 'there twice'}"
             )
     return names
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from hardthresh.arrays import top_k
-from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.typing import Array, is_integer, is_real
 
 _ROUNDING = 1e-9  # of the budget: sums of prices are not exact
@@ -90,15 +90,15 @@ class Market:
         (20.0, 110.0, array([0, 1, 2]))
         """
         if not (is_integer(n_features) and n_features >= 1):
-            raise InvalidInputError(f"the number of attributes must be an integer >= 1, got {n_features!r}")
+            raise InvalidInputError(f"the number of attributes must be an integer >= 1, got {format_value(n_features)}")
         labels, panel = _numbered(panels, int(n_features))
         price = _prices(costs, labels, panel)
         market = cls(panel, price, _budget(n_observed, budget, int(n_features), priced=costs is not None))
         dearest = int(np.argmax(price))
         if price[dearest] > market.budget * (1 + _ROUNDING):
             raise InvalidInputError(
-                f"{labels[dearest]!r} costs {price[dearest]:g}, more than the budget of {market.budget:g} for one "
-                "example, so it can never be bought; raise the budget or leave it out"
+                f"{format_value(labels[dearest])} costs {price[dearest]:g}, more than the budget of "
+                f"{market.budget:g} for one example, so it can never be bought; raise the budget or leave it out"
             )
         return market
 
@@ -224,7 +224,7 @@ def _numbered(panels: Sequence[Any] | None, n_features: int) -> tuple[list[Any],
     if panels is None:
         return [f"attribute {j}" for j in range(n_features)], np.arange(n_features)
     if isinstance(panels, str) or not isinstance(panels, Iterable):
-        raise InvalidInputError(f"panels must be a list of labels, one for each attribute; got {panels!r}")
+        raise InvalidInputError(f"panels must be a list of labels, one for each attribute; got {format_value(panels)}")
     given = list(panels)
     if len(given) != n_features:
         raise InvalidInputError(f"panels has {len(given)} labels; one for each of {n_features} attributes is needed")
@@ -238,7 +238,7 @@ def _prices(costs: Any, labels: list[Any], panel: Array) -> Array:
     if isinstance(costs, Mapping):
         missing = [label for label in labels if label not in costs]
         if missing:
-            raise InvalidInputError(f"costs has no price for {missing[0]!r}; give one for every panel")
+            raise InvalidInputError(f"costs has no price for {format_value(missing[0])}; give one for every panel")
         price = _numeric([costs[label] for label in labels])
     else:
         each = np.ones(panel.size) if costs is None else _numeric(costs)
@@ -250,7 +250,7 @@ def _prices(costs: Any, labels: list[Any], panel: Array) -> Array:
         if np.any(~(each > 0)):
             price[panel[np.flatnonzero(~(each > 0))]] = np.nan
     for i in np.flatnonzero(~(np.isfinite(price) & (price > 0))):
-        raise InvalidInputError(f"prices must be finite and > 0; that of {labels[i]!r} is not")
+        raise InvalidInputError(f"prices must be finite and > 0; that of {format_value(labels[i])} is not")
     return price
 
 
@@ -258,7 +258,7 @@ def _numeric(prices: Any) -> Array:
     try:
         return np.asarray(prices, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInputError(f"costs must be numbers, got {prices!r}") from None
+        raise InvalidInputError(f"costs must be numbers, got {format_value(prices)}") from None
 
 
 def _budget(n_observed: Any, budget: Any, n_features: int, *, priced: bool) -> float:
@@ -267,12 +267,13 @@ def _budget(n_observed: Any, budget: Any, n_features: int, *, priced: bool) -> f
         if n_observed is not None:
             raise InvalidInputError("with costs, give budget=, what may be spent on one example, instead of n_observed")
         if not (is_real(budget) and 0 < budget < np.inf):
-            raise InvalidInputError(f"with costs, budget must be a finite number > 0, got {budget!r}")
+            raise InvalidInputError(f"with costs, budget must be a finite number > 0, got {format_value(budget)}")
         return float(budget)
     if budget is not None:
         raise InvalidInputError("budget is in the unit of costs; without costs give n_observed, a number of attributes")
     if not (is_integer(n_observed) and 1 <= n_observed <= n_features):
         raise InvalidInputError(
-            f"n_observed must be an integer in 1 .. {n_features}, the number of attributes; got {n_observed!r}"
+            f"n_observed must be an integer in 1 .. {n_features}, the number of attributes; "
+            f"got {format_value(n_observed)}"
         )
     return float(n_observed)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array
 
 from .answers import as_numbers, as_target
@@ -98,7 +98,7 @@ class RowSource(AttributeSource):
         try:
             row, y = item
         except (TypeError, ValueError):
-            raise InvalidInputError(f"example {number} is {item!r}; a pair (row, y) is needed") from None
+            raise InvalidInputError(f"example {number} is {format_value(item)}; a pair (row, y) is needed") from None
         if isinstance(row, Mapping) and self.feature_names is None:
             raise InvalidInputError(f"the row of example {number} is a mapping; say which names with feature_names")
         if not isinstance(row, Mapping):
@@ -124,5 +124,5 @@ class RowSource(AttributeSource):
             return example.content[self.feature_names[j]]
         except KeyError:
             raise InvalidInputError(
-                f"example {example.id} has no {self.feature_names[j]!r}; use None for a gap"
+                f"example {example.id} has no {format_value(self.feature_names[j])}; use None for a gap"
             ) from None

@@ -9,7 +9,7 @@ from typing import Any, Never, SupportsIndex
 
 import numpy as np
 
-from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError, format_value
 from hardthresh.core.typing import Array, is_integer
 
 from .market import Market
@@ -126,8 +126,12 @@ class Examples:
         for row in np.flatnonzero(~np.isfinite(y)):
             example = self._examples[row]
             if example.y is None:
-                raise HardThreshError(f"the target of example {example.id!r} comes with its attributes: observe first")
-            raise InvalidInputError(f"the target of example {example.id!r} is {example.y}; it must be a finite number")
+                raise HardThreshError(
+                    f"the target of example {format_value(example.id)} comes with its attributes: observe first"
+                )
+            raise InvalidInputError(
+                f"the target of example {format_value(example.id)} is {example.y}; it must be a finite number"
+            )
         return y
 
     def _observed(self, indices: Any, *, ask: bool) -> Array:
@@ -176,8 +180,8 @@ class Examples:
     def _refuse_infinity(self, example: Example, indices: Array, row: Array) -> None:
         for column in np.flatnonzero(np.isinf(row)):
             raise InvalidInputError(
-                f"{self._source._named(indices[column])} of example {example.id!r} is {row[column]}; a measurement "
-                "must be a finite number"
+                f"{self._source._named(indices[column])} of example {format_value(example.id)} is {row[column]}; a "
+                "measurement must be a finite number"
             )
 
 
@@ -228,7 +232,7 @@ class AttributeSource(ABC):
     def draw(self, count: int) -> Examples:
         """Hand out the next `count` examples, fewer if the source has no more: none at all when it is empty."""
         if not (is_integer(count) and count >= 0):
-            raise InvalidInputError(f"count must be an integer >= 0, got {count!r}")
+            raise InvalidInputError(f"count must be an integer >= 0, got {format_value(count)}")
         examples = self._next(int(count))
         self.meter.draw(len(examples))
         return Examples(self, examples)
@@ -247,12 +251,14 @@ class AttributeSource(ABC):
 
     def _named(self, j: int) -> str:
         """Return how a message calls an attribute."""
-        return f"attribute {j}" if self.feature_names is None else f"attribute {j} ({self.feature_names[j]!r})"
+        return (
+            f"attribute {j}" if self.feature_names is None else f"attribute {j} ({format_value(self.feature_names[j])})"
+        )
 
     def _checked(self, indices: Any) -> Array:
         wanted = np.asarray(indices)
         if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
-            raise InvalidInputError(f"indices must be a list of integers, got {indices!r}")
+            raise InvalidInputError(f"indices must be a list of integers, got {format_value(indices)}")
         outside = wanted[(wanted < 0) | (wanted >= self.n_features)]
         if outside.size:
             raise InvalidInputError(f"there is no attribute {outside[0]}; there are {self.n_features}, counted from 0")
@@ -270,7 +276,7 @@ def refuse_repeated(names: Iterable[Any] | None) -> None:
     seen = set()
     for name in () if names is None else names:
         if name in seen:
-            raise InvalidInputError(f"two attributes are called {name!r}; each needs a name of its own")
+            raise InvalidInputError(f"two attributes are called {format_value(name)}; each needs a name of its own")
         seen.add(name)
 
 

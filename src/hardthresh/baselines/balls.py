@@ -25,7 +25,7 @@ from hardthresh.arrays import (
 from hardthresh.constraints import Bases, Rank
 from hardthresh.constraints.labels import dealt, read_labels
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import InvalidInputError, NotFiniteError
+from hardthresh.core.errors import InvalidInputError, NotFiniteError, format_value
 from hardthresh.core.typing import Array, Support
 
 _BASES = Rank(1 << 30)  # knows what to do with pairs of bases
@@ -112,7 +112,7 @@ class Ball(Constraint):
 
 def _check_radius(radius: float) -> None:
     if isinstance(radius, bool) or not isinstance(radius, (int, float, np.number)) or isnan(radius) or radius <= 0:
-        raise InvalidInputError(f"the radius must be a number > 0, got {radius!r}")
+        raise InvalidInputError(f"the radius must be a number > 0, got {format_value(radius)}")
 
 
 def _shrunken(norms: np.ndarray, radius: float) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from hardthresh.arrays import FactoredMatrix, all_finite, namespace, truncated_svd
 from hardthresh.constraints import Bases, Rank
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
+from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError, format_value
 from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Objective
 from hardthresh.core.result import Result
@@ -93,7 +93,7 @@ class BFGD(Solver):
 
     def __post_init__(self) -> None:
         if self.smoothness is not None and not (self.smoothness > 0 and isfinite(self.smoothness)):
-            raise InvalidInputError(f"the smoothness must be positive and finite, got {self.smoothness!r}")
+            raise InvalidInputError(f"the smoothness must be positive and finite, got {format_value(self.smoothness)}")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class BFGD(Solver):
     def check(self, objective: Objective, constraint: Constraint) -> None:
         super(BFGD, self).check(objective, constraint)
         if not isinstance(constraint, Rank):
-            raise CapabilityError(f"BFGD needs matrices of bounded rank, as of Rank(5); got {constraint!r}")
+            raise CapabilityError(f"BFGD needs matrices of bounded rank, as of Rank(5); got {format_value(constraint)}")
 
     def stopping(self, tol: float) -> StopRule:
         return RelativeDecrease(tol)

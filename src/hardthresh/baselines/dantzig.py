@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from hardthresh.arrays import top_k
 from hardthresh.attributes import Market
 from hardthresh.core.checking import checked_integer
-from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, is_real
 from hardthresh.solvers.learner import BuyingSolver
@@ -110,7 +110,7 @@ class DantzigSelector(BuyingSolver):
     def __post_init__(self) -> None:
         checked_integer("n_nonzero", self.n_nonzero, least=1)
         if not (is_real(self.c) and 0 < self.c < inf):
-            raise InvalidInputError(f"c must be a finite number > 0, got {self.c!r}")
+            raise InvalidInputError(f"c must be a finite number > 0, got {format_value(self.c)}")
         checked_integer("seed", self.seed, least=0)
 
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> DantzigState:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Evaluation, Objective, curvature_along, provides
 from hardthresh.core.result import Result, Status
@@ -63,7 +63,7 @@ class DualityGap(StopRule):
 
     def __post_init__(self) -> None:
         if not self.tol > 0:
-            raise InvalidInputError(f"DualityGap: tol must be positive, got {self.tol!r}")
+            raise InvalidInputError(f"DualityGap: tol must be positive, got {format_value(self.tol)}")
 
     def check(self, run: Run) -> Stop | None:
         state = run.state
@@ -143,9 +143,11 @@ class FrankWolfe(Solver):
 
     def __post_init__(self) -> None:
         if self.variant not in get_args(Variant):
-            raise InvalidInputError(f"variant must be one of {', '.join(get_args(Variant))}; got {self.variant!r}")
+            raise InvalidInputError(
+                f"variant must be one of {', '.join(get_args(Variant))}; got {format_value(self.variant)}"
+            )
         if not isinstance(self.corrective, bool | np.bool_):
-            raise InvalidInputError(f"corrective must be True or False, got {self.corrective!r}")
+            raise InvalidInputError(f"corrective must be True or False, got {format_value(self.corrective)}")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -155,7 +157,7 @@ class FrankWolfe(Solver):
         super(FrankWolfe, self).check(objective, constraint)
         if not isinstance(constraint, Ball) or not isfinite(constraint.radius):
             raise CapabilityError(
-                f"Frank-Wolfe needs a ball of finite radius, such as L1Ball(40.0); got {constraint!r}"
+                f"Frank-Wolfe needs a ball of finite radius, such as L1Ball(40.0); got {format_value(constraint)}"
             )
 
     def stopping(self, tol: float) -> StopRule:
@@ -325,10 +327,12 @@ def frank_wolfe(
     (4, True)
     """
     if (radius is None) == (ball is None):
-        raise InvalidInputError(f"give either the radius of the l1 ball or a ball; got {radius!r} and {ball!r}")
+        raise InvalidInputError(
+            f"give either the radius of the l1 ball or a ball; got {format_value(radius)} and {format_value(ball)}"
+        )
     constraint = ball if ball is not None else L1Ball(radius)  # type: ignore[arg-type]
     if isinstance(constraint, Ball) and not isfinite(constraint.radius):
-        raise InvalidInputError(f"the radius must be finite, got {constraint.radius!r}")
+        raise InvalidInputError(f"the radius must be finite, got {format_value(constraint.radius)}")
     solver = FrankWolfe(variant, corrective)
     return minimize(
         f,

@@ -12,7 +12,7 @@ import numpy as np
 from hardthresh.arrays import move, scatter, solve_semidefinite, to_numpy
 from hardthresh.constraints import Sparsity
 from hardthresh.core.constraint import Constraint, Projection, Selection
-from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Objective
 from hardthresh.core.result import Result
@@ -79,7 +79,7 @@ class _Greedy(Solver):
         super().check(objective, constraint)
         if len(objective.shape) != 1 or constraint.selection(objective.shape[0]) is None:
             raise CapabilityError(
-                f"{type(self).__name__} chooses single coordinates, as for Sparsity(k); got {constraint!r}"
+                f"{type(self).__name__} chooses single coordinates, as for Sparsity(k); got {format_value(constraint)}"
             )
 
     def stopping(self, tol: float) -> StopRule:
@@ -247,10 +247,10 @@ class ForwardGreedy(_Greedy):
 
     def __post_init__(self) -> None:
         if self.rule not in get_args(Rule):
-            raise InvalidInputError(f"rule must be one of {', '.join(get_args(Rule))}; got {self.rule!r}")
+            raise InvalidInputError(f"rule must be one of {', '.join(get_args(Rule))}; got {format_value(self.rule)}")
         candidates: Any = self.candidates
         if not (isinstance(candidates, Integral) and candidates >= 1):  # type: ignore[operator]
-            raise InvalidInputError(f"candidates must be an integer >= 1, got {self.candidates!r}")
+            raise InvalidInputError(f"candidates must be an integer >= 1, got {format_value(self.candidates)}")
 
     def _choose(
         self, objective: Objective, constraint: Constraint, selection: Selection, state: GreedyState

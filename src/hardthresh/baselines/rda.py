@@ -15,7 +15,7 @@ import numpy as np
 from hardthresh.arrays import top_k
 from hardthresh.attributes import Market
 from hardthresh.core.checking import checked_integer
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, is_real
 from hardthresh.solvers.learner import BuyingSolver
@@ -118,11 +118,13 @@ class RegularizedDualAveraging(BuyingSolver):
     def __post_init__(self) -> None:
         checked_integer("n_nonzero", self.n_nonzero, least=1)
         if not (is_real(self.gamma) and 0 < self.gamma < inf):
-            raise InvalidInputError(f"gamma must be a finite number > 0, got {self.gamma!r}")
+            raise InvalidInputError(f"gamma must be a finite number > 0, got {format_value(self.gamma)}")
         if not (is_real(self.l1) and 0 <= self.l1 < inf):
-            raise InvalidInputError(f"l1 must be a finite number >= 0, got {self.l1!r}")
+            raise InvalidInputError(f"l1 must be a finite number >= 0, got {format_value(self.l1)}")
         if self.gradient not in get_args(At):
-            raise InvalidInputError(f"gradient must be one of {', '.join(get_args(At))}; got {self.gradient!r}")
+            raise InvalidInputError(
+                f"gradient must be one of {', '.join(get_args(At))}; got {format_value(self.gradient)}"
+            )
         checked_integer("seed", self.seed, least=0)
 
     def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> DualAveragingState:

@@ -13,7 +13,7 @@ import numpy as np
 
 from hardthresh.arrays import Grouping, move, namespace, scaled_squares, top_k, union, where_true
 from hardthresh.core.constraint import Blocks, Constraint, Projection
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, Support
 
@@ -195,18 +195,26 @@ def _divisors(weights: Any, names: tuple[Any, ...], grouping: Grouping) -> np.nd
         return None
     if isinstance(weights, str):
         if weights != "size":
-            raise InvalidInputError(f'weights must be None, "size" or a number per label, got {weights!r}')
+            raise InvalidInputError(f'weights must be None, "size" or a number per label, got {format_value(weights)}')
         numbers = grouping.sizes.astype(float)
     else:
         if not isinstance(weights, Mapping):
-            raise InvalidInputError(f'weights must be None, "size" or map labels to numbers, got {weights!r}')
+            raise InvalidInputError(
+                f'weights must be None, "size" or map labels to numbers, got {format_value(weights)}'
+            )
         unknown, missing = [w for w in weights if w not in names], [name for name in names if name not in weights]
         if unknown or missing:
-            what = f"name {unknown[0]!r}, which is no group" if unknown else f"say nothing of group {missing[0]!r}"
+            what = (
+                f"name {format_value(unknown[0])}, which is no group"
+                if unknown
+                else f"say nothing of group {format_value(missing[0])}"
+            )
             raise InvalidInputError(f"weights {what}; one number for each label is needed")
         for name in names:
             weight: Any = weights[name]
             if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 < float(weight) < inf:
-                raise InvalidInputError(f"the weight of group {name!r} must be a finite number > 0, got {weight!r}")
+                raise InvalidInputError(
+                    f"the weight of group {format_value(name)} must be a finite number > 0, got {format_value(weight)}"
+                )
         numbers = np.array([float(weights[name]) for name in names])
     return None if numbers.size == 0 or bool(np.all(numbers == numbers[0])) else numbers

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hardthresh.arrays import Grouping
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ def whole_number(x: Any, name: str) -> int:
     try:
         number = index(x)
     except TypeError as error:
-        raise InvalidInputError(f"{name} must be an integer, got {x!r}") from error
+        raise InvalidInputError(f"{name} must be an integer, got {format_value(x)}") from error
     if number < 0:
         raise InvalidInputError(f"{name} must be >= 0, got {number}")
     return number
@@ -39,7 +39,7 @@ def free_coordinates(free: Any, size: int | None = None) -> tuple[int, ...]:
     try:
         found = tuple(sorted({index(j) for j in free}))
     except TypeError as error:
-        raise InvalidInputError(f"the free coordinates must be integers, got {free!r}") from error
+        raise InvalidInputError(f"the free coordinates must be integers, got {format_value(free)}") from error
     if found and found[0] < 0:
         raise InvalidInputError(f"free coordinates must be >= 0, got {found[0]}")
     if size is not None and found and found[-1] >= size:
@@ -61,7 +61,7 @@ def read_labels(labels: Any, free: tuple[int, ...] | Any) -> tuple[tuple[Any, ..
     Labels that are equal in Python are the same, as 1 and 1.0.
     """
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-        raise InvalidInputError(f"labels must be a list with one label per column, got {labels!r}")
+        raise InvalidInputError(f"labels must be a list with one label per column, got {format_value(labels)}")
     given = [
         label.item() if isinstance(label, np.generic) else label
         for label in (labels.tolist() if hasattr(labels, "tolist") else labels)
@@ -79,11 +79,12 @@ def read_labels(labels: Any, free: tuple[int, ...] | Any) -> tuple[tuple[Any, ..
     for j in np.flatnonzero(counted).tolist():
         if not isinstance(given[j], Hashable) or not _can_be_hashed(given[j]):
             raise InvalidInputError(
-                f"labels must be hashable, one per column, but that of column {j} is {given[j]!r}; use text or numbers"
+                f"labels must be hashable, one per column, but that of column {j} is {format_value(given[j])}; use "
+                "text or numbers"
             )
         if is_missing(given[j]):
             raise InvalidInputError(
-                f"the label of column {j} is missing ({given[j]!r}); give every column a label, "
+                f"the label of column {j} is missing ({format_value(given[j])}); give every column a label, "
                 "or make it free (in estimators: always_include)"
             )
     return tuple(given), allowed

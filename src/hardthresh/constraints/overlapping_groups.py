@@ -13,7 +13,7 @@ import numpy as np
 
 from hardthresh.arrays import move, namespace, scaled_squares, to_numpy, where_true
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, Support
 
@@ -213,14 +213,14 @@ class OverlappingGroupSparsity(Constraint):
 def _read_groups(groups: Any) -> tuple[tuple[int, ...], ...]:
     """Return the groups as tuples of increasing coordinates."""
     if isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
-        raise InvalidInputError(f"groups must be a list of lists of coordinates, got {groups!r}")
+        raise InvalidInputError(f"groups must be a list of lists of coordinates, got {format_value(groups)}")
     read = []
     for g, group in enumerate(groups):
         try:
             given = list(group.tolist() if hasattr(group, "tolist") else group)
             columns = sorted(map(index, given))
         except TypeError as error:
-            raise InvalidInputError(f"group {g} must be a list of integers, got {group!r}") from error
+            raise InvalidInputError(f"group {g} must be a list of integers, got {format_value(group)}") from error
         if not columns:
             raise InvalidInputError(f"group {g} is empty; leave it out")
         if any(isinstance(j, bool) for j in given):

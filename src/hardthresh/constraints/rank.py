@@ -9,7 +9,7 @@ from operator import index
 
 from hardthresh.arrays import METHODS, FactoredMatrix, all_finite, namespace, truncated_svd
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import InvalidInputError, NotFiniteError
+from hardthresh.core.errors import InvalidInputError, NotFiniteError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
@@ -100,11 +100,11 @@ class Rank(Constraint):
         try:
             r = index(self.r)
         except TypeError as error:
-            raise InvalidInputError(f"the rank must be an integer, got {self.r!r}") from error
+            raise InvalidInputError(f"the rank must be an integer, got {format_value(self.r)}") from error
         if r < 0:
             raise InvalidInputError(f"the rank must be >= 0, got {r}")
         if self.method not in METHODS:
-            raise InvalidInputError(f"method must be one of {', '.join(METHODS)}; got {self.method!r}")
+            raise InvalidInputError(f"method must be one of {', '.join(METHODS)}; got {format_value(self.method)}")
         object.__setattr__(self, "r", r)
 
     @property

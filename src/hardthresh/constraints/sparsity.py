@@ -14,7 +14,7 @@ from array_api_compat import device
 
 from hardthresh.arrays import gather, mask_of, namespace, to_numpy, top_k, union, where_true
 from hardthresh.core.constraint import Constraint, Projection, Selection
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, Support
 
@@ -81,7 +81,7 @@ class Sparsity(Constraint):
             free = tuple(sorted({index(j) for j in self.free}))
         except TypeError as error:
             raise InvalidInputError(
-                f"k and the free coordinates must be integers, got {self.k!r}, {self.free!r}"
+                f"k and the free coordinates must be integers, got {format_value(self.k)}, {format_value(self.free)}"
             ) from error
         if k < 0:
             raise InvalidInputError(f"k must be >= 0, got {k}")
@@ -89,7 +89,9 @@ class Sparsity(Constraint):
             raise InvalidInputError(f"free coordinates must be >= 0, got {free[0]}")
         for name, bound, sign in (("lower", self.lower, -1.0), ("upper", self.upper, 1.0)):
             if bound is not None and not bool(np.all(sign * _bound_to_numpy(bound) >= 0)):
-                raise InvalidInputError(f"{name} must be {'<=' if sign < 0 else '>='} 0 everywhere, got {bound!r}")
+                raise InvalidInputError(
+                    f"{name} must be {'<=' if sign < 0 else '>='} 0 everywhere, got {format_value(bound)}"
+                )
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "free", free)
 

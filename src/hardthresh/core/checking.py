@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .errors import InvalidInputError
+from .errors import InvalidInputError, format_value
 from .typing import is_integer
 
 
@@ -18,7 +18,7 @@ def checked_integer(name: str, value: Any, least: int | None = None) -> int:
         If it is no integer (a truth value is none), or below `least`.
     """
     if not is_integer(value):
-        raise InvalidInputError(f"{name} must be an integer, got {value!r}")
+        raise InvalidInputError(f"{name} must be an integer, got {format_value(value)}")
     if least is not None and value < least:
         raise InvalidInputError(f"{name} must be >= {least}, got {value}")
     return int(value)
@@ -34,5 +34,5 @@ def checked_word(name: str, word: Any, known: Iterable[str]) -> str:
     """
     known = tuple(known)
     if not isinstance(word, str) or word not in known:
-        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, known))}; got {word!r}")
+        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, known))}; got {format_value(word)}")
     return word

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .errors import CapabilityError, InvalidInputError, given
+from .errors import CapabilityError, InvalidInputError, format_value
 from .typing import Array, Support
 
 
@@ -59,7 +59,7 @@ class Blocks:
 def require_constraint(constraint: object) -> None:
     """Refuse, before a run starts, what is no constraint."""
     if not isinstance(constraint, Constraint):
-        found = given(constraint)
+        found = format_value(constraint)
         raise InvalidInputError(f"the constraint must be a set to stay in, such as Sparsity(3); got {found}")
 
 

@@ -2,10 +2,46 @@
 
 from __future__ import annotations
 
+from reprlib import Repr
+from typing import Any
 
-def given(x: object) -> str:
-    """Return how a message calls an argument of the wrong kind; of a class, what was probably meant."""
-    return f"the class {x.__name__}; write {x.__name__}(...)" if isinstance(x, type) else repr(x)
+import numpy as np
+
+
+def format_value(value: object) -> str:
+    """Return a value as an error message shows it: in one line of plain Python, without NumPy types or addresses.
+
+    Examples
+    --------
+    >>> format_value([np.int64(3), np.str_("age")])
+    "[3, 'age']"
+    """
+    if isinstance(value, type):
+        return f"the class {value.__name__}; write {value.__name__}(...)"
+    return _FORMAT.repr(value)
+
+
+class _Format(Repr):
+    """Representations of limited length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = 8
+        self.maxstring = self.maxother = 160
+
+    def repr1(self, x: Any, level: int) -> str:
+        if isinstance(x, np.floating):  # a float32 has fewer digits than the float of the same value
+            return str(x)
+        return super().repr1(x.item() if isinstance(x, np.generic) else x, level)
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        text = " ".join(super().repr_instance(x, level).split())
+        if " at 0x" not in text:
+            return text
+        return f"the function {x.__name__}" if hasattr(x, "__name__") else f"an instance of {type(x).__name__}"
+
+
+_FORMAT = _Format()
 
 
 class HardThreshError(Exception):

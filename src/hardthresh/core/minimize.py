@@ -10,7 +10,7 @@ from typing import Any
 
 from .checking import checked_integer
 from .constraint import Constraint, require_constraint, require_symmetry
-from .errors import InvalidInputError, NotFiniteError, given
+from .errors import InvalidInputError, NotFiniteError, format_value
 from .meter import Meter
 from .objective import Objective, provides, require
 from .progress import progress_line
@@ -162,9 +162,9 @@ def _stopping(solver: Solver, stop: StopRule | None, max_iter: int, tol: float) 
     require_solver(solver)
     checked_integer("max_iter", max_iter, 0)
     if not (is_real(tol) and tol >= 0):
-        raise InvalidInputError(f"tol must be a number >= 0, got {tol!r}")
+        raise InvalidInputError(f"tol must be a number >= 0, got {format_value(tol)}")
     if stop is not None and not isinstance(stop, StopRule):
-        raise InvalidInputError(f"stop must be a StopRule such as Passes(100) | Seconds(60), got {stop!r}")
+        raise InvalidInputError(f"stop must be a StopRule such as Passes(100) | Seconds(60), got {format_value(stop)}")
     always = Unbounded() | Settled()
     if stop is not None:
         return stop | always | MaxIter(max_iter)
@@ -196,7 +196,7 @@ class _Runs:
         if state is not None and w0 is not None:
             raise InvalidInputError("give either w0, to start a run, or state, to go on with one; got both")
         if state is not None and not isinstance(state, State):
-            raise InvalidInputError(f"state must be the .state of an earlier result, got {given(state)}")
+            raise InvalidInputError(f"state must be the .state of an earlier result, got {format_value(state)}")
         self.objective, self.constraints, self.solver = objective, constraints, solver
         counted = provides(objective, "metered")
         self._meter = Meter((0.0 if state is None else state.passes) if counted else nan)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from .errors import InvalidInputError
+from .errors import InvalidInputError, format_value
 
 Kind = Literal["loss", "constraint", "step", "solver", "objective", "estimator", "observation"]
 T = TypeVar("T", bound=type)
@@ -49,7 +49,9 @@ def register(kind: Kind, name: str, examples: Callable[[], Iterable[Any]] | None
         known = _ENTRIES.setdefault(kind, {})
         taken = known.get(name)
         if taken is not None and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise InvalidInputError(f"the {kind} name {name!r} is taken by {taken.cls.__qualname__}; choose another")
+            raise InvalidInputError(
+                f"the {kind} name {format_value(name)} is taken by {taken.cls.__qualname__}; choose another"
+            )
         known[name] = Entry(name, cls, examples if examples is not None else lambda: [cls()])
         return cls
 
@@ -71,5 +73,5 @@ def lookup(kind: Kind, name: str) -> type:
     """
     known = _ENTRIES.get(kind, {})
     if name not in known:
-        raise InvalidInputError(f"unknown {kind} {name!r}; known: {', '.join(sorted(known))}")
+        raise InvalidInputError(f"unknown {kind} {format_value(name)}; known: {', '.join(sorted(known))}")
     return known[name].cls

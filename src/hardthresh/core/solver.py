@@ -9,7 +9,7 @@ from math import nan, sqrt
 from typing import Any, ClassVar
 
 from .constraint import Constraint
-from .errors import InvalidInputError, given
+from .errors import InvalidInputError, format_value
 from .objective import Evaluation, Objective, require
 from .stopping import RelativeDecrease, Stationarity, StopRule, SupportStable
 from .typing import Array, Support
@@ -156,4 +156,4 @@ class Solver(ABC):
 def require_solver(solver: object) -> None:
     """Refuse, before a run starts, what is no solver."""
     if not isinstance(solver, Solver):
-        raise InvalidInputError(f"the solver must be an instance, such as IHT(); got {given(solver)}")
+        raise InvalidInputError(f"the solver must be an instance, such as IHT(); got {format_value(solver)}")

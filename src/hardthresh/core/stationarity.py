@@ -18,7 +18,7 @@ from math import inf, nan, prod, sqrt
 from typing import TYPE_CHECKING
 
 from .constraint import Constraint
-from .errors import InvalidInputError
+from .errors import InvalidInputError, format_value
 from .objective import Evaluation, Objective, provides
 from .typing import Array, Support, is_real, library
 
@@ -273,9 +273,9 @@ class Certificate:
             For an L that is no number > 0, or a `tol` that is no number >= 0.
         """
         if L is not None and not (is_real(L) and L > 0.0):
-            raise InvalidInputError(f"L must be > 0, a number in units of the curvature, got {L!r}")
+            raise InvalidInputError(f"L must be > 0, a number in units of the curvature, got {format_value(L)}")
         if not (is_real(tol) and tol >= 0.0):
-            raise InvalidInputError(f"tol must be a number >= 0, got {tol!r}")
+            raise InvalidInputError(f"tol must be a number >= 0, got {format_value(tol)}")
         bound = self.smoothness if L is None else L
         feasible = self.basic_feasibility <= tol * self.gradient_scale
         return feasible and self.smallest_L < inf and self.smallest_L <= bound

@@ -17,7 +17,7 @@ from math import inf, isnan
 from typing import TYPE_CHECKING
 
 from .checking import checked_integer
-from .errors import CapabilityError, InvalidInputError
+from .errors import CapabilityError, InvalidInputError, format_value
 from .objective import value_rounding
 from .result import Status
 from .stationarity import feasibility_residual, gradient_scale, norm
@@ -97,7 +97,7 @@ class _Both(StopRule):
 
 def _positive(rule: StopRule, name: str, value: float) -> None:
     if not value > 0:
-        raise InvalidInputError(f"{type(rule).__name__}: {name} must be positive, got {value!r}")
+        raise InvalidInputError(f"{type(rule).__name__}: {name} must be positive, got {format_value(value)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ class Unbounded(StopRule):
 
     def __post_init__(self) -> None:
         if not self.growth > 1:
-            raise InvalidInputError(f"Unbounded: growth must be > 1, got {self.growth!r}")
+            raise InvalidInputError(f"Unbounded: growth must be > 1, got {format_value(self.growth)}")
 
     def check(self, run: Run) -> Stop | None:
         state, trace = run.state, run.state.trace

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import is_integer
 
 # panel -> its price, and each of its values with a mean and a standard deviation; prices and patients are invented
@@ -165,9 +165,9 @@ def make_clinic(n_patients: int = 4000, *, noise: float = 3.0, seed: int = 0) ->
     (['age', 'weight', 'waist'], ['examination', 'examination', 'examination'], 5.0)
     """
     if not (is_integer(n_patients) and n_patients >= 1):
-        raise InvalidInputError(f"n_patients must be an integer >= 1, got {n_patients!r}")
+        raise InvalidInputError(f"n_patients must be an integer >= 1, got {format_value(n_patients)}")
     if not (np.isfinite(noise) and noise >= 0):
-        raise InvalidInputError(f"noise must be a finite number >= 0, got {noise!r}")
+        raise InvalidInputError(f"noise must be a finite number >= 0, got {format_value(noise)}")
     units = {name: unit for _, values in _PANELS.values() for name, unit in values.items()}
     names = list(units)
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardthresh.core.checking import checked_integer, checked_word
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import is_real
 
 _CORRELATION, _DEGREE = 0.4, 3.0
@@ -113,9 +113,12 @@ def _strength(graph: str, correlation: Any) -> float:
     if correlation is None:
         return _CORRELATION
     if graph != "chain":
-        raise InvalidInputError(f"correlation={correlation!r} is a setting of 'chain', not of {graph!r}; leave it out")
+        raise InvalidInputError(
+            f"correlation={format_value(correlation)} is a setting of 'chain', not of {format_value(graph)}; "
+            "leave it out"
+        )
     if not (is_real(correlation) and -0.5 < correlation < 0.5):
-        raise InvalidInputError(f"correlation must be between -0.5 and 0.5, exclusive, got {correlation!r}")
+        raise InvalidInputError(f"correlation must be between -0.5 and 0.5, exclusive, got {format_value(correlation)}")
     return float(correlation)
 
 
@@ -124,9 +127,13 @@ def _density(graph: str, degree: Any, p: int) -> float:
     if degree is None:
         return min(_DEGREE, p - 1)
     if graph != "random":
-        raise InvalidInputError(f"degree={degree!r} is a setting of 'random', not of {graph!r}; leave it out")
+        raise InvalidInputError(
+            f"degree={format_value(degree)} is a setting of 'random', not of {format_value(graph)}; leave it out"
+        )
     if not (is_real(degree) and 0 < degree <= p - 1):
-        raise InvalidInputError(f"degree must be > 0 and at most the {p - 1} other variables, got {degree!r}")
+        raise InvalidInputError(
+            f"degree must be > 0 and at most the {p - 1} other variables, got {format_value(degree)}"
+        )
     return float(degree)
 
 

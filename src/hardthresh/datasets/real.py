@@ -6,7 +6,7 @@ import difflib
 import textwrap
 from typing import Any, Literal, NamedTuple, Protocol, overload
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.datasets.dataset import Dataset
 from hardthresh.datasets.files import read_arrays
 from hardthresh.datasets.registry import RECORDS, Record
@@ -105,7 +105,9 @@ def _record(name: str) -> Record:
     except (KeyError, TypeError):
         close = difflib.get_close_matches(str(name).lower(), RECORDS, n=3, cutoff=0.5)
         hint = f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
-        raise InvalidInputError(f"No data set is called {name!r}. {hint}Known: {', '.join(RECORDS)}.") from None
+        raise InvalidInputError(
+            f"No data set is called {format_value(name)}. {hint}Known: {', '.join(RECORDS)}."
+        ) from None
 
 
 def _assemble(record: Record, subset: Subset) -> Dataset:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from scipy.special import expit
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -180,7 +180,7 @@ def make_ar1_problem(
         n_samples = sample_size(alpha, sparsity, n_features)
     _require_counts(n_samples=n_samples)
     if model not in ("linear", "logistic", "poisson"):
-        raise InvalidInputError(f"model={model!r} is unknown; use 'linear', 'logistic' or 'poisson'.")
+        raise InvalidInputError(f"model={format_value(model)} is unknown; use 'linear', 'logistic' or 'poisson'.")
 
     rng = np.random.default_rng(seed)
     features = np.empty((n_features, n_samples), dtype=dtype)
@@ -406,9 +406,9 @@ def make_sparse_text(
     _require_nonzeros(n_nonzero, n_features)
     _require_positive(snr=snr)
     if not 0 < density <= 1:
-        raise InvalidInputError(f"density={density!r} must be greater than 0 and at most 1.")
+        raise InvalidInputError(f"density={format_value(density)} must be greater than 0 and at most 1.")
     if task not in ("regression", "classification"):
-        raise InvalidInputError(f"task={task!r} is unknown; use 'regression' or 'classification'.")
+        raise InvalidInputError(f"task={format_value(task)} is unknown; use 'regression' or 'classification'.")
 
     rng = np.random.default_rng(seed)
     n_entries = int(n_samples * n_features * density)
@@ -741,9 +741,11 @@ def make_sign_planted(
     _require_correlation(correlation)
     _require_not_negative(noise_std=noise_std)
     if len(magnitudes) != 2 or not 0 < magnitudes[0] <= magnitudes[1]:
-        raise InvalidInputError(f"magnitudes={magnitudes!r} must be a pair (smallest, largest) of positive numbers.")
+        raise InvalidInputError(
+            f"magnitudes={format_value(magnitudes)} must be a pair (smallest, largest) of positive numbers."
+        )
     if model not in ("linear", "logistic"):
-        raise InvalidInputError(f"model={model!r} is unknown; use 'linear' or 'logistic'.")
+        raise InvalidInputError(f"model={format_value(model)} is unknown; use 'linear' or 'logistic'.")
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_samples, n_features))
     _correlate(X.T, correlation)
@@ -836,7 +838,7 @@ def _scatter(n_features: int, support: NDArray[np.int64], values: NDArray[np.flo
 def _require_counts(*, least: int = 1, **counts: int) -> None:
     for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise InvalidInputError(f"{name}={value!r} must be an integer of at least {least}.")
+            raise InvalidInputError(f"{name}={format_value(value)} must be an integer of at least {least}.")
 
 
 def _require_nonzeros(n_nonzero: int, n_features: int) -> None:
@@ -848,15 +850,15 @@ def _require_nonzeros(n_nonzero: int, n_features: int) -> None:
 def _require_positive(**numbers: float) -> None:
     for name, value in numbers.items():
         if not 0 < value < math.inf:
-            raise InvalidInputError(f"{name}={value!r} must be a positive finite number.")
+            raise InvalidInputError(f"{name}={format_value(value)} must be a positive finite number.")
 
 
 def _require_not_negative(**numbers: float) -> None:
     for name, value in numbers.items():
         if not 0 <= value < math.inf:
-            raise InvalidInputError(f"{name}={value!r} must be a finite number that is not negative.")
+            raise InvalidInputError(f"{name}={format_value(value)} must be a finite number that is not negative.")
 
 
 def _require_correlation(correlation: float) -> None:
     if not -1 < correlation < 1:
-        raise InvalidInputError(f"correlation={correlation!r} must lie between -1 and 1, exclusive.")
+        raise InvalidInputError(f"correlation={format_value(correlation)} must lie between -1 and 1, exclusive.")

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.datasets.dataset import Dataset
 from hardthresh.datasets.files import brought, read_table
 
@@ -73,7 +73,7 @@ def fetch_wave_energy(
     >>> X, y = fetch_wave_energy(return_X_y=True)  # doctest: +SKIP
     """
     if site not in SITES:
-        raise InvalidInputError(f"site={site!r} is unknown; use {' or '.join(map(repr, SITES))}")
+        raise InvalidInputError(f"site={format_value(site)} is unknown; use {' or '.join(map(repr, SITES))}")
     dataset = _read(brought(f"WEC_{site}_49.csv", SOURCE), site)
     if as_frame:
         dataset = dataset.to_pandas()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import all_finite, as_floating, to_numpy
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import provides, require
 
 _MOST = 1_000_000  # supports
@@ -101,7 +101,7 @@ def restricted_constants(problem: Any, k: int, w: Any = None) -> RestrictedConst
     try:
         size = index(k)
     except TypeError as error:
-        raise InvalidInputError(f"k must be an integer, got {k!r}") from error
+        raise InvalidInputError(f"k must be an integer, got {format_value(k)}") from error
     if not 1 <= size <= d:
         raise InvalidInputError(f"k must be between 1 and the {d} columns, got {size}")
     subsets = comb(d, size)
@@ -123,7 +123,7 @@ def _hessian(problem: Any, w: Any) -> np.ndarray:
         zeros = problem.zeros()
         point = zeros if w is None else as_floating(w, zeros, "w")
         if tuple(point.shape) != tuple(zeros.shape) or not all_finite(point):
-            raise InvalidInputError(f"w must be finite, of shape {tuple(zeros.shape)}; got {w!r}")
+            raise InvalidInputError(f"w must be finite, of shape {tuple(zeros.shape)}; got {format_value(w)}")
         return np.asarray(to_numpy(problem.hessian(problem.evaluate(point))), dtype=float)
     if w is not None:
         raise InvalidInputError("w is for objectives; X'X of a matrix is the same everywhere")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import as_floating, to_numpy
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 
 _GOLDEN = (1.0 + sqrt(5.0)) / 2.0
 
@@ -86,7 +86,9 @@ def momentum_range(alpha: float, beta: float) -> MomentumRange:
     """
     alpha, beta = _number(alpha, "alpha"), _number(beta, "beta")
     if not (0.0 < alpha <= beta and isfinite(beta)):
-        raise InvalidInputError(f"need 0 < alpha <= beta < inf, got alpha = {alpha!r} and beta = {beta!r}")
+        raise InvalidInputError(
+            f"need 0 < alpha <= beta < inf, got alpha = {format_value(alpha)} and beta = {format_value(beta)}"
+        )
     xi = 1.0 - alpha / beta
     root = sqrt(xi)
     return MomentumRange(xi, _largest(_GOLDEN * root), _largest(root))
@@ -140,7 +142,7 @@ def local_rate(eigenvalues: Any, step: float, momentum: float) -> float:
     kept = 1.0 - _eigenvalues(eigenvalues) * _positive(step)
     momentum = _number(momentum, "the momentum")
     if not isfinite(momentum):
-        raise InvalidInputError(f"the momentum must be finite, got {momentum!r}")
+        raise InvalidInputError(f"the momentum must be finite, got {format_value(momentum)}")
     middle = 0.5 * kept * (1.0 + momentum)
     inside = middle * middle - kept * momentum
     # two real roots, or a pair of complex ones whose product is kept * momentum
@@ -203,11 +205,11 @@ def _number(x: Any, name: str) -> float:
             raise TypeError
         return float(x)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must be a number, got {x!r}") from error
+        raise InvalidInputError(f"{name} must be a number, got {format_value(x)}") from error
 
 
 def _positive(step: float) -> float:
     step = _number(step, "the step")
     if not (step > 0.0 and isfinite(step)):
-        raise InvalidInputError(f"the step must be positive and finite, got {step!r}")
+        raise InvalidInputError(f"the step must be positive and finite, got {format_value(step)}")
     return step

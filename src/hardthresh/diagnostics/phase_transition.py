@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 from scipy.special import erfcx
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 
 
 @overload
@@ -76,10 +76,10 @@ def l1_phase_transition(delta: Any) -> Any:
     """
     ratio = np.asarray(delta)
     if ratio.dtype.kind not in "fiu":
-        raise InvalidInputError(f"delta = measurements / entries must be numbers in (0, 1), got {delta!r}")
+        raise InvalidInputError(f"delta = measurements / entries must be numbers in (0, 1), got {format_value(delta)}")
     ratio = ratio.astype(float)
     if not np.all((ratio > 0.0) & (ratio < 1.0)):
-        raise InvalidInputError(f"delta = measurements / entries must lie in (0, 1), got {delta!r}")
+        raise InvalidInputError(f"delta = measurements / entries must lie in (0, 1), got {format_value(delta)}")
     low, high = np.zeros_like(ratio), np.full_like(ratio, 40.0)  # at 40 the curve is below every positive float
     for _ in range(80):
         z = 0.5 * (low + high)

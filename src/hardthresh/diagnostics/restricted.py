@@ -12,7 +12,7 @@ import numpy as np
 
 from hardthresh.arrays import all_finite, as_floating, namespace, scatter, to_numpy, where_true
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, curvature_along, provides, require
 from hardthresh.core.stationarity import norm, restricted_smoothness
 from hardthresh.core.typing import Array, is_integer, is_real
@@ -160,13 +160,13 @@ def restricted_condition(
 
 def _checked(factor: float, trials: int, seed: int) -> int:
     if not (is_real(factor) and 1 <= factor < inf):
-        raise InvalidInputError(f"factor must be a number, finite and >= 1, got {factor!r}")
+        raise InvalidInputError(f"factor must be a number, finite and >= 1, got {format_value(factor)}")
     if not (is_integer(seed) and seed >= 0):
-        raise InvalidInputError(f"seed must be an integer >= 0, got {seed!r}")
+        raise InvalidInputError(f"seed must be an integer >= 0, got {format_value(seed)}")
     try:
         number = index(trials)
     except TypeError as error:
-        raise InvalidInputError(f"trials must be an integer, got {trials!r}") from error
+        raise InvalidInputError(f"trials must be an integer, got {format_value(trials)}") from error
     if number < 1:
         raise InvalidInputError(f"trials must be >= 1, got {number}")
     return number

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from hardthresh.arrays import gather_columns, move, to_numpy
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, given
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Objective
 from hardthresh.core.registry import lookup
 from hardthresh.core.result import Result, Status
@@ -69,14 +69,14 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_settings(self) -> None:
         """Refuse settings that make no sense."""
         if not (self.alpha is None or (is_real(self.alpha) and 0 <= self.alpha < np.inf)):
-            raise InvalidInputError(f"alpha must be None or a finite number >= 0, got {self.alpha!r}")
+            raise InvalidInputError(f"alpha must be None or a finite number >= 0, got {format_value(self.alpha)}")
         if not (is_real(self.tol) and self.tol > 0):
-            raise InvalidInputError(f"tol must be > 0, got {self.tol!r}")
+            raise InvalidInputError(f"tol must be > 0, got {format_value(self.tol)}")
         if not (is_integer(self.max_iter) and self.max_iter >= 1):
-            raise InvalidInputError(f"max_iter must be an integer >= 1, got {self.max_iter!r}")
+            raise InvalidInputError(f"max_iter must be an integer >= 1, got {format_value(self.max_iter)}")
         for name in ("fit_intercept", "standardize", "positive", "warm_start"):
             if not isinstance(getattr(self, name, False), bool | np.bool_):
-                raise InvalidInputError(f"{name} must be True or False, got {getattr(self, name)!r}")
+                raise InvalidInputError(f"{name} must be True or False, got {format_value(getattr(self, name))}")
 
     def _tell_useless_columns(self, columns: Scaled, X: Any) -> None:
         """Warn of columns that are constant, or too far from zero for a sparse matrix; refuse those that are tiny."""
@@ -117,14 +117,14 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         if self.solver == "auto":
             return choose_solver(problem.objective, problem.constraint, tol=self.tol)
         if not isinstance(self.solver, str):
-            raise InvalidInputError(f'solver must be "auto", a name or a Solver, got {given(self.solver)}')
+            raise InvalidInputError(f'solver must be "auto", a name or a Solver, got {format_value(self.solver)}')
         solver = lookup("solver", self.solver)
         settings = signature(solver).parameters
         asked = [name for name, setting in settings.items() if setting.default is setting.empty]
         if asked:
             raise InvalidInputError(
-                f"solver={self.solver!r} needs settings of its own ({', '.join(asked)}); give the solver itself, as "
-                f"{solver.__name__}({asked[0]}=...)"
+                f"solver={format_value(self.solver)} needs settings of its own ({', '.join(asked)}); give the solver "
+                f"itself, as {solver.__name__}({asked[0]}=...)"
             )
         named: Solver = solver(tol=self.tol) if "tol" in settings else solver()
         return named

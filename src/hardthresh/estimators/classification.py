@@ -14,11 +14,12 @@ from hardthresh.core.registry import register
 from hardthresh.losses.logistic import Logistic, sigmoid
 
 from .cross_validation import ChoosesBudget
-from .documentation import documented
+from .documentation import documented, names_methods
 from .linear import SparseLinearModel
 
 
 @documented
+@names_methods(SparseLinearModel)
 @register("estimator", "logistic_regression")
 class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     r"""Logistic regression of two classes with at most k features.
@@ -124,6 +125,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
 
 @documented
+@names_methods(ChoosesBudget)
 @register("estimator", "logistic_regression_cv", lambda: [SparseLogisticRegressionCV(cv=3)])
 class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
     """Logistic regression of two classes with the number of features chosen by cross-validation.

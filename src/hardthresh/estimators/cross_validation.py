@@ -19,7 +19,17 @@ from hardthresh.selection import FoldPath, least_squares_fold_paths, path
 
 from .base import numpy_dtype
 from .callbacks import FitTask, with_callbacks
-from .folds import Splits, Verdict, candidates_of, check_rule, check_splits, score_by, splits_of, tell_unconverged
+from .folds import (
+    Splits,
+    Verdict,
+    candidates_of,
+    check_rule,
+    check_splits,
+    score_by,
+    scorer_name,
+    splits_of,
+    tell_unconverged,
+)
 from .linear import SparseLinearModel
 from .problem import Problem, Table, take_columns
 from .routing import CrossValidatedMixin, Metadata, rows_of
@@ -271,5 +281,5 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         for fold, taken in zip(folds, chosen, strict=True):
             taken[fold.columns[fold.coefs[row] != 0]] = 1.0
         self.selection_frequency_ = table.bring(chosen.mean(axis=0))
-        self.scorer_name_ = self._default_scorer if self.scoring is None else str(self.scoring)
+        self.scorer_name_ = scorer_name(self.scoring, self._default_scorer)
         return int(candidates[row])

@@ -1,9 +1,14 @@
-"""Parameter descriptions that several estimators share, written once."""
+"""What users read about an estimator: descriptions that several classes share, and names in Python's own errors."""
 
 from __future__ import annotations
 
-from inspect import cleandoc
-from typing import TypeVar
+from collections.abc import Callable
+from functools import update_wrapper
+from inspect import cleandoc, isfunction, unwrap
+from types import FunctionType
+from typing import Any, TypeVar
+
+from .callbacks import with_callbacks
 
 T = TypeVar("T", bound=type)
 
@@ -137,3 +142,32 @@ def documented(cls: T) -> T:
         text = text.replace("{" + name + "}", cleandoc(description))
     cls.__doc__ = text
     return cls
+
+
+def names_methods(base: type) -> Callable[[T], T]:
+    """Class decorator: copy the public methods of a private base class under the name of the decorated class.
+
+    Python's errors about arguments name the class that defines a method: without a copy, a misspelt parameter of
+    `SparseLinearRegression` would be one of a class that its users have never seen.
+    """
+
+    def add(cls: T) -> T:
+        for name, method in vars(base).items():
+            if isfunction(method) and name not in vars(cls) and (name == "__init__" or not name.startswith("_")):
+                function = unwrap(method)
+                copy = _copied(function, f"{cls.__qualname__}.{name}")
+                setattr(cls, name, copy if method is function else with_callbacks(copy))
+        return cls
+
+    return add
+
+
+def _copied(function: Any, qualname: str) -> Callable[..., Any]:
+    """Return a copy of a function under another qualified name."""
+    copy = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    update_wrapper(copy, function)
+    del copy.__wrapped__  # type: ignore[attr-defined]
+    copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, qualname
+    return copy

@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 
 from .problem import Table
 from .routing import Metadata, rows_of
@@ -29,7 +29,7 @@ def candidates_of(given: Any, most: int, check: Callable[[Any], int], name: str,
     elif isinstance(given, Integral):
         given = range(1, check(given) + 1)
     elif isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"{name} must be a number or {what} to compare, got {given!r}")
+        raise InvalidInputError(f"{name} must be a number or {what} to compare, got {format_value(given)}")
     candidates = sorted({check(budget) for budget in given})
     if not candidates:
         raise InvalidInputError(f"{name} is empty; give the {what} to compare, such as range(1, 11)")
@@ -81,7 +81,7 @@ def check_splits(splits: Splits) -> None:
 def check_rule(rule: Any) -> None:
     """Refuse an unknown rule of choice."""
     if rule not in ("best", "one_standard_error"):
-        raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {rule!r}')
+        raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {format_value(rule)}')
 
 
 def score_by(scoring: Any, fitted: Any, test: Table, y: Any, params: Metadata) -> float:
@@ -92,6 +92,13 @@ def score_by(scoring: Any, fitted: Any, test: Table, y: Any, params: Metadata) -
     if "sample_weight" in params:
         params = {**params, "sample_weight": test.sample_weight}
     return float(check_scoring(fitted, scoring=scoring)(fitted, test.X, y, **params))
+
+
+def scorer_name(scoring: Any, default: str) -> str:
+    """Return what a scorer is called: by scikit-learn's name, or the name of a function."""
+    if scoring is None:
+        return default
+    return str(getattr(scoring, "__name__", scoring))
 
 
 _ROUNDING = 1e-10

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardthresh.constraints import EdgeSparsity
-from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value
 from hardthresh.core.progress import progress_line
 from hardthresh.core.registry import register
 from hardthresh.core.result import Result
@@ -381,11 +381,15 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
         super()._check_settings()
         check_rule(self.rule)
         if self.covariance not in ("empirical", "precomputed"):
-            raise InvalidInputError(f'covariance must be "empirical" or "precomputed", got {self.covariance!r}')
+            raise InvalidInputError(
+                f'covariance must be "empirical" or "precomputed", got {format_value(self.covariance)}'
+            )
         if not isinstance(self.refit, bool | np.bool_):
-            raise InvalidInputError(f"refit must be True or False, got {self.refit!r}")
+            raise InvalidInputError(f"refit must be True or False, got {format_value(self.refit)}")
         if isinstance(self.n_edges, str) and self.n_edges != "cv":
-            raise InvalidInputError(f'n_edges must be "cv", an integer, several, or None, got {self.n_edges!r}')
+            raise InvalidInputError(
+                f'n_edges must be "cv", an integer, several, or None, got {format_value(self.n_edges)}'
+            )
 
     def _check_attributes(self) -> None:
         """Refuse fitted attributes that do not fit together."""
@@ -408,7 +412,7 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
         if n_edges is None:
             return min(int(self.n_features_in_), self._pairs())
         if not is_integer(n_edges):
-            raise InvalidInputError(f'n_edges must be "cv", an integer, several, or None, got {n_edges!r}')
+            raise InvalidInputError(f'n_edges must be "cv", an integer, several, or None, got {format_value(n_edges)}')
         if not 0 <= n_edges <= self._pairs():
             raise InvalidInputError(
                 f"n_edges must be between 0 and the number of pairs of columns, {self._pairs()} for n_features = "
@@ -586,7 +590,7 @@ def _refuse_repeated_names(X: Any) -> None:
     names = list(getattr(X, "column_names", getattr(X, "columns", ())))
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise InvalidInputError(f"more than one column of X is called {repeated[0]!r}; rename them")
+        raise InvalidInputError(f"more than one column of X is called {format_value(repeated[0])}; rename them")
 
 
 def _ladder(p: int, pairs: int) -> Iterable[int]:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardthresh.attributes import ArraySource, AttributeSource, Market
 from hardthresh.attributes.source import refuse_repeated
-from hardthresh.core.errors import InvalidInputError, given
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.solvers import AdaptiveHybrid, LogisticHybrid
@@ -26,6 +26,7 @@ from hardthresh.solvers.learner import BuyingSolver, Learner, exhaust
 
 from .attribute_learner import AttributeLearner
 from .base import is_integer
+from .documentation import names_methods
 from .soundness import check_linear_model
 
 
@@ -132,7 +133,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         """
         if not isinstance(source, AttributeSource):
             raise InvalidInputError(
-                f"a source is needed, such as ArraySource(X, y, n_observed=50); got {given(source)}"
+                f"a source is needed, such as ArraySource(X, y, n_observed=50); got {format_value(source)}"
             )
         if self.n_observed not in (None, _allowance(source.market)):
             raise InvalidInputError(
@@ -259,8 +260,8 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             return
         for j in np.flatnonzero(np.asarray(known != names))[:1]:
             raise InvalidInputError(
-                f"attribute {j} of the source is {names[j]!r}, and was {known[j]!r} when the model was fitted; "
-                "the order must be the same"
+                f"attribute {j} of the source is {format_value(names[j])}, and was {format_value(known[j])} when "
+                "the model was fitted; the order must be the same"
             )
 
     def _required(self, X: Any) -> Array:
@@ -276,7 +277,8 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             x = x.toarray() if issparse(x) else x
         for row, column in np.argwhere(~np.isfinite(x))[:1]:
             raise InvalidInputError(
-                f"row {row} has {x[row, column]} for {self.required_features_[column]!r}, which a prediction needs"
+                f"row {row} has {x[row, column]} for {format_value(self.required_features_[column])}, which a "
+                "prediction needs"
             )
         return np.asarray(x)
 
@@ -322,7 +324,9 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         if k is None:
             return max(1, n_features // 10)
         if not (is_integer(k) and 1 <= k <= n_features):
-            raise InvalidInputError(f"n_nonzero_coefs must be None or an integer in 1 .. {n_features}, got {k!r}")
+            raise InvalidInputError(
+                f"n_nonzero_coefs must be None or an integer in 1 .. {n_features}, got {format_value(k)}"
+            )
         return int(k)
 
     def _new_learner(self, market: Market, length: int | None) -> Learner:
@@ -340,7 +344,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             return self.strategy
         if self.strategy != "auto":
             raise InvalidInputError(
-                f'strategy must be "auto" or a solver, such as Hybrid(...); got {given(self.strategy)}'
+                f'strategy must be "auto" or a solver, such as Hybrid(...); got {format_value(self.strategy)}'
             )
         return self._automatic(self._sparsity(n_features), self.prediction_budget)
 
@@ -442,6 +446,7 @@ def _documented(cls: type) -> type:
 
 
 @_documented
+@names_methods(LimitedAttributeModel)
 @register("estimator", "limited_attribute_regression", lambda: [LimitedAttributeRegression()])
 class LimitedAttributeRegression(RegressorMixin, LimitedAttributeModel):
     r"""Sparse linear regression when every observed attribute costs: at most s' attributes of each example are seen.
@@ -519,6 +524,7 @@ class LimitedAttributeRegression(RegressorMixin, LimitedAttributeModel):
 
 
 @_documented
+@names_methods(LimitedAttributeModel)
 @register("estimator", "limited_attribute_logistic_regression", lambda: [LimitedAttributeLogisticRegression()])
 class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel):
     r"""Sparse logistic regression of two classes when every observed attribute costs: a heuristic.
@@ -605,7 +611,7 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
                 f"{labels.size} classes; fit one class against the rest"
             )
         for label in np.setdiff1d(y, labels).tolist()[:1]:
-            raise InvalidInputError(f"y has the label {label!r}; the classes are {labels.tolist()}")
+            raise InvalidInputError(f"y has the label {format_value(label)}; the classes are {labels.tolist()}")
         self.classes_ = labels
         return (y == labels[1]).astype(np.float64)
 

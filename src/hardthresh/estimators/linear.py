@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.constraints.labels import read_labels
-from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.core.stationarity import norm
@@ -202,7 +202,9 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         if self.always_include is None:
             return ()
         if isinstance(self.always_include, str) or not isinstance(self.always_include, Iterable):
-            raise InvalidInputError(f"always_include must be a list of columns, got {self.always_include!r}")
+            raise InvalidInputError(
+                f"always_include must be a list of columns, got {format_value(self.always_include)}"
+            )
         names = list(getattr(self, "feature_names_in_", ()))
         place = {name: j for j, name in enumerate(names)}
         found = set()
@@ -210,11 +212,11 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             if isinstance(column, str):
                 if column not in place:
                     known = f"known are {', '.join(names[:5])}, ..." if names else "X has no column names; use indices"
-                    raise InvalidInputError(f"always_include names the unknown column {column!r}; {known}")
+                    raise InvalidInputError(f"always_include names the unknown column {format_value(column)}; {known}")
                 found.add(place[column])
                 continue
             if not is_integer(column):
-                raise InvalidInputError(f"always_include takes names and indices, got {column!r}")
+                raise InvalidInputError(f"always_include takes names and indices, got {format_value(column)}")
             j = int(column)
             if not 0 <= j < self.n_features_in_:
                 raise InvalidInputError(f"always_include names column {j}; X has {self.n_features_in_} columns, from 0")
@@ -259,7 +261,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         if k is None:
             return max(1, most // 10)
         if not is_integer(k):
-            raise InvalidInputError(f"{self._budget_name} must be an integer or None, got {k!r}")
+            raise InvalidInputError(f"{self._budget_name} must be an integer or None, got {format_value(k)}")
         if not 0 <= k <= most:
             raise InvalidInputError(f"{self._budget_name} must be between 0 and the number of {what} {most}, got {k}")
         return int(k)
@@ -402,13 +404,19 @@ def column_labels(groups: Any, n_features: int, names: list[Any] | None, always:
         unknown = [column for column in groups if column not in known]
         left_out = [column for j, column in enumerate(columns) if column not in groups and j not in spared]
         if unknown or left_out:
-            what = f"names the unknown column {unknown[0]!r}" if unknown else f"has no label for column {left_out[0]!r}"
+            what = (
+                f"names the unknown column {format_value(unknown[0])}"
+                if unknown
+                else f"has no label for column {format_value(left_out[0])}"
+            )
             nameless = unknown and names is None
             why = "X has no column names, only indices from 0" if nameless else "one label for each column is needed"
             raise InvalidInputError(f"groups {what}; {why}")
         groups = [groups.get(column) for column in columns]
     if not hasattr(groups, "__len__") or isinstance(groups, str):
-        raise InvalidInputError(f"groups must be a list of labels, one for each column, or a mapping; got {groups!r}")
+        raise InvalidInputError(
+            f"groups must be a list of labels, one for each column, or a mapping; got {format_value(groups)}"
+        )
     count = len(groups)
     if count != n_features:
         raise InvalidInputError(f"groups has {count} labels, but X has {n_features} columns; give one for each")

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardthresh.arrays import as_floating
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.result import History
 from hardthresh.core.solver import Solver, State
@@ -272,7 +272,7 @@ class LowRankRegression(
         if rank is None:
             return -(-largest // 10)  # rounded up: at least 1
         if not is_integer(rank):
-            raise InvalidInputError(f"rank must be an integer or None, got {rank!r}")
+            raise InvalidInputError(f"rank must be an integer or None, got {format_value(rank)}")
         if not 0 <= rank <= largest:
             raise InvalidInputError(f"rank must be between 0 and min(n_features, n_outputs) = {largest}, got {rank}")
         return int(rank)

@@ -17,7 +17,7 @@ from hardthresh.selection import path
 
 from .callbacks import FitTask, with_callbacks
 from .documentation import documented
-from .folds import Verdict, candidates_of, check_rule, check_splits, score_by, splits_of, tell_unconverged
+from .folds import Verdict, candidates_of, check_rule, check_splits, score_by, scorer_name, splits_of, tell_unconverged
 from .low_rank import LowRankRegression
 from .problem import Table
 from .reduced_rank import Coefficients, Factors, LowRankProblem, with_matrix
@@ -182,7 +182,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         self.mean_scores_, self.standard_errors_ = verdict.mean, verdict.error
         self.best_rank_ = int(candidates[verdict.chosen(self.rule)])
         self.one_standard_error_ = int(candidates[verdict.modest])
-        self.scorer_name_ = self._default_scorer if self.scoring is None else str(self.scoring)
+        self.scorer_name_ = scorer_name(self.scoring, self._default_scorer)
         tell_unconverged(whys, scores.size, "inside the folds")
         problem = self._problem(table, self.best_rank_)
         self._tell_useless_columns(problem, table.X)

@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.progress import progress_line
 from hardthresh.core.registry import register
 from hardthresh.core.result import History, Result
@@ -459,9 +459,9 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         super()._check_settings()
         for name in ("center", "keep_observed", "add_indicator", "keep_empty_features"):
             if not isinstance(getattr(self, name), bool | np.bool_):
-                raise InvalidInputError(f"{name} must be True or False, got {getattr(self, name)!r}")
+                raise InvalidInputError(f"{name} must be True or False, got {format_value(getattr(self, name))}")
         if self.missing not in ("nan", "unstored"):
-            raise InvalidInputError(f'missing must be "nan" or "unstored", got {self.missing!r}')
+            raise InvalidInputError(f'missing must be "nan" or "unstored", got {format_value(self.missing)}')
         check_rule(self.rule)
 
     def _check_attributes(self) -> None:
@@ -549,7 +549,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         if rank is None:
             return min(most, -(-min(shape) // 10))
         if not is_integer(rank):
-            raise InvalidInputError(f'rank must be an integer, several, None or "cv", got {rank!r}')
+            raise InvalidInputError(f'rank must be an integer, several, None or "cv", got {format_value(rank)}')
         if not 0 <= rank <= most:
             raise InvalidInputError(
                 f"rank must be between 0 and min(n_samples, n_features) - 1 = {most}, got {rank}; "
@@ -634,7 +634,9 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
     def _splits(self, n: int, seed: int) -> Splits:
         if not isinstance(self.cv, Integral):
             if isinstance(self.cv, str) or not isinstance(self.cv, Iterable):
-                raise InvalidInputError(f"cv must be a number of folds or pairs of indices, got {self.cv!r}")
+                raise InvalidInputError(
+                    f"cv must be a number of folds or pairs of indices, got {format_value(self.cv)}"
+                )
             splits = [(np.asarray(train), np.asarray(test)) for train, test in self.cv]
             for part in (part for split in splits for part in split):
                 if part.size and (part.dtype.kind not in "iu" or part.min() < 0 or part.max() >= n):
@@ -643,7 +645,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
             return splits
         count = int(self.cv)
         if not is_integer(self.cv) or count < 2:
-            raise InvalidInputError(f"cv must be at least 2 folds, got {self.cv!r}")
+            raise InvalidInputError(f"cv must be at least 2 folds, got {format_value(self.cv)}")
         if n < count:
             raise InvalidInputError(f"{count} folds need as many observed entries, but there are {n}")
         folds = KFold(count, shuffle=True, random_state=seed)
@@ -653,10 +655,12 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         """Return the ranks to compare, and whether the search may end early."""
         if isinstance(self.rank, str):
             if self.rank != "cv":
-                raise InvalidInputError(f'rank must be "cv", an integer, several, or None, got {self.rank!r}')
+                raise InvalidInputError(
+                    f'rank must be "cv", an integer, several, or None, got {format_value(self.rank)}'
+                )
             return [0, *rungs(min(shape) - 1)], True
         if not isinstance(self.rank, Iterable):
-            raise InvalidInputError(f'rank must be "cv", an integer, several, or None, got {self.rank!r}')
+            raise InvalidInputError(f'rank must be "cv", an integer, several, or None, got {format_value(self.rank)}')
         ranks = sorted({self._checked_rank(rank, shape) for rank in self.rank})
         if not ranks:
             raise InvalidInputError("rank is empty; give the ranks to compare, such as range(10)")
@@ -872,9 +876,9 @@ def _culprit(X: Any) -> str | None:
         try:
             numbers = column.astype(float)
         except (ValueError, TypeError):
-            return f"column {name!r}" if framed else f"column {j}"
+            return f"column {format_value(name)}" if framed else f"column {j}"
         if np.isinf(numbers).any():
-            return f"column {name!r}" if framed else f"column {j}"
+            return f"column {format_value(name)}" if framed else f"column {j}"
     return None
 
 
@@ -892,6 +896,6 @@ def _refuse_categories(X: Any) -> None:
         kind = str(dtype)
         if kind.lower().startswith(("category", "categorical", "enum", "datetime", "date", "timedelta", "duration")):
             raise InvalidInputError(
-                f"column {name!r} is of type {kind}, and only numbers can be completed by a matrix of low rank; "
-                "encode it as numbers, for example one column for each category, or leave it out"
+                f"column {format_value(name)} is of type {kind}, and only numbers can be completed by a matrix of low "
+                "rank; encode it as numbers, for example one column for each category, or leave it out"
             )

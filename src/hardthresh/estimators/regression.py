@@ -9,11 +9,12 @@ from sklearn.base import RegressorMixin
 from hardthresh.core.registry import register
 
 from .cross_validation import ChoosesBudget
-from .documentation import documented
+from .documentation import documented, names_methods
 from .linear import SparseLinearModel
 
 
 @documented
+@names_methods(SparseLinearModel)
 @register("estimator", "linear_regression")
 class SparseLinearRegression(RegressorMixin, SparseLinearModel):
     r"""Least squares with at most k features.
@@ -96,6 +97,7 @@ class SparseLinearRegression(RegressorMixin, SparseLinearModel):
 
 
 @documented
+@names_methods(ChoosesBudget)
 @register("estimator", "linear_regression_cv", lambda: [SparseLinearRegressionCV(cv=3)])
 class SparseLinearRegressionCV(ChoosesBudget, SparseLinearRegression):
     """Least squares with the number of features chosen by cross-validation.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.core.checking import checked_word
-from hardthresh.core.errors import InvalidInputError, MissingDependencyError, NotFiniteError
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError, NotFiniteError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, is_integer, is_real
 
@@ -130,7 +130,9 @@ class Attack(Computed):
         self.loss = checked_word("loss", loss, ("label", "top2"))
         self.space = checked_word("space", space, ("pixel", "tanh"))
         if not (is_real(c) and 0 < c < inf and is_real(kappa) and 0 <= kappa < inf):
-            raise InvalidInputError(f"need c > 0 and kappa >= 0, both finite, got {c!r} and {kappa!r}")
+            raise InvalidInputError(
+                f"need c > 0 and kappa >= 0, both finite, got {format_value(c)} and {format_value(kappa)}"
+            )
         self.c, self.kappa = float(c), float(kappa)
         self.model, self.images = check_model(model), _copied(images)
         check_images(self.images, *self.clip)
@@ -275,7 +277,9 @@ def numeric(name: str, x: Any) -> np.ndarray:
 def check_model(model: Any) -> Any:
     """Return a model, if it can be called."""
     if not callable(model):
-        raise InvalidInputError(f"model must be a torch module or a callable that returns logits, got {model!r}")
+        raise InvalidInputError(
+            f"model must be a torch module or a callable that returns logits, got {format_value(model)}"
+        )
     return model
 
 
@@ -311,7 +315,9 @@ def check_target(target: Any, n_classes: int) -> int | None:
     if target is None:
         return None
     if not is_integer(target) or not 0 <= target < n_classes:
-        raise InvalidInputError(f"target must be one of the model's classes 0 .. {n_classes - 1}, got {target!r}")
+        raise InvalidInputError(
+            f"target must be one of the model's classes 0 .. {n_classes - 1}, got {format_value(target)}"
+        )
     return int(target)
 
 
@@ -319,9 +325,9 @@ def _range(clip: Any) -> tuple[float, float]:
     try:
         low, high = (float(end) for end in clip)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"clip must be a pair of numbers, got {clip!r}") from error
+        raise InvalidInputError(f"clip must be a pair of numbers, got {format_value(clip)}") from error
     if not -inf < low < high < inf:
-        raise InvalidInputError(f"clip must be finite and increasing, got {clip!r}")
+        raise InvalidInputError(f"clip must be finite and increasing, got {format_value(clip)}")
     return low, high
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from array_api_compat import device
 
 from hardthresh.arrays import all_finite, as_floating, namespace
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import UNITS
 from hardthresh.core.typing import Array, is_integer
@@ -146,5 +146,5 @@ def matrix_shape(shape: tuple[int, int]) -> tuple[int, int]:
     """Return the two sides of a matrix, checked."""
     sides: tuple[Any, ...] = tuple(shape) if isinstance(shape, tuple | list) else ()
     if len(sides) != 2 or not all(is_integer(side) and side >= 1 for side in sides):
-        raise InvalidInputError(f"shape must be two integers (p, q), each >= 1, got {shape!r}")
+        raise InvalidInputError(f"shape must be two integers (p, q), each >= 1, got {format_value(shape)}")
     return int(sides[0]), int(sides[1])

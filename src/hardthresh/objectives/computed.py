@@ -11,7 +11,7 @@ from array_api_compat import device, is_array_api_obj
 
 from hardthresh.arrays import all_finite, as_floating, namespace, to_numpy
 from hardthresh.core.checking import checked_integer
-from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
+from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError, format_value
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.stationarity import norm
@@ -40,7 +40,7 @@ class Computed:
 
     def __init__(self, source: Source, zeros: Array, examples: Examples | None, lower_bound: float) -> None:
         if not is_real(lower_bound) or isnan(lower_bound) or lower_bound == inf:
-            raise InvalidInputError(f"lower_bound must be a number or -inf, got {lower_bound!r}")
+            raise InvalidInputError(f"lower_bound must be a number or -inf, got {format_value(lower_bound)}")
         self.shape, self.lower_bound = tuple(zeros.shape), float(lower_bound)
         self._source, self._zeros, self._examples = source, zeros, examples
         self._rows: Array | None = None  # of the examples, those that the mean is over; None for all

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import as_floating, namespace
-from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, is_integer
 
@@ -156,7 +156,7 @@ class Function(Computed):
             )
         for name, some in (("fn", fn), ("curvature", curvature)):
             if not callable(some) and (some is not None or name == "fn"):
-                raise InvalidInputError(f"{name} must be callable, got {some!r}")
+                raise InvalidInputError(f"{name} must be callable, got {format_value(some)}")
         source, examples = Given(fn, None if gradient is True else gradient, curvature), indexed(batches, n_rows, chunk)
         check_call("fn", fn, "w", examples)
         check_call("gradient", gradient, "w", examples)
@@ -251,7 +251,7 @@ class Function(Computed):
             self._module = Parameters(fn)
             fn, like = self._module.function(loss), self._module.flat
         elif not callable(fn):
-            raise InvalidInputError(f"fn must be callable, got {fn!r}")
+            raise InvalidInputError(f"fn must be callable, got {format_value(fn)}")
         else:
             check_call("fn", fn, "w", examples)
         zeros = _zeros(shape, like)
@@ -306,7 +306,7 @@ class Function(Computed):
         """
         jax = imported("jax")
         if not callable(fn):
-            raise InvalidInputError(f"fn must be callable, got {fn!r}")
+            raise InvalidInputError(f"fn must be callable, got {format_value(fn)}")
         if like is not None and not isinstance(like, np.ndarray):
             raise InvalidInputError(f"points of a JAX function are NumPy arrays; like is a {type(like).__name__}")
         self = cls.__new__(cls)
@@ -357,5 +357,7 @@ def _zeros(shape: int | tuple[int, ...] | None, like: Array | None) -> Array:
     given: Any = shape
     sizes = tuple(given) if isinstance(given, tuple | list) else (given,)
     if not sizes or not all(is_integer(size) and size >= 1 for size in sizes):
-        raise InvalidInputError(f"shape must be an integer or a tuple of integers, all positive sizes, got {shape!r}")
+        raise InvalidInputError(
+            f"shape must be an integer or a tuple of integers, all positive sizes, got {format_value(shape)}"
+        )
     return np.zeros(sizes)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from array_api_compat import is_array_api_obj
 
 from hardthresh.arrays import as_floating
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import lookup, register
@@ -117,7 +117,7 @@ class MatrixCompletion:
         if shape is None:
             raise InvalidInputError("shape=(p, q) is missing: the observed entries do not say how large the matrix is")
         if storage not in STORAGES:
-            raise InvalidInputError(f"storage is one of {', '.join(STORAGES)}; got {storage!r}")
+            raise InvalidInputError(f"storage is one of {', '.join(STORAGES)}; got {format_value(storage)}")
         for name, given in (("rows", rows), ("cols", cols), ("values", values), ("sample_weight", sample_weight)):
             if is_array_api_obj(given) and not isinstance(given, np.ndarray):
                 raise InvalidInputError(f"{name} is a {type(given).__name__}; matrix completion computes with NumPy")

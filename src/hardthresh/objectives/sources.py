@@ -16,7 +16,7 @@ import numpy as np
 
 from hardthresh.arrays import to_numpy
 from hardthresh.core.checking import checked_integer
-from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value
 from hardthresh.core.typing import Array
 
 
@@ -117,7 +117,7 @@ class Torch:
 
     def _scalar(self, value: Any) -> Any:
         if not isinstance(value, self._torch.Tensor):
-            raise InvalidInputError(f"the function must return a scalar tensor, got {value!r}")
+            raise InvalidInputError(f"the function must return a scalar tensor, got {format_value(value)}")
         if value.ndim:
             raise InvalidInputError(
                 f"the function must return a scalar tensor, got shape {tuple(value.shape)}; take the mean"
@@ -216,7 +216,7 @@ def indexed(batches: Any, n_rows: int | None, chunk: int | None, *, numpy: bool 
             raise InvalidInputError("batches and chunk are about examples: say how many there are, n_rows=")
         return None
     if batches is not None and not callable(batches):
-        raise InvalidInputError(f"batches must be a callable that takes indices, got {batches!r}")
+        raise InvalidInputError(f"batches must be a callable that takes indices, got {format_value(batches)}")
     make = batches if batches is not None else itself
     return counted(n_rows, partial(_by_numpy, make) if numpy else make, chunk)
 

@@ -6,7 +6,7 @@ from math import inf, lgamma, log, prod
 from typing import Any
 
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.result import Result
 
 
@@ -86,7 +86,7 @@ def ebic(result: Result, gamma: float = 1.0) -> float:
     Chen and Chen (2008), *Extended Bayesian information criteria for model selection with large model spaces*.
     """
     if not 0.0 <= gamma <= 1.0:
-        raise InvalidInputError(f"gamma must be between 0 and 1, got {gamma!r}")
+        raise InvalidInputError(f"gamma must be between 0 and 1, got {format_value(gamma)}")
     d, k = _choice(result)
     return bic(result) + 2.0 * gamma * (lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
 

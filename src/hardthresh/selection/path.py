@@ -8,7 +8,7 @@ from typing import Any
 
 from hardthresh.core import minimize_together
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Objective
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
@@ -67,7 +67,7 @@ def path(
     [[0], [0, 2]]
     """
     if not isinstance(budgets, Iterable):
-        raise InvalidInputError(f"budgets must be several numbers, such as range(1, 11); got {budgets!r}")
+        raise InvalidInputError(f"budgets must be several numbers, such as range(1, 11); got {format_value(budgets)}")
     sets = [constraint(budget) for budget in budgets]
     solvers = [solver or choose_solver(objective, one, tol=tol) for one in sets]
     one_by_one = _warm_started if warm_start else _side_by_side

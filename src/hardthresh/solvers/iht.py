@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, given
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Objective
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
@@ -61,7 +61,7 @@ class IHT(Solver):
 
     def __post_init__(self) -> None:
         if not isinstance(self.step, StepRule):
-            raise InvalidInputError(f"step must be a rule, such as SparsePolyak(); got {given(self.step)}")
+            raise InvalidInputError(f"step must be a rule, such as SparsePolyak(); got {format_value(self.step)}")
 
     @property
     def requires(self) -> tuple[str, ...]:

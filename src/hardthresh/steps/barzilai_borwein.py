@@ -7,7 +7,7 @@ from typing import Literal
 
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.step import Move, StepRule
@@ -57,9 +57,9 @@ class BarzilaiBorwein(StepRule):
 
     def __post_init__(self) -> None:
         if self.kind not in ("long", "short"):
-            raise InvalidInputError(f'kind must be "long" or "short", got {self.kind!r}')
+            raise InvalidInputError(f'kind must be "long" or "short", got {format_value(self.kind)}')
         if not self.window >= 1:
-            raise InvalidInputError(f"window must be >= 1, got {self.window!r}")
+            raise InvalidInputError(f"window must be >= 1, got {format_value(self.window)}")
 
     def start(self) -> Memory:
         return Memory()

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.step import Move, StepRule
@@ -45,7 +45,7 @@ class Fixed(StepRule):
 
     def __post_init__(self) -> None:
         if not (self.step > 0 and isfinite(self.step)):
-            raise InvalidInputError(f"the step must be positive and finite, got {self.step!r}")
+            raise InvalidInputError(f"the step must be positive and finite, got {format_value(self.step)}")
 
     @classmethod
     def from_smoothness(cls, smoothness: float) -> Fixed:
@@ -96,7 +96,7 @@ def restricted_smoothness_ar1(s: int, s_star: int, *, alpha: float, omega: float
     21.18...
     """
     if loss not in ("squared", "logistic"):
-        raise InvalidInputError(f"the formula covers the squared and the logistic loss, got {loss!r}")
+        raise InvalidInputError(f"the formula covers the squared and the logistic loss, got {format_value(loss)}")
     if not (s >= 1 and s_star >= 1 and alpha > 0 and -1 < omega < 1):
         raise InvalidInputError(f"need s, s_star >= 1, alpha > 0, |omega| < 1; got {s}, {s_star}, {alpha}, {omega}")
     largest = 2.0 / ((1.0 - omega) ** 2 * (1.0 + omega))

@@ -8,7 +8,7 @@ from typing import Any
 
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, curvature_along, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.stationarity import norm
@@ -177,9 +177,11 @@ class Backtracking(StepRule):
 
     def __post_init__(self) -> None:
         if self.first is not None and not self.first > 0:
-            raise InvalidInputError(f"the first step must be positive, got {self.first!r}")
+            raise InvalidInputError(f"the first step must be positive, got {format_value(self.first)}")
         if not (self.grow >= 1 and 0 < self.shrink < 1):
-            raise InvalidInputError(f"need grow >= 1 and 0 < shrink < 1, got {self.grow!r} and {self.shrink!r}")
+            raise InvalidInputError(
+                f"need grow >= 1 and 0 < shrink < 1, got {format_value(self.grow)} and {format_value(self.shrink)}"
+            )
 
     def start(self) -> float | None:
         return self.first

@@ -8,7 +8,7 @@ from math import inf, isnan, nan
 from typing import Any
 
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, StallWarning
+from hardthresh.core.errors import InvalidInputError, StallWarning, format_value
 from hardthresh.core.objective import Evaluation, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.stationarity import norm
@@ -37,10 +37,10 @@ def _polyak_move(
 
 def _check(scale: float, target: float | None, name: str = "target") -> None:
     if not (is_real(scale) and 0 < scale < inf):
-        raise InvalidInputError(f"scale must be a number, positive and finite, got {scale!r}")
+        raise InvalidInputError(f"scale must be a number, positive and finite, got {format_value(scale)}")
     if target is not None and not (is_real(target) and -inf < target < inf):
         raise InvalidInputError(
-            f"{name} must be a finite number, got {target!r}; use None for the objective's lower bound"
+            f"{name} must be a finite number, got {format_value(target)}; use None for the objective's lower bound"
         )
 
 
@@ -119,7 +119,7 @@ class SparsePolyak(StepRule):
     def __post_init__(self) -> None:
         _check(self.scale, self.target)
         if not (is_real(self.relax) and 1 <= self.relax < inf):
-            raise InvalidInputError(f"relax must be a number, finite and >= 1, got {self.relax!r}")
+            raise InvalidInputError(f"relax must be a number, finite and >= 1, got {format_value(self.relax)}")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -231,7 +231,7 @@ class AdaptiveSparsePolyak(StepRule):
     def __post_init__(self) -> None:
         _check(self.scale, self.lower_bound, "lower_bound")
         if not (is_integer(self.epoch_length) and self.epoch_length >= 1):
-            raise InvalidInputError(f"epoch_length must be an integer >= 1, got {self.epoch_length!r}")
+            raise InvalidInputError(f"epoch_length must be an integer >= 1, got {format_value(self.epoch_length)}")
 
     @property
     def requires(self) -> tuple[str, ...]:

@@ -1,0 +1,167 @@
+"""Error messages show values as users wrote them: no NumPy types, no addresses, no names of internal classes."""
+
+import ast
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hardthresh as ht
+from hardthresh import attributes, baselines, constraints, datasets, diagnostics, objectives, selection, solvers, steps
+from hardthresh.core import LowerBound, MaxIter, lookup
+from hardthresh.core.errors import format_value
+
+X = np.random.default_rng(0).standard_normal((30, 4))
+Y = X[:, 0] + X[:, 1]
+ILL = Y > 0
+INTEGER, REAL, TEXT, YES = np.int64(-3), np.float64(-0.5), np.str_("tau"), np.True_
+NAMES = np.array(["age", "sex", "age", "bmi"])
+
+
+class Thing:
+    """What a user passes by mistake."""
+
+
+def fit(estimator, *data, **more):
+    return estimator.fit(*(data or (X, Y)), **more)
+
+
+BAD = {
+    # estimators
+    "unknown parameter": lambda: ht.SparseLinearRegression(k=3),
+    "unknown parameter, CV": lambda: ht.SparseLogisticRegressionCV(k=3),
+    "unknown parameter, limited": lambda: ht.LimitedAttributeRegression(k=3),
+    "positional parameter": lambda: ht.SparseLinearRegression(3),
+    "fit without y": lambda: ht.SparseLinearRegression().fit(X),
+    "fit without y, CV": lambda: ht.SparseLinearRegressionCV().fit(X),
+    "fit with groups": lambda: ht.SparseLogisticRegression().fit(X, ILL, groups=[1, 2]),
+    "fit with weights, limited": lambda: ht.LimitedAttributeRegression().fit(X, Y, sample_weight=Y),
+    "start without a number": lambda: ht.LimitedAttributeRegression().start(),
+    "certificate": lambda: ht.SparseLinearRegression().certificate(1, 2, 3, 4, 5, 6),
+    "alpha": lambda: fit(ht.SparseLinearRegression(alpha=REAL)),
+    "alpha, an object": lambda: fit(ht.SparseLinearRegression(alpha=Thing())),
+    "tol": lambda: fit(ht.SparseLinearRegression(tol=REAL)),
+    "tol, a text": lambda: fit(ht.SparseLinearRegression(tol=TEXT)),
+    "max_iter": lambda: fit(ht.SparseLinearRegression(max_iter=REAL)),
+    "n_nonzero_coefs": lambda: fit(ht.SparseLinearRegression(n_nonzero_coefs=REAL)),
+    "n_nonzero_coefs, one of several": lambda: fit(ht.SparseLinearRegressionCV(n_nonzero_coefs=[1, REAL])),
+    "n_nonzero_coefs, a text": lambda: fit(ht.SparseLinearRegressionCV(n_nonzero_coefs=TEXT)),
+    "fit_intercept": lambda: fit(ht.SparseLinearRegression(fit_intercept=INTEGER)),
+    "solver, a name": lambda: fit(ht.SparseLinearRegression(solver=TEXT)),
+    "solver, an object": lambda: fit(ht.SparseLinearRegression(solver=Thing())),
+    "solver, a function": lambda: fit(ht.SparseLinearRegression(solver=lambda: 0)),
+    "solver, a class": lambda: fit(ht.SparseLinearRegression(solver=solvers.IHT)),
+    "always_include, a name": lambda: fit(ht.SparseLinearRegression(always_include=NAMES)),
+    "always_include, a number": lambda: fit(ht.SparseLinearRegression(always_include=[REAL])),
+    "always_include, an object": lambda: fit(ht.SparseLinearRegression(always_include=Thing())),
+    "groups": lambda: fit(ht.SparseLinearRegression(groups=TEXT)),
+    "groups, a missing label": lambda: fit(ht.SparseLinearRegression(groups=[1, 2, np.float64("nan"), 3])),
+    "groups, a mapping": lambda: fit(ht.SparseLinearRegression(groups={np.int64(7): "a"})),
+    "rule": lambda: fit(ht.SparseLinearRegressionCV(rule=TEXT)),
+    "cv": lambda: fit(ht.LowRankImputer(cv=TEXT), X),
+    "cv, an object": lambda: fit(ht.LowRankImputer(cv=Thing()), X),
+    "rank": lambda: fit(ht.LowRankRegression(rank=REAL)),
+    "rank of an imputer": lambda: fit(ht.LowRankImputer(rank=REAL), X),
+    "rank of an imputer, several": lambda: fit(ht.LowRankImputer(rank=[1, REAL]), X),
+    "missing": lambda: fit(ht.LowRankImputer(missing=TEXT), X),
+    "n_edges": lambda: fit(ht.SparseGaussianGraphicalModel(n_edges=REAL), X),
+    "n_edges, a text": lambda: fit(ht.SparseGaussianGraphicalModel(n_edges=TEXT), X),
+    "n_edges, several": lambda: fit(ht.SparseGaussianGraphicalModel(n_edges=[1, REAL]), X),
+    "covariance": lambda: fit(ht.SparseGaussianGraphicalModel(covariance=TEXT), X),
+    "strategy": lambda: fit(ht.LimitedAttributeRegression(strategy=TEXT)),
+    "strategy, an object": lambda: fit(ht.LimitedAttributeRegression(strategy=Thing())),
+    "limited n_nonzero_coefs": lambda: fit(ht.LimitedAttributeRegression(n_nonzero_coefs=REAL)),
+    "n_observed": lambda: fit(ht.LimitedAttributeRegression(n_nonzero_coefs=1, n_observed=REAL)),
+    "budget": lambda: fit(ht.LimitedAttributeRegression(n_nonzero_coefs=1, costs=[1, 2, 3, 4], budget=REAL)),
+    "costs": lambda: fit(ht.LimitedAttributeRegression(n_nonzero_coefs=1, costs=[TEXT] * 4, budget=9)),
+    "panels": lambda: fit(ht.LimitedAttributeRegression(panels=NAMES, costs={}, budget=9)),
+    "panel too dear": lambda: fit(ht.LimitedAttributeRegression(panels=NAMES, costs=[1, 9, 1, 1], budget=5)),
+    "no source": lambda: ht.LimitedAttributeRegression().fit_source(Thing()),
+    "classes": lambda: ht.LimitedAttributeLogisticRegression().partial_fit(X, ILL, classes=[TEXT, "b"]),
+    # sources
+    "names of attributes": lambda: attributes.ArraySource(X, Y, n_observed=2, feature_names=NAMES),
+    "a row that is none": lambda: attributes.RowSource([Thing()], n_features=4, n_observed=2).draw(1),
+    "ask": lambda: attributes.CallbackSource(Thing(), n_features=4, n_observed=2),
+    # the pieces
+    "k": lambda: constraints.Sparsity(REAL),
+    "free": lambda: constraints.Sparsity(1, free=[REAL]),
+    "bounds": lambda: constraints.Sparsity(1, lower=np.ones(3)),
+    "k of groups": lambda: constraints.GroupSparsity([1, 2], REAL),
+    "weights of groups": lambda: constraints.GroupSparsity(NAMES[:2], 1, weights={TEXT: 1.0}),
+    "a weight": lambda: constraints.GroupSparsity(NAMES[:2], 1, weights={"age": REAL, "sex": 1.0}),
+    "overlapping groups": lambda: constraints.OverlappingGroupSparsity([[REAL]], 1),
+    "r": lambda: constraints.Rank(REAL),
+    "method": lambda: constraints.Rank(1, method=TEXT),
+    "k of edges": lambda: constraints.EdgeSparsity(REAL),
+    "loss": lambda: objectives.LinearModel(X, Y, loss=TEXT),
+    "shape": lambda: objectives.MatrixRegression(X, Y, shape=REAL),
+    "function": lambda: objectives.Function(Thing(), 3),
+    "shape of a function": lambda: objectives.Function(lambda w: 0.0, REAL),
+    "fixed step": lambda: steps.Fixed(REAL),
+    "Polyak": lambda: steps.SparsePolyak(target=np.float64("nan")),
+    "window": lambda: steps.BarzilaiBorwein(window=INTEGER),
+    "kind of step": lambda: steps.BarzilaiBorwein(kind=TEXT),
+    "first step": lambda: steps.Backtracking(first=REAL),
+    "limit": lambda: MaxIter(INTEGER),
+    "name in the registry": lambda: lookup("loss", TEXT),
+    "constraint": lambda: ht.minimize(objectives.LinearModel(X, Y), Thing()),
+    "constraint, a class": lambda: ht.minimize(objectives.LinearModel(X, Y), constraints.Sparsity),
+    "solver of minimize": lambda: ht.minimize(objectives.LinearModel(X, Y), constraints.Sparsity(1), Thing()),
+    "tol of minimize": lambda: ht.minimize(objectives.LinearModel(X, Y), constraints.Sparsity(1), tol=REAL),
+    "stop": lambda: ht.minimize(objectives.LinearModel(X, Y), constraints.Sparsity(1), stop=Thing()),
+    "stop, a class": lambda: ht.minimize(objectives.LinearModel(X, Y), constraints.Sparsity(1), stop=LowerBound),
+    "budgets": lambda: list(selection.path(objectives.LinearModel(X, Y), constraints.Sparsity, INTEGER)),
+    "radius": lambda: baselines.L1Ball(REAL),
+    "variant": lambda: baselines.FrankWolfe(variant=TEXT),
+    "factor": lambda: diagnostics.restricted_condition(
+        objectives.LinearModel(X, Y), constraints.Sparsity(1), factor=REAL
+    ),
+    "momentum": lambda: diagnostics.momentum_range(REAL, np.float64(1)),
+    "delta": lambda: diagnostics.l1_phase_transition(REAL),
+    "simulator": lambda: datasets.make_sparse_regression(10, 5, k=INTEGER),
+    "model of a simulator": lambda: datasets.make_toy(model=TEXT),
+    "kind of graph": lambda: datasets.make_graphical_model(10, 5, graph=TEXT),
+    "data set": lambda: datasets.fetch(TEXT),
+}
+INTERNAL = sorted(
+    {
+        node.name
+        for file in Path(ht.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and re.search("[a-z][A-Z]|^_", node.name)
+    }
+    - {name for room in ht.__all__ for name in [room, *getattr(getattr(ht, room), "__all__", [])]}
+)
+"""The classes of the package that no `__all__` names, without those called by an English word."""
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_messages_show_what_users_wrote(bad):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        bad()
+    message = str(caught.value)
+    assert not re.search(r"\bnp\.|numpy\.| at 0x", message), message
+    assert not re.search(rf"\b({'|'.join(INTERNAL)})\b", message), message
+
+
+def test_values_are_formatted_as_plain_python():
+    shown = {
+        "'tau'": np.str_("tau"),
+        "0.1": np.float32(0.1),
+        "nan": np.float64("nan"),
+        "-3": np.int8(-3),
+        "True": np.True_,
+        "[1, 'a', (2.5,)]": [np.int64(1), np.str_("a"), (np.float64(2.5),)],
+        "{'a': 1}": {np.str_("a"): np.int64(1)},
+        "the class IHT; write IHT(...)": solvers.IHT,
+        "an instance of Thing": Thing(),
+        "the function fit": fit,
+        "None": None,
+    }
+    assert {text: format_value(value) for text, value in shown.items()} == {text: text for text in shown}
+
+
+def test_long_values_are_cut():
+    assert len(format_value(list(range(10_000)))) < 200
+    assert len(format_value("x" * 10_000)) < 300
