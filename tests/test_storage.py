@@ -258,7 +258,7 @@ ESTIMATORS = {
     "regression": lambda: ht.SparseLinearRegression(n_nonzero_coefs=3, always_include=["g5"], alpha=0.1),
     "classifier": lambda: ht.SparseLogisticRegression(n_nonzero_coefs=3, solver=IHT(step=BarzilaiBorwein())),
     "regression, cv": lambda: ht.SparseLinearRegressionCV(n_nonzero_coefs=range(1, 5), cv=KFold(3)),
-    "classifier, cv": lambda: ht.SparseLogisticRegressionCV(n_nonzero_coefs=[1, 3], cv=3, scoring="accuracy"),
+    "classifier, cv": lambda: ht.SparseLogisticRegressionCV(n_nonzero_coefs=[1, 3, 6], cv=3, scoring="accuracy"),
 }
 
 

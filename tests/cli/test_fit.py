@@ -55,15 +55,24 @@ def test_the_number_by_cross_validation(fitted, table):
 
 
 def test_folds_of_a_regression_are_shuffled(fitted):
-    model, _ = fitted(*REGRESSION, "--k", "1-3")
+    model, _ = fitted(*REGRESSION, "--k", "1-5")
     assert vars(model.cv) == vars(KFold(5, shuffle=True, random_state=0))
 
 
 @pytest.mark.parametrize(
-    ("k", "candidates"), [("auto", [1, 2, 3, 4, 5]), ("2-4", [2, 3, 4]), ("4,1", [1, 4]), ("3-3", [3])]
+    ("k", "candidates"), [("auto", [1, 2, 3, 4, 5]), ("2-4", [2, 3, 4]), ("5,1", [1, 5]), ("3-3", [3])]
 )
 def test_numbers_to_compare(fitted, k, candidates):
     assert fitted(*REGRESSION, "--k", k)[0].candidates_.tolist() == candidates
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_best_number_at_the_end_of_the_range_is_warned_of(run, csv):
+    warned = run("fit", csv, *REGRESSION, "--k", "1-2").stderr
+    assert warned == (
+        "warning: the best mean score is that of the largest number of features compared, 2: a larger one may predict "
+        "better; compare up to 4, for example\n"
+    )
 
 
 def test_every_option_arrives(fitted):
@@ -84,7 +93,7 @@ def test_every_option_arrives(fitted):
 
 
 def test_always_included_features_are_marked(fitted):
-    _, text = fitted(*REGRESSION, "--k", "1-2", "--always-include", "e")
+    _, text = fitted(*REGRESSION, "--k", "1-4", "--always-include", "e")
     assert [line.split()[-1] for line in text.splitlines() if line.startswith(" e ")] == ["always"]
 
 
@@ -145,9 +154,9 @@ def test_the_notes_say_where_the_model_comes_from(fitted, csv):
 
 
 def test_the_report_shows_the_command(done, csv, folder):
-    done("fit", csv, *CLASSES, "--k", "1-3", "--report", "report.html")
+    done("fit", csv, *CLASSES, "--k", "1-5", "--report", "report.html")
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert f"hardthresh fit {csv} --target ill --drop y --k 1-3 --report report.html" in page
+    assert f"hardthresh fit {csv} --target ill --drop y --k 1-5 --report report.html" in page
 
 
 def test_quiet_prints_nothing(run, csv):

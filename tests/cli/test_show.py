@@ -6,7 +6,7 @@ from hardthresh.storage import save
 
 
 def test_show_prints_what_fit_printed(done, csv):
-    args = ["fit", csv, "--target", "ill", "--drop", "y", "--k", "1-3", "--cv", "3", "--out", "model.json"]
+    args = ["fit", csv, "--target", "ill", "--drop", "y", "--k", "1-5", "--cv", "3", "--out", "model.json"]
     printed = done(*args)
     assert printed == done("show", "model.json") + "Model: model.json\n"
 

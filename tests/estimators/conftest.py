@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,14 @@ from sklearn.utils import get_tags
 import hardthresh.estimators  # noqa: F401 - registers them
 from hardthresh.core.registry import registered
 from hardthresh.estimators.linear import SparseLinearModel
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let tests compare numbers up to the one that is known to be the best; marks of their own come after this one."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            ignored = pytest.mark.filterwarnings("ignore::hardthresh.core.errors.SearchRangeWarning")
+            item.add_marker(ignored, append=False)
 
 
 @dataclass(frozen=True)

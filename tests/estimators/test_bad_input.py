@@ -341,7 +341,7 @@ def test_nothing_else_is_warned_of(case):
     X, y = case.data()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        case.make().fit(X, y).predict(X)
+        case.make(k=12).fit(X, y).predict(X)
 
 
 def test_predicting_before_fitting_is_refused(case):

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss, make_scorer, mean_squared_error
 from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
 from hardthresh.estimators import SparseLinearRegressionCV
 from hardthresh.solvers import HardThresholdingPursuit
 
@@ -412,3 +412,72 @@ def test_bootstrap_folds_count_rows_as_often_as_they_are_drawn():
         assert_allclose(coef[support], expected, rtol=1e-6)
         assert_allclose(intercept, level, rtol=1e-6, atol=1e-9)
         assert_allclose(model.scores_[row, 0], -np.mean((y[left] - X[left] @ coef - intercept) ** 2), rtol=1e-9)
+
+
+# --- the best number at an end of those compared ----------------------------------------------------------------------
+
+
+def larger_is_better(model, X, y):
+    return float(np.count_nonzero(model.coef_))
+
+
+def smaller_is_better(model, X, y):
+    return -float(np.count_nonzero(model.coef_))
+
+
+@pytest.mark.parametrize("rule", ["best", "one_standard_error"])
+def test_a_best_number_that_is_the_largest_compared_is_warned_of(chooser, rule):
+    X, y = chooser.data()
+    with pytest.warns(SearchRangeWarning, match=r"largest number of features compared, 3: .* up to 6"):
+        chooser.make(k=3, scoring=larger_is_better, rule=rule).fit(X, y)
+    with pytest.warns(SearchRangeWarning, match=r"largest number of features compared, 10: .* up to 12"):
+        chooser.make(n_nonzero_coefs=[1, 10], scoring=larger_is_better).fit(X, y)
+
+
+def test_a_best_number_that_is_the_smallest_compared_is_warned_of(chooser):
+    X, y = chooser.data()
+    with pytest.warns(SearchRangeWarning, match=r"smallest number of features compared, 2: .* from 1"):
+        chooser.make(n_nonzero_coefs=[2, 4], scoring=smaller_is_better).fit(X, y)
+
+
+within_range = pytest.mark.filterwarnings("error::hardthresh.core.errors.SearchRangeWarning")
+
+
+@within_range
+@pytest.mark.parametrize(
+    ("settings", "rows"),
+    [
+        ({"n_nonzero_coefs": [1, 12]}, 60),  # all features
+        ({"n_nonzero_coefs": [1, 10], "always_include": [0, 1]}, 60),  # all but the included ones
+        ({"n_nonzero_coefs": [1, 11]}, 18),  # eleven coefficients and an intercept fit twelve training rows exactly
+        ({"n_nonzero_coefs": [3]}, 60),  # nothing is compared
+    ],
+)
+def test_a_best_number_that_is_the_largest_possible_is_not_warned_of(chooser, settings, rows):
+    X, y = chooser.data(n=rows)
+    model = chooser.make(**settings, scoring=larger_is_better).fit(X, y)
+    assert model.n_nonzero_coefs_ == settings["n_nonzero_coefs"][-1]
+
+
+def test_constant_columns_are_not_missed_in_a_range(chooser):
+    X, y = chooser.data()
+    X[:, 3] = 1.0
+    with pytest.warns(UserWarning, match="1 constant column") as caught:
+        chooser.make(k=11, scoring=larger_is_better).fit(X, y)
+    assert len(caught) == 1
+
+
+@within_range
+def test_a_best_number_of_one_or_none_is_not_warned_of(chooser):
+    X, y = chooser.data()
+    assert chooser.make(n_nonzero_coefs=range(4), scoring=smaller_is_better).fit(X, y).n_nonzero_coefs_ == 0
+    assert chooser.make(k=4, scoring=smaller_is_better).fit(X, y).n_nonzero_coefs_ == 1
+
+
+@within_range
+def test_a_best_number_of_groups_that_is_the_largest_compared_is_warned_of(chooser):
+    X, y = chooser.data()
+    grouped = chooser.cls(groups=np.arange(12) // 2, n_nonzero_groups=[1, 3], cv=3, scoring=larger_is_better)
+    with pytest.warns(SearchRangeWarning, match=r"largest number of groups compared, 3: .* up to 6"):
+        grouped.fit(X, y)
+    chooser.cls(groups=np.arange(12) // 2, n_nonzero_groups=[1, 6], cv=3, scoring=larger_is_better).fit(X, y)

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 import hardthresh as ht
 from graphs import f1_of_graphs
 from hardthresh.constraints import EdgeSparsity
-from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError, SearchRangeWarning
 from hardthresh.datasets import make_graphical_model
 from hardthresh.estimators import SparseGaussianGraphicalModel, covariance_selection
 from hardthresh.estimators.covariance_selection import most_likely_precision, positive_definite
@@ -545,3 +545,30 @@ def test_a_likelihood_without_a_maximum_says_so():
         model = SparseGaussianGraphicalModel(15, alpha=0.0, max_iter=30).fit(X)
     assert not model.converged_
     assert np.isfinite(model.precision_).all()
+
+
+# --- the best number of edges, or the best ridge, at an end of those compared ----------------------------------------
+
+
+def test_a_best_number_of_edges_at_an_end_of_the_range_is_warned_of():
+    X = make_graphical_model(300, 20, graph="chain").X
+    for counts, message in (
+        ([0, 10], "largest number of edges compared, 10: .* up to 20"),
+        ([60, 90], "smallest .*, 60: "),
+    ):
+        with pytest.warns(SearchRangeWarning, match=message):
+            SparseGaussianGraphicalModel(counts).fit(X)
+
+
+@pytest.mark.filterwarnings("error::hardthresh.core.errors.SearchRangeWarning")
+def test_a_search_that_ends_by_itself_is_not_warned_of():
+    assert SparseGaussianGraphicalModel().fit(make_graphical_model(300, 20, graph="chain").X).best_n_edges_ == 19
+    assert SparseGaussianGraphicalModel([0, 1]).fit(data(300, 2, "chain")[0]).best_n_edges_ == 1, "all pairs"
+
+
+def test_a_best_ridge_that_is_the_largest_compared_is_warned_of():
+    X = make_graphical_model(10, 30, graph="chain").X
+    with pytest.warns(SearchRangeWarning, match=r"largest ridge compared, 0.3: .* alpha=0.6,"):
+        model = SparseGaussianGraphicalModel().fit(X)
+    larger = SparseGaussianGraphicalModel(alpha=0.6).fit(X)
+    assert larger.mean_scores_.max() > model.mean_scores_.max(), "the advice of the warning helps here"

@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 
 import hardthresh as ht
 from hardthresh.constraints import Rank
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
 from hardthresh.core.result import History
 from hardthresh.estimators import LowRankRegression, LowRankRegressionCV, reduced_rank
 from hardthresh.objectives import MultiOutputModel
@@ -629,10 +629,25 @@ def test_a_solver_serves_in_the_folds_too(jobs):
     assert solved.best_rank_ == closed.best_rank_ == 2
 
 
+def test_a_best_rank_at_an_end_of_the_range_is_warned_of():
+    X, Y = data(noise=0.1)  # of rank 2
+    for ranks, message in (([1, 2], "largest rank compared, 2: .* up to 4"), ([2, 3], "smallest rank compared, 2: ")):
+        with pytest.warns(SearchRangeWarning, match=message):
+            LowRankRegressionCV(rank=ranks, rule="one_standard_error").fit(X, Y)
+
+
+@pytest.mark.filterwarnings("error::hardthresh.core.errors.SearchRangeWarning")
+def test_a_best_rank_that_is_the_largest_possible_is_not_warned_of():
+    X, Y = data(noise=0.0, rank=5)
+    assert LowRankRegressionCV().fit(X, Y).best_rank_ == 5
+    assert LowRankRegressionCV(rank=[0, 1]).fit(X, X[:, 0]).best_rank_ == 1
+    assert LowRankRegressionCV(rank=[1]).fit(X, Y).best_rank_ == 1
+
+
 def test_unfinished_fits_within_folds_are_counted():
     X, Y = data()
     with pytest.warns(ConvergenceWarning) as caught:
-        LowRankRegressionCV(rank=[1, 2], cv=3, solver="iht", max_iter=1).fit(X, Y)
+        LowRankRegressionCV(rank=[1, 5], cv=3, solver="iht", max_iter=1).fit(X, Y)
     assert str(caught[0].message).startswith("6 of 6 fits inside the folds did not converge: the limit of iterations")
 
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import hardthresh as ht
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
 from hardthresh.core.result import History
 from hardthresh.estimators import LowRankImputer, low_rank_imputer
 from hardthresh.estimators.completion import rungs
@@ -515,3 +515,29 @@ def test_the_search_ends_where_larger_ranks_are_worse(monkeypatch):
     assert model.candidates_[-1] <= 8
     monkeypatch.setattr(low_rank_imputer, "_PATIENCE", 1)
     assert LowRankImputer(cv=3, alpha=0.0001).fit(X).candidates_.size < model.candidates_.size
+
+
+# --- the best rank, or the best ridge, at an end of those compared
+
+
+def test_a_best_rank_at_an_end_of_the_range_is_warned_of():
+    _, X = table(rank=4, noise=0.1)
+    for ranks, message in (([1, 3], "largest rank compared, 3: .* up to 6"), ([6, 8], "smallest rank compared, 6: ")):
+        with pytest.warns(SearchRangeWarning, match=message):
+            LowRankImputer(ranks, alpha=0.01).fit(X)
+
+
+@pytest.mark.filterwarnings("error::hardthresh.core.errors.SearchRangeWarning")
+def test_a_search_that_ends_by_itself_is_not_warned_of():
+    _, X = table(rank=2, noise=0.3)
+    assert LowRankImputer().fit(X).rank_ == 2
+    _, X = table(50, 20, rank=1, noise=10.0)
+    assert LowRankImputer().fit(X).rank_ == 0, "the ridge does not matter to the means"
+
+
+def test_a_best_ridge_that_is_the_largest_compared_is_warned_of():
+    _, X = table(50, 20, rank=3, noise=1.5)
+    with pytest.warns(SearchRangeWarning, match=r"largest ridge compared, 0.1: .* alpha=0.2,"):
+        model = LowRankImputer().fit(X)
+    larger = LowRankImputer(alpha=0.2).fit(X)
+    assert larger.mean_scores_.max() > model.mean_scores_.max(), "the advice of the warning helps here"

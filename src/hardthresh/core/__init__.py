@@ -7,6 +7,7 @@ from .errors import (
     InvalidInputError,
     MissingDependencyError,
     NotFiniteError,
+    SearchRangeWarning,
     StallWarning,
 )
 from .meter import Meter
@@ -51,6 +52,7 @@ __all__ = [
     "Projection",
     "RelativeDecrease",
     "Result",
+    "SearchRangeWarning",
     "Seconds",
     "Settled",
     "Solver",

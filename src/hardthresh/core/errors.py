@@ -64,5 +64,9 @@ class StallWarning(UserWarning):
     """A method has come to a halt where nothing says that it should."""
 
 
+class SearchRangeWarning(UserWarning):
+    """The best of several numbers is the largest or the smallest that was compared."""
+
+
 class MissingDependencyError(HardThreshError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""

@@ -29,6 +29,7 @@ from .folds import (
     scorer_name,
     splits_of,
     tell_unconverged,
+    warn_at_range_end,
 )
 from .linear import SparseLinearModel
 from .problem import Problem, Table, take_columns
@@ -144,6 +145,12 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         ------
         ValueError
             As there, and for candidates or folds that cannot be used.
+
+        Warns
+        -----
+        SearchRangeWarning
+            If the best number is the largest or the smallest compared, and others are possible beyond it: fewer than
+            all columns that vary, and than the training rows of a fold.
         """
         everything = self._validate_fit(X, y, sample_weight, offset)
         given = everything.weighted()
@@ -167,10 +174,13 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
             self._scores(problem, fold, table, test, rows_of(score_params, kept[test], n_samples))
             for fold, (_, test) in zip(folds, splits, strict=True)
         ]
-        chosen = problem.with_budget(self._choose(candidates, np.stack(scores, axis=1), folds, table))
+        verdict = Verdict.of(np.stack(scores, axis=1))
+        chosen = problem.with_budget(self._choose(candidates, verdict, folds, table))
         result = self._solve(chosen, None, seed)
         whys = [why for fold in folds for why in fold.unconverged]
         tell_unconverged(whys, len(folds) * candidates.size, "inside the folds")
+        what = f"number of {self._choices()[1]}"
+        warn_at_range_end(verdict.best, candidates, self._largest_useful(problem, splits), what)
         self._tell_useless_columns(problem, table.X)
         self._keep(chosen, result)
         self._keep_path(candidates, everywhere, table, task)
@@ -270,12 +280,25 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
             setattr(fitted, name, value)
         return score_by(self.scoring, fitted, test, self._decode_target(test.y), params)
 
-    def _choose(self, candidates: np.ndarray, scores: np.ndarray, folds: list[Fold], table: Table) -> int:
+    def _largest_useful(self, problem: Problem, splits: Splits) -> int:
+        """Return the number beyond which more features, or groups, cannot make a difference.
+
+        That is all that vary, or as many as fit the training rows of a fold exactly.
+        """
+        always = list(self._always())
+        most = self._choices()[0]
+        if not problem.grouped:
+            varies = to_numpy(problem.inverse_scale) != 0
+            varies[always] = False
+            most = int(np.count_nonzero(varies))
+        fewest_rows = min(train.size for train, _ in splits)
+        return min(most, fewest_rows - len(always) - bool(self.fit_intercept))
+
+    def _choose(self, candidates: np.ndarray, verdict: Verdict, folds: list[Fold], table: Table) -> int:
         """Set what the folds say, and return the chosen number."""
-        verdict = Verdict.of(scores)
         row = verdict.chosen(self.rule)
         self.one_standard_error_ = int(candidates[verdict.modest])
-        self.candidates_, self.scores_ = table.bring(candidates), table.bring(scores)
+        self.candidates_, self.scores_ = table.bring(candidates), table.bring(verdict.scores)
         self.mean_scores_, self.standard_errors_ = table.bring(verdict.mean), table.bring(verdict.error)
         chosen = np.zeros((len(folds), self.n_features_in_))
         for fold, taken in zip(folds, chosen, strict=True):

@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import InvalidInputError, SearchRangeWarning, format_value
 
 from .problem import Table
 from .routing import Metadata, rows_of
@@ -111,6 +111,8 @@ class Verdict:
 
     Attributes
     ----------
+    scores : array, shape (n_candidates, n_folds)
+        The scores; higher is better.
     mean, error : array, shape (n_candidates,)
         Mean score and its standard error.
     best, modest : int
@@ -118,6 +120,7 @@ class Verdict:
         within a standard error of it.
     """
 
+    scores: np.ndarray
     mean: np.ndarray
     error: np.ndarray
     best: int
@@ -133,11 +136,53 @@ class Verdict:
         spread = size * (scores / size).std(axis=1, ddof=1) if n_folds > 1 else np.zeros(scores.shape[0])
         mean, error = scores.mean(axis=1), spread / np.sqrt(n_folds)
         best = int(np.argmax(mean >= np.max(mean) - _ROUNDING * abs(np.max(mean))))
-        return cls(mean, error, best, int(np.argmax(mean >= mean[best] - error[best])))
+        return cls(scores, mean, error, best, int(np.argmax(mean >= mean[best] - error[best])))
 
     def chosen(self, rule: str) -> int:
         """Return which candidate a rule chooses."""
         return self.best if rule == "best" else self.modest
+
+
+def warn_at_range_end(best: int, candidates: np.ndarray, largest: int, what: str, stacklevel: int = 4) -> None:
+    """Warn if the best of several numbers is the largest or the smallest compared, and others are possible beyond it.
+
+    Parameters
+    ----------
+    best : int
+        The position of the best number among the candidates.
+    candidates : array of int
+        The numbers compared, increasing.
+    largest : int
+        The largest number that can make a difference.
+    what : str
+        What the numbers are.
+    stacklevel : int
+        How far the user's call is above this one.
+    """
+    number = int(candidates[best])
+    if candidates.size == 1:
+        return
+    if best == candidates.size - 1 and number < largest:
+        end, beyond = "largest", f"a larger one may predict better; compare up to {min(2 * number, largest)}"
+    elif best == 0 and number > 1:
+        end, beyond = "smallest", "a smaller one may predict better; compare from 1"
+    else:
+        return
+    warnings.warn(
+        f"the best mean score is that of the {end} {what} compared, {number}: {beyond}, for example",
+        SearchRangeWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def warn_at_largest_ridge(alpha: float, stacklevel: int) -> None:
+    """Warn if the best ridge is the largest of those compared by default."""
+    warnings.warn(
+        f"the best mean score is that of the largest ridge compared, {alpha:g}: a larger one may predict better; "
+        f"set it, for example alpha={2 * alpha:g}, and compare mean_scores_",
+        SearchRangeWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def tell_unconverged(whys: list[str], total: int, where: str) -> None:

@@ -25,7 +25,16 @@ from hardthresh.objectives import GraphicalModel
 
 from .base import ThresholdingEstimator, is_integer
 from .callbacks import FitTask, with_callbacks
-from .folds import Verdict, candidates_of, check_rule, check_splits, splits_of, tell_unconverged
+from .folds import (
+    Verdict,
+    candidates_of,
+    check_rule,
+    check_splits,
+    splits_of,
+    tell_unconverged,
+    warn_at_largest_ridge,
+    warn_at_range_end,
+)
 from .graph_problem import GraphProblem, Precision
 from .problem import Table
 from .routing import CrossValidatedMixin, Metadata
@@ -141,6 +150,9 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
     -----
     UserWarning
         If with ``refit=False`` the minimiser is not positive definite.
+    SearchRangeWarning
+        If the best number of edges given, or the best default ridge, is the largest compared (the smallest, of edges),
+        and others are possible beyond it.
     ConvergenceWarning
         If a fit did not converge.
 
@@ -538,6 +550,10 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
         self.one_standard_error_ = int(self.candidates_[verdict.modest])
         self.scorer_name_ = "log_likelihood"
         self.best_n_edges_ = int(self.candidates_[verdict.chosen(self.rule)])
+        largest = int(self.candidates_[-1]) if isinstance(self.n_edges, str) else self._pairs()
+        warn_at_range_end(verdict.best, self.candidates_, largest, "number of edges", stacklevel=6)
+        if alphas[chosen] == _ALPHAS[0] and len(alphas) > 1:
+            warn_at_largest_ridge(alphas[chosen], stacklevel=6)
         return self.best_n_edges_, alphas[chosen]
 
     def _candidates(self, scores: dict[int, np.ndarray]) -> Iterable[int]:

@@ -17,7 +17,17 @@ from hardthresh.selection import path
 
 from .callbacks import FitTask, with_callbacks
 from .documentation import documented
-from .folds import Verdict, candidates_of, check_rule, check_splits, score_by, scorer_name, splits_of, tell_unconverged
+from .folds import (
+    Verdict,
+    candidates_of,
+    check_rule,
+    check_splits,
+    score_by,
+    scorer_name,
+    splits_of,
+    tell_unconverged,
+    warn_at_range_end,
+)
 from .low_rank import LowRankRegression
 from .problem import Table
 from .reduced_rank import Coefficients, Factors, LowRankProblem, with_matrix
@@ -66,6 +76,8 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
     -----
     UserWarning, ConvergenceWarning
         As for `LowRankRegression`; fits within the folds that did not converge are counted in one warning.
+    SearchRangeWarning
+        If the best rank is the largest or the smallest compared, and others are possible beyond it.
 
     Notes
     -----
@@ -178,6 +190,9 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
                 task.done("fold", partial(coefficients[-1].attributes, given))
                 report("")
         verdict = Verdict.of(scores)
+        fewest_rows = min(train.size for train, _ in splits) - bool(self.fit_intercept)
+        largest = min(table.X.shape[1], table.y.shape[1], fewest_rows)
+        warn_at_range_end(verdict.best, candidates, largest, "rank")
         self.candidates_, self.scores_ = candidates, scores
         self.mean_scores_, self.standard_errors_ = verdict.mean, verdict.error
         self.best_rank_ = int(candidates[verdict.chosen(self.rule)])

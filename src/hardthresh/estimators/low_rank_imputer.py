@@ -40,7 +40,7 @@ from .completion import (
     rungs,
     scores,
 )
-from .folds import Splits, Verdict, check_rule, check_splits, tell_unconverged
+from .folds import Splits, Verdict, check_rule, check_splits, tell_unconverged, warn_at_largest_ridge, warn_at_range_end
 from .problem import Table
 from .soundness import check_columns, check_numbers, check_present
 
@@ -165,6 +165,9 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         If fewer entries are observed than a matrix of this rank has free numbers, r (n + p - r), and by `fit` for
         columns without an observed entry, which `transform` leaves out. If one column or one row carries a direction
         (more than 0.6 of its squares); a column only if the others tell less than half of its variance.
+    SearchRangeWarning
+        If the best rank given, or the best default ridge, is the largest compared (the smallest, of ranks), and others
+        are possible beyond it.
     ConvergenceWarning
         If a fit did not converge.
 
@@ -705,6 +708,11 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         self.alphas_ = np.array([walk.alpha for walk in walks])
         self.alpha_scores_ = np.array([walk.peak for walk in walks])
         tell_unconverged(best.unconverged, len(folds) * len(best.ranks), "inside the folds")
+        place = min(tied, verdict.best)
+        largest = best.ranks[-1] if may_end else min(cells.shape) - 1
+        warn_at_range_end(place, self.candidates_, largest, "rank", stacklevel=5)
+        if best.alpha == _ALPHAS[0] and len(alphas) > 1 and best.ranks[place] > 0:
+            warn_at_largest_ridge(best.alpha, stacklevel=5)
         return self.best_rank_, best.alpha
 
     def _folds(self, cells: Cells, splits: Splits) -> list[_Fold]:
