@@ -11,6 +11,15 @@ def test_show_prints_what_fit_printed(done, csv):
     assert printed == done("show", "model.json") + "Model: model.json\n"
 
 
+def test_separated_classes_are_said_whatever_the_ridge(done, csv, table):
+    table.with_columns(ill=table["b"] > 0.5).write_csv(csv)
+    args = ["fit", csv, "--target", "ill", "--drop", "y", "--k", 1, "--alpha", "5", "--out", "model.json"]
+    for printed in (done(*args), done("show", "model.json")):
+        assert "separate the classes perfectly" in printed
+    table.with_columns(ill=table["b"] + table["a"] > 0.5).write_csv(csv)
+    assert "separate" not in done(*args)
+
+
 def test_a_model_saved_in_python_is_shown_too(done, table, folder):
     X = table.select("a", "b", "d").to_numpy()
     save(ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, table["y"].to_numpy()), folder / "model.json")

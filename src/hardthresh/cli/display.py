@@ -19,6 +19,11 @@ ROWS = 40  # of the curve; of more candidates some are left out
 RIVALS = 5  # features that are named as chosen by folds only
 BAR = 12  # the longest bar of the table, in characters
 
+_SEPARATED = (
+    "These features separate the classes perfectly on the training rows, so only the ridge (--alpha) or the end of the "
+    "run determines the size of the coefficients: read their signs and their ranking."
+)
+
 
 def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
     """Print a fitted model.
@@ -38,6 +43,8 @@ def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
     console.print()
     console.print(_table(facts, float(np.ravel(model.intercept_)[0])))
     console.print(_reading(facts), style="dim", markup=False)
+    if facts.separated:
+        console.print(_SEPARATED)
     if cv is not None:
         console.print(_doubts(model, facts, cv), style="dim", markup=False)
     console.print()

@@ -8,14 +8,21 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from hardthresh.arrays import move, namespace, to_numpy, where_true
+from hardthresh.arrays import gather, move, namespace, to_numpy, where_true
+from hardthresh.constraints import Sparsity
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
+from hardthresh.core.result import Result, Status
+from hardthresh.core.solver import State
+from hardthresh.core.typing import Array
 from hardthresh.losses.logistic import Logistic, sigmoid
+from hardthresh.objectives import LinearModel
+from hardthresh.solvers import minimize
 
 from .cross_validation import ChoosesBudget
 from .documentation import documented, names_methods
 from .linear import SparseLinearModel
+from .problem import Problem
 
 
 @documented
@@ -45,6 +52,10 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
         Coefficients on the scale of the data; exactly 0 for features not chosen.
     intercept_ : array, shape (1,)
         The intercept.
+    separated_ : bool
+        Whether the chosen features separate the classes of the training rows perfectly: some coefficients of theirs put
+        every row on the side of its class, whether those of the fit do or not. The loss then falls as coefficients
+        grow, and only the ridge, or the end of the run, determines their size.
     support_, n_nonzero_coefs_, n_nonzero_groups_, groups_, scale_, n_iter_, converged_, stop_reason_,
     objective_, history_, n_features_in_, feature_names_in_ :
         As in `SparseLinearRegression`.
@@ -52,7 +63,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     Notes
     -----
     The default ridge is small but not zero, because few features out of many often separate the classes perfectly,
-    and then no finite coefficients are best without it.
+    and then no finite coefficients are best without it. `separated_` says so whatever the ridge is.
 
     Examples
     --------
@@ -94,6 +105,9 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     def _fitted(self, coef: Any, intercept: Any) -> dict[str, Any]:
         intercept = namespace(coef).reshape(intercept, (1,))
         return {"coef_": coef[None, :], "intercept_": intercept, "support_": where_true(coef != 0)}
+
+    def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
+        return {"separated_": _separates(problem, result)}
 
     def _intercept(self) -> float:
         return float(self.intercept_[0])
@@ -155,3 +169,31 @@ class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
     """
 
     _default_scorer: ClassVar[str] = "neg_log_loss"
+
+
+def _separates(problem: Problem, result: Result) -> bool:
+    """Return whether coefficients of the chosen features put every training row on the side of its class.
+
+    Without a ridge the loss of these columns has a minimiser exactly if they do not separate the classes, not even with
+    some rows on the boundary (Albert and Anderson 1984, *Biometrika* 71, 1-10); else it falls along coefficients that
+    do. Cost: about 40 passes over the chosen columns alone, one if the fit itself separates.
+    """
+    chosen = problem.constraint.indices(result.support)
+    if chosen.shape[0] == 0:
+        return False
+    model = problem.objective.columns(chosen)
+    loss = LinearModel(model.design, model.y, model.loss, sample_weight=model.weights)
+
+    def separate(w: Array) -> bool:
+        return bool(namespace(w).all((2 * loss.y - 1) * loss.predict(w) > 0))
+
+    def stop(state: State) -> None:
+        if separate(state.w):
+            raise StopIteration
+
+    lower = getattr(problem.constraint, "lower", None)
+    free = Sparsity(0, free=tuple(range(chosen.shape[0])), lower=None if lower is None else lower[to_numpy(chosen)])
+    run = minimize(loss, free, None, gather(result.w, chosen), callback=stop)
+    if run.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return separate(run.w)

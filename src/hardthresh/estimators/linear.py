@@ -287,6 +287,10 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         """Return the attributes that `predict` needs, for coefficients on the scale of the data."""
         return {"coef_": coef, "intercept_": float(intercept), "support_": where_true(coef != 0)}
 
+    def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
+        """Return what else there is to know about a fit, as attributes."""
+        return {}
+
     def _intercept(self) -> float:
         return float(self.intercept_)
 
@@ -308,6 +312,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         self.stop_reason_ = result.message
         self.objective_ = result.value
         self.history_ = result.history
+        for name, value in self._diagnostics(problem, result).items():
+            setattr(self, name, value)
         self._training = (problem, result)
         self._certificate = None
         if not result.converged:

@@ -114,6 +114,8 @@ class Facts:
         What k counts.
     budget : int
         The final k.
+    separated : bool
+        Whether the features separate the classes of the training rows perfectly.
     """
 
     kind: str
@@ -125,6 +127,7 @@ class Facts:
     cross_validation: CrossValidation | None
     unit: str
     budget: int
+    separated: bool
 
 
 MEASURES = {
@@ -195,6 +198,7 @@ def read(estimator: Any) -> Facts:
         cross_validation=cross_validation(estimator),
         unit=_unit(estimator),
         budget=_budget(estimator),
+        separated=bool(getattr(estimator, "separated_", False)),
     )
 
 

@@ -152,7 +152,6 @@ def render(estimator: Any, *, data_summary: Mapping[str, object], command: str |
         cv=facts.cross_validation,
         baseline=baseline(facts, data_summary),
         odds=exp(min(abs(facts.features[0].effect), 700.0)) if facts.features and facts.classes else None,
-        separated=separated(estimator, facts, data_summary),
         history=progress(estimator),
         target=None if target is None else one_line(str(target)),
         certificate=certificate,
@@ -200,12 +199,6 @@ def baseline(facts: Facts, data_summary: Mapping[str, object]) -> str | None:
         loss = -sum(count / total * log(count / total) for count in counts.values() if count)
         return f"always answering with the shares of the classes would give {number(loss)}"
     return None
-
-
-def separated(estimator: Any, facts: Facts, data_summary: Mapping[str, object]) -> bool:
-    """Return whether the loss is so small that no row can be on the wrong side: one such row costs log(2) / n."""
-    n = data_summary.get("n")
-    return bool(facts.classes and facts.features and isinstance(n, int) and n * float(estimator.objective_) < log(2.0))
 
 
 def versions() -> list[tuple[str, str]]:
