@@ -199,12 +199,25 @@ def test_cross_validation_chooses_the_number_of_groups(model):
     target = y if model is SparseLinearRegressionCV else y > np.median(y)
     fitted = model(groups=LABELS, n_nonzero_groups=4, rule="one_standard_error", cv=3).fit(X, target)
     np.testing.assert_array_equal(fitted.candidates_, [1, 2, 3, 4])
-    assert fitted.n_nonzero_groups_ == 2
+    assert fitted.n_nonzero_groups_ == fitted.best_n_nonzero_groups_ == 2
     assert fitted.groups_ == TRUE
     assert fitted.coefs_path_.reshape(4, -1).shape == (4, D)
     assert set(np.flatnonzero(fitted.selection_frequency_ == 1)) == set(columns_of(*TRUE))
     alone = model.__bases__[1](groups=LABELS, n_nonzero_groups=2).fit(X, target)
     np.testing.assert_array_equal(alone.coef_, fitted.coef_)
+
+
+@pytest.mark.filterwarnings("ignore:.* constant column")
+@pytest.mark.parametrize("model", [SparseLinearRegression, SparseLogisticRegressionCV])
+def test_groups_of_constant_columns_are_not_counted(model):
+    X, y = data()
+    X[:, [j for j in range(D) if LABELS[j] not in TRUE]] = 1.0
+    chooses = model is SparseLogisticRegressionCV
+    settings = {"groups": LABELS, "n_nonzero_groups": [4] if chooses else 4}
+    fitted = model(**settings).fit(X, y > np.median(y) if chooses else y)
+    assert fitted.groups_ == TRUE
+    assert fitted.n_nonzero_groups_ == 2
+    assert not chooses or fitted.best_n_nonzero_groups_ == 4
 
 
 def test_a_refit_without_groups_forgets_them():

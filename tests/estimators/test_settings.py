@@ -155,6 +155,35 @@ def test_a_target_without_variation(case):
 # settings of the set
 
 
+def used(model):
+    """Count the features with coefficients, without the included ones."""
+    return np.setdiff1d(np.flatnonzero(flat(model)), model.always_include or []).size
+
+
+@pytest.mark.filterwarnings("ignore:.* constant column")
+@pytest.mark.parametrize("always", [None, [11], [0, 11]])
+def test_the_number_of_features_is_that_of_the_model(case, always):
+    X, y = case.data()
+    two = X.copy()
+    two[:, 1:-2] = 1.0
+    copies = np.repeat(X[:, 1:3], 6, axis=1)
+    for table in (X, two, copies):
+        for k in (0, 3, 12):
+            model = case.make(n_nonzero_coefs=[k] if case.chooses else k, always_include=always).fit(table, y)
+            assert model.n_nonzero_coefs_ == used(model) <= k
+            if case.chooses:
+                assert model.best_n_nonzero_coefs_ == k
+    assert case.make(n_nonzero_coefs=[5] if case.chooses else 5).fit(two, y).n_nonzero_coefs_ <= 3
+
+
+def test_a_perfect_fit_by_fewer_features_than_chosen(chooser):
+    if chooser.classifies:
+        pytest.skip("no finite coefficients fit classes perfectly")
+    X, _ = chooser.data()
+    model = chooser.make(n_nonzero_coefs=[3, 4]).fit(X, 3.0 * X[:, 1])
+    assert (model.best_n_nonzero_coefs_, model.n_nonzero_coefs_, model.support_.tolist()) == (3, 1, [1])
+
+
 def test_included_columns_are_not_counted(case):
     X, y = case.data()
     model = case.make(k=3, always_include=[0, 11]).fit(X, y)

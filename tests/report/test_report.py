@@ -11,7 +11,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import hardthresh
-from hardthresh import SparseLinearRegression
+from hardthresh import SparseLinearRegression, SparseLinearRegressionCV
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 from hardthresh.report import write_report
 
@@ -301,6 +301,22 @@ def test_an_unstable_choice_is_said_to_be(build, report, share, doubt):
     model = build(2, 9)
     model.selection_frequency_[model.support_] = share
     assert ("one of several lists" in report(model).text) == doubt
+
+
+@pytest.mark.filterwarnings("ignore:.* constant column", "ignore:the best mean score")
+@pytest.mark.parametrize(
+    ("kind", "numbers", "note"),
+    [
+        (SparseLinearRegression, 3, "of at most 3, which was given"),
+        (SparseLinearRegressionCV, [3, 4], "of at most 3, which cross-validation chose"),
+    ],
+)
+def test_a_model_of_fewer_features_than_it_may_use(report, kind, numbers, note):
+    X = np.random.default_rng(0).standard_normal((40, 5))
+    X[:, 2:] = 1.0
+    text = report(kind(n_nonzero_coefs=numbers).fit(X, X[:, 0] + X[:, 1])).text
+    assert "2 of 5 features" in text
+    assert note in text
 
 
 def test_perfect_separation_is_a_warning(build, report):

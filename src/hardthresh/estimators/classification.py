@@ -151,8 +151,10 @@ class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
 
     Attributes
     ----------
+    best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
+        The number of features that the rule chose, or with `groups` the number of these.
     n_nonzero_coefs_, n_nonzero_groups_ : int
-        The chosen number of features, or with `groups` of these.
+        How many of them the model uses: fewer than chosen where fewer columns vary, or fewer fit the rows exactly.
     {cv_attributes}
     coef_, intercept_, support_, ... :
         Of the fit on all data with the chosen number, as in `SparseLogisticRegression`: the same as of that model

@@ -183,6 +183,9 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         warn_at_range_end(verdict.best, candidates, self._largest_useful(problem, splits), what)
         self._tell_useless_columns(problem, table.X)
         self._keep(chosen, result)
+        for name in ("best_n_nonzero_coefs_", "best_n_nonzero_groups_"):
+            self.__dict__.pop(name, None)  # of a fit with other settings
+        setattr(self, f"best_{self._budget_name}_", chosen.constraint.k)
         self._keep_path(candidates, everywhere, table, task)
         task.end()
         return self

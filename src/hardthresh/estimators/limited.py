@@ -359,6 +359,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         self.coef_: Array = w
         self.intercept_: Any = intercept
         self.support_ = np.flatnonzero(w)
+        self.n_nonzero_coefs_ = int(self.support_.size)
         self.learner_ = learner
         self.learning_curve_ = learner.curve.columns()
         self.stop_reason_ = reason
@@ -420,6 +421,8 @@ _OTHERS = "Else a solver for two classes: a `hardthresh.solvers.LogisticHybrid`.
 
 _ATTRIBUTES = """support_ : array of int
         The attributes with non-zero coefficients, increasing.
+    n_nonzero_coefs_ : int
+        How many there are.
     required_features_ : array
         The same by name, if the columns have names: what has to be known for a prediction.
     budget_ : Budget

@@ -303,9 +303,11 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         for name in ("n_nonzero_coefs_", "n_nonzero_groups_", "groups_"):
             if hasattr(self, name):  # of a fit with other settings
                 delattr(self, name)
-        setattr(self, f"{self._budget_name}_", problem.constraint.k)
         if problem.grouped:
             self.groups_ = problem.groups(result.support)
+            self.n_nonzero_groups_ = len(self.groups_)
+        else:
+            self.n_nonzero_coefs_ = int(np.setdiff1d(to_numpy(self.support_), self._always()).size)
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
         self.offset_used_ = problem.objective.offset is not None

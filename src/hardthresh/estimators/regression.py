@@ -39,7 +39,8 @@ class SparseLinearRegression(RegressorMixin, SparseLinearModel):
     support_ : array of int
         The chosen and the always-included features, increasing.
     n_nonzero_coefs_, n_nonzero_groups_ : int
-        The budget that was used: of features, or with `groups` of these.
+        How many features the model uses besides those of `always_include`, or with `groups` how many groups: as many as
+        it may, or fewer where fewer columns vary, or fewer fit the rows exactly.
     groups_ : tuple
         With `groups`, the labels of the chosen ones, in the order in which they first appear.
     scale_ : array, shape (n_features,)
@@ -109,8 +110,10 @@ class SparseLinearRegressionCV(ChoosesBudget, SparseLinearRegression):
 
     Attributes
     ----------
+    best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
+        The number of features that the rule chose, or with `groups` the number of these.
     n_nonzero_coefs_, n_nonzero_groups_ : int
-        The chosen number of features, or with `groups` of these.
+        How many of them the model uses: fewer than chosen where fewer columns vary, or fewer fit the rows exactly.
     {cv_attributes}
     coef_, intercept_, support_, ... :
         Of the fit on all data with the chosen number, as in `SparseLinearRegression`: the same as of that model

@@ -113,7 +113,7 @@ class Facts:
     unit : {"feature", "group"}
         What k counts.
     budget : int
-        The final k.
+        The final k: how many features or groups the model may use, besides the requested ones.
     separated : bool
         Whether the features separate the classes of the training rows perfectly.
     """
@@ -213,11 +213,12 @@ def _unit(estimator: Any) -> str:
 
 def _budget(estimator: Any) -> int:
     """Return the number of features, groups of them or edges, or the rank, that the model was allowed."""
-    if hasattr(estimator, "best_rank_"):
-        return int(estimator.best_rank_)
-    if hasattr(estimator, "best_n_edges_"):
-        return int(estimator.best_n_edges_)
-    return int(estimator.n_nonzero_groups_ if hasattr(estimator, "groups_") else estimator.n_nonzero_coefs_)
+    name = "n_nonzero_groups" if hasattr(estimator, "groups_") else "n_nonzero_coefs"
+    for chosen in ("best_rank_", "best_n_edges_", f"best_{name}_"):
+        if hasattr(estimator, chosen):
+            return int(getattr(estimator, chosen))
+    asked = None if hasattr(estimator, "scores_") else getattr(estimator, name, None)
+    return int(getattr(estimator, f"{name}_") if asked is None else asked)
 
 
 def cross_validation(estimator: Any) -> CrossValidation | None:
