@@ -2,13 +2,16 @@
 
 import ast
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import hardthresh as ht
 from hardthresh import attributes, baselines, constraints, datasets, diagnostics, objectives, selection, solvers, steps
+from hardthresh.cli import reading
 from hardthresh.core import LowerBound, MaxIter, lookup
 from hardthresh.core.errors import format_value
 
@@ -165,3 +168,60 @@ def test_values_are_formatted_as_plain_python():
 def test_long_values_are_cut():
     assert len(format_value(list(range(10_000)))) < 200
     assert len(format_value("x" * 10_000)) < 300
+
+
+# --- columns and rows without names -----------------------------------------------------------------------------------
+
+
+def changed(place, value):
+    table = X.copy()
+    table[place] = value
+    return table
+
+
+def sparse_far():
+    table = X.copy()
+    table[:, 2] = 1e8 + 1e-3 * table[:, 2]
+    return sp.csr_array(table)
+
+
+UNNAMED = {
+    "constant column": lambda: fit(ht.SparseLinearRegression(), changed((slice(None), 2), 1.0), Y),
+    "constant columns": lambda: fit(ht.SparseLinearRegression(), changed((slice(None), [1, 2]), 1.0), Y),
+    "constant column, low rank": lambda: fit(ht.LowRankRegression(), changed((slice(None), 2), 1.0), Y),
+    "far from zero": lambda: fit(ht.SparseLinearRegression(), sparse_far(), Y),
+    "tiny": lambda: fit(ht.SparseLinearRegression(), X * [1, 1e-200, 1, 1], Y),
+    "constant and included": lambda: fit(
+        ht.SparseLinearRegression(always_include=[2]), changed((slice(None), 2), 1.0), Y
+    ),
+    "included, out of range": lambda: fit(ht.SparseLinearRegression(always_include=[4])),
+    "label missing": lambda: fit(ht.SparseLinearRegression(groups=["a", None, "b", "b"])),
+    "label not hashable": lambda: fit(ht.SparseLinearRegression(groups=["a", ["b"], "b", "b"])),
+    "labels of some": lambda: fit(ht.SparseLinearRegression(groups={0: "a"})),
+    "labels of too many": lambda: fit(ht.SparseLinearRegression(groups=dict.fromkeys(range(5), "a"))),
+    "certificate": lambda: warnings.warn(str(fit(ht.SparseLinearRegression()).certificate()), stacklevel=2),
+    "constant column of a graph": lambda: fit(ht.SparseGaussianGraphicalModel(2), changed((slice(None), 2), 1.0)),
+    "copies in a graph": lambda: fit(ht.SparseGaussianGraphicalModel(2, alpha=0), changed((slice(None), 2), X[:, 1])),
+    "infinity in a table with gaps": lambda: fit(ht.LowRankImputer(), changed((3, 2), np.inf)),
+    "text in a table with gaps": lambda: fit(ht.LowRankImputer(), np.array([["1", "2"], ["3", "x"]])),
+    "infinity in a sparse table": lambda: fit(
+        ht.LowRankImputer(missing="unstored"), sp.csr_array(changed((3, 2), np.inf))
+    ),
+    "empty column": lambda: fit(ht.LowRankImputer(1), changed((slice(None), 2), np.nan)),
+    "row of an outlier": lambda: fit(ht.LowRankImputer(1, alpha=0.0), changed((7, slice(None)), 1e3)),
+    "overflow": lambda: objectives.LinearModel(X * [1, 1e200, 1, 1], Y).curvature_diagonal(
+        objectives.LinearModel(X * [1, 1e200, 1, 1], Y).evaluate(np.zeros(4))
+    ),
+    "zero column of a graph": lambda: objectives.GraphicalModel(changed((slice(None), 2), 0.0)),
+    "file of numbers": lambda: reading.check(reading.Data("x.npy", changed((3, 2), np.nan))),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("bad", UNNAMED.values(), ids=UNNAMED)
+def test_messages_say_that_columns_and_rows_are_counted_from_zero(bad):
+    with np.errstate(all="ignore"), pytest.raises((ValueError, TypeError, UserWarning)) as caught:
+        bad()
+    message = str(caught.value)
+    assert re.search(r"\b(feature|column|row)s? \d", message), message
+    assert "counted from 0" in message

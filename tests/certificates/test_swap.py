@@ -191,8 +191,8 @@ def test_an_estimator_speaks_of_features_of_the_data(estimator):
     removed, added = certificate.best_swap
     assert removed in {1, 6}
     assert added in set(range(8)) - {1, 3, 6}
-    assert certificate.removed_name == f"feature {removed}"
-    assert certificate.added_name == f"feature {added}"
+    assert certificate.removed_name == f"feature {removed} (counted from 0)"
+    assert certificate.added_name == f"feature {added} (counted from 0)"
     assert certificate.swap_optimal
     assert certificate.exact == (estimator is ht.SparseLinearRegression)
 

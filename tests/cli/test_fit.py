@@ -260,6 +260,16 @@ def test_options_without_effect_are_told(run, csv):
     ]
 
 
+def test_features_with_names_are_not_counted(done, csv):
+    assert "counted from 0" not in done("fit", csv, *REGRESSION, "--k", 2)
+
+
+def test_columns_are_named_in_errors_too(refused, csv, table):
+    table.with_columns(flat=polars.lit(1.0)).write_csv(csv)
+    message = refused("fit", csv, *REGRESSION, "--k", 2, "--always-include", "flat")
+    assert message.startswith("always_include names flat, which is constant")
+
+
 @pytest.mark.filterwarnings("always")
 def test_constant_columns_are_named(run, csv, table):
     table.with_columns(flat=polars.lit(1.0)).write_csv(csv)

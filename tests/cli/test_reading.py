@@ -254,7 +254,9 @@ def test_holes_are_counted_and_located(refusal, broken):
 def test_holes_in_sparse_data_are_located(refusal, folder):
     A = sp.csr_array(np.array([[0.0, 1.0], [np.nan, 0.0]]))
     np.savez(folder / "x.npz", y=[1, 2], data=A.data, indices=A.indices, indptr=A.indptr, shape=A.shape)
-    assert "has 1 missing value in 1 column, the first in column 0, row 2" in refusal(folder / "x.npz")
+    assert "has 1 missing value in 1 column, the first in column 0 (counted from 0), row 2 " in refusal(
+        folder / "x.npz"
+    )
 
 
 @pytest.mark.parametrize("hole", ["", "NaN", "NA", "inf"])

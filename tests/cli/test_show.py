@@ -25,6 +25,7 @@ def test_a_model_saved_in_python_is_shown_too(done, table, folder):
     save(ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, table["y"].to_numpy()), folder / "model.json")
     text = done("show", "model.json")
     assert "1 of 3 features" in text
+    assert "Features are counted from 0." in " ".join(text.split())
     assert "None: this model does not carry its training data" in text
 
 

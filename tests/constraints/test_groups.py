@@ -74,7 +74,7 @@ def test_interleaved_labels_are_not_sorted():
 @pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT, (1, None)])
 def test_missing_labels_are_refused_but_for_free_coordinates(missing):
     labels = ["a", "b", missing]
-    with pytest.raises(InvalidInputError, match="label of column 2 is missing"):
+    with pytest.raises(InvalidInputError, match=r"label of column 2 .* is missing"):
         GroupSparsity(labels, 1)
     constraint = GroupSparsity(labels, 1, free=(2,))
     np.testing.assert_array_equal(constraint.project(np.array([1.0, 2.0, 3.0])).point, [0.0, 2.0, 3.0])
@@ -105,7 +105,7 @@ def test_missing_labels_are_refused_but_for_free_coordinates(missing):
         (lambda: GroupSparsity([1, 2], 1, weights={1: 1.0, 2: np.nan}), "finite number > 0"),
         (lambda: DoubleSparsity([1, 2], 1, -2), "m must be >= 0, got -2"),
         (lambda: DoubleSparsity([1, 2], 1, 0.5), "m must be an integer"),
-        (lambda: DoubleSparsity([1, None], 1, 1), "column 1 is missing"),
+        (lambda: DoubleSparsity([1, None], 1, 1), "column 1 .* is missing"),
         (lambda: OverlappingGroupSparsity([[0, 1], []], 1), "group 1 is empty"),
         (lambda: OverlappingGroupSparsity([[0, 1, 0]], 1), "names coordinate 0 twice"),
         (lambda: OverlappingGroupSparsity([[0, -1]], 1), "coordinates must be >= 0, but group 0 names -1"),

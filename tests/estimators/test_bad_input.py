@@ -170,8 +170,8 @@ BAD_SETTINGS = [
     ("max_iter", None, "max_iter must be an integer >= 1, got None"),
     ("solver", "magic", "unknown solver 'magic'; known: .*pursuit"),
     ("solver", None, 'solver must be "auto", a name or a Solver, got None'),
-    ("always_include", [12], "always_include names column 12; X has 12 columns, from 0"),
-    ("always_include", [-1], "always_include names column -1; X has 12 columns, from 0"),
+    ("always_include", [12], "always_include names column 12; X has 12 columns, counted from 0"),
+    ("always_include", [-1], "always_include names column -1; X has 12 columns, counted from 0"),
     ("always_include", ["age"], "always_include names the unknown column 'age'; X has no column names; use indices"),
     ("always_include", "age", "always_include must be a list of columns, got 'age'"),
     ("always_include", 3, "always_include must be a list of columns, got 3"),
@@ -271,7 +271,7 @@ def test_constant_columns_are_told_and_never_chosen(case, value):
     X, y = case.data()
     X[:, 1] = value  # one that the target depends on, were it not constant
     model = fitted_with_warning(
-        case, X, y, r"1 constant column \(feature 1\) carries no information and cannot be chosen", k=12
+        case, X, y, r"1 constant column \(feature 1, counted from 0\) carries no information and cannot be chosen", k=12
     )
     assert 1 not in model.support_
     assert np.reshape(model.coef_, -1)[1] == 0.0
@@ -307,7 +307,8 @@ def test_a_constant_column_cannot_be_included(case):
     X, y = case.data()
     X[:, 2] = 7.0
     with pytest.raises(
-        InvalidInputError, match="the constant column 2, which cannot be told from the intercept; leave it out"
+        InvalidInputError,
+        match=r"feature 2 \(counted from 0\), which is constant and cannot be told from the intercept; leave it out",
     ):
         case.make(always_include=[2]).fit(X, y)
 
@@ -323,7 +324,7 @@ def test_without_an_intercept_a_constant_column_is_one_like_any_other(plain):
 def test_all_columns_constant(case):
     X, y = case.data(d=4)
     X = np.ones_like(X) * np.arange(4.0)
-    with pytest.warns(UserWarning, match=r"4 constant columns \(feature 0, feature 1, feature 2, feature 3\)"):
+    with pytest.warns(UserWarning, match=r"4 constant columns \(features 0, 1, 2, 3, counted from 0\)"):
         model = case.make(k=2).fit(X, y)
     assert model.support_.size == 0
     assert_array_equal(model.coef_, np.zeros_like(model.coef_))
@@ -333,7 +334,7 @@ def test_all_columns_constant(case):
 def test_a_constant_column_of_sparse_data_is_noticed(case):
     X, y = case.data()
     X[:, 1], X[:, 5] = 3.0, 0.0
-    model = fitted_with_warning(case, sp.csr_array(X), y, r"2 constant columns \(feature 1, feature 5\)")
+    model = fitted_with_warning(case, sp.csr_array(X), y, r"2 constant columns \(features 1, 5, counted from 0\)")
     assert not {1, 5} & set(model.support_.tolist())
 
 
@@ -372,7 +373,7 @@ def test_what_is_yes_or_no_is_a_boolean(name, value):
 def test_tiny_columns_are_not_called_constant(convert):
     rng = np.random.default_rng(0)
     X, y = 1e-200 * rng.standard_normal((20, 4)), rng.standard_normal(20)
-    with pytest.raises(ValueError, match="feature 0 are so small that their squares underflow"):
+    with pytest.raises(ValueError, match=r"feature 0 \(counted from 0\) are so small that their squares underflow"):
         SparseLinearRegression(n_nonzero_coefs=2).fit(convert(X), y)
 
 
@@ -382,5 +383,5 @@ def test_sparse_columns_far_from_zero_are_told():
     X[:, 2] += 1e8
     y = X[:, 1] + 0.1 * rng.standard_normal(20)
     SparseLinearRegression(n_nonzero_coefs=1).fit(X, y)
-    with pytest.warns(UserWarning, match=r"1 sparse column \(feature 2\) has a mean a million times"):
+    with pytest.warns(UserWarning, match=r"1 sparse column \(feature 2, counted from 0\) has a mean a million times"):
         SparseLinearRegression(n_nonzero_coefs=1).fit(sp.csc_array(X), y)

@@ -524,7 +524,7 @@ def test_constant_columns_have_no_say(storage, constant):
     X, Y = data()
     wider = STORAGES[storage](np.insert(X, 3, constant, axis=1))
     here = LowRankRegression(rank=2).fit(X, Y)
-    with pytest.warns(UserWarning, match=r"1 constant column \(feature 3\)"):
+    with pytest.warns(UserWarning, match=r"1 constant column \(feature 3, counted from 0\)"):
         there = LowRankRegression(rank=2).fit(wider, Y)
     assert_array_equal(there.coef_[:, 3], np.zeros(5))
     assert_allclose(np.delete(there.coef_, 3, axis=1), here.coef_, rtol=1e-8, atol=1e-10)
@@ -545,7 +545,9 @@ def test_constant_outputs_are_intercepts(constant):
 def test_sparse_columns_far_from_zero_are_told():
     X, Y = data()
     X[:, 1] += 1e8
-    with pytest.warns(UserWarning, match=r"1 sparse column \(feature 1\) has a mean a million times its deviation"):
+    with pytest.warns(
+        UserWarning, match=r"1 sparse column \(feature 1, counted from 0\) has a mean a million times its deviation"
+    ):
         LowRankRegression(rank=2).fit(sp.csc_array(X), Y)
 
 

@@ -271,7 +271,9 @@ def test_empty_rows_and_dull_columns_change_nothing():
     more[:-2, :-2] = X
     more[:-2:3, -2] = 7.0  # constant where it is observed
     here = LowRankImputer(2).fit(X)
-    with pytest.warns(UserWarning, match=r"1 empty column \(feature 26\) has no observed entry and is left out"):
+    with pytest.warns(
+        UserWarning, match=r"1 empty column \(feature 26, counted from 0\) has no observed entry and is left out"
+    ):
         there = LowRankImputer(2).fit(more)
     assert_allclose(there.objective_, here.objective_)
     assert_allclose(
@@ -421,18 +423,18 @@ def test_what_cannot_be_completed_is_refused():
     _, X = table(n=20, p=5)
     bad = X.copy()
     bad[3, 1] = np.inf
-    with pytest.raises(InvalidInputError, match=r"column 1: (?s:.*)infinity"):
+    with pytest.raises(InvalidInputError, match=r"column 1 \(.*\): (?s:.*)infinity"):
         LowRankImputer(1).fit(bad)
     with pytest.raises(InvalidInputError, match=r"column 'b': (?s:.*)infinity"):
         LowRankImputer(1).fit(pd.DataFrame(bad, columns=list("abcde")))
-    with pytest.raises(InvalidInputError, match=r"column 1: (?s:.*)infinity"):
+    with pytest.raises(InvalidInputError, match=r"column 1 \(.*\): (?s:.*)infinity"):
         LowRankImputer(1, missing="unstored").fit(sp.csr_array(bad))
     with pytest.raises(InvalidInputError, match="no entry of X is observed"):
         LowRankImputer(1).fit(np.full((4, 3), np.nan))
     df = pd.DataFrame({"a": [1.0, 2.0, 3.0], "colour": pd.Categorical(["red", "red", "blue"])})
     with pytest.raises(InvalidInputError, match="column 'colour' is of type category"):
         LowRankImputer(1).fit(df)
-    with pytest.raises(InvalidInputError, match="column 1: could not convert"):
+    with pytest.raises(InvalidInputError, match=r"column 1 \(.*\): could not convert"):
         LowRankImputer(1).fit(np.array([[1.0, "x"], [2.0, 3.0]], dtype=object))
     with pytest.raises(InvalidInputError, match="column 'b': could not convert"):
         LowRankImputer(1).fit(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
@@ -495,10 +497,12 @@ def test_a_direction_of_one_column_or_row_is_told(monkeypatch):
         LowRankImputer(6, standardize=False, alpha=1e-6).fit(large)
     wild = X.copy()
     wild[7] += 1e3 * np.random.default_rng(0).standard_normal(30)
-    with pytest.warns(UserWarning, match=r"only in row 7: .* take a rank smaller than 6 or an alpha larger"):
+    with pytest.warns(UserWarning, match=r"only in row 7 \(.*\): .* take a rank smaller than 6 or an alpha larger"):
         LowRankImputer(6).fit(wild)
     monkeypatch.setattr(low_rank_imputer, "_way_to", lambda rank: [1, 2, 3, 4, 6])  # two directions at once
-    with pytest.warns(UserWarning, match=r"only in column feature 8, which the others do not tell .* than 0\.01, and"):
+    with pytest.warns(
+        UserWarning, match=r"only in feature 8 \(counted from 0\), which the others do not tell .* than 0\.01, and"
+    ):
         LowRankImputer(6, alpha=0.01).fit(X)
 
 

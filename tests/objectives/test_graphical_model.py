@@ -121,9 +121,12 @@ def test_columns_whose_variances_have_no_square_are_refused(dtype):
     for factor, how in ((unit, "large"), (1 / unit, "small")):
         wrong = X.copy()
         wrong[:, 1] *= dtype(factor)
-        with pytest.raises(InvalidInputError, match=f"column 1 of X are too {how} for {np.dtype(dtype)}; rescale it"):
+        with pytest.raises(
+            InvalidInputError,
+            match=rf"column 1 \(counted from 0\) of X are too {how} for {np.dtype(dtype)}; rescale it",
+        ):
             GraphicalModel(wrong)
-    with pytest.raises(InvalidInputError, match="column 0 of X are too large"):
+    with pytest.raises(InvalidInputError, match=r"column 0 \(counted from 0\) of X are too large"):
         GraphicalModel(np.random.default_rng(0).standard_normal((1, 5)) * 1e100)
 
 
@@ -197,7 +200,7 @@ def test_other_array_libraries_agree(library):
         (np.ones(5), {}, "X must be a matrix"),
         (np.ones((0, 3)), {}, "X must be a matrix"),
         (np.array([[1.0, np.nan]]), {}, "NaN or infinity"),
-        (np.array([[1.0, 0.0], [2.0, 0.0]]), {}, "column 1 of X is zero"),
+        (np.array([[1.0, 0.0], [2.0, 0.0]]), {}, r"column 1 \(counted from 0\) of X is zero"),
         (np.ones((3, 2)), {"l2": -1.0}, "l2"),
         (np.ones((3, 2)), {"sample_weight": [1.0, -1.0, 1.0]}, "sample_weight"),
         (np.array([["a", "b"]]), {}, "numeric"),

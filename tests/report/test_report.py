@@ -182,6 +182,11 @@ def test_columns_that_were_not_standardised_have_no_second_coefficient(report):
     assert "One unit more of feature 1" in page.text
 
 
+def test_features_without_names_are_said_to_be_counted_from_zero(report, regression, classifier):
+    assert "Features are counted from 0." in report(regression).text
+    assert "counted from 0" not in report(classifier).text
+
+
 def test_no_feature(build, report):
     page = report(build(0, 100))
     assert page.text.startswith("None of 100 features is in the model")

@@ -731,7 +731,10 @@ def test_a_start_far_away_is_no_excuse(effort, loss, far):
 def test_columns_whose_squares_leave_the_range_are_refused(loss, scale):
     X, y = data(0)
     X[:, 3] *= scale
-    with np.errstate(all="ignore"), pytest.raises(InvalidInputError, match=r"column 3 of X (over|under)flow"):
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(InvalidInputError, match=r"column 3 \(counted from 0\) of X (over|under)flow"),
+    ):
         solve(LinearModel(X, target(X, y, loss), loss=loss), Sparsity(2))
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, numbered
 
 Matrix: TypeAlias = Any
 """A dense NumPy matrix or a `scipy.sparse.csr_array`, of float32 or float64."""
@@ -141,10 +141,10 @@ def check(data: Data, *, may_be_narrow: bool = False) -> Data:
         values = data.X[rows, columns]
     missing, infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
     kinds = [plural(count, kind) for count, kind in ((missing, "missing value"), (infinite, "infinite value")) if count]
-    first = str(columns[0]) if data.names is None else repr(data.names[columns[0]])
+    first = numbered("column", columns[0]) if data.names is None else f"column {data.names[columns[0]]!r}"
     raise InvalidInputError(
-        f"{data.source} has {' and '.join(kinds)} in {plural(len(np.unique(columns)), 'column')}, the first in column "
-        f"{first}, row {rows[0] + 1}; fill in or remove first"
+        f"{data.source} has {' and '.join(kinds)} in {plural(len(np.unique(columns)), 'column')}, the first in "
+        f"{first}, row {rows[0] + 1}{' (counted from 1)' if data.names is None else ''}; fill in or remove first"
     )
 
 

@@ -98,7 +98,10 @@ def _votes(feature: Feature, cv: CrossValidation | None) -> list[str]:
 
 def _reading(facts: Facts) -> str:
     what = f"the log-odds of {facts.classes[1]}" if facts.classes else "the target"
-    return f"A coefficient is the change of {what} when the feature grows by one, or by one standard deviation."
+    counted = " Features are counted from 0." if facts.numbered else ""
+    return (
+        f"A coefficient is the change of {what} when the feature grows by one, or by one standard deviation.{counted}"
+    )
 
 
 def _doubts(model: Any, facts: Facts, cv: CrossValidation) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -196,7 +194,8 @@ def learn(
     kind = ("SparseLogisticRegression" if task.counts else "SparseLinearRegression") + ("" if choice is None else "CV")
     model = getattr(estimators, kind)(**settings, **(choice or {}), verbose=sys.stderr.isatty() and not quiet)
     began = perf_counter()
-    with _column_names(table.names), _scorer_errors((choice or {}).get("scoring"), task):
+    model._names_in_messages = table.names  # the estimator gets a bare matrix
+    with _scorer_errors((choice or {}).get("scoring"), task):
         model.fit(table.X, task.y, sample_weight=table.weight, offset=table.offset)
     seconds = perf_counter() - began
     model.set_params(verbose=False)
@@ -208,23 +207,6 @@ def learn(
     data = {"source": Path(table.source).name, "target": table.target_name, "n": n, "d": d, "dtype": str(table.X.dtype)}
     data |= {"missing": missing} | ({"classes": task.counts} if task.counts else {})
     return model, {"command": command, "data": data, "seconds": seconds}
-
-
-@contextmanager
-def _column_names(names: Sequence[str] | None) -> Iterator[None]:
-    """Call columns by their names in warnings; the estimator gets a bare matrix and knows positions only."""
-    show = warnings.showwarning
-
-    def name(match: re.Match[str]) -> str:
-        j = int(match[1])
-        return repr(names[j]) if names is not None and j < len(names) else match[0]
-
-    def show_with_names(message: Warning | str, *rest: Any, **more: Any) -> None:
-        show(re.sub(r"\bfeature (\d+)", name, str(message)), *rest, **more)
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show_with_names
-        yield
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hardthresh.arrays import Grouping
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import InvalidInputError, format_value, numbered
 
 T = TypeVar("T")
 
@@ -79,13 +79,13 @@ def read_labels(labels: Any, free: tuple[int, ...] | Any) -> tuple[tuple[Any, ..
     for j in np.flatnonzero(counted).tolist():
         if not isinstance(given[j], Hashable) or not _can_be_hashed(given[j]):
             raise InvalidInputError(
-                f"labels must be hashable, one per column, but that of column {j} is {format_value(given[j])}; use "
-                "text or numbers"
+                f"labels must be hashable, one per column, but that of {numbered('column', j)} is "
+                f"{format_value(given[j])}; use text or numbers"
             )
         if is_missing(given[j]):
             raise InvalidInputError(
-                f"the label of column {j} is missing ({format_value(given[j])}); give every column a label, "
-                "or make it free (in estimators: always_include)"
+                f"the label of {numbered('column', j)} is missing ({format_value(given[j])}); give every column a "
+                "label, or make it free (in estimators: always_include)"
             )
     return tuple(given), allowed
 

@@ -21,6 +21,17 @@ def format_value(value: object) -> str:
     return _FORMAT.repr(value)
 
 
+def numbered(noun: str, number: int) -> str:
+    """Return how a message names a column or a row that has no name.
+
+    Examples
+    --------
+    >>> numbered("feature", 4335)
+    'feature 4335 (counted from 0)'
+    """
+    return f"{noun} {number} (counted from 0)"
+
+
 class _Format(Repr):
     """Representations of limited length."""
 

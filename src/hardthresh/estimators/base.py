@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any, ClassVar, Protocol
 
@@ -14,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from hardthresh.arrays import gather_columns, move, to_numpy
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import InvalidInputError, format_value, numbered
 from hardthresh.core.objective import Objective
 from hardthresh.core.registry import lookup
 from hardthresh.core.result import Result, Status
@@ -59,6 +60,8 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
     _default_alpha: ClassVar[float] = 0.0
     _useless: ClassVar[str] = "cannot be chosen"
     """What becomes of a constant column."""
+    _names_in_messages: Sequence[str] | None = None
+    """The names of the columns for messages, for a caller who has them but fits a bare matrix."""
 
     alpha: float | None
     solver: str | Solver
@@ -101,12 +104,21 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
             )
 
     def _listed(self, columns: np.ndarray, kind: str) -> str:
-        shown = ", ".join(self._feature_name(j) for j in columns[:5]) + (", ..." if columns.size > 5 else "")
-        return f"{columns.size} {kind} column{'' if columns.size == 1 else 's'} ({shown})"
+        plural, names = "" if columns.size == 1 else "s", self._column_names()
+        shown = [str(j) if names is None else format_value(names[j]) for j in columns[:5]]
+        some = ", ".join([*shown, "..."] if columns.size > 5 else shown)
+        what = some if names is not None else f"feature{plural} {some}, counted from 0"
+        return f"{columns.size} {kind} column{plural} ({what})"
 
     def _feature_name(self, j: int) -> str:
-        names = getattr(self, "feature_names_in_", None)
-        return f"feature {j}" if names is None else str(names[j])
+        """Return how a message calls a feature."""
+        names = self._column_names()
+        return numbered("feature", j) if names is None else str(names[j])
+
+    def _column_names(self) -> Sequence[str] | None:
+        """Return the names of the columns, or those for messages where X is a bare matrix; None if there are none."""
+        names: Sequence[str] | None = getattr(self, "feature_names_in_", self._names_in_messages)
+        return names
 
     def _ridge(self) -> float:
         return self._default_alpha if self.alpha is None else float(self.alpha)

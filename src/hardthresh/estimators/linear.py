@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.constraints.labels import read_labels
-from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
+from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.core.stationarity import norm
@@ -219,7 +219,9 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
                 raise InvalidInputError(f"always_include takes names and indices, got {format_value(column)}")
             j = int(column)
             if not 0 <= j < self.n_features_in_:
-                raise InvalidInputError(f"always_include names column {j}; X has {self.n_features_in_} columns, from 0")
+                raise InvalidInputError(
+                    f"always_include names column {j}; X has {self.n_features_in_} columns, counted from 0"
+                )
             found.add(j)
         return tuple(sorted(found))
 
@@ -276,6 +278,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             positive=self.positive,
             fit_intercept=self.fit_intercept,
             scale=self.standardize,
+            name=self._feature_name,
             groups=None if self.groups is None else self._group_labels(),
         )
 
@@ -415,10 +418,16 @@ def column_labels(groups: Any, n_features: int, names: list[Any] | None, always:
             what = (
                 f"names the unknown column {format_value(unknown[0])}"
                 if unknown
+                else f"has no label for {numbered('column', left_out[0])}"
+                if names is None
                 else f"has no label for column {format_value(left_out[0])}"
             )
             nameless = unknown and names is None
-            why = "X has no column names, only indices from 0" if nameless else "one label for each column is needed"
+            why = (
+                "X has no column names, only numbers, counted from 0"
+                if nameless
+                else "one label for each column is needed"
+            )
             raise InvalidInputError(f"groups {what}; {why}")
         groups = [groups.get(column) for column in columns]
     if not hasattr(groups, "__len__") or isinstance(groups, str):

@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import InvalidInputError, format_value, numbered
 from hardthresh.core.progress import progress_line
 from hardthresh.core.registry import register
 from hardthresh.core.result import History, Result
@@ -617,12 +617,13 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
                 error, variance = error_without(cells, standard, self.V_, self.row_ridge_, int(j))
                 if error > _UNTOLD * variance:
                     told.append(
-                        f"one direction lies almost only in column {self._feature_name(int(j))}, which the others "
+                        f"one direction lies almost only in {self._feature_name(int(j))}, which the others "
                         f"do not tell (squared error {error / variance:.2g} of its variance)"
                     )
         if cells.shape[0] > _FEW:
             told += [
-                f"one direction lies almost only in row {i}" for i in np.unique(np.nonzero(self.U_**2 > _LONELY)[0])
+                f"one direction lies almost only in {numbered('row', i)}"
+                for i in np.unique(np.nonzero(self.U_**2 > _LONELY)[0])
             ]
         if told:
             warnings.warn(
@@ -872,7 +873,7 @@ def _culprit(X: Any) -> str | None:
     if issparse(X):
         coo = X.tocoo()
         where = coo.col[np.isinf(coo.data)] if coo.data.dtype.kind == "f" else np.zeros(0, dtype=int)
-        return f"column {int(where.min())}" if where.size else None
+        return numbered("column", int(where.min())) if where.size else None
     framed = hasattr(X, "columns")
     table = X if framed else np.asarray(X)
     if not framed and (table.ndim != 2 or table.dtype.kind not in "fOU"):
@@ -884,9 +885,9 @@ def _culprit(X: Any) -> str | None:
         try:
             numbers = column.astype(float)
         except (ValueError, TypeError):
-            return f"column {format_value(name)}" if framed else f"column {j}"
+            return f"column {format_value(name)}" if framed else numbered("column", j)
         if np.isinf(numbers).any():
-            return f"column {format_value(name)}" if framed else f"column {j}"
+            return f"column {format_value(name)}" if framed else numbered("column", j)
     return None
 
 

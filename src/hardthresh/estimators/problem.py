@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -137,12 +138,13 @@ def build_problem(
     positive: bool,
     fit_intercept: bool,
     scale: bool,
+    name: Callable[[int], str],
     groups: tuple[Any, ...] | None = None,
 ) -> Problem:
     """Return the problem of fitting a table.
 
-    The ridge `alpha` acts on the standardised coefficients that are neither the intercept nor always included; `groups`
-    are the labels of the columns, of which k are chosen then.
+    The ridge `alpha` acts on the standardised coefficients that are neither the intercept nor always included; `name`
+    says how a message calls a column; `groups` are the labels of the columns, of which k are chosen then.
 
     Raises
     ------
@@ -155,7 +157,7 @@ def build_problem(
     for j in always_include:
         if fit_intercept and float(inverse_scale[j]) == 0.0:
             raise InvalidInputError(
-                f"always_include names the constant column {j}, which cannot be told from the intercept; leave it out"
+                f"always_include names {name(j)}, which is constant and cannot be told from the intercept; leave it out"
             )
     size = d + fit_intercept
     free = (*always_include, d) if fit_intercept else always_include

@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import device
 
 from hardthresh.arrays import all_finite, as_floating, namespace, symmetric_part, times_transpose, where_true
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import UNITS, Evaluation
 from hardthresh.core.registry import register
@@ -102,9 +102,11 @@ class GraphicalModel:
         if bool(xp.any(outside)):
             j = int(where_true(outside)[0])
             if not bool(xp.any((self.weights > 0) & (self.X[:, j] != 0))):
-                raise InvalidInputError(f"column {j} of X is zero in every example; leave it out")
+                raise InvalidInputError(f"{numbered('column', j)} of X is zero in every example; leave it out")
             how = "large" if float(squares[j]) > 1.0 else "small"
-            raise InvalidInputError(f"the entries of column {j} of X are too {how} for {self.X.dtype}; rescale it")
+            raise InvalidInputError(
+                f"the entries of {numbered('column', j)} of X are too {how} for {self.X.dtype}; rescale it"
+            )
 
     def _weighted_rows(self) -> Array:
         """Return a factor R of S = R'R that costs nothing: the examples times the roots of their weights."""

@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import device
 
 from hardthresh.arrays import as_floating, double, gather, move, namespace, scatter, to_numpy, where_true
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import lookup, register
 from hardthresh.core.typing import Array
@@ -229,7 +229,7 @@ class LinearModel(MeanOverRows):
         if bool(xp.any(outside)):
             j = int(xp.argmax(xp.astype(outside, xp.int8)))
             how = "overflow" if bool(xp.isinf(squares[j])) or bool(xp.isnan(squares[j])) else "underflow"
-            raise InvalidInputError(f"the squares of column {j} of X {how} {squares.dtype}; rescale it")
+            raise InvalidInputError(f"the squares of {numbered('column', j)} of X {how} {squares.dtype}; rescale it")
 
     def hessian(self, at: Evaluation) -> Array:
         """Return the Hessian at an evaluated point as a (d, d) matrix; for models of few columns."""

@@ -106,6 +106,8 @@ class Facts:
         The chosen ones, the strongest effect first.
     names : tuple of str
         The names of all features.
+    numbered : bool
+        Whether these are numbers, counted from 0, because the columns have no names.
     per : str
         What effects are measured per, in words.
     cross_validation : CrossValidation or None
@@ -123,6 +125,7 @@ class Facts:
     n_features: int
     features: tuple[Feature, ...]
     names: tuple[str, ...]
+    numbered: bool
     per: str
     cross_validation: CrossValidation | None
     unit: str
@@ -194,6 +197,7 @@ def read(estimator: Any) -> Facts:
         n_features=len(coefficients),
         features=tuple(sorted(features, key=lambda feature: (-abs(feature.effect), feature.index))),
         names=names,
+        numbered=given is None,
         per="standard deviation" if estimator.standardize else "unit",
         cross_validation=cross_validation(estimator),
         unit=_unit(estimator),
