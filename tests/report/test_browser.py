@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from html import escape
 
+import numpy as np
 import pytest
 
 from hardthresh.report import write_report
@@ -61,6 +62,15 @@ onload = () => {{
     if (box.width && (box.left < 0 || box.right > {width})) found.push("cut off: " + text.textContent);
     if (box.height && box.height < 9) found.push("too small to read: " + text.textContent);
   }}
+  for (const tile of page.querySelectorAll(".tiles > div")) {{
+    const room = tile.getBoundingClientRect();
+    for (const line of tile.children) {{
+      const range = page.createRange();
+      range.selectNodeContents(line);
+      const text = range.getBoundingClientRect();
+      if (text.left < room.left || text.right > room.right) found.push("leaves its tile: " + line.textContent);
+    }}
+  }}
   found.push([...page.querySelectorAll("svg")].filter(chart => chart.getBoundingClientRect().width).length + " charts");
   document.getElementById("found").textContent = found.join("\\n");
 }};
@@ -85,6 +95,15 @@ def measure(browse, tmp_path):
 @pytest.mark.parametrize("width", [1200, 400])
 def test_nothing_is_cut_off_or_too_small(measure, report, width):
     assert measure(report, width) == ["4 charts"]
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+@pytest.mark.parametrize(("mean", "error"), [(0.12345, 0.00078), (123456.7, 5321.0), (123456.7, 0.00078), (3e-7, 2e-9)])
+def test_scores_stay_in_their_tiles(measure, build, tmp_path, width, mean, error):
+    model = build(12, 123456)
+    model.mean_scores_, model.standard_errors_ = np.array([mean, 0.9 * mean, 0.8 * mean]), np.full(3, error)
+    page = write_report(model, tmp_path / "report.html")
+    assert measure(page, width) == ["4 charts"]
 
 
 def test_what_is_cut_off_is_noticed(measure, report):

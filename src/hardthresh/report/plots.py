@@ -221,7 +221,7 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
         markeredgewidth=2.0,
         linestyle="none",
         zorder=3,
-        label=f"smallest within one standard error: {cv.symbol} = {cv.k[cv.thrifty]}",
+        label=f"smallest within{_break(ax)}one standard error: {cv.symbol} = {cv.k[cv.thrifty]}",
     )
     ax.plot(
         *(cv.k[cv.chosen], cv.mean[cv.chosen]),
