@@ -1,5 +1,7 @@
 """``hardthresh show``."""
 
+import numpy as np
+
 import hardthresh as ht
 from hardthresh.solvers import IHT
 from hardthresh.storage import save
@@ -18,6 +20,16 @@ def test_separated_classes_are_said_whatever_the_ridge(done, csv, table):
         assert "separate the classes perfectly" in printed
     table.with_columns(ill=table["b"] + table["a"] > 0.5).write_csv(csv)
     assert "separate" not in done(*args)
+
+
+def test_durations_and_uncertain_scores_are_written_for_people(done, csv):
+    done("fit", csv, "--target", "y", "--drop", "ill", "--k", "1-5", "--out", "model.json")
+    model = ht.load("model.json")
+    model.mean_scores_, model.standard_errors_ = -np.array([9.0, 0.12345, 0.2, 0.3, 0.4]), np.full(5, 0.00078)
+    save(model, "model.json", notes={"seconds": 139.7})
+    printed = done("show", "model.json")
+    assert "(2 min 20 s in all)" in printed
+    assert " 0.12345 ± 0.00078 " in printed
 
 
 def test_a_model_saved_in_python_is_shown_too(done, table, folder):

@@ -49,7 +49,9 @@ def a_run(value=1.0, gradient=(0.5, 0.0, 0.1), seconds=0.0, bound=0.0, **changes
     [
         (MaxIter(7), {}, {"iteration": 6}, Status.MAX_ITER, "7 iterations"),
         (Passes(4.0), {}, {"passes": 3.9}, Status.BUDGET, "4 of 4 data passes"),
-        (Seconds(2.0), {"seconds": 2.0}, {"seconds": 1.9}, Status.BUDGET, "seconds"),
+        (Passes(12000), {"passes": 12345.6}, {"passes": 1}, Status.BUDGET, "12345.6 of 12000 data passes"),
+        (Seconds(2.0), {"seconds": 2.0}, {"seconds": 1.9}, Status.BUDGET, "ran 2.0 s of 2.0 s"),
+        (Seconds(120), {"seconds": 139.7}, {"seconds": 1.9}, Status.BUDGET, "ran 2 min 20 s of 2 min"),
         (
             RelativeDecrease(1e-3),
             {"previous_value": 1.0 + 7e-3},

@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from hardthresh.core.errors import HardThreshError
+from hardthresh.core.progress import format_duration
 from hardthresh.report.facts import CrossValidation, Facts, Feature, read
-from hardthresh.report.numbers import number, percent, signed
+from hardthresh.report.numbers import percent, signed, uncertain
 
 ROWS = 40  # of the curve; of more candidates some are left out
 RIVALS = 5  # features that are named as chosen by folds only
@@ -142,7 +143,8 @@ def curve(cv: CrossValidation, width: int) -> Iterator[Text]:
         bar[cell(cv.threshold)] = "┊" if bar[cell(cv.threshold)] == " " else "┼"
         bar[cell(mean)] = "●"
         name = "chosen" if row == cv.chosen else "best" if row == cv.best else "sparest" if row == cv.thrifty else ""
-        line = f"  {cv.k[row]:>4}  {number(mean):>8} ± {number(error):<8} {''.join(bar)} {name}"
+        value, _, margin = uncertain(mean, error).partition(" ± ")
+        line = f"  {cv.k[row]:>4}  {value:>8} ± {margin:<8} {''.join(bar)} {name}"
         yield Text(line, style="bold" if row == cv.chosen else "")
 
 
@@ -161,6 +163,6 @@ def _certificate(model: Any) -> str:
 
 
 def _convergence(model: Any, notes: Mapping[str, Any]) -> Text:
-    seconds = f" ({notes['seconds']:.2g} s in all)" if "seconds" in notes else ""
+    seconds = f" ({format_duration(notes['seconds'])} in all)" if "seconds" in notes else ""
     done, style = ("Converged", "") if model.converged_ else ("NOT converged", "bold red")
     return Text(f"{done} after {model.n_iter_} iterations: {model.stop_reason_}{seconds}.", style=style)

@@ -1,4 +1,4 @@
-"""A progress line for long runs, by rich or tqdm, whichever is installed. Off unless asked for."""
+"""How long runs are shown: a progress line, by rich or tqdm, whichever is installed, and durations in words."""
 
 from __future__ import annotations
 
@@ -11,6 +11,27 @@ from .errors import MissingDependencyError
 
 Report = Callable[[str], None]
 """Called once per step of the work with what there is to say."""
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration as people write it.
+
+    Examples
+    --------
+    >>> format_duration(0.0123), format_duration(139.7), format_duration(7260)
+    ('0.012 s', '2 min 20 s', '2 h 1 min')
+    """
+    if seconds < 1e-3:
+        return "less than 1 ms"
+    if seconds < 9.95:
+        return f"{seconds:#.2g} s"
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    (large, small), units = (
+        (divmod(whole, 60), ("min", "s")) if whole < 7200 else (divmod(round(whole / 60), 60), ("h", "min"))
+    )
+    return f"{large} {units[0]}" + (f" {small} {units[1]}" if small else "")
 
 
 @contextmanager

@@ -162,5 +162,5 @@ class Result:
     def __repr__(self) -> str:
         return (
             f"Result(value={self.value:.6g}, status={self.status.name}, n_iter={self.n_iter}, "
-            f"passes={self.passes:.3g}, seconds={self.seconds:.3g}): {self.message}"
+            f"passes={self.passes:g}, seconds={self.seconds:.3f}): {self.message}"
         )

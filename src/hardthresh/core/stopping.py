@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from .checking import checked_integer
 from .errors import CapabilityError, InvalidInputError, format_value
 from .objective import value_rounding
+from .progress import format_duration
 from .result import Status
 from .stationarity import feasibility_residual, gradient_scale, norm
 from .typing import library
@@ -131,7 +132,7 @@ class Passes(StopRule):
             )
         if run.state.passes < self.limit:
             return None
-        return Stop(Status.BUDGET, f"spent {run.state.passes:.4g} of {self.limit:.4g} data passes")
+        return Stop(Status.BUDGET, f"spent {run.state.passes:g} of {self.limit:g} data passes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ class Seconds(StopRule):
     def check(self, run: Run) -> Stop | None:
         if run.seconds < self.limit:
             return None
-        return Stop(Status.BUDGET, f"ran {run.seconds:.3g} of {self.limit:.3g} seconds")
+        return Stop(Status.BUDGET, f"ran {format_duration(run.seconds)} of {format_duration(self.limit)}")
 
 
 @dataclass(frozen=True, slots=True)
