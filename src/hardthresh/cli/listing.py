@@ -2,36 +2,76 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from inspect import signature
+from typing import TYPE_CHECKING
 
-KINDS = {
-    "loss": ("losses", "Losses"),
-    "constraint": ("constraints", "Constraints"),
-    "step": ("steps", "Step rules"),
-    "solver": ("solvers", "Solvers"),
-    "observation": ("solvers", "Solvers that buy attributes"),
-    "estimator": ("estimators", "Estimators"),
+if TYPE_CHECKING:
+    from hardthresh.core.registry import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One kind of thing.
+
+    Attributes
+    ----------
+    room : str
+        The module of the classes.
+    title : str
+        What they are.
+    use : str
+        How one is used.
+    named : bool
+        Whether they are used by name, or else as classes.
+    """
+
+    room: str
+    title: str
+    use: str
+    named: bool = False
+
+
+KINDS: dict[Kind, Listed] = {
+    "loss": Listed("losses", "Losses", 'LinearModel(X, y, loss="logistic")', named=True),
+    "constraint": Listed("constraints", "Constraints", "hardthresh.constraints.Sparsity(10)"),
+    "step": Listed("steps", "Step rules", "IHT(step=hardthresh.steps.SparsePolyak(0.1))"),
+    "solver": Listed("solvers", "Solvers", 'SparseLinearRegression(solver="pursuit")', named=True),
+    "observation": Listed("solvers", "Solvers that buy attributes", "hardthresh.solvers.AdaptiveHybrid(5)"),
+    "estimator": Listed("estimators", "Estimators", "hardthresh.SparseLinearRegression(n_nonzero_coefs=10)"),
 }
 
 
 def list_registered() -> None:
-    """List the losses, constraints, step rules, solvers and estimators."""
+    """List the losses, constraints, step rules, solvers and estimators, each by the word with which it is used."""
     from rich.table import Table
     from rich.text import Text
 
+    from hardthresh.core.registry import registered
+
     from .terminal import Terminal
 
-    registry: Any = import_module("hardthresh.core.registry")
-    grid = Table.grid(padding=(0, 2))
-    for wraps in (False, False, True):
-        grid.add_column(no_wrap=not wraps)
-    for number, (kind, (room, title)) in enumerate(KINDS.items()):
-        import_module(f"hardthresh.{room}")
-        if number:
-            grid.add_row()
-        grid.add_row(Text(title, style="bold"))
-        for name, entry in registry.registered(kind).items():
-            sentence = (entry.cls.__doc__ or "").strip().partition("\n")[0].partition(":math:")[0].rstrip(" .,")
-            grid.add_row(f"  {name}", entry.cls.__name__, Text(sentence, style="dim"))
-    Terminal().print(grid)
+    console = Terminal()
+    for kind, listed in KINDS.items():
+        import_module(f"hardthresh.{listed.room}")
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(no_wrap=True)
+        grid.add_column()
+        for name, entry in registered(kind).items():
+            word, sentence = _entry(name, entry.cls, listed.named)
+            grid.add_row(f"  {word}", Text(sentence, style="dim"))
+        console.print(Text.assemble((f"{listed.title}: ", "bold"), listed.use))
+        console.print(grid)
+        console.print()
+
+
+def _entry(name: str, cls: type, named: bool) -> tuple[str, str]:
+    """Return how a class is used, and what it is."""
+    sentence = (cls.__doc__ or "").strip().partition("\n")[0].partition(":math:")[0].rstrip(" .,").replace("`", "")
+    if not named:
+        return cls.__name__, sentence
+    needed = [setting for setting, value in signature(cls).parameters.items() if value.default is value.empty]
+    if needed:  # no name stands for it
+        return f"{cls.__name__}({needed[0]}=...)", sentence
+    return name, f"{cls.__name__}: {sentence}"
