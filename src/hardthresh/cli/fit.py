@@ -15,7 +15,7 @@ from .terminal import write_stderr
 
 def fit(
     ctx: typer.Context,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, NPZ, NPY or libsvm file.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Feather, NPZ, NPY or libsvm file.")],
     target: Annotated[str | None, typer.Option(help="Column to explain; NPZ: array; NPY: another file.")] = None,
     k: Annotated[str, typer.Option(help="How many features: a number, auto, a range 1-20, or a list 2,5,10.")] = "auto",
     loss: Annotated[str, typer.Option(help="squared, logistic (two classes), or auto: by the target.")] = "auto",
@@ -38,7 +38,9 @@ def fit(
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
     max_iter: Annotated[int, typer.Option(min=1, help="Limit of iterations of each fit.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the folds.")] = 0,
-    file_format: Annotated[str | None, typer.Option("--format", help="csv, tsv, parquet, npz, npy or libsvm.")] = None,
+    file_format: Annotated[
+        str | None, typer.Option("--format", help="csv, tsv, parquet, feather, npz, npy or libsvm.")
+    ] = None,
     x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
     out: Annotated[Path | None, typer.Option(help="Save the model in this .json file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to this .html file.")] = None,

@@ -27,7 +27,9 @@ def predict(
     offset: Annotated[str | None, typer.Option(help="The column with a known part of the prediction.")] = None,
     row_id: Annotated[str | None, typer.Option("--id", help="Column to carry through, in front.")] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, where the model knows no names.")] = None,
-    file_format: Annotated[str | None, typer.Option("--format", help="csv, tsv, parquet, npz, npy or libsvm.")] = None,
+    file_format: Annotated[
+        str | None, typer.Option("--format", help="csv, tsv, parquet, feather, npz, npy or libsvm.")
+    ] = None,
     x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
     verbatim: Annotated[
         bool, typer.Option("--verbatim", help="Write texts as they are, also those that spreadsheets run.")

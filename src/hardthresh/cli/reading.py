@@ -14,6 +14,7 @@ FORMATS = {
     "csv": (".csv",),
     "tsv": (".tsv", ".tab"),
     "parquet": (".parquet", ".pq"),
+    "feather": (".feather", ".arrow", ".ipc"),
     "npz": (".npz",),
     "npy": (".npy",),
     "libsvm": (".libsvm", ".svmlight", ".svm"),
@@ -44,7 +45,7 @@ def read(path: Path, request: Request, kind: str | None = None) -> Data:
     kind = _kind_of(path) if kind is None else kind
     if kind not in FORMATS:
         raise InvalidInputError(f"unknown format {kind!r}; known: {', '.join(FORMATS)}")
-    data = (read_table if kind in ("csv", "tsv", "parquet") else read_arrays)(path, kind, request)
+    data = (read_table if kind in ("csv", "tsv", "parquet", "feather") else read_arrays)(path, kind, request)
     return check(data, may_be_narrow=request.only is not None)
 
 

@@ -1,4 +1,4 @@
-"""Files whose columns have names: CSV, TSV and Parquet, read by polars."""
+"""Files whose columns have names: CSV, TSV, Parquet and Feather, read by polars."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 
+from .cells import parsed, read_decimal_commas, without_marks
 from .data import Data, Request, check_role, listed, plural, refuse_lacking, refuse_missing, suggestion
 
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh")  # how files of gzip, zstd and bzip2 begin
-NO_MARKS = ["", "?", "-", "NaN", "na", "n/a", "NONE", "none", "#N/A"]  # cells of columns of numbers without a value
+_TEXT = ("csv", "tsv")
 NO_VALUE = ["NA", "N/A", "nan", "NULL", "null", "None"]  # besides nothing at all, and NaN
 
 
@@ -31,7 +32,7 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
     if nameless:
         frame = whole.drop("")
         remarks = ("the first column has no name and was taken for row names",)
-    if renamed := _renamed(frame.columns) if kind != "parquet" else []:
+    if renamed := _renamed(frame.columns) if kind in _TEXT else []:
         remarks = (*remarks, f"some columns have the same name: {listed(renamed)}")
     if frame.height == 0:
         raise InvalidInputError(f"{path} has no rows")
@@ -41,11 +42,6 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
     for role, name in [*request.roles.items(), *(("column to drop", name) for name in request.drop)]:
         if name not in known:
             raise InvalidInputError(f"{path} has no column {name!r} for the {role}; {suggestion(name, frame.columns)}")
-    roles: dict[str, Any] = {
-        role: _role(frame, path, role, name) for role, name in request.roles.items() if role != "id"
-    }
-    if not request.learn and (nameless or request.id is not None):
-        roles["id"] = _texts(path, kind, whole, whole.columns.index(request.id or ""))
     taken = {*request.roles.values(), *request.drop}
     features = [name for name in frame.columns if name not in taken]
     if request.only is not None:
@@ -53,6 +49,13 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
         if lacking:
             refuse_lacking(str(path), lacking, features)
         features = list(request.only)
+    named = {role: name for role, name in request.roles.items() if role != "id"}
+    used = [*features, *named.values()]
+    frame, commas = read_decimal_commas(frame, used, path, lambda names: _text(path, kind, names))
+    remarks += commas
+    roles: dict[str, Any] = {role: _role(frame, path, role, name) for role, name in named.items()}
+    if not request.learn and (nameless or request.id is not None):
+        roles["id"] = _ids(path, kind, whole, whole.columns.index(request.id or ""))
     rows, frame = frame.height, _numbers(frame.select(features), path, predicting=request.only is not None)
     X = frame.to_numpy() if features else np.empty((rows, 0))
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
@@ -68,14 +71,29 @@ def _frame(path: Path, kind: str) -> Any:
     try:
         if kind == "parquet":
             return polars.read_parquet(path)
-        separator = _separator(path, kind)
-        frame = polars.read_csv(path, separator=separator, infer_schema_length=None, null_values=NO_VALUE)
-        return frame.rename(lambda name: name.replace('""', '"'))  # polars leaves them doubled
+        if kind == "feather":
+            return polars.read_ipc(path)
+        return _read_csv(path, kind, infer_schema_length=None)
     except polars.exceptions.PolarsError as error:
         if "utf-8" in str(error):
             _refuse_encoding(path)
         reason = " ".join(str(error).split("\n\n")[0].split())
         raise InvalidInputError(f"{path} cannot be read as {kind.upper()}: {reason}") from error
+
+
+def _read_csv(path: Path, kind: str, *, infer_schema_length: int | None) -> Any:
+    polars: Any = import_module("polars")
+    separator = _separator(path, kind)
+    frame = polars.read_csv(path, separator=separator, infer_schema_length=infer_schema_length, null_values=NO_VALUE)
+    return frame.rename(lambda name: name.replace('""', '"'))  # polars leaves them doubled
+
+
+def _text(path: Path, kind: str, names: list[str]) -> dict[str, Any]:
+    """Return columns of a file as text; none of a file whose numbers are not text."""
+    if kind not in _TEXT:
+        return {}
+    columns: dict[str, Any] = _read_csv(path, kind, infer_schema_length=0).select(names).to_dict()
+    return columns
 
 
 def _refuse_encoding(path: Path) -> NoReturn:
@@ -105,9 +123,9 @@ def _separator(path: Path, kind: str) -> str:
     return max(",;\t", key=lambda mark: line.count(mark.encode()))
 
 
-def _texts(path: Path, kind: str, frame: Any, column: int) -> list[str]:
+def _ids(path: Path, kind: str, frame: Any, column: int) -> list[str]:
     """Return a column as text, exactly as it stands in the file: "007" keeps its zeros, and "NA" is not missing."""
-    if kind != "parquet":
+    if kind in _TEXT:
         polars: Any = import_module("polars")
         rows = frame.height
         frame = polars.read_csv(path, columns=[column], separator=_separator(path, kind), infer_schema_length=0)
@@ -120,10 +138,10 @@ def _texts(path: Path, kind: str, frame: Any, column: int) -> list[str]:
 def _role(frame: Any, path: Path, role: str, name: str) -> np.ndarray:
     column = frame[name]
     if str(column.dtype) == "String":
-        cleaned = _without_marks(column)
-        parsed = _parsed(cleaned)
-        if parsed.null_count() == cleaned.null_count():
-            column = parsed  # numbers, but for cells without a value
+        cleaned = without_marks(column)
+        numbers = parsed(cleaned)
+        if numbers.null_count() == cleaned.null_count():
+            column = numbers  # numbers, but for cells without a value
         elif role == "target" and not (column == "+").any():  # "-" may be a class beside "+"
             column = cleaned
     if column.null_count():
@@ -136,30 +154,19 @@ def _is_numeric(dtype: Any) -> bool:
     return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
 
 
-def _without_marks(column: Any) -> Any:
-    """Return a column of texts, with nothing in cells that only mark a missing value."""
-    return column.set(column.str.strip_chars().is_in(NO_MARKS), None)
-
-
-def _parsed(column: Any) -> Any:
-    """Return a column of texts as numbers, with nothing where a text is no number."""
-    polars: Any = import_module("polars")
-    return column.str.strip_chars().cast(polars.Float64, strict=False)
-
-
 def _numbers(frame: Any, path: Path, *, predicting: bool) -> Any:
     """Return the table as numbers; columns that hold texts are refused, with the first of their values that is one."""
     shown = {}
     for name, dtype in frame.schema.items():
         if _is_numeric(dtype):
             continue
-        texts = _without_marks(frame[name]) if str(dtype) == "String" else frame[name]
+        texts = without_marks(frame[name]) if str(dtype) == "String" else frame[name]
         if texts.null_count() == len(texts):
             shown[name] = f"{name} (empty)"
             continue
         wrong = texts.is_not_null()
         if str(dtype) == "String":
-            numbers = _parsed(texts)
+            numbers = parsed(texts)
             wrong &= numbers.is_null()
         if wrong.any():
             row = int(wrong.arg_max())
