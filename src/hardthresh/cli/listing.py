@@ -54,11 +54,13 @@ def list_registered() -> None:
 
     console = Terminal()
     for kind, listed in KINDS.items():
-        import_module(f"hardthresh.{listed.room}")
+        room = import_module(f"hardthresh.{listed.room}")
         grid = Table.grid(padding=(0, 2))
         grid.add_column(no_wrap=True)
         grid.add_column()
         for name, entry in registered(kind).items():
+            if entry.cls.__name__ not in room.__all__:
+                continue  # of another room that registers classes of this kind, such as baselines
             word, sentence = _entry(name, entry.cls, listed.named)
             grid.add_row(f"  {word}", Text(sentence, style="dim"))
         console.print(Text.assemble((f"{listed.title}: ", "bold"), listed.use))
