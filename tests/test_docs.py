@@ -2,11 +2,14 @@
 
 import inspect
 import re
+import runpy
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
+from PIL import Image
 
 import hardthresh
 
@@ -33,8 +36,23 @@ def test_every_public_name_exists_and_says_what_it_is(room):
     assert [name for name in module.__all__ if not inspect.getdoc(getattr(module, name))] == []
 
 
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
 def test_the_readme_runs():
     """With the reader's own data called X and y."""
     X = np.random.default_rng(0).standard_normal((80, 100))
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    exec(compile("\n".join(blocks), "README.md", "exec"), {"X": X, "y": (X[:, 0] > 0).astype(float)})
+    exec(compile("\n".join(BLOCKS), "README.md", "exec"), {"X": X, "y": (X[:, 0] > 0).astype(float)})
+    plt.close("all")
+
+
+def test_the_picture_of_the_readme_is_that_of_its_five_lines(tmp_path):
+    """The picture in the repository says which code drew it; the script draws it by that of the README."""
+    with Image.open(ROOT / "docs" / "_static" / "readme.png") as drawn:
+        assert drawn.text["Description"] == BLOCKS[0]
+    lines = [line for line in BLOCKS[0].splitlines() if line and not line.startswith(("import", "from"))]
+    assert len(lines) == 5
+    runpy.run_path(str(ROOT / "docs" / "readme_figure.py"))["draw"](tmp_path / "again.png")
+    plt.close("all")
+    with Image.open(tmp_path / "again.png") as again:
+        assert (again.size, again.text) == (drawn.size, drawn.text)
