@@ -22,6 +22,15 @@ def scaled_squares(z: Array) -> Array:
     usual, in float64 for NumPy and in the dtype of the vector elsewhere, and those that are too far below the largest
     one for that dtype become 0.
 
+    Parameters
+    ----------
+    z : array, shape (n,)
+        The vector.
+
+    Returns
+    -------
+    array, shape (n,)
+
     Raises
     ------
     NotFiniteError

@@ -10,19 +10,55 @@ from .namespace import namespace
 
 
 def gather(v: Array, indices: Array) -> Array:
-    """Return ``v[indices]`` for a vector."""
+    """Return ``v[indices]`` for a vector.
+
+    Parameters
+    ----------
+    v : array, shape (n,)
+        The vector.
+    indices : array of int, shape (m,)
+        Which entries.
+
+    Returns
+    -------
+    array, shape (m,)
+    """
     return v[indices] if is_numpy_array(v) else namespace(v).take(v, indices, axis=0)
 
 
 def gather_columns(X: Array, indices: Array) -> Array:
-    """Return ``X[:, indices]`` for a matrix; NumPy's with contiguous columns, the fast way from either order."""
+    """Return ``X[:, indices]`` for a matrix; NumPy's with contiguous columns, the fast way from either order.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+        The matrix.
+    indices : array of int, shape (m,)
+        Which columns.
+
+    Returns
+    -------
+    array, shape (n, m)
+    """
     if not is_numpy_array(X):
         return namespace(X).take(X, indices, axis=1)
     return X.T[indices].T
 
 
 def mask_of(indices: Array, size: int) -> Array:
-    """Return the boolean vector that is true at some coordinates."""
+    """Return the boolean vector that is true at some coordinates.
+
+    Parameters
+    ----------
+    indices : array of int
+        The coordinates.
+    size : int
+        The length of the vector.
+
+    Returns
+    -------
+    array of bool, shape (size,)
+    """
     xp = namespace(indices)
     if is_numpy_array(indices):
         mask = xp.zeros(size, dtype=xp.bool)
@@ -33,7 +69,21 @@ def mask_of(indices: Array, size: int) -> Array:
 
 
 def scatter(values: Array, indices: Array, size: int) -> Array:
-    """Return the vector of zeros with `values` at the increasing coordinates `indices`."""
+    """Return the vector of zeros with `values` at the increasing coordinates `indices`.
+
+    Parameters
+    ----------
+    values : array, shape (m,)
+        The entries that are not zero.
+    indices : array of int, shape (m,)
+        Where they are, increasing.
+    size : int
+        The length of the vector.
+
+    Returns
+    -------
+    array, shape (size,)
+    """
     xp = namespace(values)
     if is_numpy_array(values):
         full = xp.zeros(size, dtype=values.dtype)
@@ -47,13 +97,33 @@ def scatter(values: Array, indices: Array, size: int) -> Array:
 
 
 def union(a: Array, b: Array) -> Array:
-    """Return the increasing union of two increasing index arrays."""
+    """Return the increasing union of two increasing index arrays.
+
+    Parameters
+    ----------
+    a, b : array of int
+        Increasing.
+
+    Returns
+    -------
+    array of int
+    """
     xp = namespace(a, b)
     return xp.sort(xp.unique_values(xp.concat([a, b])))  # NumPy's are in no order
 
 
 def where_true(mask: Array) -> Array:
-    """Return the increasing coordinates where a vector is true."""
+    """Return the increasing coordinates where a vector is true.
+
+    Parameters
+    ----------
+    mask : array of bool, shape (n,)
+        The vector.
+
+    Returns
+    -------
+    array of int
+    """
     return namespace(mask).nonzero(mask)[0]
 
 

@@ -22,7 +22,19 @@ _LARGE, _SPARSE = (
 
 
 def times_transpose(A: Array, B: Array) -> Array:
-    """Return A B'; a large NumPy matrix B that is mostly zeros is multiplied as a sparse one."""
+    """Return A B'; a large NumPy matrix B that is mostly zeros is multiplied as a sparse one.
+
+    Parameters
+    ----------
+    A : array, shape (m, n)
+        The left factor.
+    B : array, shape (p, n)
+        The right factor, not yet transposed.
+
+    Returns
+    -------
+    array, shape (m, p)
+    """
     if is_numpy_array(B) and B.shape[1] >= _LARGE and _SPARSE * np.count_nonzero(B) < B.size:
         image: Array = (csr_array(B) @ A.T).T
         return image
@@ -30,7 +42,19 @@ def times_transpose(A: Array, B: Array) -> Array:
 
 
 def symmetric_part(A: Array, diagonal: Array | None = None) -> Array:
-    """Return (A + A') / 2, symmetric to the last bit, with something added to its diagonal; always a new array."""
+    """Return (A + A') / 2, symmetric to the last bit, with something added to its diagonal; always a new array.
+
+    Parameters
+    ----------
+    A : array, shape (n, n)
+        A matrix that is symmetric up to rounding.
+    diagonal : array, shape (n,), optional
+        What to add to the diagonal.
+
+    Returns
+    -------
+    array, shape (n, n)
+    """
     even = A + A.T
     even *= 0.5
     if diagonal is None:
@@ -90,6 +114,15 @@ def inverse_semidefinite(A: Array) -> Array:
 
     The matrix is scaled to unit diagonal first, so that the cut does not depend on the units of the columns;
     eigenvalues below n eps times the largest count as zero, so duplicate columns share their weight. Cost O(n^3).
+
+    Parameters
+    ----------
+    A : array, shape (n, n)
+        The matrix.
+
+    Returns
+    -------
+    array, shape (n, n)
     """
     xp = namespace(A)
     if A.shape[0] == 0:
@@ -108,7 +141,17 @@ def inverse_semidefinite(A: Array) -> Array:
 
 
 def inverse_definite(A: np.ndarray) -> np.ndarray | None:
-    """Return the inverse of a symmetric matrix of unit diagonal, or None if it is not safely positive definite."""
+    """Return the inverse of a symmetric matrix of unit diagonal, or None if it is not safely positive definite.
+
+    Parameters
+    ----------
+    A : array, shape (n, n)
+        The matrix.
+
+    Returns
+    -------
+    array, shape (n, n), or None
+    """
     if A.shape[0] == 0:
         return A
     potrf, potri = get_lapack_funcs(("potrf", "potri"), (A,))
@@ -120,5 +163,17 @@ def inverse_definite(A: np.ndarray) -> np.ndarray | None:
 
 
 def solve_semidefinite(A: Array, b: Array) -> Array:
-    """Return a solution x of A x = b for a symmetric positive semidefinite A, singular or not."""
+    """Return a solution x of A x = b for a symmetric positive semidefinite A, singular or not.
+
+    Parameters
+    ----------
+    A : array, shape (n, n)
+        The matrix.
+    b : array, shape (n,) or (n, m)
+        The right-hand side.
+
+    Returns
+    -------
+    array, like b
+    """
     return inverse_semidefinite(A) @ b

@@ -78,7 +78,17 @@ def as_floating(x: Any, like: Array | None = None, name: str = "array") -> Array
 
 
 def all_finite(x: Array) -> bool:
-    """Return whether an array holds neither NaN nor infinity: first by one sum, which these would survive."""
+    """Return whether an array holds neither NaN nor infinity: first by one sum, which these would survive.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape.
+
+    Returns
+    -------
+    bool
+    """
     xp = namespace(x)
     if is_numpy_array(x):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -88,12 +98,34 @@ def all_finite(x: Array) -> bool:
 
 
 def move(x: np.ndarray, like: Array) -> Array:
-    """Return a NumPy array in the library and on the device of another array, with its own dtype."""
+    """Return a NumPy array in the library and on the device of another array, with its own dtype.
+
+    Parameters
+    ----------
+    x : ndarray
+        What to move.
+    like : array
+        Of the library and on the device that are wanted.
+
+    Returns
+    -------
+    array
+    """
     return x if is_numpy_array(like) else namespace(like).asarray(x, device=device(like))
 
 
 def to_numpy(x: Array) -> np.ndarray:
-    """Return an array as NumPy, from whatever device."""
+    """Return an array as NumPy, from whatever device.
+
+    Parameters
+    ----------
+    x : array
+        Of any library.
+
+    Returns
+    -------
+    ndarray
+    """
     if isinstance(x, np.ndarray):
         return x
     if isinstance(x, FactoredMatrix):

@@ -40,6 +40,13 @@ class Examples:
 
     They cannot be copied or pickled: what a copy buys would not be counted.
 
+    Parameters
+    ----------
+    source : AttributeSource
+        Where they come from.
+    examples : sequence of Example
+        The examples, which nobody else has.
+
     Attributes
     ----------
     paid : int
@@ -190,6 +197,13 @@ class AttributeSource(ABC):
 
     Every example is handed out once. A new kind of source says which come next (`_next`), and reads attributes
     (`_read`); what was bought of an example is kept with it, so that nothing is ever read twice.
+
+    Parameters
+    ----------
+    market : Market
+        Attributes, prices and budget.
+    feature_names : sequence of str, optional
+        The names of the attributes.
 
     Attributes
     ----------

@@ -57,6 +57,11 @@ class DualityGap(StopRule):
     """Stop when the duality gap of a Frank-Wolfe run is below ``tol`` times the scale of f.
 
     The scale is ``max(|f|, |f_null - f|)``. For a convex f the gap is an upper bound of what is left to gain.
+
+    Parameters
+    ----------
+    tol : float
+        Relative tolerance > 0.
     """
 
     tol: float

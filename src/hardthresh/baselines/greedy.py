@@ -379,10 +379,12 @@ def omp(f: Objective, k: int, *, normalize: bool = False, free: Sequence[int] = 
 
     Parameters
     ----------
-    f, k, free, tol :
+    f, k :
         As in `oblivious`.
     normalize : bool
         Whether the scale of single columns is taken out; scikit-learn leaves it in.
+    free, tol :
+        As in `oblivious`.
 
     Returns
     -------
@@ -435,10 +437,12 @@ def foba(f: Objective, k: int, *, nu: float = 0.5, free: Sequence[int] = (), tol
 
     Parameters
     ----------
-    f, k, free, tol :
+    f, k :
         As in `oblivious`.
     nu : float
         What a step back may cost, as a share of what the step forward brought.
+    free, tol :
+        As in `oblivious`.
 
     Returns
     -------

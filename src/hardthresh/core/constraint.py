@@ -12,7 +12,15 @@ from .typing import Array, Support
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """A nearest point of the set and where it may be non-zero. The point never aliases the input."""
+    """A nearest point of the set and where it may be non-zero. The point never aliases the input.
+
+    Attributes
+    ----------
+    point : array
+        The point.
+    support : Support
+        Where it may be non-zero; only its constraint looks inside.
+    """
 
     point: Array
     support: Support

@@ -46,6 +46,10 @@ def iterate(
     state : State, optional
         Go on from a state of an earlier run of the same solver instead of starting: yields it first.
 
+    Yields
+    ------
+    State
+
     Raises
     ------
     CapabilityError
@@ -132,10 +136,12 @@ def minimize_together(
 
     Parameters
     ----------
-    objective, solver, stop, max_iter, tol, progress, seed :
+    objective :
         As in `minimize`.
     constraints : sequence of Constraint
         The sets; the answer for each is the one that `minimize` gives for it alone, up to rounding.
+    solver, stop, max_iter, tol, progress, seed :
+        As in `minimize`.
 
     Returns
     -------

@@ -83,7 +83,19 @@ class Objective(Protocol):
 
 
 def provides(objective: Any, ability: str) -> bool:
-    """Return whether an objective has an optional ability (see `Objective`)."""
+    """Return whether an objective has an optional ability (see `Objective`).
+
+    Parameters
+    ----------
+    objective : Objective
+        The objective.
+    ability : str
+        The name of the ability.
+
+    Returns
+    -------
+    bool
+    """
     if ability in getattr(objective, "lacks", ()):
         return False
     if ability == "shape":
@@ -95,6 +107,15 @@ def provides(objective: Any, ability: str) -> bool:
 
 def require(objective: Any, abilities: tuple[str, ...], by: str) -> None:
     """Refuse, before a run starts, an objective that lacks what a solver or step rule needs.
+
+    Parameters
+    ----------
+    objective : Objective
+        The objective.
+    abilities : tuple of str
+        What is needed.
+    by : str
+        Who needs it, for the message.
 
     Raises
     ------

@@ -17,7 +17,17 @@ T = TypeVar("T", bound=type)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One registered class, with the instances that the conformance tests run on."""
+    """One registered class, with the instances that the conformance tests run on.
+
+    Attributes
+    ----------
+    name : str
+        The name under which users ask for it.
+    cls : type
+        The class.
+    examples : callable
+        Returns the instances.
+    """
 
     name: str
     cls: type
@@ -59,12 +69,33 @@ def register(kind: Kind, name: str, examples: Callable[[], Iterable[Any]] | None
 
 
 def registered(kind: Kind) -> dict[str, Entry]:
-    """Return the entries of one kind, by name (a copy, in order of registration)."""
+    """Return the entries of one kind, by name (a copy, in order of registration).
+
+    Parameters
+    ----------
+    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "observation"}
+        The list.
+
+    Returns
+    -------
+    dict
+    """
     return dict(_ENTRIES.get(kind, {}))
 
 
 def lookup(kind: Kind, name: str) -> type:
     """Return the class registered under a name.
+
+    Parameters
+    ----------
+    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "observation"}
+        The list.
+    name : str
+        The name.
+
+    Returns
+    -------
+    type
 
     Raises
     ------

@@ -66,6 +66,11 @@ class History(Mapping[str, np.ndarray]):
     ``history["value"][t]`` is f(w_t) for t = 0 .. n_iter, like ``"passes"`` and ``"seconds"``;
     ``history["step"][t]`` is the step from w_t to w_{t+1}, t = 0 .. n_iter - 1, like everything a solver says about
     the way between two states.
+
+    Parameters
+    ----------
+    columns : mapping from str to sequence of float
+        The columns by name.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[float]] | None = None) -> None:

@@ -17,8 +17,9 @@ from .typing import Array, Support
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What stopping rules need to know of a run's past; written by the loop, so that rules need no memory and a resumed
-    run stops where the uninterrupted one would.
+    """What stopping rules need to know of a run's past.
+
+    The loop writes it, so that rules need no memory and a resumed run stops where the uninterrupted one would.
 
     Attributes
     ----------

@@ -65,6 +65,19 @@ def feasibility_residual(constraint: Constraint, at: Evaluation, support: Suppor
     """Return how far a point is from basic feasibility, in units of the gradient: the norm of `remaining_gradient`.
 
     It is 0 exactly at basic feasible points. Cost: no data pass, at most one projection.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        The set.
+    at : Evaluation
+        The objective at the point.
+    support : Support
+        Where the point may be non-zero.
+
+    Returns
+    -------
+    float
     """
     return norm(remaining_gradient(constraint, at, support))
 
@@ -288,6 +301,23 @@ def certify(
 
     The scale of the gradient is that of the run whose trace is given, else that at zero (one data pass); at an answer
     that is the null model itself, where both are rounding, that of what is left out.
+
+    Parameters
+    ----------
+    objective : Objective
+        What was minimised.
+    constraint : Constraint
+        Over what.
+    at : Evaluation
+        The objective at the point.
+    support : Support
+        Where the point may be non-zero.
+    trace : Trace, optional
+        Of the run that found the point.
+
+    Returns
+    -------
+    Certificate
     """
     if trace is None:
         scale = leading_norm(constraint, objective.evaluate(objective.zeros()).gradient)

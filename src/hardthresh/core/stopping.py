@@ -42,7 +42,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a run ended."""
+    """Why a run ended.
+
+    Attributes
+    ----------
+    status : Status
+        The kind of end.
+    message : str
+        What there is to say about this one.
+    """
 
     status: Status
     message: str
@@ -103,7 +111,13 @@ def _positive(rule: StopRule, name: str, value: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MaxIter(StopRule):
-    """Stop after so many iterations, counted from the start state (also across a resumed run)."""
+    """Stop after so many iterations, counted from the start state (also across a resumed run).
+
+    Parameters
+    ----------
+    limit : int
+        How many, >= 0.
+    """
 
     limit: int
 
@@ -118,7 +132,13 @@ class MaxIter(StopRule):
 
 @dataclass(frozen=True, slots=True)
 class Passes(StopRule):
-    """Stop once so many data passes have been spent."""
+    """Stop once so many data passes have been spent.
+
+    Parameters
+    ----------
+    limit : float
+        How many, > 0.
+    """
 
     limit: float
 
@@ -137,7 +157,13 @@ class Passes(StopRule):
 
 @dataclass(frozen=True, slots=True)
 class Seconds(StopRule):
-    """Stop after so many seconds of wall time."""
+    """Stop after so many seconds of wall time.
+
+    Parameters
+    ----------
+    limit : float
+        How many, > 0.
+    """
 
     limit: float
 
@@ -157,6 +183,11 @@ class RelativeDecrease(StopRule):
     The scale is ``max(|f|, |f_null - f|)``, f_null at the solver's own start, so multiplying the objective by a
     constant changes nothing. A change that may be rounding counts as none. An estimate of f, or a change from one, is
     no reason to stop.
+
+    Parameters
+    ----------
+    tol : float
+        Relative tolerance > 0.
     """
 
     tol: float
@@ -176,7 +207,13 @@ class RelativeDecrease(StopRule):
 
 @dataclass(frozen=True, slots=True)
 class SupportStable(StopRule):
-    """Stop when the support has not changed for so many iterations."""
+    """Stop when the support has not changed for so many iterations.
+
+    Parameters
+    ----------
+    iterations : int
+        How many, >= 1.
+    """
 
     iterations: int = 5
 
@@ -195,6 +232,11 @@ class Stationarity(StopRule):
 
     Compared with the leading part of the gradient at the solver's own start, so that the scale of the objective
     plays no part; where that start is the answer, with what the gradient is outside of it. Cost: no data pass.
+
+    Parameters
+    ----------
+    tol : float
+        Relative tolerance > 0.
     """
 
     tol: float = 1e-6
@@ -218,6 +260,11 @@ class LowerBound(StopRule):
 
     Where the objective says that no finite point attains the bound (``attains_bound``), a millionth is near enough, and
     the run counts as not converged.
+
+    Parameters
+    ----------
+    tol : float
+        Relative tolerance > 0.
     """
 
     tol: float = 1e-12

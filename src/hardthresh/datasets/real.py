@@ -15,7 +15,21 @@ Subset = Literal["train", "test", "all"]
 
 
 class DatasetInfo(NamedTuple):
-    """One line of `list_datasets`."""
+    """One line of `list_datasets`.
+
+    Attributes
+    ----------
+    name : str
+        The name that `fetch` takes.
+    shape : tuple of int
+        Rows and columns of the data.
+    task : str
+        What there is to predict.
+    licence : str
+        Under which the data may be used.
+    summary : str
+        What they are, in a sentence.
+    """
 
     name: str
     shape: tuple[int, int]

@@ -27,6 +27,15 @@ __all__ = [
 def as_design(X: Any) -> Design:
     """Return a data matrix as a `Design`: dense in any array library, scipy.sparse in any format, or an operator.
 
+    Parameters
+    ----------
+    X : array, scipy.sparse array, linear operator or Design, shape (n, d)
+        The matrix.
+
+    Returns
+    -------
+    Design
+
     Raises
     ------
     InvalidInputError

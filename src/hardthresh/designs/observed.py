@@ -79,7 +79,26 @@ class ObservedEntries:
 def observe(
     rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int], *, factored: bool, dtype: Any
 ) -> tuple[ObservedEntries, np.ndarray]:
-    """Return the map to the entries at some places, in any order, and the order by row and column it gives them in."""
+    """Return the map to the entries at some places, in any order, and the order by row and column it gives them in.
+
+    Parameters
+    ----------
+    rows, cols : array of int, shape (m,)
+        The places, counted from 0.
+    shape : tuple of int
+        The shape (p, q) of the matrix.
+    factored : bool
+        Whether the matrix is given as a `hardthresh.arrays.FactoredMatrix`.
+    dtype : dtype
+        Of the entries.
+
+    Returns
+    -------
+    design : ObservedEntries
+        The map.
+    order : array of int, shape (m,)
+        The order.
+    """
     order = np.lexsort((cols, rows))
     rows, cols = rows[order], cols[order]
     new = np.ones(rows.shape[0], dtype=bool)

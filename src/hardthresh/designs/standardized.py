@@ -148,6 +148,21 @@ def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool)
 
     Constant columns cannot be told from an intercept; they become all zero. Without an intercept columns are not
     centred, and the scale is the root mean square about zero. Cost: two data passes.
+
+    Parameters
+    ----------
+    design : Design
+        The columns.
+    weights : array, shape (n,)
+        Weights of the rows, which sum to one.
+    scale : bool
+        Whether to scale the columns.
+    intercept : bool
+        Whether to centre them, and to append a column of ones.
+
+    Returns
+    -------
+    Standardized
     """
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
         mean, deviation = design.moments(weights)

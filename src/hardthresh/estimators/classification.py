@@ -43,6 +43,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     {budget}
     {parameters}
     {warm}
+    {seed}
 
     Attributes
     ----------
@@ -148,6 +149,7 @@ class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
     ----------
     {cv_parameters}
     {parameters}
+    {seed}
 
     Attributes
     ----------

@@ -31,14 +31,15 @@ _SHARED = {
     tol : float
         Relative tolerance > 0.
     max_iter : int
-        Limit of iterations, >= 1.
+        Limit of iterations, >= 1.""",
+    "warm": """
+    warm_start : bool
+        Whether to start from the last fit's coefficients.""",
+    "seed": """
     random_state : int, RandomState or None
         Seed of solvers that draw random numbers; the default solver draws none.
     verbose : bool
         Whether to show a progress line.""",
-    "warm": """
-    warm_start : bool
-        Whether to start from the last fit's coefficients.""",
     "budget": """
     n_nonzero_coefs : int, optional
         How many features the model may use, 0 <= k <= n_features, besides those of `always_include`; default 10 % of

@@ -156,6 +156,11 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
     ConvergenceWarning
         If a fit did not converge.
 
+    See Also
+    --------
+    hardthresh.objectives.GraphicalModel, hardthresh.constraints.EdgeSparsity : The problem, for `hardthresh.minimize`.
+    sklearn.covariance.GraphicalLasso : An l1 penalty instead of a budget, which also shrinks the entries it keeps.
+
     Notes
     -----
     Why two steps: the pseudo-likelihood has no determinant, so a graph is found by products with the data; but it
@@ -168,11 +173,6 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
 
     Guarantee: that of the solver for the graph (heuristic, see `hardthresh.solvers.HardThresholdingPursuit`); on the
     graph, the likelihood with its ridge is convex and its maximum is found up to `tol`.
-
-    See Also
-    --------
-    hardthresh.objectives.GraphicalModel, hardthresh.constraints.EdgeSparsity : the problem, for `hardthresh.minimize`.
-    sklearn.covariance.GraphicalLasso : an l1 penalty instead of a budget, which also shrinks the entries it keeps.
 
     References
     ----------

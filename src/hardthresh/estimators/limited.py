@@ -551,14 +551,14 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
         The intercept.
     {attributes}
 
+    See Also
+    --------
+    hardthresh.solvers.LogisticHybrid : How the coefficients are learned.
+
     Notes
     -----
     Cost: as `LimitedAttributeRegression`. Guarantee: none, the paper's theory is about the squared loss (heuristic).
     "squared_error" in `learning_curve_` is the Brier score.
-
-    See Also
-    --------
-    hardthresh.solvers.LogisticHybrid : how the coefficients are learned.
 
     Examples
     --------

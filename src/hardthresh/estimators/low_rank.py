@@ -63,6 +63,12 @@ class LowRankRegression(
     ConvergenceWarning
         If a given solver did not converge.
 
+    See Also
+    --------
+    LowRankRegressionCV : Chooses the rank by cross-validation.
+    hardthresh.objectives.MultiOutputModel : The objective, for `hardthresh.minimize` with
+        `hardthresh.constraints.Rank`.
+
     Notes
     -----
     Guarantee: with ``solver="auto"``, the global minimum, in closed form: a singular value decomposition of the
@@ -81,12 +87,6 @@ class LowRankRegression(
     deviation of its columns times 1e-16 of a column, count as none: least squares has nothing to fit there.
 
     Other array libraries than NumPy are not supported.
-
-    See Also
-    --------
-    LowRankRegressionCV : chooses the rank by cross-validation.
-    hardthresh.objectives.MultiOutputModel : the objective, for `hardthresh.minimize` with
-        `hardthresh.constraints.Rank`.
 
     References
     ----------

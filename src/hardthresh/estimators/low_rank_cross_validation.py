@@ -79,6 +79,10 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
     SearchRangeWarning
         If the best rank is the largest or the smallest compared, and others are possible beyond it.
 
+    See Also
+    --------
+    LowRankRegression : With a given rank.
+
     Notes
     -----
     Guarantee: with ``solver="auto"``, every fit is the global minimum for its rank and rows, and no held-out row has a
@@ -88,10 +92,6 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
     Cost: one decomposition of its training rows serves all ranks of a fold, so with ``solver="auto"`` it is that of one
     fit per fold with the largest rank, one for the final fit, and for each candidate and fold r passes over the
     held-out rows. Another solver starts each fit of a fold from the last one.
-
-    See Also
-    --------
-    LowRankRegression : with a given rank.
 
     References
     ----------

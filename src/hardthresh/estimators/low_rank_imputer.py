@@ -171,6 +171,11 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
     ConvergenceWarning
         If a fit did not converge.
 
+    See Also
+    --------
+    hardthresh.objectives.MatrixCompletion : The objective, for other losses, weights and solvers.
+    LowRankRegression : Several outputs from complete features.
+
     Notes
     -----
     Ranks are climbed: the fit of rank r starts from that of the next smaller number among 1, 2, ..., 8, 10, 12, 14,
@@ -193,11 +198,6 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
     by fixed-rank methods finds it from a good start (see `hardthresh.solvers.ConjugateIHT`). No method can fill in
     what the other entries do not tell: entries that are missing *because of* their values are filled in as if
     they were missing at random.
-
-    See Also
-    --------
-    hardthresh.objectives.MatrixCompletion : the objective, for other losses, weights and solvers.
-    LowRankRegression : several outputs from complete features.
 
     References
     ----------

@@ -29,6 +29,7 @@ class SparseLinearRegression(RegressorMixin, SparseLinearModel):
     {budget}
     {parameters}
     {warm}
+    {seed}
 
     Attributes
     ----------
@@ -53,15 +54,15 @@ class SparseLinearRegression(RegressorMixin, SparseLinearModel):
     n_features_in_, feature_names_in_ :
         The columns seen in `fit`.
 
+    See Also
+    --------
+    SparseLinearRegressionCV : Chooses k by cross-validation.
+
     Notes
     -----
     Cost: 5 to 20 data passes. Guarantee: that of the solver; the default stops at a basic feasible point that longer
     projected steps do not improve, and `certificate` says how it stands against every single exchange of features.
     Global optimality is not claimed (heuristic).
-
-    See Also
-    --------
-    SparseLinearRegressionCV : chooses k by cross-validation.
 
     References
     ----------
@@ -107,6 +108,7 @@ class SparseLinearRegressionCV(ChoosesBudget, SparseLinearRegression):
     ----------
     {cv_parameters}
     {parameters}
+    {seed}
 
     Attributes
     ----------

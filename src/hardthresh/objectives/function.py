@@ -97,6 +97,10 @@ class Function(Computed):
         what point; `minimize` then ends the run with the best iterate and the status ``DIVERGED``, but passes the error
         on where the run starts there.
 
+    See Also
+    --------
+    Function.check_gradient : Whether the gradient is that of the function.
+
     Notes
     -----
     A value of plus infinity is no error: it says that the point is outside the domain of f. Line searches go back, and
@@ -107,10 +111,6 @@ class Function(Computed):
 
     Cost: a call of `fn` counts as one data pass, one with the gradient or a product with the Hessian as two; on a batch
     as its share of the examples. Mini-batches (``rows``) drawn at random are unbiased estimates of f.
-
-    See Also
-    --------
-    Function.check_gradient : whether the gradient is that of the function.
 
     Examples
     --------

@@ -65,14 +65,14 @@ class MatrixRegression:
         For NaN or infinity, shapes that do not fit, negative weights or ridge, targets outside the loss's domain, an
         operator without `rmatvec`.
 
+    See Also
+    --------
+    hardthresh.constraints.Rank : The constraint that it is made for.
+
     Notes
     -----
     It is a `LinearModel` of the entries of W, and as convex. Cost of `evaluate`: two data passes; `curvature` costs the
     same, `curvature_along` and `value` half of it. Some `rows` cost their share, but all of it where A is an operator.
-
-    See Also
-    --------
-    hardthresh.constraints.Rank : the constraint that it is made for.
 
     References
     ----------

@@ -46,6 +46,10 @@ class MultiOutputModel(MeanOverRows):
         For NaN or infinity, shapes that do not match, negative weights or ridge, targets whose squares leave the range
         of their dtype.
 
+    See Also
+    --------
+    hardthresh.estimators.LowRankRegression : Its global minimum over matrices of low rank, in closed form.
+
     Notes
     -----
     Points and gradients have the shape (p, q) of W. f is convex and quadratic with the same Hessian
@@ -53,10 +57,6 @@ class MultiOutputModel(MeanOverRows):
 
     Cost of `evaluate`: q data passes for the gradient and up to q for the prediction, each a product of two matrices;
     `curvature` costs the same, `curvature_along` and `value` half of it.
-
-    See Also
-    --------
-    hardthresh.estimators.LowRankRegression : its global minimum over matrices of low rank, in closed form.
 
     References
     ----------

@@ -59,7 +59,21 @@ def aic(result: Result) -> float:
 def bic(result: Result) -> float:
     r"""Return Schwarz's criterion, :math:`-2 \log L + p \log n`, for a fit with p coefficients on n rows.
 
-    Parameters, errors and constant are those of `aic`.
+    The constant is that of `aic`.
+
+    Parameters
+    ----------
+    result : Result
+        As for `aic`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    CapabilityError, InvalidInputError
+        As for `aic`.
 
     References
     ----------
@@ -73,13 +87,23 @@ def ebic(result: Result, gamma: float = 1.0) -> float:
     r"""Return the extended BIC, :math:`\mathrm{BIC} + 2 \gamma \log \binom{d}{k}`, for k features chosen out of d.
 
     For many candidate features: it also pays for the number of models that could have been chosen. Where groups are
-    chosen, d and k count groups. Parameters, errors
-    and constant are otherwise those of `aic`.
+    chosen, d and k count groups. The constant is that of `aic`.
 
     Parameters
     ----------
+    result : Result
+        As for `aic`.
     gamma : float
         Between 0, the BIC, and 1.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    CapabilityError, InvalidInputError
+        As for `aic`; if the constraint does not say out of how many features it chooses; for gamma out of range.
 
     References
     ----------
@@ -94,7 +118,21 @@ def ebic(result: Result, gamma: float = 1.0) -> float:
 def gic(result: Result) -> float:
     r"""Return the generalised criterion :math:`-2 \log L + k \log(d) \log \log n`, for k features chosen out of d.
 
-    Features are coordinates, also where they are chosen in groups. Parameters, errors and constant are those of `aic`.
+    Features are coordinates, also where they are chosen in groups. The constant is that of `aic`.
+
+    Parameters
+    ----------
+    result : Result
+        As for `aic`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    CapabilityError, InvalidInputError
+        As for `aic`.
 
     References
     ----------
