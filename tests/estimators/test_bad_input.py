@@ -288,7 +288,7 @@ def test_constant_columns_of_float32_are_told_and_never_chosen(case, n, standard
     X = X.astype(np.float32)
     X[:, 1] = -7.25
     for weight in (None, np.random.default_rng(n).random(n)):
-        with pytest.warns(UserWarning, match=r"1 constant column \(feature 1\)"):
+        with pytest.warns(UserWarning, match=r"1 constant column \(feature 1, counted from 0\)"):
             model = case.make(k=12, standardize=standardize).fit(X, y, sample_weight=weight)
         assert 1 not in model.support_
         assert np.all(np.abs(model.coef_) < 1e3)
