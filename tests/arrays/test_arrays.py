@@ -157,6 +157,25 @@ def test_conjugate_gradients_with_a_singular_matrix(rank):
     assert np.isfinite(wild).all()
 
 
+def test_conjugate_gradients_do_not_divide_by_the_rounding_of_a_product():
+    """For copies of a column the Hessian X'X has a null space, in which products are rounding: X'(Xv) is not zero."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        X = rng.standard_normal((50, 1)) * [1.0, 1.0, 1.0]
+        X[:, 2] *= 3.0
+        b = 1e-16 * np.array([0.8, -1.1, 0.1])
+        b -= (X.T @ (X @ b)) / np.sum(X * X)  # in the null space, but for rounding
+        x = conjugate_gradients(lambda v, X=X: X.T @ (X @ v), b, 10)
+        assert np.abs(x).max() < 1e-10
+
+
+def test_conjugate_gradients_go_on_where_the_condition_is_bad():
+    A, b = np.diag(10.0 ** np.arange(0, -13, -2)), np.ones(7)
+    np.testing.assert_allclose(A @ conjugate_gradients(lambda v: A @ v, b, 500), b, atol=1e-3)
+    large = np.float32(1e15) * np.diag([1.0, 3.0]).astype("f4")
+    np.testing.assert_allclose(conjugate_gradients(lambda v: large @ v, large @ b[:2].astype("f4"), 5), 1.0, rtol=1e-5)
+
+
 def test_conjugate_gradients_of_a_matrix():
     """Points need not be vectors."""
     b = np.arange(6.0).reshape(2, 3)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import hardthresh as ht
 from hardthresh.constraints import Sparsity
 from hardthresh.core.constraint import Projection
 from hardthresh.objectives import LinearModel
@@ -57,3 +58,15 @@ def test_it_is_not_given_up_where_curvature_shrinks_along_the_way():
         found = refine(objective, Sparsity(1), projection, cg_iterations=0, rounds=100, below=asked)
         assert not found.hopeless
         assert found.value < asked
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_coefficients_of_copies_have_the_size_of_the_answer(standardize):
+    """Along the difference of two copies f is constant, and its curvature is rounding: no step is worth taking."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((12, 2))[:, [0, 0, 1, 1, 1]]
+        y = X @ rng.standard_normal(5) + 0.1 * rng.standard_normal(12)
+        model = ht.SparseLinearRegression(n_nonzero_coefs=3, solver="pursuit", standardize=standardize).fit(X, y)
+        assert np.abs(model.coef_).max() < 10.0
+        assert model.converged_
