@@ -18,12 +18,17 @@ from math import inf, nan, prod, sqrt
 from typing import TYPE_CHECKING
 
 from .constraint import Constraint
-from .errors import InvalidInputError, format_value
-from .objective import Evaluation, Objective, provides
+from .errors import format_value, InvalidInputError
+from .objective import curvature_along, provides, Evaluation, Objective
 from .typing import Array, Support, is_real, library
 
 if TYPE_CHECKING:
     from .solver import Trace
+
+
+FEASIBLE = 1e-5
+"""Up to what share of the gradient at the null model a residual counts as zero; on a well-conditioned support what is
+left to gain is then the square of that, 1e-10 of what the null model can gain."""
 
 
 def norm(v: Array) -> float:
@@ -144,7 +149,7 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support,
     """
     if tol < inf and feasibility_residual(constraint, at, support) > tol:
         return inf
-    outside = at.gradient - constraint.restrict(at.gradient, constraint.face(at.point, at.gradient, support))
+    outside = _outside(constraint, at, support)
     if norm(outside) <= 64 * _eps(outside) * norm(at.gradient):
         return 0.0
     selection = constraint.selection(at.point.shape[0])
@@ -251,8 +256,9 @@ class Certificate:
     smoothness : float
         An estimate, from below, of the restricted smoothness of f near the point; nan if f gives no curvature.
     gradient_scale : float
-        What to compare `basic_feasibility` with: the leading part of the gradient at the null model, or, where the null
-        model is already fitted to the end, the root mean square of the gradient at the point.
+        What to compare `basic_feasibility` with: the leading part of the gradient at the null model; where the null
+        model is already fitted to the end, the root mean square of the gradient at the point; where both are rounding,
+        what makes rounding pass.
 
     Notes
     -----
@@ -268,7 +274,7 @@ class Certificate:
     smoothness: float
     gradient_scale: float
 
-    def is_stationary(self, L: float | None = None, tol: float = 1e-5) -> bool:
+    def is_stationary(self, L: float | None = None, tol: float = FEASIBLE) -> bool:
         """Return whether the point is L-stationary, with its residual up to `tol` times the null model's gradient.
 
         Parameters
@@ -289,8 +295,8 @@ class Certificate:
             raise InvalidInputError(f"L must be > 0, a number in units of the curvature, got {format_value(L)}")
         if not (is_real(tol) and tol >= 0.0):
             raise InvalidInputError(f"tol must be a number >= 0, got {format_value(tol)}")
-        bound = self.smoothness if L is None else L
-        feasible = self.basic_feasibility <= tol * self.gradient_scale
+        bound = (1.0 + 1e-5) * (self.smoothness if L is None else L)  # ties are exact but for rounding
+        feasible = tol == inf or self.basic_feasibility <= tol * self.gradient_scale
         return feasible and self.smallest_L < inf and self.smallest_L <= bound
 
 
@@ -299,8 +305,8 @@ def certify(
 ) -> Certificate:
     """Return what first-order conditions say about a point; see `Certificate`.
 
-    The scale of the gradient is that of the run whose trace is given, else that at zero (one data pass); at an answer
-    that is the null model itself, where both are rounding, that of what is left out.
+    The scale of the gradient is that of the run whose trace is given, else that at zero (one data pass). A point with
+    fewer non-zeros than the budget allows is L-stationary for L = 0 where its residual is below 1e-5 of that scale.
 
     Parameters
     ----------
@@ -320,12 +326,48 @@ def certify(
     Certificate
     """
     if trace is None:
-        scale = leading_norm(constraint, objective.evaluate(objective.zeros()).gradient)
+        null_gradient = leading_norm(constraint, objective.evaluate(objective.zeros()).gradient)
     else:
-        scale = trace.null_gradient
-    return Certificate(
-        basic_feasibility=feasibility_residual(constraint, at, support),
-        smallest_L=smallest_lipschitz(constraint, at, support),
-        smoothness=restricted_smoothness(objective, constraint, at) if provides(objective, "curvature") else nan,
-        gradient_scale=gradient_scale(at, scale),
-    )
+        null_gradient = trace.null_gradient
+    curved = provides(objective, "curvature")
+    smoothness = restricted_smoothness(objective, constraint, at) if curved else nan
+    rounding = _gradient_rounding(objective, at, smoothness) if curved else 0.0
+    residual = feasibility_residual(constraint, at, support)
+    scale = max(gradient_scale(at, null_gradient), rounding / FEASIBLE)
+    outside = _outside(constraint, at, support)
+    if norm(outside) <= rounding or (not constraint.is_full(support) and residual <= FEASIBLE * scale):
+        return Certificate(residual, 0.0, smoothness, scale)
+    smallest = smallest_lipschitz(constraint, at, support)
+    if curved and 0.0 < smallest < inf:
+        smoothness = max(smoothness, _curvature_of_exchange(objective, constraint, at, outside, smallest))
+    return Certificate(residual, smallest, smoothness, scale)
+
+
+def _outside(constraint: Constraint, at: Evaluation, support: Support) -> Array:
+    """Return the part of the gradient that the support cannot follow."""
+    return at.gradient - constraint.restrict(at.gradient, constraint.face(at.point, at.gradient, support))
+
+
+def _gradient_rounding(objective: Objective, at: Evaluation, smoothness: float) -> float:
+    """Return how large a gradient may be by rounding alone.
+
+    The gradient of an L-smooth f at zero is at most sqrt(2 L (f(0) - inf f)), and the terms that cancel in a gradient
+    that vanishes are as large; each is rounded, hence some tens of eps.
+    """
+    zeros = objective.null_point() if provides(objective, "null_point") else objective.zeros()  # type: ignore[attr-defined]
+    value, bound = objective.value(zeros), objective.lower_bound
+    level = value - bound if bound > -inf else abs(value)
+    return 64 * _eps(at.gradient) * sqrt(2.0 * max(smoothness * level, 0.0)) if level < inf else 0.0
+
+
+def _curvature_of_exchange(
+    objective: Objective, constraint: Constraint, at: Evaluation, outside: Array, lipschitz: float
+) -> float:
+    """Return the curvature towards the point that is nearer to w - g / L than w is, for an L just too small.
+
+    At a global minimiser of a quadratic this is at least that L, so that no such point fails the comparison of the two
+    because the smoothness is only estimated from below.
+    """
+    direction = constraint.project(at.point - outside / ((1.0 - 1e-6) * lipschitz)).point - at.point
+    length = norm(direction)
+    return curvature_along(objective, at, direction / length) if length > 0.0 else 0.0
