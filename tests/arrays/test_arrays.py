@@ -13,6 +13,7 @@ from hardthresh.arrays import (
     conjugate_gradients,
     gather,
     gather_columns,
+    inverse_factor,
     inverse_semidefinite,
     linalg,
     mask_of,
@@ -174,6 +175,21 @@ def test_conjugate_gradients_go_on_where_the_condition_is_bad():
     np.testing.assert_allclose(A @ conjugate_gradients(lambda v: A @ v, b, 500), b, atol=1e-3)
     large = np.float32(1e15) * np.diag([1.0, 3.0]).astype("f4")
     np.testing.assert_allclose(conjugate_gradients(lambda v: large @ v, large @ b[:2].astype("f4"), 5), 1.0, rtol=1e-5)
+
+
+def test_an_inverse_factor_leaves_dependent_columns_out():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((10, 6))
+    X[:, 3], X[:, 5] = X[:, 0] - X[:, 1], 0.0
+    X /= np.maximum(np.sqrt(np.sum(X * X, axis=0)), 1e-300)
+    factor = inverse_factor(X.T @ X, 2e-16)
+    assert factor.shape == (6, 4)
+    np.testing.assert_allclose(factor.T @ (X.T @ X) @ factor, np.eye(4), atol=1e-12)
+    assert np.count_nonzero(factor.any(axis=1)) == 4
+    assert not factor[5].any()
+    np.testing.assert_allclose(X @ factor @ (factor.T @ X.T @ X), X, atol=1e-12)  # the whole span
+    assert inverse_factor(np.zeros((0, 0)), 2e-16).shape == (0, 0)
+    assert inverse_factor(np.zeros((2, 2)), 2e-16).shape == (2, 0)
 
 
 def test_conjugate_gradients_of_a_matrix():

@@ -314,8 +314,22 @@ def test_exchangeable_coordinates_may_be_replaced_by_any_other(constraint):
             np.testing.assert_array_equal(constraint.indices(swapped), sorted(expected))
 
 
-@that(lambda constraint: not lets_coordinates_go(constraint))
-def test_what_lets_no_coordinate_go_says_so(constraint):
+@that(lambda constraint: constraint.blocks() is not None)
+def test_blocks_may_be_replaced_by_any_other(constraint):
+    """A point on the blocks after the exchange is in the set, and the blocks are those of its support."""
+    chosen = constraint.project(random_point(constraint)).support
+    blocks = constraint.blocks()
+    for i in chosen:
+        for j in np.setdiff1d(np.arange(blocks.count), chosen):
+            swapped = constraint.exchange(chosen, int(i), int(j))
+            there = np.isin(blocks.numbers, [*(set(chosen.tolist()) - {int(i)}), int(j), blocks.count]).astype(float)
+            np.testing.assert_array_equal(constraint.restrict(np.ones_like(there), swapped), there)
+            np.testing.assert_array_equal(constraint.project(there).point, there)
+            np.testing.assert_array_equal(constraint.project(there).support, swapped)
+
+
+@that(lambda constraint: not lets_coordinates_go(constraint) and constraint.blocks() is None)
+def test_what_lets_nothing_go_says_so(constraint):
     support = constraint.project(random_point(constraint)).support
     with pytest.raises(TypeError, match=type(constraint).__name__):
         constraint.exchange(support, 0, 1)

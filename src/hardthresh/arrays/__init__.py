@@ -6,6 +6,7 @@ from .indexing import gather, gather_columns, mask_of, scatter, union, where_tru
 from .linalg import (
     conjugate_gradients,
     inverse_definite,
+    inverse_factor,
     inverse_semidefinite,
     solve_semidefinite,
     symmetric_part,
@@ -27,6 +28,7 @@ __all__ = [
     "gather",
     "gather_columns",
     "inverse_definite",
+    "inverse_factor",
     "inverse_semidefinite",
     "mask_of",
     "move",

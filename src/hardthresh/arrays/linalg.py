@@ -167,6 +167,30 @@ def inverse_definite(A: np.ndarray) -> np.ndarray | None:
     return None if failed else np.tril(lower) + np.tril(lower, -1).T
 
 
+def inverse_factor(A: np.ndarray, eps: float) -> np.ndarray:
+    """Return F with F' A F = 1 for a positive semidefinite matrix of unit diagonal, with as many columns as its rank.
+
+    Rows and columns of A that depend on others, up to a rest of 1000 n eps of the diagonal, are left out, and their
+    rows of F are zero: F F' is a generalised inverse of A, and that of a part of A where it is definite. Which of
+    several dependent columns are left out is not determined. Cost O(n^3).
+
+    Parameters
+    ----------
+    A : array, shape (n, n)
+        The matrix; zeros on its diagonal are columns of zeros.
+    eps : float
+        The rounding of its entries.
+    """
+    n = A.shape[0]
+    factor = np.zeros((n, n))
+    if n == 0:
+        return factor
+    pstrf = get_lapack_funcs("pstrf", (factor,))
+    upper, order, rank, _ = pstrf(A, tol=_SAFE * n * eps)
+    factor[order[:rank] - 1, :rank] = np.linalg.inv(np.triu(upper[:rank, :rank]))
+    return factor[:, :rank]
+
+
 def solve_semidefinite(A: Array, b: Array) -> Array:
     """Return a solution x of A x = b for a symmetric positive semidefinite A, singular or not.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf, isnan
 from typing import Any
 
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.solver import Trace
-from hardthresh.core.stationarity import Certificate, certify
+from hardthresh.core.stationarity import FEASIBLE, Certificate, certify
 from hardthresh.core.typing import Array
 
 from .swap import SwapCertificate, swap_certificate
@@ -25,14 +26,20 @@ class ModelCertificate:
     swap : SwapCertificate
         The best exchange of one chosen feature for another.
     exact : bool
-        Whether "swap optimal" is a proof (quadratic objective, no bounds, all groups looked at) or a ranking by the
-        quadratic model.
+        Whether "swap optimal" is a proof (quadratic objective, no bounds, all groups looked at, nothing undecided) or a
+        ranking by the quadratic model.
     value : float
         The objective that was minimised.
     removed_name, added_name : str or None
         The features, or groups of them, of the best exchange.
     unit : {"feature", "group"}
         What is exchanged.
+    undecided_names : tuple of str
+        The features, or groups, that `swap` leaves undecided.
+    fitted : bool
+        Whether a refit of the chosen features would bring nothing: what the quadratic model says that it would bring
+        is at most `swap.tolerance`, or 1e-10 of the null model's objective. Where columns are nearly dependent that is
+        more than to say that the gradient is small.
     """
 
     stationarity: Certificate
@@ -42,6 +49,8 @@ class ModelCertificate:
     removed_name: str | None = None
     added_name: str | None = None
     unit: str = "feature"
+    undecided_names: tuple[str, ...] = ()
+    fitted: bool = True
 
     @property
     def basic_feasibility(self) -> float:
@@ -72,17 +81,30 @@ class ModelCertificate:
         swap = self.swap
         return None if swap.removed is None or swap.added is None else (swap.removed, swap.added)
 
-    def is_stationary(self, L: float | None = None, tol: float = 1e-5) -> bool:
-        """Return whether the model passes the first-order test; see `hardthresh.core.Certificate.is_stationary`."""
-        return self.stationarity.is_stationary(L, tol)
+    def is_stationary(self, L: float | None = None, tol: float | None = None) -> bool:
+        """Return whether the model is `fitted` and passes the first-order test.
+
+        Parameters
+        ----------
+        L : float, optional
+            As in `hardthresh.core.Certificate.is_stationary`.
+        tol : float, optional
+            Relative tolerance of the gradient on the chosen features; by default `fitted` alone decides about these.
+        """
+        return self.fitted and self.stationarity.is_stationary(L, inf if tol is None else tol)
 
     def __str__(self) -> str:
         first = self.stationarity
         relative = first.basic_feasibility / first.gradient_scale if first.gradient_scale > 0 else 0.0
+        left = f"gradient left: {relative:.1e} of the null model's"
+        if not self.fitted and self.swap.refit > 0 and self.value > 0:
+            share = min(1.0, self.swap.refit / self.value)
+            left += (
+                f"; a refit would lower the objective by {f'{share:.2%}' if share >= 1e-4 else f'{share:.1e} of it'}"
+            )
         lines = [
-            f"Fitted to the end on the chosen features: {'yes' if relative <= 1e-5 else 'no'} "
-            f"(gradient left: {relative:.1e} of the null model's).",
-            f"First-order test: {'passed' if self.is_stationary() else 'not passed'} "
+            f"Fitted to the end on the chosen features: {'yes' if self.fitted else 'no'} ({left}).",
+            f"First-order test: {'passed' if first.is_stationary(tol=inf) else 'not passed'} "
             f"(smallest L {first.smallest_L:.3g}, smoothness at least {first.smoothness:.3g}).",
             self._swap_sentence(),
             "Not proved: that no other set of this size, two or more exchanges away, is better.",
@@ -97,14 +119,27 @@ class ModelCertificate:
             return "Exchanges: there is nothing to exchange."
         pair = f"{self.removed_name or swap.removed} for {self.added_name or swap.added}"
         change = abs(swap.decrease) / abs(self.value) if self.value else 0.0
+        worse = f"{change:.2g} times worse" if swap.decrease < -swap.tolerance else "as good"
         if not swap.optimal:
             advice = '; solver=WorkingSet(effort="thorough") looks harder for it' if self.unit == "feature" else ""
             return f"Exchanges: {pair} would lower the objective by {change:.2%}, so a better model exists{advice}."
-        how = "proved: no exchange" if self.exact else f"no exchange among the {swap.tried} most promising"
+        how, limit = f"no exchange among the {swap.tried} most promising", ""
+        if self.exact:
+            share = swap.tolerance / self.value if self.value > 0 else 1.0
+            how = "proved: no exchange"
+            limit = " by more than " + (f"{share:.0e} of the objective" if share < 1e-2 else "rounding")
         return (
-            f"Exchanges: {how} of one chosen {self.unit} for another is better "
-            f"(closest: {pair}, {change:.2g} times worse)."
+            f"Exchanges: {how} of one chosen {self.unit} for another is better{limit} "
+            f"(closest: {pair}, {worse}).{self._undecided_sentence()}"
         )
+
+    def _undecided_sentence(self) -> str:
+        names = self.undecided_names
+        if not names:
+            return ""
+        listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        are = "is so nearly a combination" if len(names) == 1 else "are so nearly combinations"
+        return f" It is not proved, because {listed} {are} of the chosen {self.unit}s that rounding decides."
 
 
 def certify_model(
@@ -132,19 +167,29 @@ def certify_model(
 
     Notes
     -----
-    Cost: about s + 25 data passes for a support of s coordinates; for groups, that of the Hessian of at most 2048
-    columns, and exchanges with the groups that do not fit in are not looked at.
+    Cost: about s + 25 data passes for a support of s coordinates, and for groups the Hessian of each besides; see
+    `swap_certificate`.
     """
     at = objective.evaluate(w)
-    swap = swap_certificate(objective, constraint, at, null_value=0.0 if trace is None else trace.null_value)
+    null_value = 0.0 if trace is None else trace.null_value
+    swap = swap_certificate(objective, constraint, at, null_value=null_value)
+    provable = bool(getattr(objective, "quadratic", False)) and swap.complete and not _is_bounded(constraint)
+    undecided = swap.undecided if provable else ()
+    stationarity = certify(objective, constraint, at, support, trace)
+    if isnan(swap.refit):
+        fitted = stationarity.basic_feasibility <= FEASIBLE * stationarity.gradient_scale
+    else:
+        fitted = swap.refit <= max(swap.tolerance, FEASIBLE**2 * abs(null_value))
     return ModelCertificate(
-        stationarity=certify(objective, constraint, at, support, trace),
+        stationarity=stationarity,
         swap=swap,
-        exact=bool(getattr(objective, "quadratic", False)) and swap.complete and not _is_bounded(constraint),
+        exact=provable and not undecided,
         value=at.value,
         removed_name=None if swap.removed is None else name(swap.removed),
         added_name=None if swap.added is None else name(swap.added),
         unit="feature" if constraint.blocks() is None else "group",
+        fitted=fitted,
+        undecided_names=tuple("an always-included column" if i < 0 else name(i) for i in undecided),
     )
 
 

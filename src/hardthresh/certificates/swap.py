@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, nan
 from typing import Any
 
-from hardthresh.arrays import namespace
+import numpy as np
+
+from hardthresh.arrays import namespace, to_numpy, top_k
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Evaluation, require
-from hardthresh.solvers.block_search import MOST_COLUMNS, block_model, exchanges
-from hardthresh.solvers.exchange import ABILITIES, rank_exchanges, try_exchanges
-from hardthresh.solvers.subspace import refine
+from hardthresh.core.typing import Support
+from hardthresh.solvers.exchange import ABILITIES, Exchange, try_exchanges
+from hardthresh.solvers.exchange_model import ExchangeModel, Removal
+
+WIDEST = 2048
+"""The most columns that a group, or the support of a model of groups, may have: their Hessian takes 32 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +26,7 @@ class SwapCertificate:
     Attributes
     ----------
     optimal : bool
-        Whether no exchange that was looked at lowers the objective by more than the tolerance; so also where there is
+        Whether no exchange that was looked at lowers the objective by more than `tolerance`; so also where there is
         none, or where none could be looked at: `complete` tells these apart.
     removed, added : int or None
         The best exchange of coordinates, or of the numbers of groups where whole groups are chosen; None when there is
@@ -32,6 +38,14 @@ class SwapCertificate:
         How many exchanges were refitted; all others were ranked below them by the quadratic model.
     complete : bool
         Whether all exchanges were looked at; only groups can be too wide for that.
+    undecided : tuple of int
+        Where `optimal`: coordinates, or numbers of groups, that are so nearly a combination of what is chosen that
+        rounding decides what an exchange of them would bring; -1 stands for free coordinates. Copies are no such case.
+    tolerance : float
+        The decrease of the objective that does not count.
+    refit : float
+        By how much the quadratic model falls when the chosen coordinates themselves are refitted; nan if that was not
+        looked at.
     """
 
     optimal: bool
@@ -40,6 +54,9 @@ class SwapCertificate:
     decrease: float
     tried: int
     complete: bool = True
+    undecided: tuple[int, ...] = ()
+    tolerance: float = 0.0
+    refit: float = nan
 
 
 def swap_certificate(
@@ -53,8 +70,8 @@ def swap_certificate(
 ) -> SwapCertificate:
     r"""Look at every exchange of one chosen coordinate for one other, with a refit of all coefficients.
 
-    The exchanges are ranked by the quadratic model of f (`hardthresh.solvers.exchange.rank_exchanges`), and the most
-    promising are refitted on f itself.
+    The exchanges are ranked by the quadratic model of f (`hardthresh.solvers.exchange_model`), and the most promising
+    are refitted on f itself.
 
     Parameters
     ----------
@@ -63,7 +80,7 @@ def swap_certificate(
     constraint : Constraint
         The set; its free coordinates stay. Where it allows whole groups of coordinates, these are exchanged.
     at : Evaluation
-        f at a minimiser on its support.
+        f at a point of the set.
     tries : int
         How many exchanges are refitted, >= 1.
     tol : float
@@ -82,47 +99,99 @@ def swap_certificate(
 
     Notes
     -----
-    Cost: s + 1 data passes for a support of s coordinates, and little for each refit. For the squared loss without
-    bounds the model is exact, so "optimal" is a proof that no exchange of one for one helps (up to rounding). For
-    other losses, or with bounds, it is a heuristic: the exchanges are ranked by the model.
+    Cost: s + 1 data passes for a support of s coordinates, and little for each refit; for groups also the Hessian of
+    each group. Groups of more than 2048 columns are not looked at, and neither is anything where the chosen groups have
+    more together: `complete` is then False.
 
-    Exchanges of groups are ranked on the Hessian of their columns, of which there are at most 2048: those of the chosen
-    groups and the free ones, then groups in the order of their promised gain, sum of g_j^2 / 2 H_jj, as long as they
-    fit in. Groups that do not are not looked at, and `complete` is False; where the chosen ones alone have more
-    columns, nothing is looked at. Cost then: one data pass, and that of the Hessian.
+    For the squared loss without bounds the model is exact, and "optimal" is a proof where all exchanges were looked at
+    and none is `undecided`: no exchange of one for one lowers f by more than `tolerance`. The rounding of the model is
+    part of that statement. It also holds where chosen coordinates depend on each other: one that the others make up for
+    leaves at no cost, and all that are not chosen compete for its place. For other losses, or with bounds, it is a
+    heuristic: the exchanges are ranked by the model.
+
+    Examples
+    --------
+    Of two copies one can be exchanged for whatever helps most:
+
+    >>> import numpy as np
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> f = LinearModel(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]), np.array([1.0, 2.0]))
+    >>> found = swap_certificate(f, Sparsity(2), f.evaluate(np.array([0.75, 0.75, 0.0])))
+    >>> found.optimal, found.added, round(found.decrease, 9)
+    (False, 2, 0.125)
     """
     require(objective, ABILITIES, by="swap_certificate")
-    rounding = float(namespace(at.point).finfo(at.point.dtype).eps) * abs(null_value)
-    if constraint.blocks() is not None:
-        return _of_blocks(objective, constraint, at, tries, tol * abs(at.value) + rounding)
+    tolerance = tol * abs(at.value) + _rounding(objective, at, null_value)
     support = constraint.project(at.point).support
-    ranked = rank_exchanges(objective, constraint, at, support, removals=None, count=tries)
-    if not ranked:
-        return SwapCertificate(True, None, None, float("-inf"), 0)
-    refitted = try_exchanges(objective, constraint, at, support, ranked, cg_iterations=0, rounds=25)
-    tried = [(at.value - fit.value, exchange) for exchange, fit in refitted]
-    decrease, best = max(tried, key=lambda pair: pair[0])
+    numbers, chosen = _units(constraint, support, at.point.shape[0])
+    widths = np.bincount(numbers[numbers >= 0], minlength=1)
+    indices = constraint.indices(constraint.face(at.point, at.gradient, support))  # what a bound holds does not move
+    if indices is None or (constraint.blocks() is not None and indices.shape[0] > WIDEST):
+        return SwapCertificate(True, None, None, -inf, 0, complete=False, tolerance=tolerance)
+    model, complete = ExchangeModel(objective, at, indices), not np.any(widths > WIDEST)
+    removals = [
+        (int(number), model.removal(columns))
+        for number in chosen
+        if np.isin(columns := np.flatnonzero(numbers == number), to_numpy(indices)).all()
+    ]
+    joins = np.where(np.isin(numbers, chosen) | (widths[numbers] > WIDEST), -1, numbers)
+    promising, in_doubt = _most_promising(model, removals, joins, tries, tolerance)
+    if not promising:
+        return SwapCertificate(True, None, None, -inf, 0, complete, (), tolerance, model.refit)
+    refitted = try_exchanges(objective, constraint, at, support, promising, cg_iterations=0, rounds=25)
+    decrease, best = max(((at.value - fit.value, exchange) for exchange, fit in refitted), key=lambda one: one[0])
+    optimal = not decrease > tolerance
+    undecided: tuple[int, ...] = ()
+    if optimal and at.value - objective.lower_bound > tolerance:
+        undecided = tuple(np.union1d(numbers[list(model.nearly_dependent)], in_doubt).tolist())
     return SwapCertificate(
-        not decrease > tol * abs(at.value) + rounding, best.removed, best.added, decrease, len(tried)
+        optimal, best.removed, best.added, decrease, len(promising), complete, undecided, tolerance, model.refit
     )
 
 
-def _of_blocks(
-    objective: Any, constraint: Constraint, at: Evaluation, tries: int, negligible: float
-) -> SwapCertificate:
-    """Look at the exchanges of one group for another: of all groups, or of those that promise most if they are many."""
-    known = block_model(objective, constraint, at, MOST_COLUMNS)
-    if known is None:
-        return SwapCertificate(True, None, None, float("-inf"), 0, complete=False)
-    model, start = known.model, known.model.fit(known.start)
-    ranked = sorted(exchanges(model, start), reverse=True)[:tries]
-    if not ranked:
-        return SwapCertificate(True, None, None, float("-inf"), 0, complete=known.complete)
-    tried = []
-    for _, removed, added in ranked:
-        swapped = model.fit((*(g for g in start.chosen if g != removed), added))
-        there = constraint.project(known.point(swapped, at.point))
-        fit = refine(objective, constraint, there, cg_iterations=0, rounds=25)
-        tried.append((at.value - fit.value, known.names[removed], known.names[added]))
-    decrease, removed, added = max(tried, key=lambda one: one[0])
-    return SwapCertificate(not decrease > negligible, removed, added, decrease, len(tried), complete=known.complete)
+def _most_promising(
+    model: ExchangeModel, removals: list[tuple[int, Removal]], joins: np.ndarray, tries: int, tolerance: float
+) -> tuple[list[Exchange], np.ndarray]:
+    """Return the exchanges that decrease the model most, and what else might, within its rounding, decrease f."""
+    ranked: list[tuple[Exchange, float]] = []
+    in_doubt = np.zeros(joins.size, dtype=bool)
+    for candidates in model.candidates(joins, find_copies=True):
+        most = model.most(candidates)  # no exchange lowers f by more than the addition without the removal
+        for removed, removal in removals:
+            decreases, bounds = model.bounded_decreases(candidates, removal)
+            bounds = np.minimum(bounds, most)
+            for place in top_k(decreases, min(tries, decreases.size)):
+                exchange = Exchange(removed, int(candidates.numbers[place]), float(decreases[place]))
+                ranked.append((exchange, float(bounds[place])))
+                if bounds[place] < inf:
+                    bounds[place] = -inf  # a refit decides
+            in_doubt[candidates.numbers[bounds > tolerance]] = True
+    ranked.sort(key=lambda one: (-one[0].decrease, one[0].removed, one[0].added))
+    for exchange, bound in ranked[tries:]:
+        in_doubt[exchange.added] |= bound > tolerance
+    return [exchange for exchange, _ in ranked[:tries]], np.flatnonzero(in_doubt)
+
+
+def _rounding(objective: Any, at: Evaluation, null_value: float) -> float:
+    """Return the rounding of a value of f near its lower bound.
+
+    That of the null model is rounded to eps. Residuals are rounded to eps times the targets, so that the mean of their
+    squares is rounded to eps^2 times f(0), and some hundred roundings add up.
+    """
+    eps = float(namespace(at.point).finfo(at.point.dtype).eps)
+    return eps * abs(null_value) + (64 * eps) ** 2 * abs(float(objective.value(objective.zeros())))
+
+
+def _units(constraint: Constraint, support: Support, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of what each coordinate is exchanged with, -1 for free ones, and the numbers of the chosen."""
+    blocks = constraint.blocks()
+    if blocks is not None:
+        numbers = to_numpy(blocks.numbers)
+        return np.where(numbers == blocks.count, -1, numbers), to_numpy(support)
+    numbers, leaving = np.arange(size), constraint.exchangeable(support)
+    if leaving is None:
+        return np.full(size, -1), numbers[:0]
+    leaving = to_numpy(leaving)
+    numbers[np.setdiff1d(to_numpy(constraint.indices(support)), leaving)] = -1
+    return numbers, leaving

@@ -164,6 +164,10 @@ class GroupSparsity(Constraint):
     def indices(self, support: Support) -> Array:
         return where_true(self._grouping.mask(support, none=True))
 
+    def exchange(self, support: Support, removed: int, added: int) -> Support:
+        newcomer = namespace(support).zeros_like(support[:1]) + added
+        return union(support[support != removed], newcomer)
+
     def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int]:
         return self.n_groups, int(support.shape[0])
 

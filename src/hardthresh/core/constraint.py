@@ -143,8 +143,8 @@ class Constraint(ABC):
         return None
 
     def exchange(self, support: Support, removed: int, added: int) -> Support:
-        """Return the support after one of its `exchangeable` coordinates made room for another."""
-        raise TypeError(f"{type(self).__name__} does not exchange single coordinates")
+        """Return the support after one of its `exchangeable` coordinates, or of its `blocks`, made room for another."""
+        raise TypeError(f"{type(self).__name__} does not exchange coordinates or blocks of them")
 
     def selection(self, size: int) -> Selection | None:
         """Return which single coordinates of a vector may be chosen, or None if the set is not of that kind."""

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hardthresh.arrays import gather, inverse_semidefinite, mask_of, namespace, scatter, top_k
+import numpy as np
+
+from hardthresh.arrays import gather, mask_of, namespace, to_numpy, top_k
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import Evaluation, Objective, provides
 from hardthresh.core.typing import Array, Support
 
+from .exchange_model import ExchangeModel, SupportModel
 from .subspace import Refined, refine
 
 ABILITIES = ("curvature", "curvature_diagonal", "columns")
@@ -19,7 +22,7 @@ ABILITIES = ("curvature", "curvature_diagonal", "columns")
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One coordinate out, another in, and by how much the quadratic model says f falls (negative: rises)."""
+    """One coordinate, or block of them, out, another in, and the decrease of f that the quadratic model says."""
 
     removed: int
     added: int
@@ -27,31 +30,31 @@ class Exchange:
 
 
 def rank_exchanges(
-    objective: Any, constraint: Constraint, at: Evaluation, support: Support, *, removals: int | None, count: int
+    objective: Any, constraint: Constraint, at: Evaluation, support: Support, *, removals: int, count: int
 ) -> list[Exchange]:
-    r"""Return the most promising exchanges at a minimiser on its support, best first.
+    r"""Return the most promising exchanges of single coordinates at a minimiser on its support, best first.
 
     With H the Hessian at w, A the inverse of its block on the support S and B = H A, the quadratic model of f falls by
 
     .. math:: \frac{(g_j - w_i B_{ji} / A_{ii})^2}{2 (q_j + B_{ji}^2 / A_{ii})} - \frac{w_i^2}{2 A_{ii}}, \qquad
               q_j = H_{jj} - \sum_{l, m \in S} B_{jl} H_{lm} B_{jm}
 
-    when j takes the place of i and all of S is refitted.
+    when j takes the place of i and all of S is refitted. Where the block is singular, a coordinate that others make up
+    for leaves at no cost, and the rest of the formula is that of adding j; see `exchange_model`.
 
     Parameters
     ----------
     objective, constraint, at, support :
         f with the `ABILITIES`, the set, f at the point, and its support.
-    removals : int or None
-        Consider only this many coordinates to leave, those that are missed least; the refit of the others is then left
-        out of the denominator, which becomes :math:`2 H_{jj}`: a lower bound of the fall. None, or a number not smaller
-        than that of the coordinates, considers all, exactly.
+    removals : int
+        How many coordinates may leave: those that are missed least. If that is not all of them, the refit of the others
+        is left out of the denominator, which becomes :math:`2 H_{jj}`: a lower bound of the fall.
     count : int
         How many exchanges to return at most.
 
     Notes
     -----
-    Cost: one data pass, and one for each coordinate considered. An empty list where nothing can be exchanged.
+    Cost: one data pass for each coordinate considered. An empty list where nothing can be exchanged.
     """
     leaving = constraint.exchangeable(support)
     indices = constraint.indices(support)
@@ -62,38 +65,19 @@ def rank_exchanges(
         or not all(provides(objective, a) for a in ABILITIES)
     ):
         return []
-    xp = namespace(at.point)
-    d = at.point.shape[0]
-    small = objective.columns(indices)
-    block = small.hessian(small.evaluate(gather(at.point, indices), at.prediction))
-    inverse = inverse_semidefinite(block)
-    where = {int(j): i for i, j in enumerate(indices)}
-    spread = {int(j): float(inverse[where[int(j)], where[int(j)]]) for j in leaving}
-    cost = {j: float(at.point[j]) ** 2 / (2.0 * s) if s > 0.0 else 0.0 for j, s in spread.items()}
-    considered = sorted((j for j in cost if spread[j] > 0.0), key=lambda j: (cost[j], j))[:removals]
-    diagonal = objective.curvature_diagonal(at)
-    joinable = (diagonal > 0) & ~mask_of(indices, d)
-    exact = removals is None or removals >= len(cost)
-    rows = range(indices.shape[0]) if exact else [where[i] for i in considered]
-    image = {row: objective.curvature(at, scatter(inverse[row, :], indices, d)) for row in rows}
-    if exact:
-        left = _unexplained(diagonal, xp.stack(list(image.values()), axis=1), block)
+    numbers = np.arange(at.point.shape[0])
+    numbers[to_numpy(indices)] = -1
+    model = (ExchangeModel if removals >= leaving.shape[0] else SupportModel)(objective, at, indices)
+    cost = {j: model.cost(np.array([j])) for j in to_numpy(leaving).tolist()}
+    candidates = list(model.candidates(numbers))
     found = []
-    for i in considered:
-        moved = image[where[i]]
-        bend = left + moved * moved / spread[i] if exact else diagonal
-        usable = joinable & (bend > 1e-10 * diagonal)
-        slope = at.gradient - (float(at.point[i]) / spread[i]) * moved
-        gain = xp.where(usable, slope * slope / (2 * xp.where(usable, bend, xp.ones_like(bend))), xp.zeros_like(bend))
-        for j in top_k(gain, min(count, int(xp.count_nonzero(usable)))):
-            found.append(Exchange(i, int(j), float(gain[j]) - cost[i]))
+    for removed in sorted(cost, key=lambda j: (cost[j], j))[:removals]:
+        removal = model.removal(np.array([removed]))
+        for some in candidates:
+            decreases = model.decreases(some, removal)
+            for place in top_k(decreases, min(count, decreases.size)):
+                found.append(Exchange(removed, int(some.numbers[place]), float(decreases[place])))
     return sorted(found, key=lambda exchange: (-exchange.decrease, exchange.removed, exchange.added))[:count]
-
-
-def _unexplained(diagonal: Array, images: Array, block: Array) -> Array:
-    """Return what is left of each coordinate's curvature when the support is refitted, >= 0."""
-    xp = namespace(images)
-    return xp.clip(diagonal - xp.sum((images @ block) * images, axis=1), min=0.0)
 
 
 def leave_and_join(

@@ -1,0 +1,357 @@
+"""The quadratic model of an objective on a support: what leaving and joining it change, and the rounding of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import gather, inverse_factor, move, scatter, to_numpy
+from hardthresh.core.objective import Evaluation, curvature_along
+from hardthresh.core.typing import Array
+
+_CERTAIN = 1e3
+"""A number is divided by only if it is this many times its rounding error; the same factor as in `inverse_factor`."""
+
+_ZERO = 1e2
+"""A difference of columns is zero if it is at most this many eps times the sum of their lengths: room for the rounding
+of the columns themselves, which were centred and scaled."""
+
+_GATHERED = 64
+"""How many columns are gathered at once; between 16 and 512 the run time hardly depends on it."""
+
+_ENTRIES = 1 << 22
+"""How many entries the Hessians of the units that are compared at once may have: 32 MB."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Removal:
+    """The quadratic model after some columns have left the support and the others were refitted.
+
+    Attributes
+    ----------
+    cost : float
+        The increase of the model.
+    gradient : array, shape (d,)
+        Its gradient, with respect to columns of unit curvature.
+    lost : array, shape (d, m)
+        Inner products of all columns with an orthonormal basis of what the span of the support has lost.
+    """
+
+    cost: float
+    gradient: np.ndarray
+    lost: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Candidates:
+    """Units of m columns each that may join the support.
+
+    Attributes
+    ----------
+    numbers : array of int, shape (b,)
+        The number of each unit.
+    columns : array of int, shape (b, m)
+        The coordinates of each unit.
+    axes : array, shape (b, m, m)
+        Orthonormal combinations of the columns of each unit, as rows of weights.
+    unexplained : array, shape (b, m)
+        The curvature of each combination that the support does not explain; exactly 0 if the combination is in the span
+        of the support.
+    """
+
+    numbers: np.ndarray
+    columns: np.ndarray
+    axes: np.ndarray
+    unexplained: np.ndarray
+
+    def rotate(self, rows: np.ndarray) -> np.ndarray:
+        """Return, from one row for each column, the rows of the combinations: shape (b, m, ...)."""
+        own: np.ndarray = rows[self.columns]
+        return own if self.columns.shape[1] == 1 else np.einsum("bij,bj...->bi...", self.axes, own)
+
+
+class SupportModel:
+    r"""The quadratic model of f at a minimiser on its support, in terms of linearly independent columns.
+
+    Parameters
+    ----------
+    objective : objective with ``curvature``, ``curvature_diagonal`` and ``columns``
+        f; its `columns` must provide ``hessian``.
+    at : Evaluation
+        f at the point.
+    indices : array of int
+        The support, as increasing coordinates.
+
+    Notes
+    -----
+    "Columns" are those of a square root of the Hessian H, scaled to unit length. F holds the coefficients of an
+    orthonormal basis of the span of the support's columns: F' H_SS F = I, with zero rows for columns that depend on
+    others. When columns leave the support, its span loses the span of their rows of F.
+
+    Cost: the Hessian of the support, and one data pass for each `removal` of one column.
+    """
+
+    def __init__(self, objective: Any, at: Evaluation, indices: Array) -> None:
+        self._objective, self._at, self._indices = objective, at, indices
+        self._support = to_numpy(indices)
+        point, gradient, diagonal = (
+            to_numpy(x).astype(np.float64) for x in (at.point, at.gradient, objective.curvature_diagonal(at))
+        )
+        length = np.sqrt(np.maximum(diagonal, 0.0))
+        self._scale = np.where(length > 0, 1 / np.where(length > 0, length, 1.0), 0.0)
+        self._eps = float(np.finfo(to_numpy(at.point).dtype).eps)
+        self._coef = (point * length)[self._support]
+        self._gradient = gradient * self._scale
+        block = self._hessian(self._support)
+        self._factor = inverse_factor(block, self._eps)
+        self._dependent = np.flatnonzero(~self._factor.any(axis=1))
+        self._own = self._factor.T @ block  # the support's columns in the orthonormal basis
+        self._fitted = self._own @ self._coef  # the minimiser in the orthonormal basis
+        condition = float(np.max(np.linalg.norm(self._factor, axis=1), initial=1.0))
+        self._rounding = self._eps * max(1, self._support.size) * condition
+
+    def candidates(self, numbers: np.ndarray) -> Iterator[Candidates]:
+        """Yield the single columns that may join the support.
+
+        Parameters
+        ----------
+        numbers : array of int, shape (d,)
+            0, 1, 2, ..., with a negative number in place of those that may not join.
+        """
+        columns = numbers[(numbers >= 0) & (self._scale > 0)]
+        ones = np.ones((columns.size, 1, 1))
+        yield Candidates(columns, columns[:, None], ones, ones[:, :, 0])
+
+    def decreases(self, candidates: Candidates, removal: Removal) -> np.ndarray:
+        """Return lower bounds of the decrease when each candidate joins after a removal: without a refit."""
+        slope = removal.gradient[candidates.columns[:, 0]]
+        decreases: np.ndarray = 0.5 * slope * slope - removal.cost
+        return decreases
+
+    def cost(self, columns: np.ndarray) -> float:
+        """Return the increase of the model when some columns leave the support."""
+        coef = self._lost_basis(columns).T @ self._fitted
+        return 0.5 * float(coef @ coef)
+
+    def removal(self, columns: np.ndarray) -> Removal:
+        """Return the model after some columns have left the support."""
+        basis = self._lost_basis(columns)
+        coef, lost = basis.T @ self._fitted, self._images_of(basis)
+        return Removal(0.5 * float(coef @ coef), self._gradient - lost @ coef, lost)
+
+    def _lost_basis(self, columns: np.ndarray) -> np.ndarray:
+        """Return an orthonormal basis of what the span of the support loses with some columns, shape (r, m)."""
+        places = np.searchsorted(self._support, columns)
+        basis = np.linalg.qr(self._factor[np.setdiff1d(places, self._dependent)].T)[0]
+        others = np.setdiff1d(self._dependent, places)
+        if others.size and basis.size:  # columns that depended on those that leave keep a part of the span
+            left, sizes, _ = np.linalg.svd(basis.T @ self._own[:, others])
+            basis = basis @ left[:, int(np.sum(sizes > _CERTAIN * self._rounding)) :]
+        return basis
+
+    def _images_of(self, basis: np.ndarray) -> np.ndarray:
+        """Return the inner products of all columns with directions in the orthonormal basis, shape (d, m)."""
+        size = self._scale.size
+        directions = (self._scale[self._support, None] * (self._factor @ basis)).T
+        images = [
+            to_numpy(self._objective.curvature(self._at, scatter(self._as_point(v), self._indices, size)))
+            for v in directions
+        ]
+        return self._scale[:, None] * np.reshape(images, (-1, size)).T
+
+    def _hessian(self, columns: np.ndarray) -> np.ndarray:
+        """Return the Hessian of some columns, increasing, with unit diagonal."""
+        if columns.size == 0:
+            return np.zeros((0, 0))
+        small, at = self._small(columns)
+        scale = self._scale[columns]
+        hessian: np.ndarray = to_numpy(small.hessian(at)).astype(np.float64) * scale[:, None] * scale
+        return hessian
+
+    def _small(self, columns: np.ndarray) -> tuple[Any, Evaluation]:
+        """Return the objective of some columns, increasing, evaluated at the point."""
+        indices = move(columns, self._indices)
+        small = self._objective.columns(indices)
+        return small, small.evaluate(gather(self._at.point, indices), self._at.prediction)
+
+    def _as_point(self, v: np.ndarray) -> Array:
+        """Return a vector in the library and the precision of the point."""
+        return move(v.astype(to_numpy(self._at.point[:0]).dtype), self._at.point)
+
+
+class ExchangeModel(SupportModel):
+    r"""The quadratic model of f at any point, with the exact effect of each exchange on it, and bounds of its rounding.
+
+    Attributes
+    ----------
+    refit : float
+        The decrease of the model when the support is refitted. All other decreases include it.
+    nearly_dependent : tuple of int
+        Coordinates of the support that are linearly dependent but for a rest which is more than rounding, and too small
+        for the model to use.
+
+    Notes
+    -----
+    With the images V = H F, the support leaves :math:`1 - \|V_j\|^2` of the curvature of column j unexplained.
+    The images also serve to orthonormalise F once more ("CholeskyQR2"): its error is then that of a QR factorisation,
+    eps times the condition number of the columns, where that of an inverse of H_SS is eps times its square.
+
+    Where the rest of a column is too small to be read off V, it is computed as a difference of columns. So copies, and
+    other columns in the span of the support, are told from those that are close to it.
+
+    Cost: the Hessian of the support, and one data pass for each of its columns; for units of several columns also their
+    Hessians.
+
+    References
+    ----------
+    Y. Yamamoto, Y. Nakatsukasa, Y. Yanagisawa and T. Fukaya (2015), Roundoff error analysis of the CholeskyQR2
+    algorithm, *ETNA* 44, 306-326.
+    """
+
+    def __init__(self, objective: Any, at: Evaluation, indices: Array) -> None:
+        super().__init__(objective, at, indices)
+        images = super()._images_of(np.eye(self._factor.shape[1]))
+        gram = self._factor.T @ images[self._support]
+        if np.linalg.norm(gram - np.eye(gram.shape[0])) < 0.5:  # so that it is positive definite
+            again = np.linalg.inv(np.linalg.cholesky(0.5 * (gram + gram.T))).T
+            self._factor, images = self._factor @ again, images @ again
+        else:  # the products are too inexact to say anything
+            self._rounding = 1.0
+        self._images, self._own = images, images[self._support].T
+        slope = self._factor.T @ self._gradient[self._support]
+        self._gradient = self._gradient - images @ slope
+        self._fitted = self._own @ self._coef - slope
+        self.refit = 0.5 * float(slope @ slope)
+        bound = max(float(objective.lower_bound), -abs(at.value))
+        self._level = max(at.value - self.refit - bound, 0.0)
+        self.nearly_dependent = self._find_near_dependence()
+
+    def candidates(self, numbers: np.ndarray, *, find_copies: bool = False) -> Iterator[Candidates]:
+        """Yield the units that may join the support, those of equal size together.
+
+        Parameters
+        ----------
+        numbers : array of int, shape (d,)
+            The unit of each coordinate, negative for coordinates that may not join.
+        find_copies : bool
+            Whether to tell the span of the support from what is close to it, which costs 4s/d data passes for each
+            column in question. Otherwise both are close to it.
+        """
+        order = np.argsort(numbers, kind="stable")
+        order = order[numbers[order] >= 0]
+        names, starts, sizes = np.unique(numbers[order], return_index=True, return_counts=True)
+        for m in np.unique(sizes).tolist():
+            units = np.flatnonzero(sizes == m)
+            for part in np.array_split(units, max(1, units.size * m * m // _ENTRIES)):
+                columns = order[starts[part, None] + np.arange(m)]
+                matters = self._scale[columns].any(axis=1)
+                yield self._candidates(names[part][matters], columns[matters], find_copies)
+
+    def _candidates(self, numbers: np.ndarray, columns: np.ndarray, find_copies: bool) -> Candidates:
+        m, rows = columns.shape[1], self._images[columns]
+        if m == 1:
+            rest, axes = 1.0 - np.sum(rows * rows, axis=2), np.ones((numbers.size, 1, 1))
+        else:
+            rest, vectors = np.linalg.eigh(self._hessians(columns) - rows @ rows.transpose(0, 2, 1))
+            axes = vectors.transpose(0, 2, 1)
+        unexplained = np.maximum(rest, np.finfo(float).tiny)
+        if find_copies:
+            unit, axis = np.nonzero(rest <= _CERTAIN * m * self._rounding)
+            rests = self._rests(columns[unit], axes[unit, axis])
+            copies = np.array([length <= rounding for length, rounding in rests], dtype=bool)
+            unexplained[unit[copies], axis[copies]] = 0.0
+        return Candidates(numbers, columns, axes, unexplained)
+
+    def decreases(self, candidates: Candidates, removal: Removal) -> np.ndarray:
+        """Return the decrease when each candidate joins after a removal, with a refit of all coefficients."""
+        return self.refit + self._gains(candidates, removal)[0] - removal.cost
+
+    def most(self, candidates: Candidates) -> np.ndarray:
+        """Return upper bounds of the decrease when each candidate joins and nothing leaves."""
+        nothing = Removal(0.0, self._gradient, np.zeros((self._scale.size, 0)))
+        return self.refit + self._gains(candidates, nothing)[1]
+
+    def bounded_decreases(self, candidates: Candidates, removal: Removal) -> tuple[np.ndarray, np.ndarray]:
+        """Return the decreases, and upper bounds of them: inf where a candidate is too close to the span to say."""
+        gains, bounds = self._gains(candidates, removal)
+        return self.refit + gains - removal.cost, self.refit + bounds - removal.cost
+
+    def _gains(self, candidates: Candidates, removal: Removal) -> tuple[np.ndarray, np.ndarray]:
+        """Return the decrease when each candidate joins what a removal has left, and an upper bound of it.
+
+        Of a candidate's combinations some are in the span of what is left, and bring nothing; some are too close to it,
+        and count as nothing in the decrease.
+        """
+        slope, lost = candidates.rotate(removal.gradient), candidates.rotate(removal.lost)
+        regained = np.sum(lost * lost, axis=2)
+        in_span = candidates.unexplained == 0.0
+        useless = in_span & (regained <= (_ZERO * self._rounding) ** 2)
+        m = slope.shape[1]
+        if m == 1:
+            curvature = candidates.unexplained + regained
+            error = self._rounding * np.where(in_span, np.sqrt(regained), 1.0)
+        else:
+            lost = np.where(useless[:, :, None], 0.0, lost)
+            diagonal = np.where(useless, 1.0, candidates.unexplained)
+            matrix = lost @ lost.transpose(0, 2, 1) + diagonal[:, :, None] * np.eye(m)
+            curvature, vectors = np.linalg.eigh(matrix)
+            slope = np.einsum("bij,bi->bj", vectors, np.where(useless, 0.0, slope))
+            useless, error = np.zeros_like(useless), m * self._rounding
+        close = ~useless & (curvature <= _CERTAIN * error)
+        curvature, error = np.where(useless | close, 1.0, curvature), np.where(useless | close, 0.0, error)
+        gains = np.where(useless | close, 0.0, slope * slope / (2.0 * curvature))
+        slack = _ZERO * self._rounding * sqrt(2.0 * (self._level + removal.cost))  # of a product with the residuals
+        bounds = np.where(useless, 0.0, (np.abs(slope) + slack) ** 2 / (2.0 * (curvature - 10.0 * error)))
+        return gains.sum(axis=1), np.where(close, inf, bounds).sum(axis=1)
+
+    def _images_of(self, basis: np.ndarray) -> np.ndarray:
+        images: np.ndarray = self._images @ basis
+        return images
+
+    def _find_near_dependence(self) -> tuple[int, ...]:
+        """Return the coordinates of the support that are nearly dependent, and add their rests to `refit`."""
+        columns = self._support[self._dependent]
+        found = set()
+        rests = self._rests(columns[:, None], np.ones((columns.size, 1)))
+        for place, column, (length, rounding) in zip(self._dependent, columns, rests, strict=True):
+            if length > rounding:
+                weights = np.abs(self._factor @ self._own[:, place])
+                found |= {int(column), *self._support[weights > sqrt(self._eps)].tolist()}
+                self.refit += 0.5 * float(self._gradient[column] / length) ** 2
+        return tuple(sorted(found))
+
+    def _rests(self, columns: np.ndarray, weights: np.ndarray) -> Iterator[tuple[float, float]]:
+        """Yield the distance of combinations of columns from the span of the support, and the rounding of each.
+
+        The projection on the span is corrected once by that of its residual, as in iterative refinement.
+        """
+        count = max(1, _GATHERED // max(1, columns.shape[1]))
+        for start in range(0, columns.shape[0], count):
+            chunk = slice(start, start + count)
+            every = np.union1d(self._support, columns[chunk])
+            small, at = self._small(every)
+            own, scale = np.searchsorted(every, self._support), self._scale[every]
+            for unit, weight in zip(columns[chunk], weights[chunk], strict=True):
+                rest = np.zeros(every.size)
+                rest[np.searchsorted(every, unit)] = weight
+                rest[own] -= self._factor @ (self._images[unit].T @ weight)
+                image = scale * to_numpy(small.curvature(at, self._as_point(rest * scale)))
+                rest[own] -= self._factor @ (self._factor.T @ image[own])
+                square = curvature_along(small, at, self._as_point(rest * scale))
+                yield sqrt(max(square, 0.0)), _ZERO * self._eps * float(np.sum(np.abs(rest)))
+
+    def _hessians(self, columns: np.ndarray) -> np.ndarray:
+        """Return the Hessian of each of some units of columns, with unit diagonal, shape (b, m, m)."""
+        b, m = columns.shape
+        hessians = np.empty((b, m, m))
+        count = max(1, _GATHERED // m)
+        for start in range(0, b, count):
+            units = columns[start : start + count]
+            every = np.sort(units, axis=None)
+            places = np.searchsorted(every, units)
+            hessians[start : start + count] = self._hessian(every)[places[:, :, None], places[:, None, :]]
+        return hessians
