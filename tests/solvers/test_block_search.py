@@ -117,6 +117,19 @@ def test_duplicate_and_zero_columns_are_no_trouble():
     assert np.isfinite(run.value)
 
 
+def test_one_of_two_blocks_that_span_the_same_leaves_at_no_cost():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 8)), rng.standard_normal(40)
+    X[:, [2, 3]] = X[:, [0, 1]] @ rng.standard_normal((2, 2))
+    blocks = [np.arange(2 * g, 2 * g + 2) for g in range(4)]
+    model = BlockModel(X.T @ X / 40, X.T @ y / 40, blocks, np.array([], dtype=int), 2e-16)
+    fit = model.fit([0, 1])
+    best, _, added = max(exchanges(model, fit))
+    gains = [residual(X, y, [0, 1]) - residual(X, y, [0, 1, *blocks[g]]) for g in (2, 3)]
+    np.testing.assert_allclose(best, max(gains), rtol=1e-6)
+    assert added == 2 + int(np.argmax(gains))
+
+
 def uneven(width, singles=60, n=150, seed=0):
     """One wide group, neighbouring single columns, and a target of the wide one and two of these."""
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import gather, inverse_semidefinite, move, namespace, scatter, to_numpy
+from hardthresh.arrays import gather, inverse_factor, move, namespace, scatter, to_numpy
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import Evaluation, provides
 from hardthresh.core.typing import Array
@@ -93,8 +93,8 @@ class Known:
         return scatter(coef, move(self.columns, like), like.shape[0])
 
 
-def block_model(objective: Any, constraint: Constraint, at: Evaluation, least: int = _LEAST_COLUMNS) -> Known | None:
-    """Return the model of at least so many columns, if there are, and of at most `MOST_COLUMNS`.
+def block_model(objective: Any, constraint: Constraint, at: Evaluation) -> Known | None:
+    """Return the model of the blocks that promise most: a few hundred columns, and at most `MOST_COLUMNS`.
 
     None where the set has no blocks, or the chosen ones have too many columns.
 
@@ -117,7 +117,7 @@ def block_model(objective: Any, constraint: Constraint, at: Evaluation, least: i
     there_anyway = int(size[:-1][used[:-1]].sum()) + int(size[-1])
     if there_anyway > MOST_COLUMNS:
         return None
-    room = min(max(least, _TIMES_CHOSEN * int(size[used].sum())), MOST_COLUMNS - int(size[-1]))
+    room = min(max(_LEAST_COLUMNS, _TIMES_CHOSEN * int(size[used].sum())), MOST_COLUMNS - int(size[-1]))
     fitting = order[(size[order] <= room - (there_anyway - int(size[-1]))) | used[order]]
     taken = fitting[(np.cumsum(size[fitting]) <= room) | used[fitting]]
     columns = np.flatnonzero(np.isin(numbers, taken) | (numbers == blocks.count))
@@ -229,7 +229,7 @@ class BlockModel:
         self._linear = linear * self._scale
         self._free, self._blocks = free, blocks
         self._tables = list(tables(blocks))
-        self._ridge = max(1e-9, 10.0 * eps)
+        self._eps, self._ridge = eps, max(1e-9, 10.0 * eps)
         self._squares = sum(table.both.size for table in self._tables)
         self._cubes = sum(table.both.size * table.there.shape[1] for table in self._tables)
         self.work = 0
@@ -245,7 +245,8 @@ class BlockModel:
         some = tuple(sorted(chosen))
         columns = np.concatenate([self._free, *(self._blocks[g] for g in some)]).astype(np.intp)
         rows = self._hessian[columns]
-        inverse = inverse_semidefinite(rows[:, columns])
+        factor = inverse_factor(rows[:, columns], self._eps)  # of columns that depend on others nothing is lost
+        inverse = factor @ factor.T
         regressions = inverse @ rows
         coef = inverse @ self._linear[columns]
         left = []
