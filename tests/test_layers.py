@@ -52,6 +52,7 @@ HELPERS = {
     "solvers/block_search.py": "local search over whole groups of coordinates",
     "solvers/effort.py": "how hard the working set searches",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
+    "solvers/exchange_model.py": "the quadratic model of all exchanges, with bounds of its rounding",
     "solvers/learning_curve.py": "how well a learner predicts",
     "solvers/local_model.py": "the quadratic model that the working set searches",
     "solvers/local_search.py": "greedy walks, exchanges and swings on a tableau",

@@ -1,5 +1,6 @@
 """Basic feasibility and the smallest L of L-stationarity, against their closed formulas for sparsity."""
 
+from dataclasses import replace
 from itertools import combinations
 from math import inf
 
@@ -282,10 +283,14 @@ def test_rounding_with_room_passes_and_a_gradient_with_room_does_not():
         assert certify(f, Sparsity(3), f.evaluate(w), np.array([0])).is_stationary() == passes
 
 
-def test_a_result_without_data_says_so():
-    from dataclasses import replace
-
-    objective = LinearModel(np.eye(3), np.arange(3.0))
-    run = minimize(objective, Sparsity(1), HardThresholdingPursuit())
-    with pytest.raises(HardThreshError, match="does not carry the data"):
-        replace(run, objective=None).certificate()
+def test_a_result_without_data_says_so_and_takes_the_objective_of_its_run():
+    X, y = np.random.default_rng(0).standard_normal((30, 4)), np.arange(30.0)
+    run = minimize(LinearModel(X, y), Sparsity(1), HardThresholdingPursuit())
+    loaded = replace(run, objective=None)
+    with pytest.raises(HardThreshError, match=r"does not carry the data; call certificate\(objective\)"):
+        loaded.certificate()
+    assert loaded.certificate(LinearModel(X, y)) == run.certificate()
+    with pytest.raises(InvalidInputError, match="not the objective of the run: at the answer it is"):
+        loaded.certificate(LinearModel(X, y + 1.0))
+    with pytest.raises(InvalidInputError, match=r"points of shape \(3,\), the answer has shape \(4,\)"):
+        loaded.certificate(LinearModel(X[:, :3], y))

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from hardthresh.core.errors import HardThreshError
-
 
 def through_joblib(model):
     buffer = io.BytesIO()
@@ -50,17 +48,6 @@ def test_the_training_data_stay_at_home(case, certified):
     size = len(pickle.dumps(model))
     assert size < 30_000 < X.nbytes
     assert "_training" not in model.__getstate__()
-
-
-def test_a_certificate_travels_if_it_was_asked_for(case):
-    X, y = case.data()
-    model = case.make().fit(X, y)
-    without = pickle.loads(pickle.dumps(model))
-    with pytest.raises(HardThreshError, match="does not carry its training data; call certificate\\(\\) before saving"):
-        without.certificate()
-    certificate = model.certificate()
-    assert pickle.loads(pickle.dumps(model)).certificate() == certificate
-    assert without.fit(X, y).certificate() == certificate
 
 
 def test_a_certificate_is_computed_once(case):

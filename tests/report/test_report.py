@@ -2,6 +2,7 @@
 
 import builtins
 import datetime
+import pickle
 import re
 import sys
 from html.parser import HTMLParser
@@ -291,6 +292,20 @@ def test_writing_leaves_matplotlib_as_it_was(classifier, report):
 
 def test_a_model_without_its_data_has_no_certificate(build, report):
     assert "There is no certificate: this model does not carry its training data." in report(build(2, 9)).text
+
+
+def test_the_certificate_of_a_loaded_model_can_be_given(report):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 30)) * rng.lognormal(size=30)
+    y = 3.0 * X[:, 4] - 2.0 * X[:, 20] + rng.standard_normal(80)
+    again = pickle.loads(pickle.dumps(SparseLinearRegression(n_nonzero_coefs=2).fit(X, y)))
+    assert (
+        "There is no certificate: this model does not carry its training data; call certificate(X, y)"
+        in report(again).text
+    )
+    page = report(again, certificate=again.certificate(X, y))
+    for line in str(again.certificate(X, y)).splitlines():
+        assert line.partition(": ")[2] in page.text
 
 
 def test_a_run_that_was_cut_short_is_said_to_be(build, report):

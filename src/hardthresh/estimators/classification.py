@@ -82,18 +82,20 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     _numeric_target: ClassVar[bool] = False
     _default_alpha: ClassVar[float] = 1e-2
 
-    def _encode_target(self, y: np.ndarray) -> np.ndarray:
+    def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
         check_classification_targets(y)
-        self.classes_, encoded = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise InvalidInputError(
-                f"y has one class only, {self.classes_.tolist()}; examples of two classes are needed"
-            )
-        if self.classes_.size > 2:
+        classes, encoded = np.unique(y, return_inverse=True)
+        if classes.size < 2:
+            raise InvalidInputError(f"y has one class only, {classes.tolist()}; examples of two classes are needed")
+        if reset and classes.size > 2:
             raise InvalidInputError(
                 f"Only binary classification is supported. The type of the target is multiclass: y has "
-                f"{self.classes_.size} classes; fit one class against the rest"
+                f"{classes.size} classes; fit one class against the rest"
             )
+        if reset:
+            self.classes_ = classes
+        elif classes.tolist() != self.classes_.tolist():
+            raise InvalidInputError(f"y has the classes {classes.tolist()}, the model's are {self.classes_.tolist()}")
         return encoded
 
     def _decode_target(self, y: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from math import sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,8 +19,9 @@ from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.constraints.labels import read_labels
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered
 from hardthresh.core.result import Result
-from hardthresh.core.solver import Solver
-from hardthresh.core.stationarity import norm
+from hardthresh.core.solver import Solver, Trace
+from hardthresh.core.stationarity import leading_norm, norm
+from hardthresh.solvers.start import starting_point
 
 from .base import ThresholdingEstimator, is_integer, numpy_dtype, per_row, row_weights
 from .callbacks import FitTask, with_callbacks
@@ -123,8 +125,18 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         task.end()
         return self
 
-    def certificate(self) -> ModelCertificate:
+    def certificate(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None
+    ) -> ModelCertificate:
         """Return what is known about the quality of the fit: first-order conditions, and exchanges of features.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset : optional
+            Data, as in `fit`. Without them the certificate is about the training data, and computed once. With them it
+            is about these data: whether the fitted coefficients, which stay as they are, are a good answer to the
+            problem that these data and the model's parameters pose. So a loaded model can be given its training data
+            again. The model itself is not changed.
 
         Returns
         -------
@@ -134,59 +146,100 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         Raises
         ------
         HardThreshError
-            If the model was loaded or unpickled without ever having been certified, because it does not carry the
-            training data, or if these were changed in place since the fit.
+            Without data: if the model was loaded, unpickled or copied without ever having been certified, because it
+            does not carry the training data, or if these were changed in place since the fit.
+        ValueError
+            For data that `fit` would refuse, with other columns than the training data, or with unknown classes.
 
         Notes
         -----
-        Cost: about k + 25 data passes the first time. For the squared loss without `positive` the statement about
-        exchanges is a proof; otherwise the exchanges are ranked by a quadratic model and the most promising are
-        refitted. With `groups` the cost is that of the Hessian of the groups that promise most, of at most 2048 columns
-        together; it is a proof only where that is all of them.
+        Cost: about k + 25 data passes. The training data are kept in memory until then. For the squared loss without
+        `positive` the statement about exchanges is a proof; otherwise the exchanges are ranked by a quadratic model and
+        the most promising are refitted. With `groups` it costs the Hessian of each group besides.
         """
         check_is_fitted(self)
+        if X is not None or y is not None:
+            return self._certify(*self._problem_of(X, y, sample_weight, offset))
+        if sample_weight is not None or offset is not None:
+            raise InvalidInputError("sample_weight and offset belong to data; give X and y, too")
         if self._certificate is None:
             problem, result = self._untouched_training()
-            self._certificate = certify_model(
-                problem.objective,
-                problem.constraint,
-                result.w,
-                result.support,
-                problem.group_name if problem.grouped else self._feature_name,
-                result.state.trace,
-            )
+            self._certificate = self._certify(problem, result.w, result.support, result.state.trace)
+            self._training = None  # which may be large
         return self._certificate
+
+    def _certify(self, problem: Problem, w: Any, support: Any, trace: Trace) -> ModelCertificate:
+        name = problem.group_name if problem.grouped else self._feature_name
+        return certify_model(problem.objective, problem.constraint, w, support, name, trace)
+
+    def _problem_of(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Problem, Any, Any, Trace]:
+        """Return the problem that other data pose, the model as a point, its support, and the scales of the problem."""
+        if X is None or y is None:
+            raise InvalidInputError(
+                f"the certificate of given data needs both X and y, got no {'X' if X is None else 'y'}"
+            )
+        budget = getattr(self, f"{self._budget_name}_", None)
+        if budget is None:
+            raise InvalidInputError("groups was set, or taken back, since the fit; fit the model again")
+        check_same_namespace(X, self, attribute="coef_", method="certificate")
+        table = self._encode(self._validate(X, y, sample_weight, offset, reset=False).weighted(), reset=False)
+        problem = self._problem(table, budget)
+        objective, constraint = problem.objective, problem.constraint
+        coef = to_numpy(self.coef_).reshape(-1)
+        lost = np.flatnonzero((coef != 0) & (to_numpy(problem.inverse_scale) == 0))
+        if lost.size:
+            warnings.warn(f"{self._listed(lost, 'constant')} of these data: what they add is constant", stacklevel=3)
+        w = problem.point(move(coef.astype(numpy_dtype(table.X)), problem.mean), self._intercept())
+        null = starting_point(objective, constraint, None)[0]
+        trace = Trace(null_value=null.value, null_gradient=leading_norm(constraint, null.gradient))
+        return problem, w, constraint.project(w).support, trace
 
     def _untouched_training(self) -> tuple[Problem, Result]:
         """Return the problem that was fitted and its answer, if the data are still there and as they were."""
         if self._training is None:
             raise HardThreshError(
-                "this model does not carry its training data; call certificate() before saving it, or fit it again"
+                "this model does not carry its training data; call certificate(X, y) with them, or call certificate() "
+                "before you save or copy a model"
             )
         problem, result = self._training
-        then, now = result.state.at.gradient, problem.objective.evaluate(result.w).gradient  # every column has a say
-        if norm(now - then) > 1e-4 * result.state.trace.null_gradient:
+        objective, then = problem.objective, result.state.at
+        now = objective.evaluate(result.w)
+        xp = namespace(now.gradient)
+        norms = xp.sqrt(objective.curvature_diagonal(now))
+        terms = sqrt(2.0 * objective.value(objective.zeros())) + float(xp.sum(xp.abs(result.w) * norms))
+        rounding = 64 * float(xp.finfo(norms.dtype).eps) * norm(norms) * terms  # of the sums that make a gradient
+        if norm(now.gradient - then.gradient) > 1e-4 * result.state.trace.null_gradient + rounding:
             raise HardThreshError("the training data were changed in place since the fit; fit the model again")
         return problem, result
 
     def _validate_fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Table:
-        """Return the data as validated arrays, with targets as they were given."""
+        """Return training data as validated arrays, with targets as they were given, and remember their columns."""
+        return self._validate(X, y, sample_weight, offset, reset=True)
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
+        """Return data as validated arrays, with targets as they were given; `reset` makes their columns the model's."""
         self._check_settings()
         xp, _ = get_namespace(X)
         X, y = validate_data(
-            self, X, y, accept_sparse=("csc", "csr"), dtype=(xp.float64, xp.float32), y_numeric=self._numeric_target
+            self,
+            X,
+            y,
+            accept_sparse=("csc", "csr"),
+            dtype=(xp.float64, xp.float32),
+            y_numeric=self._numeric_target,
+            reset=reset,
         )
         y = to_numpy(column_or_1d(y, warn=True))
         return Table(X, y, row_weights(sample_weight, X), per_row(offset, X, "offset"))
 
-    def _encode(self, given: Table) -> Table:
+    def _encode(self, given: Table, *, reset: bool = True) -> Table:
         """Return the table with targets as the loss wants them, all of it where X is."""
-        return given.together(self._encode_target(given.y).astype(numpy_dtype(given.X), copy=False))
+        return given.together(self._encode_target(given.y, reset=reset).astype(numpy_dtype(given.X), copy=False))
 
     _numeric_target: ClassVar[bool] = True
 
-    def _encode_target(self, y: np.ndarray) -> np.ndarray:
-        """Return the targets as the loss wants them."""
+    def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
+        """Return the targets as the loss wants them; `reset` lets the model learn from them what they may be."""
         return y
 
     def _decode_target(self, y: Any) -> Any:

@@ -59,6 +59,7 @@ def write_report(
     data_summary: Mapping[str, object] | None = None,
     command: str | None = None,
     date: datetime.date | None = None,
+    certificate: Any = None,
 ) -> Path:
     """Write what a fitted model says, and how far to trust it, into one self-contained HTML file.
 
@@ -82,6 +83,8 @@ def write_report(
         The exact command that made the model.
     date : datetime.date, optional
         The date of the report. Default: today.
+    certificate : ModelCertificate, optional
+        What ``estimator.certificate(X, y)`` returned for a loaded model. Default: ``estimator.certificate()``.
 
     Returns
     -------
@@ -121,18 +124,26 @@ def write_report(
         data_summary=dict(data_summary or {}),
         command=command,
         date=datetime.date.today() if date is None else date,
+        certificate=certificate,
     )
     write_file(path, page.encode(errors="replace"))  # a lone surrogate in a name becomes "?"
     return Path(path)
 
 
-def render(estimator: Any, *, data_summary: Mapping[str, object], command: str | None, date: datetime.date) -> str:
+def render(
+    estimator: Any,
+    *,
+    data_summary: Mapping[str, object],
+    command: str | None,
+    date: datetime.date,
+    certificate: Any = None,
+) -> str:
     """Return the report as the text of an HTML page."""
     jinja2 = _needed("jinja2")
     _needed("matplotlib")
     facts = read(estimator)
     target = data_summary.get("target")
-    certificate, no_certificate = _certificate(estimator)
+    certificate, no_certificate = (certificate, "") if certificate is not None else _certificate(estimator)
     charts = {"convergence": chart("convergence", lambda ax: plot_convergence(estimator, ax), height=250)}
     if facts.features:
         height = round(72 * coefficients_height(len(facts.features)))
