@@ -197,9 +197,10 @@ def test_nothing_is_proved_of_what_is_nearly_a_copy_of_a_chosen_column(gap):
         assert certificate.best_swap == (1, 3)
 
 
-def test_copies_of_chosen_columns_are_no_obstacle_to_a_proof():
+def test_copies_and_what_would_not_help_are_no_obstacle_to_a_proof():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 8))
+    X[:, 3] = X[:, 0] + 1e-8 * rng.standard_normal(30)
     X[:, 4], X[:, 5], X[:, 6], X[:, 7] = X[:, 0], 7.0 * X[:, 1] + 2.0, X[:, 0] - X[:, 1], 5.0
     y = X[:, 0] + X[:, 1] + 0.1 * rng.standard_normal(30)
     model = ht.SparseLinearRegression(n_nonzero_coefs=2)

@@ -40,7 +40,7 @@ class SwapCertificate:
         Whether all exchanges were looked at; only groups can be too wide for that.
     undecided : tuple of int
         Where `optimal`: coordinates, or numbers of groups, that are so nearly a combination of what is chosen that
-        rounding decides what an exchange of them would bring; -1 stands for free coordinates. Copies are no such case.
+        rounding decides whether an exchange of them helps; -1 stands for free coordinates. Copies are no such case.
     tolerance : float
         The decrease of the objective that does not count.
     refit : float
@@ -159,13 +159,14 @@ def _most_promising(
     for candidates in model.candidates(joins, find_copies=True):
         most = model.most(candidates)  # no exchange lowers f by more than the addition without the removal
         for removed, removal in removals:
-            decreases, bounds = model.bounded_decreases(candidates, removal)
+            decreases, bounds, easy = model.bounded_decreases(candidates, removal)
             bounds = np.minimum(bounds, most)
+            bounds[~easy & (bounds > tolerance)] = inf
             for place in top_k(decreases, min(tries, decreases.size)):
                 exchange = Exchange(removed, int(candidates.numbers[place]), float(decreases[place]))
                 ranked.append((exchange, float(bounds[place])))
-                if bounds[place] < inf:
-                    bounds[place] = -inf  # a refit decides
+                if bounds[place] < inf:  # otherwise a refit does not decide either
+                    bounds[place] = -inf
             in_doubt[candidates.numbers[bounds > tolerance]] = True
     ranked.sort(key=lambda one: (-one[0].decrease, one[0].removed, one[0].added))
     for exchange, bound in ranked[tries:]:

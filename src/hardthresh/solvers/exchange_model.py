@@ -13,8 +13,11 @@ from hardthresh.arrays import gather, inverse_factor, move, scatter, to_numpy
 from hardthresh.core.objective import Evaluation, curvature_along
 from hardthresh.core.typing import Array
 
-_CERTAIN = 1e3
-"""A number is divided by only if it is this many times its rounding error; the same factor as in `inverse_factor`."""
+_CERTAIN = 1e2
+"""A curvature is divided by only if it is this many times the bound of its error."""
+
+_MARGIN = 10.0
+"""A bound of an error over the error that one expects; with `_CERTAIN`, the factor 1000 of `inverse_factor`."""
 
 _ZERO = 1e2
 """A difference of columns is zero if it is at most this many eps times the sum of their lengths: room for the rounding
@@ -61,12 +64,15 @@ class Candidates:
     unexplained : array, shape (b, m)
         The curvature of each combination that the support does not explain; exactly 0 if the combination is in the span
         of the support.
+    error : array, shape (b, m)
+        Bounds of the error of `unexplained`.
     """
 
     numbers: np.ndarray
     columns: np.ndarray
     axes: np.ndarray
     unexplained: np.ndarray
+    error: np.ndarray
 
     def rotate(self, rows: np.ndarray) -> np.ndarray:
         """Return, from one row for each column, the rows of the combinations: shape (b, m, ...)."""
@@ -124,7 +130,7 @@ class SupportModel:
         """
         columns = numbers[(numbers >= 0) & (self._scale > 0)]
         ones = np.ones((columns.size, 1, 1))
-        yield Candidates(columns, columns[:, None], ones, ones[:, :, 0])
+        yield Candidates(columns, columns[:, None], ones, ones[:, :, 0], 0.0 * ones[:, :, 0])
 
     def decreases(self, candidates: Candidates, removal: Removal) -> np.ndarray:
         """Return lower bounds of the decrease when each candidate joins after a removal: without a refit."""
@@ -150,7 +156,7 @@ class SupportModel:
         others = np.setdiff1d(self._dependent, places)
         if others.size and basis.size:  # columns that depended on those that leave keep a part of the span
             left, sizes, _ = np.linalg.svd(basis.T @ self._own[:, others])
-            basis = basis @ left[:, int(np.sum(sizes > _CERTAIN * self._rounding)) :]
+            basis = basis @ left[:, int(np.sum(sizes > _CERTAIN * _MARGIN * self._rounding)) :]
         return basis
 
     def _images_of(self, basis: np.ndarray) -> np.ndarray:
@@ -201,7 +207,8 @@ class ExchangeModel(SupportModel):
     eps times the condition number of the columns, where that of an inverse of H_SS is eps times its square.
 
     Where the rest of a column is too small to be read off V, it is computed as a difference of columns. So copies, and
-    other columns in the span of the support, are told from those that are close to it.
+    other columns in the span of the support, are told from those that are close to it, and what these bring is known
+    as long as their rest is some thousand times its rounding.
 
     Cost: the Hessian of the support, and one data pass for each of its columns; for units of several columns also their
     Hessians.
@@ -259,12 +266,15 @@ class ExchangeModel(SupportModel):
             rest, vectors = np.linalg.eigh(self._hessians(columns) - rows @ rows.transpose(0, 2, 1))
             axes = vectors.transpose(0, 2, 1)
         unexplained = np.maximum(rest, np.finfo(float).tiny)
+        error = np.full(rest.shape, _MARGIN * m * self._rounding)
         if find_copies:
-            unit, axis = np.nonzero(rest <= _CERTAIN * m * self._rounding)
-            rests = self._rests(columns[unit], axes[unit, axis])
-            copies = np.array([length <= rounding for length, rounding in rests], dtype=bool)
-            unexplained[unit[copies], axis[copies]] = 0.0
-        return Candidates(numbers, columns, axes, unexplained)
+            unit, axis = np.nonzero(rest <= _CERTAIN * error)
+            for i, j, (length, rounding) in zip(unit, axis, self._rests(columns[unit], axes[unit, axis]), strict=True):
+                if length <= rounding:
+                    unexplained[i, j], error[i, j] = 0.0, 0.0
+                elif m == 1:
+                    unexplained[i, j], error[i, j] = length**2, 2.0 * _MARGIN * length * rounding / _ZERO
+        return Candidates(numbers, columns, axes, unexplained, error)
 
     def decreases(self, candidates: Candidates, removal: Removal) -> np.ndarray:
         """Return the decrease when each candidate joins after a removal, with a refit of all coefficients."""
@@ -275,38 +285,41 @@ class ExchangeModel(SupportModel):
         nothing = Removal(0.0, self._gradient, np.zeros((self._scale.size, 0)))
         return self.refit + self._gains(candidates, nothing)[1]
 
-    def bounded_decreases(self, candidates: Candidates, removal: Removal) -> tuple[np.ndarray, np.ndarray]:
-        """Return the decreases, and upper bounds of them: inf where a candidate is too close to the span to say."""
-        gains, bounds = self._gains(candidates, removal)
-        return self.refit + gains - removal.cost, self.refit + bounds - removal.cost
+    def bounded_decreases(self, candidates: Candidates, removal: Removal) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the decreases, upper bounds of them, and whether a refit is well-conditioned.
 
-    def _gains(self, candidates: Candidates, removal: Removal) -> tuple[np.ndarray, np.ndarray]:
-        """Return the decrease when each candidate joins what a removal has left, and an upper bound of it.
+        The bound is inf where a candidate is too close to the span of what is left to say.
+        """
+        gains, bounds, easy = self._gains(candidates, removal)
+        return self.refit + gains - removal.cost, self.refit + bounds - removal.cost, easy
+
+    def _gains(self, candidates: Candidates, removal: Removal) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the decrease when each candidate joins what a removal has left, an upper bound, and if it is easy.
 
         Of a candidate's combinations some are in the span of what is left, and bring nothing; some are too close to it,
         and count as nothing in the decrease.
         """
         slope, lost = candidates.rotate(removal.gradient), candidates.rotate(removal.lost)
         regained = np.sum(lost * lost, axis=2)
-        in_span = candidates.unexplained == 0.0
-        useless = in_span & (regained <= (_ZERO * self._rounding) ** 2)
+        useless = (candidates.unexplained == 0.0) & (regained <= (_ZERO * self._rounding) ** 2)
         m = slope.shape[1]
         if m == 1:
             curvature = candidates.unexplained + regained
-            error = self._rounding * np.where(in_span, np.sqrt(regained), 1.0)
+            error = candidates.error + 2.0 * _MARGIN * self._rounding * np.sqrt(regained)
         else:
             lost = np.where(useless[:, :, None], 0.0, lost)
             diagonal = np.where(useless, 1.0, candidates.unexplained)
             matrix = lost @ lost.transpose(0, 2, 1) + diagonal[:, :, None] * np.eye(m)
             curvature, vectors = np.linalg.eigh(matrix)
             slope = np.einsum("bij,bi->bj", vectors, np.where(useless, 0.0, slope))
-            useless, error = np.zeros_like(useless), m * self._rounding
+            useless, error = np.zeros_like(useless), np.full(useless.shape, _MARGIN * m * self._rounding)
         close = ~useless & (curvature <= _CERTAIN * error)
+        easy = useless | (curvature > _CERTAIN * _MARGIN * self._rounding)
         curvature, error = np.where(useless | close, 1.0, curvature), np.where(useless | close, 0.0, error)
         gains = np.where(useless | close, 0.0, slope * slope / (2.0 * curvature))
         slack = _ZERO * self._rounding * sqrt(2.0 * (self._level + removal.cost))  # of a product with the residuals
-        bounds = np.where(useless, 0.0, (np.abs(slope) + slack) ** 2 / (2.0 * (curvature - 10.0 * error)))
-        return gains.sum(axis=1), np.where(close, inf, bounds).sum(axis=1)
+        bounds = np.where(useless, 0.0, (np.abs(slope) + slack) ** 2 / (2.0 * (curvature - error)))
+        return gains.sum(axis=1), np.where(close, inf, bounds).sum(axis=1), easy.all(axis=1)
 
     def _images_of(self, basis: np.ndarray) -> np.ndarray:
         images: np.ndarray = self._images @ basis
