@@ -18,8 +18,8 @@ from math import inf, nan, prod, sqrt
 from typing import TYPE_CHECKING
 
 from .constraint import Constraint
-from .errors import format_value, InvalidInputError
-from .objective import curvature_along, provides, Evaluation, Objective
+from .errors import InvalidInputError, format_value
+from .objective import Evaluation, Objective, curvature_along, provides
 from .typing import Array, Support, is_real, library
 
 if TYPE_CHECKING:
