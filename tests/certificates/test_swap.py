@@ -123,7 +123,7 @@ def test_one_of_two_proportional_columns_is_exchanged_for_what_helps_most():
     certificate = model.certificate()
     assert certificate.best_swap[1] == 39
     assert_allclose(certificate.swap.decrease, model.objective_, rtol=1e-9)
-    assert "for feature 39 would lower the objective by 100.00%" in str(certificate)
+    assert "for feature 39 (counted from 0) would lower the objective by 100.00%" in str(certificate)
 
 
 def test_the_search_for_exchanges_is_not_misled_by_proportional_columns():
@@ -252,7 +252,7 @@ def test_an_exchange_for_a_copy_is_as_good():
     X, y = np.eye(8)[:, [0, 0, 1]], np.eye(8)[0]
     certificate = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, y + 0.1).certificate()
     assert certificate.exact
-    assert "(closest: feature 0 for feature 1, as good)" in str(certificate)
+    assert "(closest: feature 0 (counted from 0) for feature 1 (counted from 0), as good)" in str(certificate)
 
 
 def test_a_perfect_fit_passes_whatever_rounding_leaves():

@@ -145,7 +145,9 @@ def test_a_chosen_column_that_is_constant_in_these_data_is_named(case):
     X, y = case.data()
     model = case.make().fit(X, y)
     X[:, model.support_[0]] = 4.0
-    with pytest.warns(UserWarning, match=rf"1 constant column \(feature {model.support_[0]}\) of these data"):
+    with pytest.warns(
+        UserWarning, match=rf"1 constant column \(feature {model.support_[0]}, counted from 0\) of these"
+    ):
         certificate = model.certificate(X, y)
     u = X @ np.ravel(model.coef_) + float(np.ravel(model.intercept_)[0])
     if not case.classifies:

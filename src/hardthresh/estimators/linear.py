@@ -178,9 +178,10 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             raise InvalidInputError(
                 f"the certificate of given data needs both X and y, got no {'X' if X is None else 'y'}"
             )
-        budget = getattr(self, f"{self._budget_name}_", None)
-        if budget is None:
+        if not hasattr(self, f"{self._budget_name}_"):
             raise InvalidInputError("groups was set, or taken back, since the fit; fit the model again")
+        best = getattr(self, f"best_{self._budget_name}_", None)
+        budget = self._budget(getattr(self, self._budget_name)) if best is None else best
         check_same_namespace(X, self, attribute="coef_", method="certificate")
         table = self._encode(self._validate(X, y, sample_weight, offset, reset=False).weighted(), reset=False)
         problem = self._problem(table, budget)
