@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from array_api_compat import device, is_numpy_array
 
-from hardthresh.arrays import all_finite, as_floating, gather, gather_columns, namespace, where_true
+from hardthresh.arrays import (
+    all_finite,
+    as_floating,
+    gather,
+    gather_columns,
+    mask_of,
+    namespace,
+    scatter,
+    where_true,
+)
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 
@@ -104,15 +111,13 @@ class DenseDesign(Design):
         if self._by_columns():  # both moments of a block while it is in the cache: X is read once
             pairs = [_mean_and_variance(self._X[:, columns], weights) for columns in self._blocks(axis=1)]
             means, variances = zip(*pairs, strict=True)
-            return finish_moments(xp.concat(means), xp.concat(variances), self._X.dtype)
+            return finish_moments(self, xp.concat(means), xp.concat(variances), weights)
         blocks = self._blocks(axis=0)
-        center = sum(_double(self._X[rows, :]).T @ weights[rows] for rows in blocks)
-        shift, square = xp.zeros_like(center), xp.zeros_like(center)
+        mean = sum(_double(self._X[rows, :]).T @ weights[rows] for rows in blocks)
+        variance = xp.zeros_like(mean)
         for rows in blocks:
-            gaps = _double(self._X[rows, :]) - center
-            shift = shift + gaps.T @ weights[rows]
-            square = square + _squares(gaps, None).T @ weights[rows]
-        return finish_moments(center + shift, square - shift * shift, self._X.dtype)
+            variance = variance + _squares(_double(self._X[rows, :]), mean).T @ weights[rows]
+        return finish_moments(self, mean, variance, weights)
 
     def _by_columns(self) -> bool:
         """Return whether blocks of columns are contiguous, and blocks of rows are not."""
@@ -150,11 +155,17 @@ def shares(weights: Array) -> Array:
 
 
 def _mean_and_variance(X: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the weighted moments of whole columns, in double precision.
+    """Return the weighted moments of whole columns, in double precision."""
+    X = _double(X)
+    mean = X.T @ weights
+    return mean, _squares(X, mean).T @ weights
 
-    The variance about a rounded mean is corrected by the square of the mean gap, and so is the mean by that gap: the
-    two-pass algorithm of Chan, Golub and LeVeque (1983). So the variance of a constant column is zero up to rounding of
-    second order, whatever n.
+
+def _accurate_moments(X: Array, weights: Array) -> tuple[Array, Array]:
+    """Return the weighted moments of whole columns without the rounding of their means.
+
+    The mean is corrected by the mean gap to it, and the variance by the square of that: the two-pass algorithm of Chan,
+    Golub and LeVeque (1983). So the variance of a constant column is zero up to rounding of second order, whatever n.
     """
     X = _double(X)
     center = X.T @ weights
@@ -164,14 +175,28 @@ def _mean_and_variance(X: Array, weights: Array) -> tuple[Array, Array]:
     return center + shift, gaps.T @ weights - shift * shift
 
 
-def finish_moments(mean: Array, variance: Array, dtype: Any) -> tuple[Array, Array]:
-    """Return mean and standard deviation in the data's dtype; constant but for rounding counts as constant.
+_DOUBTFUL = 1e-6
+"""A deviation of less than this share of the mean may be rounding of the mean, which is a share of n eps at most."""
 
-    The mean is rounded in double precision (64 units of it are ample), and the entries may be in their own (10 units:
-    of a column that varies in its last digits only nothing is left when a model multiplies it by a coefficient and
-    subtracts its mean). What is not finite stays so.
+
+def finish_moments(design: Design, mean: Array, variance: Array, weights: Array) -> tuple[Array, Array]:
+    """Return mean and standard deviation in the dtype of a design; constant but for rounding counts as constant.
+
+    The moments of columns whose variance may be rounding are computed once more. What is left is compared with the
+    rounding of the mean in double precision (64 units are ample), and with that of the entries in their own: 10 units,
+    because nothing is left of a column that varies in its last digits only once a model has multiplied it by a
+    coefficient and subtracted its mean. What is not finite stays so.
     """
-    xp = namespace(mean)
+    xp, dtype = namespace(mean), design.zeros(1).dtype
+    doubtful = where_true((variance != 0) & ~(variance > (_DOUBTFUL * mean) ** 2))
+    for start in range(0, doubtful.shape[0], 64):
+        some = doubtful[start : start + 64]
+        accurate = _accurate_moments(design.columns(some).dense(), weights)
+        inside = mask_of(some, mean.shape[0])
+        mean, variance = (
+            xp.where(inside, scatter(new, some, mean.shape[0]), old)
+            for new, old in zip(accurate, (mean, variance), strict=True)
+        )
     deviation = xp.sqrt(xp.where(variance < 0, 0 * variance, variance))
     rounding = max(64 * float(xp.finfo(xp.float64).eps), 10 * float(xp.finfo(dtype).eps))
     constant = deviation <= rounding * xp.abs(mean)

@@ -87,11 +87,9 @@ class SparseDesign(Design):
         return self._X.toarray()
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
-        X, weights = self._X.astype(np.float64), shares(weights)
-        center = X.T @ weights
-        gaps = sp.csc_array((X.data - np.repeat(center, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
-        shift = gaps.T @ weights - _weights_of_zeros(X, weights) * center
-        return finish_moments(center + shift, _square_sums(X, weights, center) - shift * shift, self._X.dtype)
+        X, weights = self._X.astype(np.float64, copy=False), shares(weights)
+        mean = X.T @ weights
+        return finish_moments(self, mean, _square_sums(X, weights, mean), weights)
 
 
 def _square_sums(X: Any, r: Array, center: Array) -> Array:

@@ -12,17 +12,19 @@ from hardthresh.arrays import gather, move, namespace, to_numpy, where_true
 from hardthresh.constraints import Sparsity
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
-from hardthresh.core.result import Result, Status
-from hardthresh.core.solver import State
-from hardthresh.core.typing import Array
+from hardthresh.core.result import Result
 from hardthresh.losses.logistic import Logistic, sigmoid
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import minimize
+from hardthresh.solvers.subspace import refine
 
 from .cross_validation import ChoosesBudget
 from .documentation import documented, names_methods
 from .linear import SparseLinearModel
 from .problem import Problem
+
+_ROUNDS, _BLOCKS = 4, 30
+"""Newton steps between two looks at the signs, and such looks: 4 to 8 steps find a minimiser, and where there is none
+each lowers the loss by a constant factor, so that 120 reach any margin that double precision can tell from zero."""
 
 
 @documented
@@ -182,24 +184,21 @@ def _separates(problem: Problem, result: Result) -> bool:
 
     Without a ridge the loss of these columns has a minimiser exactly if they do not separate the classes, not even with
     some rows on the boundary (Albert and Anderson 1984, *Biometrika* 71, 1-10); else it falls along coefficients that
-    do. Cost: about 40 passes over the chosen columns alone, one if the fit itself separates.
+    do. Newton steps lead there; cost: about 20 passes over the chosen columns alone, one if the fit itself separates.
     """
     chosen = problem.constraint.indices(result.support)
     if chosen.shape[0] == 0:
         return False
     model = problem.objective.columns(chosen)
     loss = LinearModel(model.design, model.y, model.loss, sample_weight=model.weights)
-
-    def separate(w: Array) -> bool:
-        return bool(namespace(w).all((2 * loss.y - 1) * loss.predict(w) > 0))
-
-    def stop(state: State) -> None:
-        if separate(state.w):
-            raise StopIteration
-
     lower = getattr(problem.constraint, "lower", None)
     free = Sparsity(0, free=tuple(range(chosen.shape[0])), lower=None if lower is None else lower[to_numpy(chosen)])
-    run = minimize(loss, free, None, gather(result.w, chosen), callback=stop)
-    if run.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return separate(run.w)
+    reached, minimal = free.project(gather(result.w, chosen)), False
+    for _ in range(_BLOCKS):
+        if bool(namespace(reached.point).all((2 * loss.y - 1) * loss.predict(reached.point) > 0)):
+            return True
+        if minimal:
+            return False
+        fit = refine(loss, free, reached, cg_iterations=0, rounds=_ROUNDS)
+        reached, minimal = fit.projection, fit.minimal
+    return False
