@@ -708,8 +708,12 @@ BAD_DATA = {
     "huge columns": (lambda X, Y: (X * 1e160, Y), "scale of a column overflows; rescale its columns first"),
     "huge targets": (lambda X, Y: (X, Y * 1e160), "squares of the targets leave the range"),
     "a tiny column and large targets": (
+        lambda X, Y: ((X * np.where(np.arange(X.shape[1]) == 2, 1e-24, 1.0)).astype("f4"), (Y * 1e13).astype("f4")),
+        r"the entries of feature 2 \(counted from 0\) are so small that its coefficient may leave the range of float32",
+    ),
+    "a column whose squares underflow": (
         lambda X, Y: (X * np.where(np.arange(X.shape[1]) == 2, 1e-160, 1.0), Y * 1e150),
-        "the coefficients of feature 2 leave the range of float64: its entries are too small for targets of this size",
+        r"the entries of feature 2 \(counted from 0\) are so small that their squares underflow; rescale it",
     ),
 }
 

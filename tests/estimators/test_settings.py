@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
@@ -118,6 +119,20 @@ def test_perfect_separation_warns_and_stays_finite(classifier, k):
     assert np.all(np.isfinite(model.coef_))
     assert np.all(np.isfinite(model.predict_log_proba(X)[np.arange(y.size), y.astype(int)]))
     assert_array_equal(model.predict(X), y)
+
+
+def test_the_feature_whose_coefficient_grows_for_ever_is_named(classifier):
+    """A dummy variable that is on for one class only; the other columns do not separate the classes."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((300, 3)), columns=["age", "height", "relapsed"])
+    ill = X["age"] + rng.standard_normal(300) > 0
+    X["relapsed"] = (ill & (rng.random(300) < 0.3)).astype(float)
+    budget = {"n_nonzero_coefs": [2], "cv": 2} if classifier.chooses else {"n_nonzero_coefs": 2}
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = classifier.cls(alpha=0.0, **budget).fit(X, ill)
+    assert str(caught[-1].message).endswith("What grows for ever: the coefficient of relapsed")
+    assert not model.converged_
+    assert not model.separated_
 
 
 def test_the_default_ridge_keeps_separated_classes_quiet(classifier):
@@ -382,3 +397,17 @@ def test_progress_goes_to_standard_error(case, capfd):
     assert captured.out == ""
     assert captured.err != ""
     assert_array_equal(loud.coef_, quiet.coef_)
+
+
+def test_coefficients_that_overflow_are_refused(case):
+    X, y = case.data()
+    if case.classifies:
+        pytest.skip("classes have no size")
+    with pytest.raises(InvalidInputError, match="are so small that their squares underflow; rescale it"):
+        case.make().fit(X * 1e-160, y)
+    small = (X * np.where(np.arange(X.shape[1]) == 2, 1e-24, 1.0)).astype("f4")
+    message = (
+        r"feature 2 \(counted from 0\) are so small that its coefficient may leave the range of float32; rescale it"
+    )
+    with pytest.raises(InvalidInputError, match=message):
+        case.make().fit(small, (y * 1e13).astype("f4"))

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from hardthresh.arrays import gather_columns, move, to_numpy
+from hardthresh.arrays import double, gather_columns, move, namespace, to_numpy
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value, numbered
 from hardthresh.core.objective import Objective
@@ -81,14 +81,32 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
             if not isinstance(getattr(self, name, False), bool | np.bool_):
                 raise InvalidInputError(f"{name} must be True or False, got {format_value(getattr(self, name))}")
 
+    def _refuse_tiny_columns(self, columns: Scaled, X: Any, y: Any) -> None:
+        """Refuse columns so small that their squares underflow, or that coefficients overflow.
+
+        A variance that underflows, computed in double precision, has no digits. Targets explained by one column of unit
+        variance have coefficients of their own size; those of several correlated columns may be larger.
+        """
+        inverse_scale, dtype = double(columns.inverse_scale), numpy_dtype(X)
+        constant = np.flatnonzero(inverse_scale == 0)
+        tiny = [*constant[_tiny(X, constant)], *np.flatnonzero(inverse_scale > _SMALLEST_DEVIATION**-1)]
+        if tiny:
+            raise InvalidInputError(
+                f"the entries of {self._feature_name(min(tiny))} are so small that their squares underflow; rescale it"
+            )
+        limit = 1e-3 * float(np.finfo(dtype).max)
+        largest = max(1.0, float(namespace(y).max(namespace(y).abs(y))))
+        j = int(np.argmax(inverse_scale))
+        if float(inverse_scale[j]) * largest > limit:
+            raise InvalidInputError(
+                f"the entries of {self._feature_name(j)} are so small that its coefficient may leave the range of "
+                f"{np.dtype(dtype)}; rescale it, or y"
+            )
+
     def _tell_useless_columns(self, columns: Scaled, X: Any) -> None:
-        """Warn of columns that are constant, or too far from zero for a sparse matrix; refuse those that are tiny."""
+        """Warn of columns that are constant, or too far from zero for a sparse matrix."""
         inverse_scale = to_numpy(columns.inverse_scale)
         constant = np.flatnonzero(inverse_scale == 0)
-        for j in constant[_tiny(X, constant)][:1]:
-            raise InvalidInputError(
-                f"the entries of {self._feature_name(j)} are so small that their squares underflow; rescale it"
-            )
         if constant.size:
             carry = "carries" if constant.size == 1 else "carry"
             warnings.warn(
@@ -158,6 +176,9 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         if result.status is Status.INTERRUPTED:  # the best iterate is not the model that was asked for
             raise KeyboardInterrupt
         return result
+
+
+_SMALLEST_DEVIATION = float(np.finfo(np.float64).tiny) ** 0.5
 
 
 def _tiny(X: Any, columns: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_t
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.constraints.labels import read_labels
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered
-from hardthresh.core.result import Result
+from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver, Trace
 from hardthresh.core.stationarity import leading_norm, norm
 from hardthresh.solvers.start import starting_point
@@ -323,7 +323,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         return int(k)
 
     def _problem(self, table: Table, k: int) -> Problem:
-        return build_problem(
+        problem = build_problem(
             table,
             loss=self._loss,
             k=k,
@@ -335,6 +335,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             name=self._feature_name,
             groups=None if self.groups is None else self._group_labels(),
         )
+        self._refuse_tiny_columns(problem, table.X, table.y)
+        return problem
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
         """Return the attributes that `predict` needs, for a point."""
@@ -368,7 +370,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
         self.offset_used_ = problem.objective.offset is not None
-        self.stop_reason_ = result.message
+        self.stop_reason_ = self._reason(problem, result)
         self.objective_ = result.value
         self.history_ = result.history
         for name, value in self._diagnostics(problem, result).items():
@@ -376,7 +378,19 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         self._training = (problem, result)
         self._certificate = None
         if not result.converged:
-            warnings.warn(f"{type(self).__name__}: {result.message}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning, stacklevel=4)
+
+    def _reason(self, problem: Problem, result: Result) -> str:
+        """Return why the fit ended; where coefficients grow for ever, with the names of their features."""
+        if result.status is not Status.NO_MINIMISER:
+            return result.message
+        move = problem.objective.recession(result.state.at, problem.constraint.indices(result.support))
+        size = np.zeros(1) if move is None else np.abs(to_numpy(move))[: self.n_features_in_]
+        growing = np.flatnonzero(size > 1e-6 * np.max(size, initial=0.0))
+        if not growing.size:
+            return result.message
+        names = ", ".join(self._feature_name(j) for j in growing[:5]) + (", ..." if growing.size > 5 else "")
+        return f"{result.message}. What grows for ever: the coefficient{'s' * (growing.size > 1)} of {names}"
 
     def _linear_predictor(self, X: Any, offset: Any, method: str) -> Any:
         """Return X coef + intercept + offset, reading only the chosen columns."""

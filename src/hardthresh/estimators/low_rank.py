@@ -278,9 +278,11 @@ class LowRankRegression(
         return int(rank)
 
     def _problem(self, table: Table, rank: int) -> LowRankProblem:
-        return build_low_rank_problem(
+        problem = build_low_rank_problem(
             table, rank=rank, alpha=self._ridge(), fit_intercept=self.fit_intercept, scale=self.standardize
         )
+        self._refuse_tiny_columns(problem, table.X, table.y)
+        return problem
 
     def _takes_closed_form(self) -> bool:
         return isinstance(self.solver, str) and self.solver == "auto"
@@ -288,8 +290,7 @@ class LowRankRegression(
     def _fit_and_keep(self, problem: LowRankProblem, given: Table, task: FitTask) -> None:
         """Set the fitted attributes, and say so if the fit did not converge."""
         fit = self._closed_form if self._takes_closed_form() else self._search
-        with np.errstate(over="ignore", invalid="ignore"):  # coefficients that overflow are refused
-            factors = fit(problem, given, task)
+        factors = fit(problem, given, task)
         for name, value in problem.coefficients(factors).attributes(given).items():
             setattr(self, name, value)
         if not self.converged_:

@@ -102,24 +102,9 @@ class LowRankProblem:
         return replace(self, constraint=Rank(rank))
 
     def coefficients(self, factors: Factors) -> Coefficients:
-        """Return the coefficients on the scale of the data.
-
-        Raises
-        ------
-        InvalidInputError
-            If they leave the range of the dtype.
-        """
+        """Return the coefficients on the scale of the data."""
         dtype = numpy_dtype(self.table.X)
-        with np.errstate(over="ignore"):  # what overflows is refused
-            left = factors.left * self.inverse_scale.astype(np.float64)[:, None]
-            sizes = np.linalg.norm(left, axis=1)
-        if not np.all(sizes < np.finfo(dtype).max):
-            j = int(np.argmax(np.where(np.isfinite(sizes), sizes, np.inf)))
-            raise InvalidInputError(
-                f"the coefficients of feature {j} leave the range of {np.dtype(dtype)}: its entries are too small for "
-                "targets of this size; rescale this column of X, or y"
-            )
-        U, s, V = _orthonormal(left, factors.right)
+        U, s, V = _orthonormal(factors.left * self.inverse_scale.astype(np.float64)[:, None], factors.right)
         kept = s >= np.finfo(dtype).tiny
         U, s, V = U[:, kept].astype(dtype), s[kept].astype(dtype), V[:, kept].astype(dtype)
         sign = np.where(V[np.argmax(np.abs(V), axis=0), np.arange(s.size)] < 0, -1, 1).astype(dtype)
@@ -236,7 +221,14 @@ def _orthonormal(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nd
     anything but orthogonal. So each row is only ever turned, which it survives with all its digits, and a turn is
     trusted for the directions within a factor of 20 of its largest; the others are made orthogonal to these, which
     is a change by rounding, and turned again among themselves.
+
+    Raises
+    ------
+    InvalidInputError
+        If the left factor is not finite.
     """
+    if not np.all(np.isfinite(left)):
+        raise InvalidInputError("the coefficients leave the range of float64; rescale X or y")
     U, s, V = left[:, :0].astype(np.float64), np.empty(0), right[:, :0].astype(np.float64)
     left, right = left.astype(np.float64), right.astype(np.float64)
     while left.shape[1]:
