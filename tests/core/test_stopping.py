@@ -27,7 +27,7 @@ from hardthresh.core import (
 from hardthresh.core.stopping import Run
 from hardthresh.objectives import Function, GraphicalModel, LinearModel
 from hardthresh.solvers import IHT, AcceleratedIHT, HardThresholdingPursuit, ProbabilisticIHT
-from hardthresh.steps import Fixed
+from hardthresh.steps import Backtracking, Fixed
 
 
 @dataclass
@@ -293,6 +293,31 @@ def test_an_intercept_of_one_class_has_no_minimiser_though_there_is_a_ridge():
     run = hardthresh.minimize(f, Sparsity(0, free=(1,)))
     assert run.status is Status.NO_MINIMISER
     assert "coordinate 1" in run.message
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("solver", [None, IHT(), HardThresholdingPursuit(), ProbabilisticIHT()], ids=repr)
+def test_a_ridge_on_other_columns_does_not_hide_that_free_ones_separate(solver, dtype):
+    """Runs crept down for a thousand iterations, some of them for half a minute."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 5)).astype(dtype)
+    y = (X[:, 0] > 0).astype(dtype)
+    f = LinearModel(X, y, loss="logistic", l2=[0.0, 0.1, 0.1, 0.1, 0.1])
+    run = hardthresh.minimize(f, Sparsity(2, free=(0,)), solver, max_iter=300)
+    assert run.status is Status.NO_MINIMISER
+    tiny = LinearModel(X.astype(float), y, loss="logistic", l2=1e-9)  # f at its minimum is below a millionth of f(0)
+    run = hardthresh.minimize(tiny, Sparsity(2, free=(0,)), solver, max_iter=300)
+    assert run.status is not Status.NO_MINIMISER
+
+
+def test_a_start_that_is_the_answer_ends_at_once():
+    """There the gradient is rounding, and so is what it is compared with."""
+    X = np.random.default_rng(0).standard_normal((5, 1))
+    f = LinearModel(np.column_stack([X, np.ones(5)]), np.arange(5.0) ** 2)
+    for solver in (IHT(), IHT(step=Backtracking()), AcceleratedIHT(), HardThresholdingPursuit()):
+        run = minimize(f, Sparsity(0, free=(0, 1)), solver, max_iter=300)
+        assert run.converged, run
+        assert run.n_iter < 50
 
 
 def test_what_the_caller_ends_is_ended_by_the_caller():

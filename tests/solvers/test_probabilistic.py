@@ -745,3 +745,9 @@ def test_a_refit_is_no_run_of_its_own():
     ]
     assert runs[0].value < runs[1].value
     assert runs[0].passes - runs[1].passes <= 5 * (2 * 20 + 10)
+
+
+def test_a_step_whose_length_leaves_the_range_is_refused():
+    f = LinearModel(1e-150 * np.random.default_rng(0).standard_normal((20, 3)), np.arange(20.0))
+    with pytest.raises(InvalidInputError, match=r"no length of a step shows.*rescale the data"):
+        minimize(f, Sparsity(1), ProbabilisticIHT())

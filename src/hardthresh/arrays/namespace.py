@@ -140,5 +140,15 @@ def to_numpy(x: Array) -> np.ndarray:
 
 
 def double(x: Array) -> np.ndarray:
-    """Return an array as NumPy's float64, from whatever device."""
+    """Return an array as NumPy's float64, from whatever device.
+
+    Parameters
+    ----------
+    x : array
+        Of any library.
+
+    Returns
+    -------
+    ndarray of float64
+    """
     return np.asarray(to_numpy(x), dtype=np.float64)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from .checking import checked_integer
 from .errors import CapabilityError, InvalidInputError, format_value
-from .objective import value_rounding
+from .objective import provides, value_rounding
 from .progress import format_duration
 from .result import Status
 from .stationarity import feasibility_residual, gradient_scale, norm
@@ -276,15 +276,25 @@ class LowerBound(StopRule):
         objective, bound = run.objective, run.objective.lower_bound
         if not run.state.exact:
             return None
-        attained = getattr(objective, "attains_bound", True)
-        tol = self.tol if attained else max(self.tol, 1e-6)
         if bound == -inf:
             return None
         gap, scale = run.state.value - bound, run.state.trace.null_value - bound
-        if gap > max(tol * scale, value_rounding(objective, run.state.at)):
+        rounding = value_rounding(objective, run.state.at)
+        if gap > max(self.tol, 1e-6) * scale and gap > rounding:
+            return None
+        attained = getattr(objective, "attains_bound", True) or not _recedes(run)
+        if attained and gap > max(self.tol * scale, rounding):
             return None
         status = Status.LOWER_BOUND if attained else Status.NO_MINIMISER
         return Stop(status, f"the objective {run.state.value:.3g} is at its lower bound {bound:.3g}")
+
+
+def _recedes(run: Run) -> bool:
+    """Return whether f falls for ever on the support of a point; so it is believed where the objective cannot tell."""
+    indices = run.constraint.indices(run.state.support)
+    if indices is None or not (provides(run.objective, "columns") and provides(run.objective, "recession")):
+        return True
+    return run.objective.recession(run.state.at, indices) is not None  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import all_finite, gather, namespace
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.arrays import all_finite, gather, namespace, where_true
+from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.typing import Array
 
 from .base import Design
@@ -163,6 +165,11 @@ def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool)
     Returns
     -------
     Standardized
+
+    Raises
+    ------
+    InvalidInputError
+        If the variance of a column overflows, or, as they are not scaled, the squares of its entries.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
         mean, deviation = design.moments(weights)
@@ -172,10 +179,19 @@ def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool)
             "X has entries so large that the scale of a column overflows; rescale its columns first"
         )
     if not intercept:
-        deviation = xp.sqrt(mean * mean + deviation * deviation)
+        deviation = xp.hypot(mean, deviation)
         mean = xp.zeros_like(mean)
     used = deviation > 0
     ones = xp.ones_like(mean)
     inverse = 1 / xp.where(used, deviation, ones) if scale else ones
     inverse = xp.where(used, inverse, xp.zeros_like(mean))
-    return Standardized(design, mean, inverse, intercept, (weights, (deviation * inverse) ** 2))
+    with np.errstate(over="ignore"):
+        squares = (deviation * inverse) ** 2
+    outside = used & ~((squares >= float(xp.finfo(squares.dtype).smallest_normal)) & (squares < inf))
+    if bool(xp.any(outside)):
+        j = int(where_true(outside)[0])
+        how = "underflow" if float(deviation[j]) < 1.0 else "overflow"
+        raise InvalidInputError(
+            f"the squares of {numbered('column', j)} of X {how} {squares.dtype}; rescale it, or standardize"
+        )
+    return Standardized(design, mean, inverse, intercept, (weights, squares))

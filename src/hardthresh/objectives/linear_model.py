@@ -134,9 +134,9 @@ class LinearModel(MeanOverRows):
 
     @property
     def attains_bound(self) -> bool:
-        """Whether every loss has a finite minimiser, or there is a ridge; else a fit may have none."""
+        """Whether every loss has a finite minimiser, or every coordinate a ridge; else `recession` may tell."""
         xp = namespace(self.l2)
-        return bool(xp.any(self.l2 > 0)) or not bool(xp.any(self.weights * self.loss.recession(self.y) != 0))
+        return bool(xp.all(self.l2 > 0)) or not bool(xp.any(self.weights * self.loss.recession(self.y) != 0))
 
     def zeros(self) -> Array:
         """Return w = 0."""
@@ -266,7 +266,8 @@ class LinearModel(MeanOverRows):
         if ridged or unbound.shape[0] == 0 or not signs.any():
             return None
         X, counted = double(self.design.columns(unbound).dense()), to_numpy(self.weights) > 0
-        slopes = to_numpy(self.weights * self.loss.gradient(self.y, at.prediction))
+        u = self.predict(at.point) if at.prediction is None else at.prediction
+        slopes = to_numpy(self.weights * self.loss.gradient(self.y, u))
         size = np.max(np.abs(X), axis=0)
         reach = np.sum(np.abs(to_numpy(gather(at.gradient, unbound)))[size > 0] / size[size > 0])
         if np.min(np.abs(slopes[signs != 0])) > _CLEARLY * reach:

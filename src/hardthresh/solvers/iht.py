@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.objective import Objective
+from hardthresh.core.objective import Objective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.step import StepRule
@@ -15,6 +15,7 @@ from hardthresh.core.typing import Array
 from hardthresh.steps import Backtracking, BarzilaiBorwein, SparsePolyak
 
 from .start import starting_point
+from .steepest import verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,7 @@ class IHT(Solver):
         assert isinstance(state, IHTState)
         move = self.step.move(objective, constraint, state.at, -state.at.gradient, state.memory)
         at = move.evaluation if move.evaluation is not None else objective.evaluate(move.projection.point)
-        return replace(
+        moved = replace(
             state,
             at=at,
             support=move.projection.support,
@@ -84,3 +85,7 @@ class IHT(Solver):
             memory=move.memory,
             settled=move.settled,
         )
+        if move.step > 0.0 or move.settled:
+            return moved
+        nowhere = "no step along the gradient that was tried decreases the objective"
+        return verdict(objective, constraint, moved, nowhere, 0.0, 4.0 * value_rounding(objective, at))

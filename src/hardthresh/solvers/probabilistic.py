@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from math import inf, isfinite, nan
+from sys import float_info
 from typing import Any, ClassVar, NamedTuple
 
 from hardthresh.arrays import namespace
@@ -27,6 +28,7 @@ from .subspace import DIRECT, refine
 from .voting import Vote
 
 _REFIT = 20, 5  # products with the Hessian in a Newton step of the refit, and such steps, where none can be factorised
+_LEAST = float_info.min  # what the clipping level never falls below, so that it is no divisor of zero
 
 
 class _Values(NamedTuple):
@@ -211,7 +213,7 @@ class ProbabilisticIHT(Solver):
         accepted, ratio = RATIOS[self.ratio].confirms(
             trial, state.delta, decrease, seen.rounding, self.eta1, scale.eta2
         )
-        delta = min(self.gamma * state.delta, scale.delta_max) if accepted else state.delta / self.gamma
+        delta = min(self.gamma * state.delta, scale.delta_max) if accepted else max(state.delta / self.gamma, _LEAST)
         rows = rule.gradient_rows(n, state.size, state.seed, state.iteration)
         drawn = n if rows is None else rows.shape[0]
         size = rule.following(

@@ -15,6 +15,10 @@ from .estimate import within_domain
 
 _TRIALS = 60
 _FAR = 1e-3  # a minimum nearer than this share of the trial is looked at again, from nearby
+_NO_LENGTH = (
+    "no length of a step shows, as the objective does not bend upwards along its steepest descent from the start, or "
+    "leaves the range of numbers; give alpha, delta0, delta_max and eta2, or rescale the data"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ def automatic(objective: Objective, constraint: Constraint, at: Evaluation) -> S
     if not isfinite(at.value):
         return PUBLISHED
     length, step = cauchy_step(objective, constraint, at)
+    if not (step > 0.0 and 0.0 < step * length < inf):
+        raise InvalidInputError(_NO_LENGTH)
     return Scale(alpha=100.0 * step, delta0=step * length, delta_max=1000.0 * step * length, eta2=1e-4 / step)
 
 
@@ -63,6 +69,8 @@ def cauchy_step(objective: Objective, constraint: Constraint, at: Evaluation) ->
         return 1.0, 1.0
     trial, farthest = _first_trial(objective, at, squared), inf
     for _ in range(_TRIALS):
+        if not 0.0 < trial < inf:
+            break
         there = within_domain(lambda t=trial: objective.evaluate(at.point - t * leading))  # type: ignore[misc]
         bend = nan if there is None else float(xp.sum(leading * (at.gradient - there.gradient))) / trial
         if not isfinite(bend):
@@ -76,10 +84,7 @@ def cauchy_step(objective: Objective, constraint: Constraint, at: Evaluation) ->
             trial *= 4.0
             if trial >= farthest:
                 break
-    raise InvalidInputError(
-        "no length of a step shows, as the objective does not bend upwards along its steepest descent from the start; "
-        "give alpha, delta0, delta_max and eta2"
-    )
+    raise InvalidInputError(_NO_LENGTH)
 
 
 def _first_trial(objective: Objective, at: Evaluation, squared: float) -> float:
