@@ -371,7 +371,7 @@ class InterruptedAt(StopRule):
         return None
 
 
-@pytest.mark.parametrize("at", [1, 2, 4, 5, 7, 8])
+@pytest.mark.parametrize("at", [1, 2, 4, 5, 7])
 def test_an_interrupt_between_iterations_leaves_results_that_agree_with_themselves(objective, at):
     runs = minimize_together(objective, [Sparsity(k) for k in (1, 2, 3)], IHT(), stop=InterruptedAt([], at), max_iter=9)
     for run in runs:

@@ -3,22 +3,102 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import frexp, inf, sqrt
+from functools import partial
+from math import frexp, inf, isqrt, sqrt
 
 import numpy as np
 from array_api_compat import device, is_numpy_array
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse import csr_array
 
+from hardthresh.core.threads import in_pieces
 from hardthresh.core.typing import Array
 
 from .namespace import namespace
+from .pieces import THINNEST, number_of_pieces, ranges, sum_in_order
 
 _SAFE = 1e3  # times rounding: smaller pivots are left to the eigenvalues
 _LARGE, _SPARSE = (
     500,
     20,
 )  # from this side on, a matrix with fewer than 1/20 of its entries is multiplied as a sparse one
+_SMALL = 16  # times smaller than A are sums
+_RELEASED = 501  # numbers from which on matmul of NumPy 2 releases the interpreter's lock
+
+
+def product(A: Array, B: Array) -> Array:
+    """Return A B; a large product of NumPy arrays in pieces, on several threads.
+
+    Parameters
+    ----------
+    A : array, shape (m, n)
+        The large factor.
+    B : array, shape (n,) or (n, p)
+        The other one.
+
+    Returns
+    -------
+    array, shape (m,) or (m, p)
+        The same bits whatever the number of threads.
+
+    Notes
+    -----
+    A is split into columns, whose products are added in their order, if these are contiguous and the sums small; else
+    into rows. NumPy's dot always lets other threads run, but copies what is not contiguous; its matmul does where a
+    piece returns enough numbers.
+    """
+    width = 1 if B.ndim == 1 else B.shape[1]
+    pieces = number_of_pieces(A, width) if is_numpy_array(B) else 1
+    turned = B.ndim == 2 and is_numpy_array(A) and (A.flags.f_contiguous or A.shape[0] < A.shape[1])
+    if pieces == 1:
+        return _turned(np.matmul, A, B) if turned else A @ B
+    m, n = A.shape
+    released = m * width >= pieces * _RELEASED
+    summed = _SMALL * pieces * m * width <= A.size or not released
+    if A.flags.f_contiguous and summed:
+        dot = partial(_turned, np.dot) if turned else np.dot
+        return sum_in_order(in_pieces(lambda some: dot(A[:, some], B[some]), ranges(n, pieces)))
+    either = np.dot if A.flags.c_contiguous and not released else np.matmul
+    multiply = partial(_turned, either) if turned else either
+    return np.concatenate(in_pieces(lambda rows: multiply(A[rows], B), ranges(m, max(1, min(pieces, m // THINNEST)))))
+
+
+def _turned(multiply: Callable[[Array, Array], Array], A: Array, B: Array) -> Array:
+    """Return A B as (B' A')'; for a few columns B that is faster where A is the transpose of an array in C order."""
+    return multiply(B.T, A.T).T
+
+
+def gram_product(X: Array) -> Array:
+    """Return X'X; of a large NumPy array in pieces, on several threads.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+        The matrix.
+
+    Returns
+    -------
+    array, shape (d, d)
+        The same bits whatever the number of threads.
+    """
+    n, d = X.shape
+    pieces = number_of_pieces(X, d / 2)
+    if pieces == 1:
+        return X.T @ X
+    if pieces * d <= n:
+        return sum_in_order(in_pieces(lambda rows: X[rows].T @ X[rows], ranges(n, pieces)))
+    blocks = ranges(d, max(2, isqrt(2 * pieces)))
+    pairs = [(left, right) for i, left in enumerate(blocks) for right in blocks[: i + 1]]
+    gram = np.empty((d, d), dtype=X.dtype)
+
+    def fill(pair: tuple[slice, slice]) -> None:
+        left, right = pair
+        gram[left, right] = X[:, left].T @ X[:, right]
+        if left != right:
+            gram[right, left] = gram[left, right].T
+
+    in_pieces(fill, pairs)
+    return gram
 
 
 def times_transpose(A: Array, B: Array) -> Array:

@@ -14,9 +14,11 @@ from array_api_compat import (
 )
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.threads import in_pieces
 from hardthresh.core.typing import Array
 
 from .factored import FactoredMatrix
+from .pieces import split
 
 
 def namespace(*arrays: Array) -> Any:
@@ -78,7 +80,7 @@ def as_floating(x: Any, like: Array | None = None, name: str = "array") -> Array
 
 
 def all_finite(x: Array) -> bool:
-    """Return whether an array holds neither NaN nor infinity: first by one sum, which these would survive.
+    """Return whether an array holds neither NaN nor infinity: first by sums, which these would survive.
 
     Parameters
     ----------
@@ -92,7 +94,7 @@ def all_finite(x: Array) -> bool:
     xp = namespace(x)
     if is_numpy_array(x):
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(np.sum(x)):
+            if np.isfinite(in_pieces(np.sum, split(x))).all():
                 return True
     return bool(xp.all(xp.isfinite(x)))
 

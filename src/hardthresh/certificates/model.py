@@ -10,6 +10,7 @@ from typing import Any
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.solver import Trace
 from hardthresh.core.stationarity import FEASIBLE, Certificate, certify
+from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
 from .swap import SwapCertificate, swap_certificate
@@ -142,6 +143,7 @@ class ModelCertificate:
         return f" It is not proved, because {listed} {are} of the chosen {self.unit}s that rounding decides."
 
 
+@serial_blas()
 def certify_model(
     objective: Any,
     constraint: Constraint,

@@ -11,6 +11,7 @@ import numpy as np
 from hardthresh.arrays import namespace, to_numpy, top_k
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Evaluation, require
+from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Support
 from hardthresh.solvers.exchange import ABILITIES, Exchange, try_exchanges
 from hardthresh.solvers.exchange_model import ExchangeModel, Removal
@@ -59,6 +60,7 @@ class SwapCertificate:
     refit: float = nan
 
 
+@serial_blas()
 def swap_certificate(
     objective: Any,
     constraint: Constraint,

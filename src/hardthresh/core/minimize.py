@@ -18,6 +18,7 @@ from .result import History, Result, Status
 from .solver import Solver, State, Trace, require_solver
 from .stationarity import leading_norm, norm
 from .stopping import LowerBound, MaxIter, Run, Settled, Stop, StopRule, Unbounded
+from .threads import serial_blas
 from .typing import Array, is_real, library
 
 _LIMITS = (Status.MAX_ITER, Status.BUDGET)
@@ -63,12 +64,15 @@ def iterate(
     Scales are measured where the solver starts without `w0`, so a warm start costs one or two data passes more.
     States are immutable: a list of them is a correct record of the run.
     """
-    runs = _Runs(objective, [constraint], solver, w0, seed, state)
+    with serial_blas():
+        runs = _Runs(objective, [constraint], solver, w0, seed, state)
     while True:
         yield runs.states[0]
-        runs.advance([0])
+        with serial_blas():
+            runs.advance([0])
 
 
+@serial_blas()
 def minimize(
     objective: Objective,
     constraint: Constraint,
@@ -121,6 +125,7 @@ def minimize(
         return _run(runs, rule, callback, began, lambda states: report(f"f = {states[0].value:.6g}"))[0]
 
 
+@serial_blas()
 def minimize_together(
     objective: Objective,
     constraints: Sequence[Constraint],

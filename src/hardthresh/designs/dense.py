@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import chain
+
 import numpy as np
 from array_api_compat import device, is_numpy_array
 
@@ -10,17 +13,21 @@ from hardthresh.arrays import (
     as_floating,
     gather,
     gather_columns,
+    gram_product,
     mask_of,
     namespace,
+    product,
     scatter,
     where_true,
 )
+from hardthresh.arrays.pieces import number_of_pieces, ranges, sum_in_order
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.threads import in_pieces
 from hardthresh.core.typing import Array
 
 from .base import Design
 
-_BLOCK = 1 << 17  # entries worked on at a time: 1 MB of float64 stays in the cache
+_BLOCK = 1 << 18  # entries worked on at a time: 2 MB of float64 stay in the cache
 _GRAM_BLOCK = 1 << 22  # entries of a scaled copy
 
 
@@ -62,27 +69,28 @@ class DenseDesign(Design):
 
     def predict(self, w: Array) -> Array:
         if w.ndim == 2 or self.shape[1] < 64:
-            return self._X @ w
+            return product(self._X, w)
         chosen = where_true(w != 0)
         if 4 * chosen.shape[0] >= self.shape[1]:
-            return self._X @ w
+            return product(self._X, w)
         return gather_columns(self._X, chosen) @ gather(w, chosen)
 
     def pullback(self, r: Array) -> Array:
-        return _transposed_product(self._X, r)
+        return product(self._X.T, r)
 
     def gram(self, weights: Array, other: Design | None = None) -> Array:
         xp = namespace(weights)
         Z = self._X if other is None else other.dense()
         if weights.shape[0] and bool(xp.all(weights == weights[0])):  # no scaled copy is needed
-            return weights[0] * (self._X.T @ Z)
+            return weights[0] * (gram_product(self._X) if other is None else product(self._X.T, Z))
         root = xp.sqrt(weights)
         size = max(1, _GRAM_BLOCK // max(self.shape[1], 1))
         total: Array = 0
         for start in range(0, self.shape[0], size):
             rows = slice(start, min(start + size, self.shape[0]))
             scaled = self._X[rows, :] * root[rows, None]
-            total = total + scaled.T @ (scaled if other is None else Z[rows, :] * root[rows, None])
+            block = gram_product(scaled) if other is None else product(scaled.T, Z[rows, :] * root[rows, None])
+            total = total + block
         return total
 
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
@@ -91,8 +99,7 @@ class DenseDesign(Design):
         if self._by_columns():
             blocks = ((self._X[:, c], None if center is None else center[c]) for c in self._blocks(axis=1))
             return namespace(r).concat([_transposed_product(_squares(X, c), r) for X, c in blocks])
-        rows = self._blocks(axis=0)
-        return sum(_transposed_product(_squares(self._X[some, :], center), r[some, ...]) for some in rows)
+        return self._sum_over_rows(lambda X, rows: _transposed_product(_squares(X, center), r[rows, ...]))
 
     def columns(self, indices: Array) -> Design:
         return self.of(gather_columns(self._X, indices))
@@ -109,19 +116,33 @@ class DenseDesign(Design):
         xp = namespace(self._X)
         weights = shares(weights)
         if self._by_columns():  # both moments of a block while it is in the cache: X is read once
-            pairs = [_mean_and_variance(self._X[:, columns], weights) for columns in self._blocks(axis=1)]
+
+            def of_columns(blocks: list[slice]) -> list[tuple[Array, Array]]:
+                return [_mean_and_variance(self._X[:, columns], weights) for columns in blocks]
+
+            pairs = chain.from_iterable(in_pieces(of_columns, self._shares_of_blocks(axis=1)))
             means, variances = zip(*pairs, strict=True)
             return finish_moments(self, xp.concat(means), xp.concat(variances), weights)
-        blocks = self._blocks(axis=0)
-        mean = sum(_double(self._X[rows, :]).T @ weights[rows] for rows in blocks)
-        variance = xp.zeros_like(mean)
-        for rows in blocks:
-            variance = variance + _squares(_double(self._X[rows, :]), mean).T @ weights[rows]
+        mean = self._sum_over_rows(lambda X, rows: _double(X).T @ weights[rows])
+        variance = self._sum_over_rows(lambda X, rows: _squares(_double(X), mean).T @ weights[rows])
         return finish_moments(self, mean, variance, weights)
+
+    def _sum_over_rows(self, function: Callable[[Array, slice], Array]) -> Array:
+        """Return the sum of a function of blocks of rows, and of where they are."""
+
+        def of_some(blocks: list[slice]) -> Array:
+            return sum(function(self._X[rows, :], rows) for rows in blocks)
+
+        return sum_in_order(in_pieces(of_some, self._shares_of_blocks(axis=0)))
 
     def _by_columns(self) -> bool:
         """Return whether blocks of columns are contiguous, and blocks of rows are not."""
         return is_numpy_array(self._X) and bool(self._X.flags.f_contiguous) and self.shape[1] > 1
+
+    def _shares_of_blocks(self, axis: int) -> list[list[slice]]:
+        """Return `_blocks` in as many lists as there are pieces that different threads may work on."""
+        blocks = self._blocks(axis)
+        return [blocks[some] for some in ranges(len(blocks), min(number_of_pieces(self._X), len(blocks)))]
 
     def _blocks(self, axis: int) -> list[slice]:
         """Return ranges of rows (axis 0) or columns (1) small enough to make a temporary copy of."""

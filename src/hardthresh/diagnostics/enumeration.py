@@ -14,6 +14,7 @@ import numpy as np
 from hardthresh.arrays import all_finite, as_floating, to_numpy
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import provides, require
+from hardthresh.core.threads import serial_blas
 
 _MOST = 1_000_000  # supports
 _TOGETHER = 1 << 20  # entries of the matrices whose eigenvalues are computed by one call
@@ -49,6 +50,7 @@ class RestrictedConstants:
         )
 
 
+@serial_blas()
 def restricted_constants(problem: Any, k: int, w: Any = None) -> RestrictedConstants:
     r"""Return the exact restricted constants of a toy, by the eigenvalues on every support of k columns.
 

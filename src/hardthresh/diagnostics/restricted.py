@@ -15,6 +15,7 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, curvature_along, provides, require
 from hardthresh.core.stationarity import norm, restricted_smoothness
+from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array, is_integer, is_real
 
 _DIRECT = 256  # largest support whose eigenvalues are computed instead of iterated on
@@ -56,6 +57,7 @@ class RestrictedCondition:
         )
 
 
+@serial_blas()
 def restricted_condition(
     objective: Objective,
     constraint: Constraint,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hardthresh.core.solver import State
+from hardthresh.core.threads import serial_blas
 
 from .problem import Table
 
@@ -21,7 +22,13 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks
         return method
 
 
-__all__ = ["CallbackSupportMixin", "FitTask", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "FitTask", "fit_method"]
+
+
+def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate the `fit` of an estimator: callbacks end when it does, and BLAS runs on one thread until then."""
+    decorated: Callable[..., Any] = serial_blas()(with_callbacks(method))
+    return decorated
 
 
 class FitTask:

@@ -18,7 +18,7 @@ from hardthresh.core.solver import Solver
 from hardthresh.selection import FoldPath, least_squares_fold_paths, path
 
 from .base import numpy_dtype
-from .callbacks import FitTask, with_callbacks
+from .callbacks import FitTask, fit_method
 from .folds import (
     Splits,
     Verdict,
@@ -118,7 +118,7 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         self.rule = rule
         self.n_jobs = n_jobs
 
-    @with_callbacks
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any) -> Self:
         """Choose the number of features, then fit on all data with it.
 

@@ -8,7 +8,7 @@ from inspect import cleandoc, isfunction, unwrap
 from types import FunctionType
 from typing import Any, TypeVar
 
-from .callbacks import with_callbacks
+from .callbacks import fit_method
 
 T = TypeVar("T", bound=type)
 
@@ -157,7 +157,7 @@ def names_methods(base: type) -> Callable[[T], T]:
             if isfunction(method) and name not in vars(cls) and (name == "__init__" or not name.startswith("_")):
                 function = unwrap(method)
                 copy = _copied(function, f"{cls.__qualname__}.{name}")
-                setattr(cls, name, copy if method is function else with_callbacks(copy))
+                setattr(cls, name, copy if method is function else fit_method(copy))
         return cls
 
     return add

@@ -21,10 +21,11 @@ from hardthresh.core.progress import progress_line
 from hardthresh.core.registry import register
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver, State
+from hardthresh.core.threads import serial_blas
 from hardthresh.objectives import GraphicalModel
 
 from .base import ThresholdingEstimator, is_integer
-from .callbacks import FitTask, with_callbacks
+from .callbacks import FitTask, fit_method
 from .folds import (
     Verdict,
     candidates_of,
@@ -228,7 +229,7 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_callbacks
+    @fit_method
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Find the graph, after the number of its edges if that is not given, and the precision matrix on it.
 
@@ -308,6 +309,7 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
         matrix: np.ndarray = super().get_precision()
         return matrix
 
+    @serial_blas()
     def score(self, X_test: Any, y: Any = None) -> float:
         """Return the mean Gaussian log-likelihood of rows.
 
@@ -325,6 +327,7 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
         check_is_fitted(self)
         return float(super().score(X_test, y))
 
+    @serial_blas()
     def mahalanobis(self, X: Any) -> np.ndarray:
         """Return the squared Mahalanobis distance of rows from the mean.
 

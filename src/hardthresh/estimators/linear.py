@@ -21,10 +21,11 @@ from hardthresh.core.errors import HardThreshError, InvalidInputError, format_va
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver, Trace
 from hardthresh.core.stationarity import leading_norm, norm
+from hardthresh.core.threads import serial_blas
 from hardthresh.solvers.start import starting_point
 
-from .base import ThresholdingEstimator, is_integer, numpy_dtype, per_row, row_weights
-from .callbacks import FitTask, with_callbacks
+from .base import ThresholdingEstimator, is_integer, known_finite, numpy_dtype, per_row, row_weights
+from .callbacks import FitTask, fit_method
 from .problem import Problem, Table, build_problem, linear_predictor
 from .soundness import check_linear_model
 
@@ -77,7 +78,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_callbacks
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit the model.
 
@@ -228,6 +229,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             accept_sparse=("csc", "csr"),
             dtype=(xp.float64, xp.float32),
             y_numeric=self._numeric_target,
+            ensure_all_finite=not known_finite(X),
             reset=reset,
         )
         y = to_numpy(column_or_1d(y, warn=True))
@@ -322,6 +324,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             raise InvalidInputError(f"{self._budget_name} must be between 0 and the number of {what} {most}, got {k}")
         return int(k)
 
+    @serial_blas()
     def _problem(self, table: Table, k: int) -> Problem:
         problem = build_problem(
             table,
@@ -392,12 +395,20 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         names = ", ".join(self._feature_name(j) for j in growing[:5]) + (", ..." if growing.size > 5 else "")
         return f"{result.message}. What grows for ever: the coefficient{'s' * (growing.size > 1)} of {names}"
 
+    @serial_blas()
     def _linear_predictor(self, X: Any, offset: Any, method: str) -> Any:
         """Return X coef + intercept + offset, reading only the chosen columns."""
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="coef_", method=method)
         xp, _ = get_namespace(X)
-        X = validate_data(self, X, accept_sparse=("csc", "csr"), dtype=(xp.float64, xp.float32), reset=False)
+        X = validate_data(
+            self,
+            X,
+            accept_sparse=("csc", "csr"),
+            dtype=(xp.float64, xp.float32),
+            ensure_all_finite=not known_finite(X),
+            reset=False,
+        )
         coef = namespace(self.coef_).reshape(self.coef_, (-1,))
         offset = per_row(offset, X, "offset")
         u = linear_predictor(X, self.support_, coef, self._intercept())

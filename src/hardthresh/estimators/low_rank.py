@@ -16,9 +16,10 @@ from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.result import History
 from hardthresh.core.solver import Solver, State
+from hardthresh.core.threads import serial_blas
 
-from .base import ThresholdingEstimator, is_integer, numpy_dtype, row_weights
-from .callbacks import FitTask, with_callbacks
+from .base import ThresholdingEstimator, is_integer, known_finite, numpy_dtype, row_weights
+from .callbacks import FitTask, fit_method
 from .documentation import documented
 from .problem import Table
 from .reduced_rank import Coefficients, Factors, LowRankProblem, build_low_rank_problem, with_matrix
@@ -134,7 +135,7 @@ class LowRankRegression(
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_callbacks
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -165,6 +166,7 @@ class LowRankRegression(
         task.end()
         return self
 
+    @serial_blas()
     def predict(self, X: Any) -> Any:
         """Return predictions, shape (n_samples, n_outputs), or (n_samples,) after a fit to one-dimensional targets.
 
@@ -193,6 +195,7 @@ class LowRankRegression(
         prediction = Coefficients(self.U_, self.singular_values_, self.V_, np.atleast_1d(self.intercept_)).predict(X)
         return prediction if np.ndim(self.intercept_) else prediction[:, 0]
 
+    @serial_blas()
     def transform(self, X: Any) -> Any:
         """Return the latent factors ``X @ U_``, shape (n_samples, r): all that predictions depend on.
 
@@ -246,6 +249,7 @@ class LowRankRegression(
             dtype=(np.float64, np.float32),
             multi_output=True,
             y_numeric=True,
+            ensure_all_finite=not known_finite(X),
             ensure_min_samples=2,
         )
         y = as_floating(y, name="y").astype(numpy_dtype(X), copy=False)

@@ -15,7 +15,7 @@ from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.selection import path
 
-from .callbacks import FitTask, with_callbacks
+from .callbacks import FitTask, fit_method
 from .documentation import documented
 from .folds import (
     Verdict,
@@ -145,7 +145,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         self.rule = rule
         self.n_jobs = n_jobs
 
-    @with_callbacks
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Choose the rank, then fit on all data with it.
 

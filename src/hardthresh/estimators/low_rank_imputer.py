@@ -25,10 +25,11 @@ from hardthresh.core.progress import progress_line
 from hardthresh.core.registry import register
 from hardthresh.core.result import History, Result
 from hardthresh.core.solver import Solver
+from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
 from .base import ThresholdingEstimator, is_integer
-from .callbacks import FitTask, with_callbacks
+from .callbacks import FitTask, fit_method
 from .completion import (
     Cells,
     Columns,
@@ -261,7 +262,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
 
     _default_alpha = 1e-3
 
-    @with_callbacks
+    @fit_method
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the directions of the columns, and choose the rank if it is not given.
 
@@ -309,6 +310,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         task.end()
         return self
 
+    @serial_blas()
     def transform(self, X: Any) -> Any:
         """Return rows with their missing entries filled in.
 
@@ -356,6 +358,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         return completed if self._output_is_set() else self._as_given(completed, given)
 
     @available_if(_tells_what_was_missing)
+    @serial_blas()
     def inverse_transform(self, X: Any) -> Any:
         """Return completed rows with their gaps: NaN again wherever an indicator says that something was filled in.
 
@@ -393,6 +396,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         table[gaps] = np.nan
         return table
 
+    @serial_blas()
     def predict_entries(self, rows: Any, columns: Any) -> np.ndarray:
         """Return single entries of the low-rank table of the rows seen in `fit`, without forming the others.
 

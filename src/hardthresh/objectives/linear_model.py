@@ -25,10 +25,9 @@ from .base import (
     mean_weights,
     total_weight,
 )
-from .recession import recession_direction
+from .recession import has_no_recession, recession_direction
 
 _MANY = 1 << 23  # entries of all the gradients computed by one product
-_CLEARLY = 1e3  # so much above what the gradient can explain, a slope shows that its example cannot be moved for ever
 
 
 def _examples() -> list[LinearModel]:
@@ -256,22 +255,19 @@ class LinearModel(MeanOverRows):
 
         Notes
         -----
-        Along such a move v no example's loss rises, so :math:`\lambda_i |x_i^\top v| \le |g^\top v|` for the slopes
-        :math:`\lambda` of the losses and the gradient g. Where the gradient is small next to every slope there is
-        nothing to look for; else a linear program decides. Cost: the columns are read once, but for that program.
+        Where the gradient is small, the slopes of the losses show that there is none (`has_no_recession`); else a
+        linear program decides.
         """
         unbound = indices if self.l2.ndim == 0 else indices[gather(self.l2, indices) == 0]
         signs = to_numpy(self.weights * self.loss.recession(self.y))
         ridged = self.l2.ndim == 0 and bool(self.l2 > 0)
         if ridged or unbound.shape[0] == 0 or not signs.any():
             return None
-        X, counted = double(self.design.columns(unbound).dense()), to_numpy(self.weights) > 0
+        columns = self.design.columns(unbound)
         u = self.predict(at.point) if at.prediction is None else at.prediction
-        slopes = to_numpy(self.weights * self.loss.gradient(self.y, u))
-        size = np.max(np.abs(X), axis=0)
-        reach = np.sum(np.abs(to_numpy(gather(at.gradient, unbound)))[size > 0] / size[size > 0])
-        if np.min(np.abs(slopes[signs != 0])) > _CLEARLY * reach:
+        if has_no_recession(columns, self.weights * self.loss.gradient(self.y, u), gather(at.gradient, unbound)):
             return None
+        X, counted = double(columns.dense()), to_numpy(self.weights) > 0
         v = recession_direction(X[counted], np.sign(double(signs[counted])))
         if v is None:
             return None

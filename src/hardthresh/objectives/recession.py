@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from hardthresh.arrays import double, namespace
+from hardthresh.core.typing import Array
+from hardthresh.designs import Design
+
 _FAR = 100.0
 """How far, in units of the prediction, a direction is followed: exp(-100) is nothing next to any other loss."""
+
+_SOME = 4096
+"""Rows that are looked at first: hardly any work, and many more than there are coefficients in a sparse model."""
 
 
 def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
@@ -34,13 +41,73 @@ def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
     ----------
     K. Konis (2007), *Linear programming algorithms for detecting separated data in binary logistic regression models*.
     """
-    from scipy.optimize import linprog  # an import of 0.1 seconds that hardly anybody needs
-
     size = np.max(np.abs(X), axis=0, initial=0.0)
     used = np.flatnonzero(size > 0)
     Z = X[:, used] / size[used]
+    found = _along_one(Z[:, 0], signs) if used.size == 1 else _program(Z, signs)
+    if found is None:
+        return None
+    moved = Z @ found
+    farthest = float(np.max(np.abs(moved), initial=0.0))
+    if farthest <= 1e-6:  # the tolerance of the program is 1e-7
+        return None
+    v = np.zeros(X.shape[1])
+    v[used] = _FAR / farthest * found / size[used]
+    return v
+
+
+def has_no_recession(design: Design, slopes: Array, gradient: Array) -> bool:
+    r"""Return whether the slopes at one point alone show that no direction as in `recession_direction` exists.
+
+    Along such a direction v no loss rises, so :math:`\sum_i |\lambda_i x_i^\top v| = |g^\top v| \le \|g\| \|v\|`
+    for the slopes :math:`\lambda` and the gradient g; but the sum is at least :math:`\mu \|v\| / R` for the smallest
+    eigenvalue :math:`\mu` of :math:`\sum_i |\lambda_i| x_i x_i^\top` and the largest norm R of a row.
+
+    Parameters
+    ----------
+    design : Design, shape (n, s)
+        The columns.
+    slopes : array, shape (n,)
+        The derivatives of the weighted losses.
+    gradient : array, shape (s,)
+        Their sum over the rows: X' slopes.
+
+    Returns
+    -------
+    bool
+        False if nothing is known.
+
+    Notes
+    -----
+    The sum over some of the rows is no larger, so it is enough to look at some.
+    """
+    some = slice(None, None, max(1, design.shape[0] // _SOME))
+    X, weights, g = double(design.rows(some).dense()), np.abs(double(slopes[some])), double(gradient)
+    size = np.max(np.abs(X), axis=0, initial=0.0)
+    used = np.flatnonzero(size > 0)
+    if not used.size:
+        return True
+    Z = X[:, used] / size[used]
+    eigenvalues = np.linalg.eigvalsh(Z.T @ (weights[:, None] * Z))
+    longest = np.sqrt(np.max(np.einsum("ij,ij->i", Z, Z)))
+    rounding = used.size * float(namespace(gradient).finfo(gradient.dtype).eps) * eigenvalues[-1]
+    return bool(eigenvalues[0] - rounding > 2.0 * longest * np.linalg.norm(g[used] / size[used]))
+
+
+def _along_one(z: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
+    """Return the solution of the program for one column, an intercept for example, or None."""
+    falls = signs * z
+    if np.any(z[signs == 0] != 0) or (np.any(falls < 0) and np.any(falls > 0)):
+        return None
+    return np.array([np.sign(np.sum(falls))])
+
+
+def _program(Z: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
+    """Return the solution of the linear program for columns whose largest entries are 1 in size, or None."""
+    from scipy.optimize import linprog  # an import of 0.1 seconds that hardly anybody needs
+
     may_fall = signs != 0
-    found = linprog(
+    solution: np.ndarray | None = linprog(
         -(signs @ Z),
         A_ub=-(signs[may_fall, None] * Z[may_fall]) if may_fall.any() else None,
         b_ub=np.zeros(np.count_nonzero(may_fall)) if may_fall.any() else None,
@@ -48,13 +115,5 @@ def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
         b_eq=np.zeros(np.count_nonzero(~may_fall)) if not may_fall.all() else None,
         bounds=(-1.0, 1.0),
         method="highs",
-    )
-    if found.x is None:
-        return None
-    moved = Z @ found.x
-    farthest = float(np.max(np.abs(moved), initial=0.0))
-    if farthest <= 1e-6:  # the solver's own tolerance is 1e-7
-        return None
-    v = np.zeros(X.shape[1])
-    v[used] = _FAR / farthest * found.x / size[used]
-    return v
+    ).x
+    return solution

@@ -19,6 +19,7 @@ import numpy as np
 from hardthresh.arrays import double, gather, move, namespace, to_numpy
 from hardthresh.core.constraint import Selection
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, Standardized
 from hardthresh.objectives import LinearModel
@@ -51,6 +52,7 @@ class FoldPath:
     intercepts: np.ndarray
 
 
+@serial_blas()
 def least_squares_fold_paths(
     objective: LinearModel,
     selection: Selection,

@@ -12,6 +12,7 @@ import numpy as np
 from hardthresh.attributes import AttributeSource, Market, Meter
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.result import Status
+from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array, is_integer
 
 from .learning_curve import LearningCurve
@@ -197,6 +198,7 @@ class Learner:
         self._absorb_when_whole()
         return True
 
+    @serial_blas()
     def conclusion(self) -> ObservationState:
         """Return what can be made of everything it was told, the answers to half a request included.
 
@@ -294,6 +296,7 @@ class Learner:
             self._absorb(answers, answers.told)
             self.answers = None
 
+    @serial_blas()
     def _absorb(self, answers: Answers, told: Array) -> None:
         """Predict, and then learn from, some of the answers."""
         x, y, before = answers.x[told], answers.y[told], self.state

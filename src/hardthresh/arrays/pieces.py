@@ -1,0 +1,72 @@
+"""How large arrays are split for several threads: by shape and dtype alone, whatever the number of threads."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from array_api_compat import is_numpy_array
+
+from hardthresh.core.typing import Array
+
+_BYTES, _OPERATIONS = 3e10, 5e10  # that one core reads, and computes in double precision, in a second
+_LINE = 64  # bytes that a core reads where it needs one
+_PIECE = 2.5e-4  # seconds of one core for a piece: ten times what handing it to another thread takes
+_FEWEST, _MOST = 4, 16  # pieces of what is split
+THINNEST = 12
+"""Rows or columns of a piece at least."""
+
+
+def number_of_pieces(A: Array, width: float = 1.0) -> int:
+    """Return in how many pieces a matrix is read, or multiplied by another of some width.
+
+    Parameters
+    ----------
+    A : array
+        The matrix, or an array of any shape.
+    width : float
+        Of the other matrix.
+
+    Returns
+    -------
+    int
+        1 for what takes a core less than a millisecond, and for what is no NumPy array of floating-point numbers.
+    """
+    if not is_numpy_array(A) or A.dtype.kind != "f":
+        return 1
+    seconds = max(A.nbytes / _BYTES, 2 * A.size * width * (A.itemsize / 8) / _OPERATIONS)
+    return _pieces(seconds, max(A.shape, default=0))
+
+
+def pieces_of_columns(A: Array, columns: int) -> int:
+    """Return in how many pieces some columns of a matrix in C order are read, of whose rows a few bytes are needed."""
+    return _pieces(min(A.nbytes, A.shape[0] * columns * _LINE) / _BYTES, A.shape[0])
+
+
+def _pieces(seconds: float, length: int) -> int:
+    pieces = min(int(seconds / _PIECE), _MOST, length // THINNEST)
+    return pieces if pieces >= _FEWEST else 1
+
+
+def split(A: Array) -> list[Array]:
+    """Return views that cover a NumPy array, each of them contiguous if the array is; one if it is small."""
+    pieces = number_of_pieces(A)
+    if pieces == 1:
+        return [A]
+    axis = int(np.argmax(np.abs(A.strides)))
+    before = (slice(None),) * axis
+    return [A[(*before, piece)] for piece in ranges(A.shape[axis], min(pieces, A.shape[axis]))]
+
+
+def ranges(length: int, pieces: int) -> list[slice]:
+    """Return slices of nearly the same length that cover a range."""
+    ends = [length * piece // pieces for piece in range(pieces + 1)]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
+
+
+def sum_in_order(parts: list[Array]) -> Array:
+    """Return the sum of arrays, added to the first of them one after another."""
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
