@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 from array_api_compat import device, is_numpy_array
 
-from hardthresh.core.threads import in_pieces
 from hardthresh.core.typing import Array
 
 from .namespace import namespace
-from .pieces import pieces_of_columns, ranges
 
 
 def gather(v: Array, indices: Array) -> Array:
@@ -45,16 +42,7 @@ def gather_columns(X: Array, indices: Array) -> Array:
     """
     if not is_numpy_array(X):
         return namespace(X).take(X, indices, axis=1)
-    pieces = pieces_of_columns(X, indices.shape[0]) if X.flags.c_contiguous else 1
-    if pieces == 1:
-        return X.T[indices].T
-    columns = np.empty((indices.shape[0], X.shape[0]), dtype=X.dtype)
-
-    def fill(rows: slice) -> None:
-        columns[:, rows] = X[rows].T[indices]
-
-    in_pieces(fill, ranges(X.shape[0], pieces))
-    return columns.T
+    return X.T[indices].T
 
 
 def mask_of(indices: Array, size: int) -> Array:

@@ -10,7 +10,6 @@ from array_api_compat import is_numpy_array
 from hardthresh.core.typing import Array
 
 _BYTES, _OPERATIONS = 3e10, 5e10  # that one core reads, and computes in double precision, in a second
-_LINE = 64  # bytes that a core reads where it needs one
 _PIECE = 2.5e-4  # seconds of one core for a piece: ten times what handing it to another thread takes
 _FEWEST, _MOST = 4, 16  # pieces of what is split
 THINNEST = 12
@@ -35,16 +34,7 @@ def number_of_pieces(A: Array, width: float = 1.0) -> int:
     if not is_numpy_array(A) or A.dtype.kind != "f":
         return 1
     seconds = max(A.nbytes / _BYTES, 2 * A.size * width * (A.itemsize / 8) / _OPERATIONS)
-    return _pieces(seconds, max(A.shape, default=0))
-
-
-def pieces_of_columns(A: Array, columns: int) -> int:
-    """Return in how many pieces some columns of a matrix in C order are read, of whose rows a few bytes are needed."""
-    return _pieces(min(A.nbytes, A.shape[0] * columns * _LINE) / _BYTES, A.shape[0])
-
-
-def _pieces(seconds: float, length: int) -> int:
-    pieces = min(int(seconds / _PIECE), _MOST, length // THINNEST)
+    pieces = min(int(seconds / _PIECE), _MOST, max(A.shape, default=0) // THINNEST)
     return pieces if pieces >= _FEWEST else 1
 
 
