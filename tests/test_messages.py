@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV
 
 import hardthresh as ht
 from hardthresh import attributes, baselines, constraints, datasets, diagnostics, objectives, selection, solvers, steps
@@ -225,3 +226,26 @@ def test_messages_say_that_columns_and_rows_are_counted_from_zero(bad):
     message = str(caught.value)
     assert re.search(r"\b(feature|column|row)s? \d", message), message
     assert "counted from 0" in message
+
+
+def warned_fits():
+    X = np.random.default_rng(0).standard_normal((40, 6))
+    y = X @ np.arange(6.0)
+    constant = np.column_stack([X, np.ones(40)])
+    return {
+        "fit": lambda: ht.SparseLinearRegression(n_nonzero_coefs=2).fit(constant, y),
+        "cv": lambda: ht.SparseLinearRegressionCV(n_nonzero_coefs=[1, 2], cv=3).fit(X, y),
+        "low rank cv": lambda: ht.LowRankRegressionCV(rank=[1, 2], cv=3).fit(X, X @ np.diag(np.arange(6.0))),
+        "grid": lambda: GridSearchCV(ht.SparseLinearRegression(), {"n_nonzero_coefs": [2]}, cv=2).fit(constant, y),
+        "limited": lambda: ht.LimitedAttributeRegression(n_nonzero_coefs=2, n_observed=4).fit(X[:8], y[:8]),
+        "imputer": lambda: ht.LowRankImputer(rank=1).fit(np.column_stack([X, np.full(40, np.nan)])),
+        "classes": lambda: ht.SparseLogisticRegression(n_nonzero_coefs=2, alpha=0).fit(X, X[:, 0] > 0),
+    }
+
+
+@pytest.mark.parametrize("name", warned_fits())
+def test_a_warning_names_the_line_that_called_the_library(name):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warned_fits()[name]()
+    assert {warning.filename for warning in caught} == {__file__}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from hardthresh.arrays import to_numpy
 from hardthresh.constraints import GroupSparsity, Sparsity
 from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
 from hardthresh.core.typing import Array
@@ -303,11 +302,10 @@ def universal_perturbation(
     with _as_tested(torch, model):
         f = Attack(model, images, y, target=target, loss=loss, space=space, clip=clip, c=c, kappa=kappa, chunk=_CHUNK)
         if f.is_blind():
-            warnings.warn(
+            warn(
                 "the gradient of the logits is zero at every image, as that of a model that rounds, so the search does "
                 "not see what pixels do; that it finds little says nothing about the model: search on one without the "
                 "rounding, and measure with evaluate()",
-                stacklevel=2,
             )
         starts = checked_integer("starts", (1 if solver else _STARTS) if starts is None else starts, 1)
         result = _best(f, _searches(f, constraint, solver, starts, seed, max_iter=max_iter, progress=progress))
@@ -422,10 +420,9 @@ def _budget(k: Any, unit: str, shape: tuple[int, ...]) -> Constraint:
         raise InvalidInputError(f"images of shape {shape} have no axis of channels; use (n, channels, height, width)")
     channels, size = (shape[0] if len(shape) == 3 else 1), prod(shape)
     if len(shape) == 3 and unit != "entry" and shape[2] in _COLOURS and min(shape[:2]) > max(_COLOURS):
-        warnings.warn(
+        warn(
             f"an image has the shape {shape}, whose first axis is taken for that of {channels} channels; give X as "
             "(n, channels, height, width)",
-            stacklevel=3,
         )
     count = {"pixel": size // channels, "entry": size, "channel": channels}[unit]
     budget = checked_integer("k", k)

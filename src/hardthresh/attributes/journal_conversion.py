@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, warn
 
 from .answers import Answer
 from .market import Market
@@ -115,11 +114,10 @@ def _answers(path: Path, market: Market) -> Iterator[Answer]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
-                warnings.warn(
+                warn(
                     f"the last line of {path}, {number}, was cut; it is left out, and its answer will be asked for "
                     "again",
                     UserWarning,
-                    stacklevel=3,
                 )
             elif number > 1:
                 yield _answer(path, number, line, market)

@@ -6,7 +6,6 @@ import json
 import os
 import sqlite3
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from hashlib import sha256
@@ -16,7 +15,7 @@ from textwrap import shorten
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import quote_from_bytes
 
-from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
 
 from .answers import Answer
 
@@ -183,7 +182,7 @@ class JournalFile:
                         "or give a longer timeout"
                     ) from error
                 if stalled is not None and waited >= _STALLED:
-                    warnings.warn(stalled, RuntimeWarning, stacklevel=2)
+                    warn(stalled, RuntimeWarning)
                     stalled = None
             time.sleep(_PAUSE)
 

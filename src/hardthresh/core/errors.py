@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from reprlib import Repr
 from typing import Any
 
 import numpy as np
+
+_INNER = {"hardthresh", "sklearn", "joblib", "contextlib", "functools"}
+"""Packages between a user's line and ours: theirs are the decorators, meta-estimators and parallel loops."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, and name the line of the user's code that called the library, however far above it is."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INNER:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def format_value(value: object) -> str:

@@ -109,7 +109,7 @@ class AttributeLearner:
         model._know_classes()
         state = learner.conclusion()
         model._keep(learner, state.w, state.intercept, None, f"{learner.meter.examples} examples were answered")
-        return model._warn(learner.trouble(state), stacklevel=3)
+        return model._warn(learner.trouble(state))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, in one step; `hardthresh.load` brings it back."""

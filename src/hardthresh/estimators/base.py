@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from inspect import signature
 from typing import Any, ClassVar, Protocol
@@ -15,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from hardthresh.arrays import all_finite, double, gather_columns, move, namespace, to_numpy
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, format_value, numbered
+from hardthresh.core.errors import InvalidInputError, format_value, numbered, warn
 from hardthresh.core.objective import Objective
 from hardthresh.core.registry import lookup
 from hardthresh.core.result import Result, Status
@@ -109,16 +108,13 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         constant = np.flatnonzero(inverse_scale == 0)
         if constant.size:
             carry = "carries" if constant.size == 1 else "carry"
-            warnings.warn(
-                f"{self._listed(constant, 'constant')} {carry} no information and {self._useless}", stacklevel=3
-            )
+            warn(f"{self._listed(constant, 'constant')} {carry} no information and {self._useless}")
         far = np.flatnonzero(np.abs(to_numpy(columns.mean)) * inverse_scale > _FAR)
         if far.size and issparse(X):
-            warnings.warn(
+            warn(
                 f"{self._listed(far, 'sparse')} {'has a mean' if far.size == 1 else 'have means'} a million times "
                 f"{'its deviation' if far.size == 1 else 'their deviations'}, which costs digits "
                 "because sparse columns are not centred; subtract a constant from them first, or pass dense data",
-                stacklevel=3,
             )
 
     def _listed(self, columns: np.ndarray, kind: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral
@@ -14,7 +13,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from hardthresh.core.errors import InvalidInputError, SearchRangeWarning, format_value
+from hardthresh.core.errors import InvalidInputError, SearchRangeWarning, format_value, warn
 
 from .problem import Table
 from .routing import Metadata, rows_of
@@ -143,7 +142,7 @@ class Verdict:
         return self.best if rule == "best" else self.modest
 
 
-def warn_at_range_end(best: int, candidates: np.ndarray, largest: int, what: str, stacklevel: int = 4) -> None:
+def warn_at_range_end(best: int, candidates: np.ndarray, largest: int, what: str) -> None:
     """Warn if the best of several numbers is the largest or the smallest compared, and others are possible beyond it.
 
     Parameters
@@ -156,8 +155,6 @@ def warn_at_range_end(best: int, candidates: np.ndarray, largest: int, what: str
         The largest number that can make a difference.
     what : str
         What the numbers are.
-    stacklevel : int
-        How far the user's call is above this one.
     """
     number = int(candidates[best])
     if candidates.size == 1:
@@ -168,26 +165,22 @@ def warn_at_range_end(best: int, candidates: np.ndarray, largest: int, what: str
         end, beyond = "smallest", "a smaller one may predict better; compare from 1"
     else:
         return
-    warnings.warn(
+    warn(
         f"the best mean score is that of the {end} {what} compared, {number}: {beyond}, for example",
         SearchRangeWarning,
-        stacklevel=stacklevel,
     )
 
 
-def warn_at_largest_ridge(alpha: float, stacklevel: int) -> None:
+def warn_at_largest_ridge(alpha: float) -> None:
     """Warn if the best ridge is the largest of those compared by default."""
-    warnings.warn(
+    warn(
         f"the best mean score is that of the largest ridge compared, {alpha:g}: a larger one may predict better; "
         f"set it, for example alpha={2 * alpha:g}, and compare mean_scores_",
         SearchRangeWarning,
-        stacklevel=stacklevel,
     )
 
 
 def tell_unconverged(whys: list[str], total: int, where: str) -> None:
     """Warn of fits that did not converge, with the reason of the first."""
     if whys:
-        warnings.warn(
-            f"{len(whys)} of {total} fits {where} did not converge: {whys[0]}", ConvergenceWarning, stacklevel=4
-        )
+        warn(f"{len(whys)} of {total} fits {where} did not converge: {whys[0]}", ConvergenceWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardthresh.constraints import EdgeSparsity
-from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value, warn
 from hardthresh.core.progress import progress_line
 from hardthresh.core.registry import register
 from hardthresh.core.result import Result
@@ -470,13 +469,12 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
                 "the likelihood of the graph has no maximum, or none was reached: take fewer edges or alpha > 0"
             )
         if precision.kept < 1.0 and not self.refit:
-            warnings.warn(
+            warn(
                 f"the minimiser of the pseudo-likelihood is not positive definite, so its entries off the diagonal "
                 f"were multiplied by {precision.kept:.3g}; take refit=True, fewer edges or a larger alpha",
-                stacklevel=4,
             )
         if not self.converged_:
-            warnings.warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning, stacklevel=4)
+            warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning)
 
     def _attributes(self, problem: GraphProblem, precision: Precision, dtype: Any) -> dict[str, Any]:
         """Return the fitted matrices, in the units and the precision of the data."""
@@ -554,9 +552,9 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
         self.scorer_name_ = "log_likelihood"
         self.best_n_edges_ = int(self.candidates_[verdict.chosen(self.rule)])
         largest = int(self.candidates_[-1]) if isinstance(self.n_edges, str) else self._pairs()
-        warn_at_range_end(verdict.best, self.candidates_, largest, "number of edges", stacklevel=6)
+        warn_at_range_end(verdict.best, self.candidates_, largest, "number of edges")
         if alphas[chosen] == _ALPHAS[0] and len(alphas) > 1:
-            warn_at_largest_ridge(alphas[chosen], stacklevel=6)
+            warn_at_largest_ridge(alphas[chosen])
         return self.best_n_edges_, alphas[chosen]
 
     def _candidates(self, scores: dict[int, np.ndarray]) -> Iterable[int]:

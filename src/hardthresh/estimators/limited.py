@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardthresh.attributes import ArraySource, AttributeSource, Market
 from hardthresh.attributes.source import refuse_repeated
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.solvers import AdaptiveHybrid, LogisticHybrid
@@ -374,11 +373,11 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             market.cost(self.support_),
         )
 
-    def _warn(self, trouble: str, stacklevel: int = 4) -> Self:
+    def _warn(self, trouble: str) -> Self:
         self.converged_ = not trouble
         if trouble:
             self.stop_reason_ = trouble
-            warnings.warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning, stacklevel=stacklevel)
+            warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning)
         return self
 
     def _check_attributes(self) -> None:

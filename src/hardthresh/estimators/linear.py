@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from math import sqrt
 from typing import Any, ClassVar, Self
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.constraints.labels import read_labels
-from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered
+from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver, Trace
 from hardthresh.core.stationarity import leading_norm, norm
@@ -190,7 +189,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         coef = to_numpy(self.coef_).reshape(-1)
         lost = np.flatnonzero((coef != 0) & (to_numpy(problem.inverse_scale) == 0))
         if lost.size:
-            warnings.warn(f"{self._listed(lost, 'constant')} of these data: what they add is constant", stacklevel=3)
+            warn(f"{self._listed(lost, 'constant')} of these data: what they add is constant")
         w = problem.point(move(coef.astype(numpy_dtype(table.X)), problem.mean), self._intercept())
         null = starting_point(objective, constraint, None)[0]
         trace = Trace(null_value=null.value, null_gradient=leading_norm(constraint, null.gradient))
@@ -381,7 +380,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         self._training = (problem, result)
         self._certificate = None
         if not result.converged:
-            warnings.warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning, stacklevel=4)
+            warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning)
 
     def _reason(self, problem: Problem, result: Result) -> str:
         """Return why the fit ended; where coefficients grow for ever, with the names of their features."""
@@ -413,9 +412,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         offset = per_row(offset, X, "offset")
         u = linear_predictor(X, self.support_, coef, self._intercept())
         if offset is None and getattr(self, "offset_used_", False):
-            warnings.warn(
-                f"{type(self).__name__} was fitted with an offset; {method} without one leaves it out", stacklevel=3
-            )
+            warn(f"{type(self).__name__} was fitted with an offset; {method} without one leaves it out")
         return u if offset is None else u + move(offset, u)
 
     def _get_support_mask(self) -> np.ndarray:

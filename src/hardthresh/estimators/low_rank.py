@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardthresh.arrays import as_floating
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.registry import register
 from hardthresh.core.result import History
 from hardthresh.core.solver import Solver, State
@@ -298,7 +297,7 @@ class LowRankRegression(
         for name, value in problem.coefficients(factors).attributes(given).items():
             setattr(self, name, value)
         if not self.converged_:
-            warnings.warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning, stacklevel=4)
+            warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning)
 
     def _closed_form(self, problem: LowRankProblem, given: Table, task: FitTask) -> Factors:
         """Return the factors of the global minimum, and set how they were found."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
@@ -20,7 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hardthresh.core.errors import InvalidInputError, format_value, numbered
+from hardthresh.core.errors import InvalidInputError, format_value, numbered, warn
 from hardthresh.core.progress import progress_line
 from hardthresh.core.registry import register
 from hardthresh.core.result import History, Result
@@ -295,11 +294,10 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         self.indicator_features_ = np.flatnonzero(counts < X.shape[0])
         empty = np.flatnonzero(counts == 0)
         if empty.size and not self.keep_empty_features:
-            warnings.warn(
+            warn(
                 f"{self._listed(empty, 'empty')} {'has' if empty.size == 1 else 'have'} no observed entry and "
                 f"{'is' if empty.size == 1 else 'are'} left out by transform; "
                 "keep_empty_features=True keeps them, filled with zeros",
-                stacklevel=3,
             )
         if self.rank is None or isinstance(self.rank, Integral):
             rank, alpha = self._checked_rank(self.rank, X.shape), self._ridge()
@@ -588,11 +586,10 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         if rank:
             wanted = free_numbers(rank, (np.unique(cells.rows).size, int(columns.varies.sum())))
             if varying.values.size < wanted:
-                warnings.warn(
+                warn(
                     f"{varying.values.size} observed entries are fewer than the {wanted} free numbers of a matrix of "
                     f"rank {rank} ({varying.values.size / wanted:.2g} for each): many fit equally well, and the ridge "
                     'decides; take a smaller rank, or rank="cv"',
-                    stacklevel=4,
                 )
             problem = CompletionProblem.of(cells, columns, alpha)
             results = self._climb(problem, rank, seed)
@@ -611,7 +608,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         self.history_ = History({"value": history, "rank": ranks})
         self._tell_lonely(varying, columns.standardized(varying))
         if not self.converged_:
-            warnings.warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning, stacklevel=4)
+            warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning)
 
     def _tell_lonely(self, cells: Cells, standard: np.ndarray) -> None:
         """Warn of a direction of one column, if that one is filled in badly, and of one of a single row."""
@@ -630,11 +627,10 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
                 for i in np.unique(np.nonzero(self.U_**2 > _LONELY)[0])
             ]
         if told:
-            warnings.warn(
+            warn(
                 f"{'; '.join(told[:3])}{'; ...' if len(told) > 3 else ''}: what is filled in there is not to be "
                 f"trusted; take a rank smaller than {self.rank_} or an alpha larger than {self.alpha_:g}, and look for "
                 "outliers",
-                stacklevel=5,
             )
 
     # --- comparing ranks
@@ -715,9 +711,9 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         tell_unconverged(best.unconverged, len(folds) * len(best.ranks), "inside the folds")
         place = min(tied, verdict.best)
         largest = best.ranks[-1] if may_end else min(cells.shape) - 1
-        warn_at_range_end(place, self.candidates_, largest, "rank", stacklevel=5)
+        warn_at_range_end(place, self.candidates_, largest, "rank")
         if best.alpha == _ALPHAS[0] and len(alphas) > 1 and best.ranks[place] > 0:
-            warn_at_largest_ridge(best.alpha, stacklevel=5)
+            warn_at_largest_ridge(best.alpha)
         return self.best_rank_, best.alpha
 
     def _folds(self, cells: Cells, splits: Splits) -> list[_Fold]:

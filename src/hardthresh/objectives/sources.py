@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 
 from hardthresh.arrays import to_numpy
 from hardthresh.core.checking import checked_integer
-from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value, warn
 from hardthresh.core.typing import Array
 
 
@@ -328,10 +327,9 @@ def warn_of_training(module: Any) -> None:
     parts = {type(part).__name__ for part in module.modules() if part.training}
     noisy = sorted(name for name in parts if "Dropout" in name or "BatchNorm" in name)
     if noisy:
-        warnings.warn(
+        warn(
             f"the module is in training mode, with {', '.join(noisy)}: its loss is no function of its parameters "
             "alone, which line searches rely on; call module.eval() first",
-            stacklevel=3,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from math import log
 from typing import ClassVar, Literal
@@ -10,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from hardthresh.attributes import Market
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array, is_integer, is_real
 
@@ -188,10 +187,9 @@ class AdaptiveHybrid(BuyingSolver):
         dearest = market.dearest(self._limit(market))
         usable = np.flatnonzero(market.price[market.panel] <= dearest * (1 + 1e-9))
         if usable.size < d:
-            warnings.warn(
+            warn(
                 f"{d - usable.size} of {d} attributes are in panels for more than {dearest:g}, which cannot be "
                 "explored beside a predictor that has them; they are not bought. A budget of twice that would do",
-                stacklevel=2,
             )
         if market.affords(market.cost(usable)):
             return self._exploit(state, usable, None)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import Any
 
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, StallWarning, format_value
+from hardthresh.core.errors import InvalidInputError, StallWarning, format_value, warn
 from hardthresh.core.objective import Evaluation, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.stationarity import norm
@@ -246,12 +245,12 @@ class AdaptiveSparsePolyak(StepRule):
         if epoch.steps == self.epoch_length:
             epoch = epoch.next(best)
             if epoch.fading == 2 and not epoch.judged:
-                warnings.warn(self._stalled(epoch), StallWarning, stacklevel=2)
+                warn(self._stalled(epoch), StallWarning)
                 epoch = replace(epoch, judged=True)
             elif epoch.is_over and not epoch.judged:
                 epoch = replace(epoch, judged=True)
                 if _lowest(objective, constraint, epoch) < epoch.bound - _WORTH * epoch.progress:
-                    warnings.warn(self._stalled(epoch), StallWarning, stacklevel=2)
+                    warn(self._stalled(epoch), StallWarning)
             at, direction = best, -best.gradient
         length = norm(constraint.leading(direction))
         move = _polyak_move(constraint, at, direction, length, epoch.bound, self.scale)

@@ -63,10 +63,11 @@ with.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from hardthresh.core.errors import warn
 
 from .decoding import Decoder
 from .encoding import Encoder
@@ -153,7 +154,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             decoder = Decoder(read)
             value = decoder.decode(document["object"])
     for library, reason in decoder.arrays.lost.items():
-        warnings.warn(f"{target}: arrays of {library} come back as NumPy arrays; {reason}", stacklevel=2)
+        warn(f"{target}: arrays of {library} come back as NumPy arrays; {reason}")
     return value
 
 
