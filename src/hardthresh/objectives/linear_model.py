@@ -268,7 +268,8 @@ class LinearModel(MeanOverRows):
         if has_no_recession(columns, self.weights * self.loss.gradient(self.y, u), gather(at.gradient, unbound)):
             return None
         X, counted = double(columns.dense()), to_numpy(self.weights) > 0
-        v = recession_direction(X[counted], np.sign(double(signs[counted])))
+        rows = slice(None) if counted.all() else counted
+        v = recession_direction(X[rows], np.sign(double(signs[rows])))
         if v is None:
             return None
         like = at.point

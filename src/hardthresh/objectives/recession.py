@@ -10,9 +10,12 @@ from hardthresh.designs import Design
 
 _FAR = 100.0
 """How far, in units of the prediction, a direction is followed: exp(-100) is nothing next to any other loss."""
-
+_TOLERANCE, _NOTHING = 1e-7, 1e-6
+"""How far a constraint may be missed, as by the solver of linear programs, and what is no move, given that."""
+_ROWS = 1000
+"""With how many rows the search begins, and how many it takes in at a time; not crucial."""
 _SOME = 4096
-"""Rows that are looked at first: hardly any work, and many more than there are coefficients in a sparse model."""
+"""Rows that `has_no_recession` looks at: hardly any work, and many more than there are coefficients in a sparse model."""
 
 
 def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
@@ -35,24 +38,35 @@ def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
 
     Notes
     -----
-    Cost: a linear program with s unknowns and n rows.
+    Cost: linear programs with s unknowns and some of the rows, to which those are added whose loss rises most, until
+    none rises; each time X is read once.
 
     References
     ----------
     K. Konis (2007), *Linear programming algorithms for detecting separated data in binary logistic regression models*.
     """
-    size = np.max(np.abs(X), axis=0, initial=0.0)
+    size = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
     used = np.flatnonzero(size > 0)
-    Z = X[:, used] / size[used]
-    found = _along_one(Z[:, 0], signs) if used.size == 1 else _program(Z, signs)
-    if found is None:
-        return None
-    moved = Z @ found
+    Z, scale = X if used.size == size.size else X[:, used], size[used]
+    gain = (signs @ Z) / scale
+    rows = np.unique(np.linspace(0, len(Z) - 1, min(_ROWS, len(Z))).astype(int))
+    while True:
+        x = _best_direction(gain, Z[rows] / scale, signs[rows])
+        if x is None or gain @ x <= _NOTHING:  # fewer rows leave more directions, none of which gains anything
+            return None
+        moved = Z @ (x / scale)
+        risen = np.where(signs != 0, -signs * moved, np.abs(moved))
+        risen[rows] = 0.0
+        missed = np.flatnonzero(risen > _TOLERANCE)
+        if missed.size == 0:
+            break
+        worst = np.argsort(-risen[missed], kind="stable")[:_ROWS]
+        rows = np.union1d(rows, missed[worst])
     farthest = float(np.max(np.abs(moved), initial=0.0))
-    if farthest <= 1e-6:  # the tolerance of the program is 1e-7
+    if farthest <= _NOTHING:
         return None
     v = np.zeros(X.shape[1])
-    v[used] = _FAR / farthest * found / size[used]
+    v[used] = _FAR / farthest * x / scale
     return v
 
 
@@ -94,26 +108,19 @@ def has_no_recession(design: Design, slopes: Array, gradient: Array) -> bool:
     return bool(eigenvalues[0] - rounding > 2.0 * longest * np.linalg.norm(g[used] / size[used]))
 
 
-def _along_one(z: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
-    """Return the solution of the program for one column, an intercept for example, or None."""
-    falls = signs * z
-    if np.any(z[signs == 0] != 0) or (np.any(falls < 0) and np.any(falls > 0)):
-        return None
-    return np.array([np.sign(np.sum(falls))])
-
-
-def _program(Z: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
-    """Return the solution of the linear program for columns whose largest entries are 1 in size, or None."""
+def _best_direction(gain: np.ndarray, Z: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
+    """Return the direction, of entries up to 1, that gains most and along which no loss of some rows Z rises."""
     from scipy.optimize import linprog  # an import of 0.1 seconds that hardly anybody needs
 
     may_fall = signs != 0
-    solution: np.ndarray | None = linprog(
-        -(signs @ Z),
+    found = linprog(
+        -gain,
         A_ub=-(signs[may_fall, None] * Z[may_fall]) if may_fall.any() else None,
         b_ub=np.zeros(np.count_nonzero(may_fall)) if may_fall.any() else None,
         A_eq=Z[~may_fall] if not may_fall.all() else None,
         b_eq=np.zeros(np.count_nonzero(~may_fall)) if not may_fall.all() else None,
         bounds=(-1.0, 1.0),
         method="highs",
-    ).x
-    return solution
+    )
+    x: np.ndarray | None = found.x
+    return x

@@ -1,0 +1,27 @@
+"""Directions along which losses fall for ever: the linear program takes in rows as it needs them."""
+
+import numpy as np
+import pytest
+
+from hardthresh.objectives import recession
+
+
+@pytest.mark.parametrize("separated", [True, False])
+@pytest.mark.parametrize("fixed", [0, 4])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_program_that_begins_with_few_rows_finds_what_all_rows_say(separated, fixed, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((300, 6)) * 10.0 ** np.arange(-3, 3)
+    X[:fixed, :3] = 0.0  # rows whose prediction must not move, in directions that others allow
+    truth = np.array([1e3, 1e2, 10.0, 0.0, 0.0, 0.0])
+    signs = np.sign(X @ truth) * np.where(rng.random(300) < (0.0 if separated else 0.02), -1, 1)
+    signs[:fixed] = 0.0
+    at_once = recession.recession_direction(X, signs)
+    monkeypatch.setattr(recession, "_ROWS", 5)
+    v = recession.recession_direction(X, signs)
+    assert (v is None) == (at_once is None) == (not separated)
+    if separated:
+        moved = X @ v
+        assert np.min(signs * moved) > -1e-4
+        assert np.max(np.abs(moved[:fixed]), initial=0.0) < 1e-4
+        np.testing.assert_allclose(np.max(np.abs(moved)), 100.0)
