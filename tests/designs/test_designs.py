@@ -448,3 +448,57 @@ def test_a_design_is_taken_as_it_is():
     design = as_design(matrix())
     assert as_design(design) is design
     assert isinstance(standardize(design, WEIGHTS, scale=True, intercept=False), Standardized)
+
+
+# --- parts that are not copied ---------------------------------------------------------------------------------------
+
+PARTS = pytest.mark.parametrize("order", ["C", "F"])
+
+
+@pytest.fixture
+def everything_is_large(monkeypatch):
+    """Let no part of a matrix be copied, and blocks have two or three rows."""
+    monkeypatch.setattr(dense, "_LARGEST_COPY", 12)
+    monkeypatch.setattr(dense, "_LARGEST_SHARE", 1000)
+
+
+@PARTS
+@pytest.mark.parametrize(
+    "rows", [[0, 1, 2, 3, 5, 8], [3, 8], [8, 0, 0, 3, 5, 5], list(range(2, 8))], ids=["many", "few", "twice", "slice"]
+)
+@pytest.mark.usefixtures("everything_is_large")
+def test_rows_and_columns_that_are_not_copied_are_the_matrix(order, rows):
+    X, rows, columns = np.asarray(matrix(7), order=order), np.array(rows), np.array([0, 2, 3, 4, 5])
+    design = as_design(X)
+    of_rows, of_columns = design.rows(rows), design.columns(columns)
+    assert of_rows.lazy is (rows.size > 1 and not np.array_equal(rows, np.arange(2, 8)))
+    assert of_columns.lazy
+    assert_is(of_rows, X[rows])
+    assert_is(of_rows.rows(np.array([0, 1])), X[rows[:2]])
+    assert_is(of_columns, X[:, columns])
+    assert_is(of_columns.columns(np.array([1, 3])), X[:, columns[[1, 3]]])
+    for both in (of_rows.columns(columns), of_columns.rows(rows)):
+        assert_is(both, X[np.ix_(rows, columns)])
+        assert_grams(both, X[np.ix_(rows, columns)], WEIGHTS[: rows.size])
+    Z = standardize(design, WEIGHTS, scale=True, intercept=True)
+    assert_is(Z.columns(np.arange(2, 8)), Z.dense()[:, 2:], tol=1e-10)
+    assert_grams(Z.rows(rows), Z.dense()[rows], WEIGHTS[: rows.size])
+
+
+@PARTS
+@pytest.mark.usefixtures("everything_is_large")
+def test_the_gram_matrix_of_columns_that_are_copied_with_others_that_are_not(order):
+    X = np.asarray(matrix(7), order=order)
+    few, many = as_design(X[:, :1]), as_design(X).columns(np.arange(1, 7))
+    expected = X[:, :1].T @ (WEIGHTS[:, None] * X[:, 1:])
+    np.testing.assert_allclose(few.gram(WEIGHTS, many), expected, rtol=1e-12)
+    np.testing.assert_allclose(many.gram(WEIGHTS, few), expected.T, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("everything_is_large")
+def test_rows_that_are_left_out_may_hold_anything():
+    X = matrix(5)
+    X[[1, 4]] = -np.finfo(float).max  # as some programs write what is missing
+    rows = np.array([0, 2, 3, 5, 6, 7, 8])
+    with warnings.catch_warnings(), np.errstate(over="ignore"):
+        assert_is(as_design(X).rows(rows), X[rows])

@@ -48,7 +48,7 @@ def product(A: Array, B: Array) -> Array:
     piece returns enough numbers.
     """
     width = 1 if B.ndim == 1 else B.shape[1]
-    pieces = number_of_pieces(A, width) if is_numpy_array(B) else 1
+    pieces = number_of_pieces(A, A.shape, width) if is_numpy_array(B) else 1
     turned = B.ndim == 2 and is_numpy_array(A) and (A.flags.f_contiguous or A.shape[0] < A.shape[1])
     if pieces == 1:
         return _turned(np.matmul, A, B) if turned else A @ B
@@ -82,7 +82,7 @@ def gram_product(X: Array) -> Array:
         The same bits whatever the number of threads.
     """
     n, d = X.shape
-    pieces = number_of_pieces(X, d / 2)
+    pieces = number_of_pieces(X, X.shape, d / 2)
     if pieces == 1:
         return X.T @ X
     if pieces * d <= n:

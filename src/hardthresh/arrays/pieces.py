@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 from array_api_compat import is_numpy_array
@@ -16,13 +17,15 @@ THINNEST = 12
 """Rows or columns of a piece at least."""
 
 
-def number_of_pieces(A: Array, width: float = 1.0) -> int:
+def number_of_pieces(like: Array, shape: tuple[int, ...], width: float = 1.0) -> int:
     """Return in how many pieces a matrix is read, or multiplied by another of some width.
 
     Parameters
     ----------
-    A : array
-        The matrix, or an array of any shape.
+    like : array
+        The matrix, or another array of its library and dtype.
+    shape : tuple of int
+        Of the matrix.
     width : float
         Of the other matrix.
 
@@ -31,16 +34,17 @@ def number_of_pieces(A: Array, width: float = 1.0) -> int:
     int
         1 for what takes a core less than a millisecond, and for what is no NumPy array of floating-point numbers.
     """
-    if not is_numpy_array(A) or A.dtype.kind != "f":
+    if not is_numpy_array(like) or like.dtype.kind != "f":
         return 1
-    seconds = max(A.nbytes / _BYTES, 2 * A.size * width * (A.itemsize / 8) / _OPERATIONS)
-    pieces = min(int(seconds / _PIECE), _MOST, max(A.shape, default=0) // THINNEST)
+    entries, size = prod(shape), like.itemsize
+    seconds = max(entries * size / _BYTES, 2 * entries * width * (size / 8) / _OPERATIONS)
+    pieces = min(int(seconds / _PIECE), _MOST, max(shape, default=0) // THINNEST)
     return pieces if pieces >= _FEWEST else 1
 
 
 def split(A: Array) -> list[Array]:
     """Return views that cover a NumPy array, each of them contiguous if the array is; one if it is small."""
-    pieces = number_of_pieces(A)
+    pieces = number_of_pieces(A, A.shape)
     if pieces == 1:
         return [A]
     axis = int(np.argmax(np.abs(A.strides)))

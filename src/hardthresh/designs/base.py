@@ -18,6 +18,9 @@ class Design(ABC):
     stores_zeros: bool = True
     """False where only non-zeros are held, so that centring a column would fill it."""
 
+    lazy: bool = False
+    """True where entries are copied from a larger matrix when asked for, so that blocks of rows save memory."""
+
     lacks: frozenset[str] = frozenset()
     """Abilities that a linear model on this design does not have; see `Objective`."""
 
@@ -84,6 +87,7 @@ class Metered(Design):
         self._meter = meter
         self._share = share
         self.stores_zeros = design.stores_zeros
+        self.lazy = design.lazy
         self.lacks = design.lacks
 
     @property

@@ -29,6 +29,8 @@ from .base import Design
 
 _BLOCK = 1 << 18  # entries worked on at a time: 2 MB of float64 stay in the cache
 _GRAM_BLOCK = 1 << 22  # entries of a scaled copy
+_PART_BLOCK, _FEWEST_ROWS = 1 << 18, 1024  # entries copied at a time of a part, and rows: with fewer BLAS is slow
+_LARGEST_COPY, _LARGEST_SHARE = 1 << 22, 8  # rows or columns of so many entries, or 1/8 of a matrix, are copied
 
 
 class DenseDesign(Design):
@@ -79,6 +81,8 @@ class DenseDesign(Design):
         return product(self._X.T, r)
 
     def gram(self, weights: Array, other: Design | None = None) -> Array:
+        if other is not None and other.lazy:
+            return other.gram(weights, self).T
         xp = namespace(weights)
         Z = self._X if other is None else other.dense()
         if weights.shape[0] and bool(xp.all(weights == weights[0])):  # no scaled copy is needed
@@ -99,15 +103,23 @@ class DenseDesign(Design):
         if self._by_columns():
             blocks = ((self._X[:, c], None if center is None else center[c]) for c in self._blocks(axis=1))
             return namespace(r).concat([_transposed_product(_squares(X, c), r) for X, c in blocks])
-        return self._sum_over_rows(lambda X, rows: _transposed_product(_squares(X, center), r[rows, ...]))
+        blocks = self._blocks(axis=0)
+        return _sum_over_rows(self, blocks, lambda X, rows: _transposed_product(_squares(X, center), r[rows, ...]))
 
     def columns(self, indices: Array) -> Design:
+        if is_large_part(self, self.shape[0] * indices.shape[0]):
+            return SomeColumns(self, indices)
         return self.of(gather_columns(self._X, indices))
 
     def rows(self, indices: Array | slice) -> Design:
+        if not isinstance(indices, slice) and is_large_part(self, indices.shape[0] * self.shape[1]):
+            indices = _as_slice(indices)
+            if not isinstance(indices, slice):
+                return SomeRows(self, indices)
         if isinstance(indices, slice):
             return self.of(self._X[indices, :])
-        return self.of(namespace(self._X).take(self._X, indices, axis=0))
+        X = self._X  # which np.take would copy as a whole in Fortran order
+        return self.of(X[indices, :] if is_numpy_array(X) else namespace(X).take(X, indices, axis=0))
 
     def dense(self) -> Array:
         return self._X
@@ -120,29 +132,14 @@ class DenseDesign(Design):
             def of_columns(blocks: list[slice]) -> list[tuple[Array, Array]]:
                 return [_mean_and_variance(self._X[:, columns], weights) for columns in blocks]
 
-            pairs = chain.from_iterable(in_pieces(of_columns, self._shares_of_blocks(axis=1)))
+            pairs = chain.from_iterable(in_pieces(of_columns, _lists(self, self._blocks(axis=1))))
             means, variances = zip(*pairs, strict=True)
             return finish_moments(self, xp.concat(means), xp.concat(variances), weights)
-        mean = self._sum_over_rows(lambda X, rows: _double(X).T @ weights[rows])
-        variance = self._sum_over_rows(lambda X, rows: _squares(_double(X), mean).T @ weights[rows])
-        return finish_moments(self, mean, variance, weights)
-
-    def _sum_over_rows(self, function: Callable[[Array, slice], Array]) -> Array:
-        """Return the sum of a function of blocks of rows, and of where they are."""
-
-        def of_some(blocks: list[slice]) -> Array:
-            return sum(function(self._X[rows, :], rows) for rows in blocks)
-
-        return sum_in_order(in_pieces(of_some, self._shares_of_blocks(axis=0)))
+        return _moments_by_rows(self, self._blocks(axis=0), weights)
 
     def _by_columns(self) -> bool:
         """Return whether blocks of columns are contiguous, and blocks of rows are not."""
         return is_numpy_array(self._X) and bool(self._X.flags.f_contiguous) and self.shape[1] > 1
-
-    def _shares_of_blocks(self, axis: int) -> list[list[slice]]:
-        """Return `_blocks` in as many lists as there are pieces that different threads may work on."""
-        blocks = self._blocks(axis)
-        return [blocks[some] for some in ranges(len(blocks), min(number_of_pieces(self._X), len(blocks)))]
 
     def _blocks(self, axis: int) -> list[slice]:
         """Return ranges of rows (axis 0) or columns (1) small enough to make a temporary copy of."""
@@ -182,6 +179,28 @@ def _mean_and_variance(X: Array, weights: Array) -> tuple[Array, Array]:
     return mean, _squares(X, mean).T @ weights
 
 
+def _moments_by_rows(design: Design, blocks: list[slice], weights: Array) -> tuple[Array, Array]:
+    """Return mean and standard deviation of each column, reading a design twice, block of rows by block of rows."""
+    mean = _sum_over_rows(design, blocks, lambda X, rows: _double(X).T @ weights[rows])
+    variance = _sum_over_rows(design, blocks, lambda X, rows: _squares(_double(X), mean).T @ weights[rows])
+    return finish_moments(design, mean, variance, weights)
+
+
+def _sum_over_rows(design: Design, blocks: list[slice], function: Callable[[Array, slice], Array]) -> Array:
+    """Return the sum of a function of blocks of rows, and of where they are."""
+
+    def of_some(blocks: list[slice]) -> Array:
+        return sum(function(design.rows(rows).dense(), rows) for rows in blocks)
+
+    return sum_in_order(in_pieces(of_some, _lists(design, blocks)))
+
+
+def _lists(design: Design, blocks: list[slice]) -> list[list[slice]]:
+    """Return blocks of a design in as many lists as there are pieces that different threads may work on."""
+    pieces = number_of_pieces(design.zeros(0), design.shape)
+    return [blocks[some] for some in ranges(len(blocks), min(pieces, len(blocks)))]
+
+
 def _accurate_moments(X: Array, weights: Array) -> tuple[Array, Array]:
     """Return the weighted moments of whole columns without the rounding of their means.
 
@@ -210,8 +229,9 @@ def finish_moments(design: Design, mean: Array, variance: Array, weights: Array)
     """
     xp, dtype = namespace(mean), design.zeros(1).dtype
     doubtful = where_true((variance != 0) & ~(variance > (_DOUBTFUL * mean) ** 2))
-    for start in range(0, doubtful.shape[0], 64):
-        some = doubtful[start : start + 64]
+    size = max(1, min(64, _BLOCK // max(design.shape[0], 1)))
+    for start in range(0, doubtful.shape[0], size):
+        some = doubtful[start : start + size]
         accurate = _accurate_moments(design.columns(some).dense(), weights)
         inside = mask_of(some, mean.shape[0])
         mean, variance = (
@@ -223,3 +243,133 @@ def finish_moments(design: Design, mean: Array, variance: Array, weights: Array)
     constant = deviation <= rounding * xp.abs(mean)
     deviation = xp.where(constant, xp.zeros_like(deviation), deviation)
     return xp.astype(mean, dtype), xp.astype(deviation, dtype)
+
+
+def is_large_part(design: Design, entries: int) -> bool:
+    """Return whether a part of a design, of so many entries, is too large to copy; only NumPy's arrays are not."""
+    n, d = design.shape
+    largest = max(_LARGEST_COPY, n * d // _LARGEST_SHARE)
+    return entries > largest and n > 1 and is_numpy_array(design.zeros(0))
+
+
+def _as_slice(indices: np.ndarray) -> np.ndarray | slice:
+    """Return consecutive indices as a slice, which copies nothing, and others as they are."""
+    size = indices.shape[0]
+    if size and indices[0] >= 0 and indices[-1] - indices[0] == size - 1 and np.all(indices[1:] > indices[:-1]):
+        return slice(int(indices[0]), int(indices[-1]) + 1)
+    return indices
+
+
+class _Part(Design):
+    """A part of a large NumPy matrix that is not copied, but for one block of rows after another."""
+
+    lazy = True
+
+    def gram(self, weights: Array, other: Design | None = None) -> Array:
+        total: Array = 0
+        for rows in self._blocks(0 if other is None else other.shape[1]):
+            total = total + self.rows(rows).gram(weights[rows], None if other is None else other.rows(rows))
+        return total
+
+    def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
+        return sum(self.rows(rows).pullback_squares(r[rows], center) for rows in self._blocks())
+
+    def dense(self) -> Array:
+        return np.concatenate([self.rows(rows).dense() for rows in self._blocks()])
+
+    def moments(self, weights: Array) -> tuple[Array, Array]:
+        return _moments_by_rows(self, self._blocks(), shares(weights))
+
+    def _blocks(self, width: int = 0) -> list[slice]:
+        """Return ranges of rows small enough to copy, together with a second matrix of some width."""
+        n, d = self.shape
+        size = max(_PART_BLOCK // (d + width), _FEWEST_ROWS)
+        size = max(1, min(size, _LARGEST_COPY // (d + width)))
+        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+class SomeRows(_Part):
+    """Some rows of a large matrix, which are not copied: for folds, and without the rows of weight zero.
+
+    Products are those of all rows, with zeros for the others, unless the rows are few.
+
+    Parameters
+    ----------
+    design : DenseDesign
+        All rows, in NumPy's arrays.
+    indices : array of int
+        Which of them; a row may be there more than once.
+    """
+
+    def __init__(self, design: DenseDesign, indices: np.ndarray) -> None:
+        self._design = design
+        self._indices = indices
+        self._distinct = bool(np.all(indices[1:] > indices[:-1]))
+        self._few = 4 * indices.shape[0] < design.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self._indices.shape[0], self._design.shape[1])
+
+    def zeros(self, size: int) -> Array:
+        return self._design.zeros(size)
+
+    def predict(self, w: Array) -> Array:
+        if self._few:
+            return np.concatenate([self.rows(rows).predict(w) for rows in self._blocks()])
+        return self._design.predict(w)[self._indices]
+
+    def pullback(self, r: Array) -> Array:
+        if self._few:
+            return sum(self.rows(rows).pullback(r[rows]) for rows in self._blocks())
+        spread = np.zeros((self._design.shape[0], *r.shape[1:]), dtype=r.dtype)
+        if self._distinct:
+            spread[self._indices] = r
+        else:
+            np.add.at(spread, self._indices, r)
+        return self._design.pullback(spread)
+
+    def columns(self, indices: Array) -> Design:
+        if is_large_part(self, self.shape[0] * indices.shape[0]):
+            return SomeColumns(self, indices)
+        return DenseDesign.of(self._design.dense().T[np.ix_(indices, self._indices)].T)
+
+    def rows(self, indices: Array | slice) -> Design:
+        return self._design.rows(self._indices[indices])
+
+
+class SomeColumns(_Part):
+    """Some columns of a large matrix, which are not copied: for the Gram matrix of many.
+
+    Parameters
+    ----------
+    design : Design
+        All columns, in NumPy's arrays; it stores zeros.
+    indices : array of int
+        Which of them, increasing.
+    """
+
+    def __init__(self, design: Design, indices: np.ndarray) -> None:
+        self._design = design
+        self._indices = indices
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self._design.shape[0], self._indices.shape[0])
+
+    def zeros(self, size: int) -> Array:
+        return self._design.zeros(size)
+
+    def predict(self, w: Array) -> Array:
+        spread = np.zeros((self._design.shape[1], *w.shape[1:]), dtype=w.dtype)
+        spread[self._indices] = w
+        return self._design.predict(spread)
+
+    def pullback(self, r: Array) -> Array:
+        return self._design.pullback(r)[self._indices]
+
+    def columns(self, indices: Array) -> Design:
+        return self._design.columns(self._indices[indices])
+
+    def rows(self, indices: Array | slice) -> Design:
+        return self._design.rows(indices).columns(self._indices)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from array_api_compat import device
+from array_api_compat import device, is_numpy_array
 
 from hardthresh.arrays import all_finite, gather, namespace, where_true
 from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.typing import Array
 
 from .base import Design
-from .dense import DenseDesign
+from .dense import DenseDesign, SomeColumns, is_large_part
 
 
 class Standardized(Design):
@@ -115,6 +115,8 @@ class Standardized(Design):
         return xp.concat([inner, last * total]) if self._intercept else inner
 
     def columns(self, indices: Array) -> Design:
+        if self.stores_zeros and is_large_part(self, self.shape[0] * indices.shape[0]):
+            return SomeColumns(self, indices)
         d = self._design.shape[1]
         last = indices.shape[0] > 0 and int(indices[-1]) == d
         inner = indices[:-1] if last else indices
@@ -127,9 +129,14 @@ class Standardized(Design):
         return Standardized(self._design.rows(indices), self.mean, self.inverse_scale, self._intercept)
 
     def dense(self) -> Array:
-        xp = namespace(self.mean)
-        inner = self._design.dense() - self.mean
-        inner *= self.inverse_scale
+        xp, X = namespace(self.mean), self._design.dense()
+        if is_numpy_array(X):  # one array, without another one for the column of ones
+            full = np.ones(self.shape, dtype=X.dtype, order="F" if X.flags.f_contiguous else "C")
+            inner = full[:, : X.shape[1]]
+            np.subtract(X, self.mean, out=inner)
+            inner *= self.inverse_scale
+            return full
+        inner = (X - self.mean) * self.inverse_scale
         if not self._intercept:
             return inner
         ones = xp.ones((inner.shape[0], 1), dtype=inner.dtype, device=device(inner))

@@ -15,7 +15,7 @@ _TOLERANCE, _NOTHING = 1e-7, 1e-6
 _ROWS = 1000
 """With how many rows the search begins, and how many it takes in at a time; not crucial."""
 _SOME = 4096
-"""Rows that `has_no_recession` looks at: hardly any work, and many more than there are coefficients in a sparse model."""
+"""Rows that `has_no_recession` looks at: hardly any work, and many more than a sparse model has coefficients."""
 
 
 def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
