@@ -7,6 +7,7 @@ from .errors import (
     InvalidInputError,
     MissingDependencyError,
     NotFiniteError,
+    OutOfMemoryError,
     SearchRangeWarning,
     StallWarning,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "Move",
     "NotFiniteError",
     "Objective",
+    "OutOfMemoryError",
     "Passes",
     "Projection",
     "RelativeDecrease",

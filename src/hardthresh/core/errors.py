@@ -80,6 +80,10 @@ class NotFiniteError(InvalidInputError):
     """A point became infinite or NaN."""
 
 
+class OutOfMemoryError(HardThreshError, MemoryError):
+    """The data and what a fit needs besides them do not fit into memory."""
+
+
 class CapabilityError(HardThreshError, TypeError):
     """A solver or step rule needs something that the objective or the constraint does not provide."""
 

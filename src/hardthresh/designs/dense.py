@@ -101,8 +101,8 @@ class DenseDesign(Design):
         if center is None and is_numpy_array(r) and r.ndim == 1 and r.size and np.all(r == r[0]):
             return r[0] * np.einsum("ij,ij->j", self._X, self._X)  # no copy
         if self._by_columns():
-            blocks = ((self._X[:, c], None if center is None else center[c]) for c in self._blocks(axis=1))
-            return namespace(r).concat([_transposed_product(_squares(X, c), r) for X, c in blocks])
+            pairs = ((self._X[:, c], None if center is None else center[c]) for c in self._blocks(axis=1))
+            return namespace(r).concat([_transposed_product(_squares(X, c), r) for X, c in pairs])
         blocks = self._blocks(axis=0)
         return _sum_over_rows(self, blocks, lambda X, rows: _transposed_product(_squares(X, center), r[rows, ...]))
 

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from hardthresh.arrays import all_finite, double, gather_columns, move, namespace, to_numpy
+from hardthresh.arrays import all_finite, double, namespace, to_numpy
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value, numbered, warn
 from hardthresh.core.objective import Objective
@@ -25,8 +25,16 @@ from hardthresh.core.typing import is_real as is_real
 from hardthresh.solvers import choose_solver, minimize
 
 from .callbacks import CallbackSupportMixin
+from .problem import Table
 
 _FAR = 1e6  # deviations from zero: about six of the sixteen digits are lost twice, in the product and in the square
+
+
+SAVES_MEMORY = (
+    "float32 takes half as much, and a memory map of float32 or float64, as from numpy.load(path, mmap_mode='r'), "
+    "is not copied"
+)
+"""What helps where a dense table does not fit into memory."""
 
 
 class Solvable(Protocol):
@@ -59,6 +67,8 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
     _default_alpha: ClassVar[float] = 0.0
     _useless: ClassVar[str] = "cannot be chosen"
     """What becomes of a constant column."""
+    _saves_memory: ClassVar[str] = "float32 takes half as much"
+    """What helps where memory runs out."""
     _names_in_messages: Sequence[str] | None = None
     """The names of the columns for messages, for a caller who has them but fits a bare matrix."""
 
@@ -80,21 +90,21 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
             if not isinstance(getattr(self, name, False), bool | np.bool_):
                 raise InvalidInputError(f"{name} must be True or False, got {format_value(getattr(self, name))}")
 
-    def _refuse_tiny_columns(self, columns: Scaled, X: Any, y: Any) -> None:
+    def _refuse_tiny_columns(self, columns: Scaled, table: Table) -> None:
         """Refuse columns so small that their squares underflow, or that coefficients overflow.
 
         A variance that underflows, computed in double precision, has no digits. Targets explained by one column of unit
         variance have coefficients of their own size; those of several correlated columns may be larger.
         """
-        inverse_scale, dtype = double(columns.inverse_scale), numpy_dtype(X)
+        inverse_scale, dtype = double(columns.inverse_scale), numpy_dtype(table.X)
         constant = np.flatnonzero(inverse_scale == 0)
-        tiny = [*constant[_tiny(X, constant)], *np.flatnonzero(inverse_scale > _SMALLEST_DEVIATION**-1)]
+        tiny = [*constant[_tiny(table, constant)], *np.flatnonzero(inverse_scale > _SMALLEST_DEVIATION**-1)]
         if tiny:
             raise InvalidInputError(
                 f"the entries of {self._feature_name(min(tiny))} are so small that their squares underflow; rescale it"
             )
         limit = 1e-3 * float(np.finfo(dtype).max)
-        largest = max(1.0, float(namespace(y).max(namespace(y).abs(y))))
+        largest = max(1.0, float(namespace(table.y).max(namespace(table.y).abs(table.y))))
         j = int(np.argmax(inverse_scale))
         if float(inverse_scale[j]) * largest > limit:
             raise InvalidInputError(
@@ -174,14 +184,18 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         return result
 
 
+_LOOKED_AT = 1 << 17  # entries of columns copied at a time
 _SMALLEST_DEVIATION = float(np.finfo(np.float64).tiny) ** 0.5
 
 
-def _tiny(X: Any, columns: np.ndarray) -> np.ndarray:
+def _tiny(table: Table, columns: np.ndarray) -> np.ndarray:
     """Return for each of some columns whether it is not zero but its squares are."""
-    some = X[:, columns] if issparse(X) else to_numpy(gather_columns(X, move(columns, X)))
-    largest = abs(some).max(axis=0, initial=0.0) if not issparse(some) else abs(some).max(axis=0).toarray().ravel()
-    tiny: np.ndarray = (largest > 0) & (largest < float(np.sqrt(np.finfo(largest.dtype).tiny)))
+    size = max(1, _LOOKED_AT // table.n_rows)
+    tiny = np.zeros(columns.size, dtype=bool)
+    for start in range(0, columns.size, size):
+        some = table.matrix(table.bring(columns[start : start + size]))
+        largest = abs(some).max(axis=0).toarray().ravel() if issparse(some) else np.max(np.abs(to_numpy(some)), axis=0)
+        tiny[start : start + size] = (largest > 0) & (largest < float(np.sqrt(np.finfo(largest.dtype).tiny)))
     return tiny
 
 

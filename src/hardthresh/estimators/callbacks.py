@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+from hardthresh.core.errors import OutOfMemoryError
 from hardthresh.core.solver import State
 from hardthresh.core.threads import serial_blas
 
@@ -26,8 +28,24 @@ __all__ = ["CallbackSupportMixin", "FitTask", "fit_method"]
 
 
 def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate the `fit` of an estimator: callbacks end when it does, and BLAS runs on one thread until then."""
-    decorated: Callable[..., Any] = serial_blas()(with_callbacks(method))
+    """Decorate the `fit` of an estimator.
+
+    Callbacks end when it does, BLAS runs on one thread until then, and where memory runs out, it says what to do.
+    """
+
+    @wraps(method)
+    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            with serial_blas():
+                return method(self, *args, **kwargs)
+        except MemoryError as error:
+            jobs = getattr(self, "n_jobs", None)
+            one_by_one = "" if jobs in (None, 1) else f"; n_jobs=1 in place of {jobs} fits one fold at a time"
+            raise OutOfMemoryError(
+                f"the fit does not fit into memory ({error}): {self._saves_memory}{one_by_one}"
+            ) from error
+
+    decorated: Callable[..., Any] = with_callbacks(fit)
     return decorated
 
 
@@ -45,13 +63,14 @@ class FitTask:
     """
 
     def __init__(self, estimator: Any, given: Table, max_subtasks: int) -> None:
-        self._data: dict[str, Any] = {"estimator": estimator, "X": given.X, "y": given.y}
-        if given.sample_weight is not None:
-            self._data["metadata"] = {"sample_weight": given.sample_weight}
         wanted = hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
         self._context = estimator._init_callback_context(max_subtasks=max_subtasks) if wanted else None
-        if self._context is not None:
-            self._context.call_on_fit_task_begin(**self._data)
+        if self._context is None:
+            return
+        self._data: dict[str, Any] = {"estimator": estimator, "X": given.matrix(), "y": given.y}
+        if given.sample_weight is not None:
+            self._data["metadata"] = {"sample_weight": given.sample_weight}
+        self._context.call_on_fit_task_begin(**self._data)
 
     def done(self, name: str, attributes: Callable[[], dict[str, Any]]) -> bool:
         """Report one finished subtask, and return whether a callback asks to stop.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -32,7 +32,7 @@ from .folds import (
     warn_at_range_end,
 )
 from .linear import SparseLinearModel
-from .problem import Problem, Table, take_columns
+from .problem import Problem, Table
 from .routing import CrossValidatedMixin, Metadata, rows_of
 
 
@@ -168,7 +168,7 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         self._check_folds(given, splits)
         task = FitTask(self, given, len(candidates))
         problem = self._problem(table, int(candidates[-1]))
-        rows = np.arange(table.X.shape[0])
+        rows = np.arange(table.n_rows)
         *folds, everywhere = self._fold_paths(table, problem, [*(train for train, _ in splits), rows], candidates, seed)
         scores = [
             self._scores(problem, fold, table, test, rows_of(score_params, kept[test], n_samples))
@@ -267,9 +267,9 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         if self.scoring is not None:
             test = table.take(rows)
             return np.array([self._score(fold, row, test, params) for row in range(fold.intercepts.size)])
-        test = replace(table, X=take_columns(table.X, table.bring(fold.columns))).take(rows)
+        test = table.take(rows)
         coefs = table.bring(fold.coefs.T.astype(numpy_dtype(table.X)))
-        u = to_numpy(test.X @ coefs) + fold.intercepts
+        u = to_numpy(test.matrix(table.bring(fold.columns)) @ coefs) + fold.intercepts
         u = u if test.offset is None else u + to_numpy(test.offset)[:, None]
         losses = self._loss_scale * problem.objective.loss.value(to_numpy(test.y)[:, None], u)
         weights = None if test.sample_weight is None else to_numpy(test.sample_weight)

@@ -46,7 +46,7 @@ def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, params: Met
             f"cv={type(cv).__name__} needs the group of each row; pass it to fit, as in fit(X, y, groups=...)"
         )
     if hasattr(cv, "split") or cv is None or isinstance(cv, Integral):
-        return list(splitter.split(table.X, table.y, **rows_of(params, kept, n_given)))
+        return list(splitter.split(table.matrix_on_demand(), table.y, **rows_of(params, kept, n_given)))
     place = np.full(n_given, -1)
     place[kept] = np.arange(kept.size)
 
@@ -90,7 +90,7 @@ def score_by(scoring: Any, fitted: Any, test: Table, y: Any, params: Metadata) -
     """
     if "sample_weight" in params:
         params = {**params, "sample_weight": test.sample_weight}
-    return float(check_scoring(fitted, scoring=scoring)(fitted, test.X, y, **params))
+    return float(check_scoring(fitted, scoring=scoring)(fitted, test.matrix(), y, **params))
 
 
 def scorer_name(scoring: Any, default: str) -> str:

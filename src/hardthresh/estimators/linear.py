@@ -23,7 +23,7 @@ from hardthresh.core.stationarity import leading_norm, norm
 from hardthresh.core.threads import serial_blas
 from hardthresh.solvers.start import starting_point
 
-from .base import ThresholdingEstimator, is_integer, known_finite, numpy_dtype, per_row, row_weights
+from .base import SAVES_MEMORY, ThresholdingEstimator, is_integer, known_finite, numpy_dtype, per_row, row_weights
 from .callbacks import FitTask, fit_method
 from .problem import Problem, Table, build_problem, linear_predictor
 from .soundness import check_linear_model
@@ -41,6 +41,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
 
     _loss: ClassVar[str]
     _loss_scale: ClassVar[float] = 1.0
+    _saves_memory: ClassVar[str] = SAVES_MEMORY
     _training: tuple[Problem, Result] | None = None
     _certificate: ModelCertificate | None = None
 
@@ -337,7 +338,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             name=self._feature_name,
             groups=None if self.groups is None else self._group_labels(),
         )
-        self._refuse_tiny_columns(problem, table.X, table.y)
+        self._refuse_tiny_columns(problem, table)
         return problem
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:

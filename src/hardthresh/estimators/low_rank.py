@@ -17,7 +17,7 @@ from hardthresh.core.result import History
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.threads import serial_blas
 
-from .base import ThresholdingEstimator, is_integer, known_finite, numpy_dtype, row_weights
+from .base import SAVES_MEMORY, ThresholdingEstimator, is_integer, known_finite, numpy_dtype, row_weights
 from .callbacks import FitTask, fit_method
 from .documentation import documented
 from .problem import Table
@@ -110,6 +110,8 @@ class LowRankRegression(
     """
 
     _useless: ClassVar[str] = "cannot be used: coefficient 0"
+
+    _saves_memory: ClassVar[str] = SAVES_MEMORY
 
     def __init__(
         self,
@@ -254,7 +256,7 @@ class LowRankRegression(
         y = as_floating(y, name="y").astype(numpy_dtype(X), copy=False)
         table = Table(X, y, row_weights(sample_weight, X))
         given = table.weighted()
-        if given.X.shape[0] < 2:
+        if given.n_rows < 2:
             raise InvalidInputError("sample_weight leaves one row of positive weight; at least two are needed")
         return table, given
 
@@ -284,7 +286,7 @@ class LowRankRegression(
         problem = build_low_rank_problem(
             table, rank=rank, alpha=self._ridge(), fit_intercept=self.fit_intercept, scale=self.standardize
         )
-        self._refuse_tiny_columns(problem, table.X, table.y)
+        self._refuse_tiny_columns(problem, table)
         return problem
 
     def _takes_closed_form(self) -> bool:

@@ -233,7 +233,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
     def _score(self, fit: Coefficients, test: Table, params: Metadata) -> float:
         """Return the score of one fit on held-out rows: by the scorer, or minus the mean squared error."""
         if self.scoring is None:
-            errors = np.mean((fit.predict(test.X) - with_matrix(test).y) ** 2, axis=1)
+            errors = np.mean((fit.predict(test.matrix()) - with_matrix(test).y) ** 2, axis=1)
             return -float(np.average(errors, weights=test.sample_weight))
         fitted = type(self)(**self.get_params(deep=False))
         for name, value in {**fit.attributes(test), "n_features_in_": self.n_features_in_}.items():

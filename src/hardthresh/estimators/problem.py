@@ -14,47 +14,91 @@ from hardthresh.constraints import GroupSparsity, Sparsity
 from hardthresh.constraints.labels import changed, whole_number
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
-from hardthresh.designs import Standardized, as_design, standardize
+from hardthresh.designs import Design, Standardized, as_design, standardize
 from hardthresh.objectives import LinearModel
 from hardthresh.objectives.base import mean_weights
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Validated training data: X by rows, and one entry per row of everything else, None where not given.
+    """Validated training data: rows of X, and one entry for each of them of everything else, None where not given.
 
     As given, only X is where the user's data live: targets may be labels, so what has one entry per row is NumPy's
-    until `together` brings it to X.
+    until `together` brings it to X. NumPy's X is never copied: the table knows which rows it has.
     """
 
     X: Any
     y: Any
     sample_weight: Any = None
     offset: Any = None
+    rows: np.ndarray | None = None
+    """The rows of X that the table has; None for all of them."""
 
-    def take(self, rows: Any) -> Table:
+    @property
+    def n_rows(self) -> int:
+        """How many rows the table has."""
+        return int(self.X.shape[0] if self.rows is None else self.rows.size)
+
+    def take(self, rows: np.ndarray) -> Table:
         """Return the table of some rows."""
-        X = self.X.tocsr() if hasattr(self.X, "tocsr") else self.X
-        return Table(*(_take(a, rows) for a in (X, self.y, self.sample_weight, self.offset)))
+        X, places = self.X, None
+        if isinstance(X, np.ndarray):
+            places = rows if self.rows is None else self.rows[rows]
+        else:
+            X = _take(X.tocsr() if hasattr(X, "tocsr") else X, rows)
+        y, sample_weight, offset = (_take(a, rows) for a in (self.y, self.sample_weight, self.offset))
+        return Table(X, y, sample_weight, offset, places)
 
     def together(self, y: np.ndarray) -> Table:
         """Return the table with encoded targets, and everything in the library and on the device of X."""
-        return Table(self.X, *(None if a is None else self.bring(a) for a in (y, self.sample_weight, self.offset)))
+        weight, offset = (None if a is None else self.bring(a) for a in (self.sample_weight, self.offset))
+        return replace(self, y=self.bring(y), sample_weight=weight, offset=offset)
 
     def bring(self, x: np.ndarray) -> Array:
         """Return a NumPy array in the library and on the device of X."""
         return x if issparse(self.X) else move(x, self.X)
 
-    def weighted_rows(self) -> Any:
+    def design(self) -> Design:
+        """Return the design of the rows."""
+        design = as_design(self.X)
+        return design if self.rows is None else design.rows(self.rows)
+
+    def matrix(self, columns: Array | None = None) -> Any:
+        """Return X of the rows, or some columns of it, for whoever needs an array: a copy, if there are other rows."""
+        if self.rows is None:
+            return self.X if columns is None else take_columns(self.X, columns)
+        return self.X[self.rows] if columns is None else self.X[np.ix_(self.rows, columns)]
+
+    def matrix_on_demand(self) -> Any:
+        """Return X of the rows for a splitter, which as a rule only asks how many there are."""
+        return self.X if self.rows is None else _MatrixOnDemand(self)
+
+    def weighted_rows(self) -> np.ndarray:
         """Return the indices of the rows of positive weight: the others are as good as absent."""
-        if self.sample_weight is None:
-            return np.arange(self.X.shape[0])
-        return np.flatnonzero(self.sample_weight)
+        return np.arange(self.n_rows) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
 
     def weighted(self) -> Table:
         """Return the table of the rows of positive weight."""
-        kept = self.weighted_rows()
-        return self.take(kept) if kept.shape[0] < self.X.shape[0] else self
+        if self.sample_weight is None or np.all(self.sample_weight):
+            return self
+        return self.take(self.weighted_rows())
+
+
+class _MatrixOnDemand:
+    """The matrix of a table's rows, which are copied when somebody looks at them."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.shape = (table.n_rows, *table.X.shape[1:])
+
+    def __len__(self) -> int:
+        return self._table.n_rows
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._table.matrix()[key]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self._table.matrix(), dtype=dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +227,7 @@ def build_problem(
 
 def standardize_table(table: Table, *, fit_intercept: bool, scale: bool) -> tuple[Standardized, Array]:
     """Return a table's standardised columns, with one of ones for the intercept, and weights that sum to one."""
-    design = as_design(table.X)
+    design = table.design()
     weights = mean_weights(table.sample_weight, design.zeros(1), design.shape[0])
     return standardize(design, weights, scale=scale, intercept=fit_intercept), weights
 

@@ -171,9 +171,8 @@ class LowRankProblem:
 
     def _explicit_columns(self) -> np.ndarray:
         """Return the standardised columns of dense X."""
-        n = self.table.X.shape[0]
         columns: np.ndarray = self.objective.design.dense()
-        columns -= self._mean_of_columns([slice(0, n)], columns)
+        columns -= self._mean_of_columns([slice(0, columns.shape[0])], columns)
         return columns
 
     def _mean_of_columns(self, blocks: list[slice], columns: np.ndarray | None = None) -> np.ndarray:
@@ -262,7 +261,7 @@ def _roots(A: np.ndarray, far: float) -> tuple[np.ndarray, np.ndarray]:
 
 def with_matrix(table: Table) -> Table:
     """Return the table with its targets as a matrix."""
-    return Table(table.X, table.y.reshape((table.y.shape[0], -1)), table.sample_weight)
+    return replace(table, y=table.y.reshape((table.y.shape[0], -1)))
 
 
 def build_low_rank_problem(
@@ -276,7 +275,7 @@ def build_low_rank_problem(
         If entries are so large that the scale of a column overflows.
     """
     columns, weights = standardize_table(table, fit_intercept=fit_intercept, scale=scale)
-    design = Standardized(as_design(table.X), columns.mean, columns.inverse_scale, intercept=False)
+    design = Standardized(table.design(), columns.mean, columns.inverse_scale, intercept=False)
     Y, target_mean = table.y, np.zeros(table.y.shape[1], dtype=table.y.dtype)
     if fit_intercept:
         with np.errstate(over="ignore", invalid="ignore"):  # the objective refuses targets whose squares overflow

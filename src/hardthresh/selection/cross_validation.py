@@ -29,6 +29,7 @@ from hardthresh.solvers.local_search import descend, grow, out_and_back
 from hardthresh.solvers.tableau import Tableau
 
 _TOGETHER = 16  # folds at a time: their right-hand sides are kept
+_PRODUCTS = 1 << 23  # entries of the right-hand sides of one product with the data
 _SHARE = EFFORTS["fast"].share  # a fold only has to rank the budgets
 _BEYOND = 1.25  # how far the way out goes beyond the largest budget
 
@@ -193,8 +194,10 @@ class _Folds:
         once = bool(np.all(np.sum(inside == 0, axis=1) == 1)) and bool(np.all(inside <= 1))
         self._disjoint = once and not weightless  # each row is held out by one fold, and others may train on all
         self._design, self._row_weights, self._intercept = objective.design, objective.weights, intercept
-        weights = move(inside, objective.y) * xp.astype(objective.weights, xp.float64)[:, None]
-        self._weights = xp.astype(weights / xp.sum(weights, axis=0)[None, :], objective.y.dtype)
+        weights = move(inside, objective.y)
+        weights *= xp.astype(objective.weights, xp.float64)[:, None]
+        weights /= xp.sum(weights, axis=0)[None, :]
+        self._weights = xp.astype(weights, objective.y.dtype, copy=False)
         self._y = objective.y if objective.offset is None else objective.y - objective.offset
         self._signs, self._tol = selection.signs, tol
         last = objective.design.shape[1] - 1
@@ -277,16 +280,19 @@ class _Folds:
                 fold.points.append(_Point(columns, fit.coef[order], intercept, max(_SHARE * bar, least)))
         xp = namespace(self._y)
         where = [(number, point) for number, fold in enumerate(folds) for point in fold.points]
-        residual = xp.stack([self._residual(point) for _, point in where], axis=1)
-        weights = xp.stack([self._weights[:, number] for number, _ in where], axis=1)
-        slopes = self._design.pullback(weights * residual)
-        losses = to_numpy(xp.sum(weights * residual * residual, axis=0))
-        for place, (number, point) in enumerate(where):
-            fold = folds[number]
-            fold.scale = fold.scale or 0.5 * float(losses[place])
-            most = most_at_mark(point.columns.size)
-            new = promising(-slopes[:, place], self._bend[:, number], fold.members, self._signs, point.bar, most)
-            fold.members = union(fold.members, new)
+        size = max(1, _PRODUCTS // self._y.shape[0])
+        for start in range(0, len(where), size):
+            some = where[start : start + size]
+            weighted = []
+            for number, point in some:
+                residual = self._residual(point)
+                weighted.append(self._weights[:, number] * residual)
+                folds[number].scale = folds[number].scale or 0.5 * float(xp.sum(weighted[-1] * residual))
+            slopes = self._design.pullback(xp.stack(weighted, axis=1))
+            for place, (number, point) in enumerate(some):
+                fold, most = folds[number], most_at_mark(point.columns.size)
+                new = promising(-slopes[:, place], self._bend[:, number], fold.members, self._signs, point.bar, most)
+                fold.members = union(fold.members, new)
 
     def _residual(self, point: _Point) -> Array:
         if point.columns.size == 0:
