@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from .experiment import Cell, Item, Row, pick
 from .library import Library
-from .run import run
+from .run import failed, run
 from .show import print_list, print_rows, progress
 
-__all__ = ["Cell", "Item", "Library", "Row", "pick", "print_list", "print_rows", "progress", "run"]
+__all__ = [
+    "Cell",
+    "Item",
+    "Library",
+    "Row",
+    "failed",
+    "pick",
+    "print_list",
+    "print_rows",
+    "progress",
+    "run",
+]

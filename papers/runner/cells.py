@@ -80,9 +80,13 @@ def write(path: Path, text: str) -> None:
 
 @contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Say of which cell a warning is, once for each."""
+    """Say of which cell a warning or an error is, once for each."""
     with warnings.catch_warnings(record=True) as caught:
-        yield
+        try:
+            yield
+        except Exception as error:
+            error.add_note(name)
+            raise
     for text, category in dict.fromkeys((str(warning.message), warning.category) for warning in caught):
         hint = " (a run of this cell diverges, which its numbers show)" if issubclass(category, RuntimeWarning) else ""
         warnings.warn(f"{name}: {text}{hint}", category, stacklevel=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -29,18 +30,23 @@ class Answer:
     ----------
     rows : list of dict
         ``key, what, expected, got, ok`` for each expectation, and for each number of which nothing is expected, as with
-        other seeds; its ``ok`` is None.
+        other seeds; its ``ok`` is None. An item that ended with an error has one row, with the field ``error``.
     files : list of Path
-        The figures.
+        The figures, or the traceback.
     """
 
     rows: list[dict[str, Any]]
     files: list[Path]
 
     @property
-    def ok(self) -> bool:
-        """Whether all is as expected."""
-        return all(row["ok"] is not False for row in self.rows)
+    def n_checked(self) -> int:
+        """The number of rows about which something is expected."""
+        return sum(row["ok"] is not None for row in self.rows)
+
+    @property
+    def n_ok(self) -> int:
+        """The number of rows that are as expected."""
+        return sum(row["ok"] is True for row in self.rows)
 
 
 def run(
@@ -66,7 +72,7 @@ def run(
     report : callable
         ``report(done, total, name)`` before each cell, and once with the empty name at the end.
     """
-    folder, suffix = out / paper / name, f"-seed{seed}" if seed else ""
+    folder, suffix = out / paper / name, _suffix(seed)
     item = library.item(paper, name)
     expected = library.expected(paper, name)  # before the work: a row that is refused should not cost an hour
     cells = item.cells(full, seed)
@@ -89,10 +95,50 @@ def run(
     numbers = item.summarise(rows, full)
     verdicts = [row.judge(numbers) for row in expected if row.applies(full, seed)]
     verdicts += _failures(numbers, {row["key"] for row in verdicts})
-    settings = {"paper": paper, "item": name, "full": full, "seed": seed, "hardthresh": hardthresh.__version__}
-    text = json.dumps(_plain({**settings, "rows": verdicts, "numbers": numbers}), indent=1)
-    write(folder / f"results{suffix}.json", text + "\n")
+    _write_results(paper, name, out, full, seed, verdicts, numbers)
+    (folder / f"error{suffix}.txt").unlink(missing_ok=True)
     return Answer(verdicts + _unexpected(numbers, {row["key"] for row in verdicts}), files)
+
+
+def failed(
+    library: Library, paper: str, name: str, out: Path, error: Exception, *, full: bool = False, seed: int = 0
+) -> Answer:
+    """Return the answer of an item that ended with an error: one failed row, which says what happened and where.
+
+    The row replaces the results of an earlier run, and the traceback is written beside it.
+    """
+    folder = library.folder.resolve()
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if (folder / paper) in Path(frame.filename).parents
+    ]
+    where = [
+        f"{Path(frame.filename).relative_to(folder)}, line {frame.lineno}, in {frame.name}" for frame in frames[-1:]
+    ]
+    row = {
+        "key": "error",
+        "what": ", ".join([*getattr(error, "__notes__", []), *where]) or f"{paper}/{name}",
+        "expected": "no error",
+        "got": [],
+        "ok": False,
+        "error": " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split()),
+    }
+    _write_results(paper, name, out, full, seed, [row], {})
+    file = out / paper / name / f"error{_suffix(seed)}.txt"
+    write(file, "".join(traceback.format_exception(error)))
+    return Answer([row], [file])
+
+
+def _suffix(seed: int) -> str:
+    """Return what the names of files end with that are about other data sets than the first."""
+    return f"-seed{seed}" if seed else ""
+
+
+def _write_results(
+    paper: str, name: str, out: Path, full: bool, seed: int, rows: list[dict[str, Any]], numbers: Numbers
+) -> None:
+    settings = {"paper": paper, "item": name, "full": full, "seed": seed, "hardthresh": hardthresh.__version__}
+    text = json.dumps(_plain({**settings, "rows": rows, "numbers": numbers}), indent=1)
+    write(out / paper / name / f"results{_suffix(seed)}.json", text + "\n")
 
 
 def _failures(numbers: Numbers, judged: Collection[str]) -> list[dict[str, Any]]:

@@ -41,7 +41,8 @@ def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None
         table.add_column(name)
     for row in rows:
         ok = Text("-") if row["ok"] is None else Text("yes") if row["ok"] else Text("NO", style="bold red")
-        table.add_row(Text(row["what"]), Text(row["expected"]), in_words(row["got"]), ok)
+        got = Text(row["error"]) if "error" in row else in_words(row["got"])
+        table.add_row(Text(row["what"]), Text(row["expected"]), got, ok)
     console.print(table)
 
 

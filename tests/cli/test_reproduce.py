@@ -172,14 +172,62 @@ def test_other_code_computes_everything_again(run, computed, folder):
     assert len(computed()) == 4
 
 
-def test_a_failing_cell_loses_only_itself(run, done, folder, computed):
+def test_an_error_of_a_cell_is_a_failed_row_and_loses_only_that_cell(run, done, folder, computed):
+    """The table and results.json say what is wrong and where, in place of the rows of an earlier run."""
+    done("reproduce", "tiny")
+    computed()
+    script = folder / "papers" / "tiny" / "squares.py"
+    script.write_text(script.read_text() + "\n# a change, so that the cells are computed again\n")
     (folder / "trap").write_text("raise")
-    with pytest.raises(RuntimeError, match="the trap"):
-        run("reproduce", "tiny")
+    result = run("reproduce", "tiny")
+    assert result.exit_code == 1
+    line_number = 1 + script.read_text().splitlines().index('        raise RuntimeError("the trap")')
+    where = f"number 3, tiny/squares.py, line {line_number}, in square"
+    assert where in result.stdout
+    [row] = json.loads((folder / "reproduced/tiny/squares/results.json").read_text())["rows"]
+    wanted = {"key": "error", "what": where, "expected": "no error", "got": [], "ok": False}
+    assert row == wanted | {"error": "RuntimeError: the trap"}
+    [line] = [line for line in result.stdout.splitlines() if where in line]
+    assert line.removeprefix(where).split() == ["no", "error", "RuntimeError:", "the", "trap", "NO"]
+    assert "Traceback" in (folder / "reproduced/tiny/squares/error.txt").read_text()
     assert computed() == [1, 2, 3]
     (folder / "trap").unlink()
     done("reproduce", "tiny")
     assert computed() == [3, 4]
+    assert not (folder / "reproduced/tiny/squares/error.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (SQUARES.replace("cells(full, seed):", "cells(full, seed):\n    1 / 0"), "ZeroDivisionError: division by zero"),
+        (SQUARES.replace("def draw(rows, full):", "def draw(rows, full):\n    {}['x']"), "KeyError: 'x'"),
+        ("import nothing_of_this_name", "ModuleNotFoundError: No module named 'nothing_of_this_name'"),
+        ("ITEM = ", "SyntaxError: invalid syntax (another.py, line 1)"),
+        ("from hardthresh.constraints import Sparsity\nSparsity(-1)", "InvalidInputError: k must be"),
+        ("raise SystemError", "SystemError"),
+    ],
+    ids=["cells", "draw", "import", "syntax", "of hardthresh", "without a message"],
+)
+def test_an_error_of_one_item_leaves_the_others(run, folder, broken, said):
+    (folder / "papers" / "tiny" / "another.py").write_text(broken)
+    result = run("reproduce", "tiny")
+    assert result.exit_code == 1
+    assert "sum of the squares" in result.stdout
+    [line] = [line for line in result.stdout.splitlines() if said in line]
+    assert "another.py, line " in line
+    assert line.split()[-1] == "NO"
+
+
+def test_an_error_with_another_seed_is_not_of_the_first(done, run, folder):
+    done("reproduce", "tiny")
+    (folder / "trap").write_text("raise")
+    assert run("reproduce", "tiny", "--seed", "2").exit_code == 1
+    item = folder / "reproduced" / "tiny" / "squares"
+    assert [row["ok"] for row in json.loads((item / "results.json").read_text())["rows"]] == [True]
+    assert [row["ok"] for row in json.loads((item / "results-seed2.json").read_text())["rows"]] == [False]
+    assert not (item / "error.txt").exists()
+    assert (item / "error-seed2.txt").exists()
 
 
 def test_an_interrupt_before_the_first_cell_says_the_same(run, folder):
@@ -288,12 +336,16 @@ def test_rows_of_the_full_mode(run):
     assert [line.split()[-1] for line in result.stdout.splitlines() if "sum" in line or "more" in line] == ["NO", "yes"]
 
 
-def test_rows_about_one_seed(done, folder):
-    """Of another seed nothing is expected: what came out is shown, and beside the results of the first."""
+def test_rows_about_one_seed(done, run, folder):
+    """Nothing is expected of another seed: what came out is shown and kept, but the run is not a success."""
     done("reproduce", "tiny")
     item = folder / "reproduced" / "tiny" / "squares"
     first = (item / "results.json").read_text()
-    lines = done("reproduce", "tiny", "--seed", "5").splitlines()
+    result = run("reproduce", "tiny", "--seed", "5")
+    assert result.exit_code == 2
+    [said] = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert said.startswith("error: nothing was checked: expected.toml has no row about --seed 5 of tiny; ")
+    lines = result.stdout.splitlines()
     assert lines[0] == "tiny/squares: nothing is expected of data sets with this seed"
     assert [line.split() for line in lines[2:4]] == [["sum", "nothing", "230", "-"], ["second", "nothing", "49", "-"]]
     assert (item / "results.json").read_text() == first
@@ -301,6 +353,19 @@ def test_rows_about_one_seed(done, folder):
     assert (other["seed"], other["rows"], other["numbers"]) == (5, [], {"sum": 230, "second": 49})
     assert (item / "squares.png").exists()
     assert (item / "squares-seed5.png").exists()
+
+
+def test_one_row_about_any_seed_is_enough(done, folder):
+    path = folder / "papers" / "tiny" / "expected.toml"
+    path.write_text(EXPECTED + '[[squares]]\nkey = "second"\nexpected = "positive"\nlow = 1\n')
+    assert "positive" in done("reproduce", "tiny", "--seed", "5")
+
+
+def test_an_item_of_which_nothing_is_expected_checks_nothing(run, folder):
+    (folder / "papers" / "tiny" / "expected.toml").write_text('title = "A tiny paper"\n')
+    result = run("reproduce", "tiny")
+    assert result.exit_code == 2
+    assert "error: nothing was checked: expected.toml has no row about tiny" in result.stderr
 
 
 @pytest.mark.filterwarnings("default")

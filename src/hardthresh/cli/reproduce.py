@@ -31,8 +31,9 @@ def reproduce(
 ) -> None:
     """Run the experiments of the papers again, and compare what comes out with what was published.
 
-    A run that was stopped goes on where it was: each finished piece is kept under --out. The exit code is 1 if a number
-    is not as expected, or data are missing.
+    A run that was stopped continues: each finished piece is kept under --out. The exit code is 1 if a number is not as
+    expected, an item ends with an error, or data are missing; it is 2 if nothing was checked, as with a --seed about
+    which nothing is published.
     """
     try:
         ok = _reproduce(what, full, seed, out, papers)
@@ -44,7 +45,13 @@ def reproduce(
 
 
 def _reproduce(what: str, full: bool, seed: int, out: Path, papers: Path) -> bool:
-    """Run what was asked for, and return whether all of it came out as expected."""
+    """Run what was asked for, and return whether all of it came out as expected.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such item, or nothing is expected of what was run.
+    """
     runner: Any = load_runner(papers)
     from hardthresh.datasets import DatasetError
 
@@ -56,22 +63,30 @@ def _reproduce(what: str, full: bool, seed: int, out: Path, papers: Path) -> boo
         return True
     if out.exists() and not out.is_dir():
         raise InvalidInputError(f"{out} is a file; --out must be a folder")
-    ok = True
-    for paper, name in library.find(what):
+    items = library.find(what)
+    for paper, name in items:
+        library.expected(paper, name)  # before the work: a row that is refused should not cost an hour
+    answers = []
+    for paper, name in items:
         title = f"{paper}/{name}"
         try:
             with runner.progress(errors, title) as report:
                 answer = runner.run(library, paper, name, out, full=full, seed=seed, report=report)
-        except DatasetError as error:  # the other items need other data, or none
-            write_stderr(f"warning: {title} was not run: {' '.join(str(error).split())}")
-            ok = False
-        else:
-            runner.print_rows(console, title, answer.rows)
-            for file in answer.files:
-                console.print(str(file), style="dim", soft_wrap=True)
-            console.print()
-            ok = ok and answer.ok
-    return ok
+        except Exception as error:  # the other items need other code and other data
+            if isinstance(error, DatasetError):
+                write_stderr(f"warning: {title} was not run: {' '.join(str(error).split())}")
+            answer = runner.failed(library, paper, name, out, error, full=full, seed=seed)
+        answers.append(answer)
+        runner.print_rows(console, title, answer.rows)
+        for file in answer.files:
+            console.print(str(file), style="dim", soft_wrap=True)
+        console.print()
+    if not any(answer.n_checked for answer in answers):
+        about = f"--seed {seed} of {what}" if seed else what
+        raise InvalidInputError(
+            f"nothing was checked: expected.toml has no row about {about}; the numbers above are for comparison only"
+        )
+    return all(answer.n_ok == answer.n_checked for answer in answers)
 
 
 def load_runner(folder: Path) -> ModuleType:
