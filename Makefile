@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo reproduce test lint format docs bench bench-smoke bench-peers clean
+.PHONY: help demo reproduce reproduce-all test lint format docs bench bench-smoke bench-peers clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -14,6 +14,11 @@ demo: .venv/demo.stamp ## choose a few genes of 2,000, print the model, write th
 
 reproduce: .venv/demo.stamp ## run the experiments of the papers; ARGS names a paper or an item, without it they are listed
 	$(BIN)/hardthresh reproduce $(ARGS)
+
+reproduce-all: export OMP_NUM_THREADS = 1
+reproduce-all: export OPENBLAS_NUM_THREADS = 1
+reproduce-all: .venv/reproduce.stamp ## run every experiment of every paper (quick), and fail if one row is not as expected
+	$(BIN)/hardthresh reproduce all $(ARGS)
 
 test: export OMP_NUM_THREADS = 1
 test: export OPENBLAS_NUM_THREADS = 1
@@ -51,6 +56,7 @@ clean: ## remove everything that make has built
 	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache
 
 .venv/demo.stamp: EXTRAS = cli,report
+.venv/reproduce.stamp: EXTRAS = cli,report,torch
 .venv/test.stamp: EXTRAS = test
 .venv/docs.stamp: EXTRAS = docs
 .venv/bench.stamp: EXTRAS = bench

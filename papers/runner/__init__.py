@@ -10,7 +10,7 @@ from __future__ import annotations
 from .experiment import Cell, Item, Row, pick
 from .library import Library
 from .run import failed, run
-from .show import print_list, print_rows, progress
+from .show import print_list, print_rows, print_summary, progress
 
 __all__ = [
     "Cell",
@@ -21,6 +21,7 @@ __all__ = [
     "pick",
     "print_list",
     "print_rows",
+    "print_summary",
     "progress",
     "run",
 ]

@@ -50,13 +50,15 @@ class Library:
         return expectations(self._toml(paper).get(item, []))
 
     def find(self, text: str) -> list[tuple[str, str]]:
-        """Return the items that ``PAPER`` or ``PAPER/ITEM`` means, as pairs.
+        """Return the items that ``all``, ``PAPER`` or ``PAPER/ITEM`` means, as pairs.
 
         Raises
         ------
         InvalidInputError
             If there is no such paper or item; the message says what there is.
         """
+        if text == "all":
+            return [(paper, name) for paper in self.papers() for name in self.items(paper)]
         paper, _, item = text.strip("/").partition("/")
         _among("paper", paper, self.papers())
         if item:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .library import Library
+from .run import Answer
 
 Report = Callable[[int, int, str], None]
 
@@ -43,6 +44,20 @@ def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None
         ok = Text("-") if row["ok"] is None else Text("yes") if row["ok"] else Text("NO", style="bold red")
         got = Text(row["error"]) if "error" in row else in_words(row["got"])
         table.add_row(Text(row["what"]), Text(row["expected"]), got, ok)
+    console.print(table)
+
+
+def print_summary(console: Console, runs: Sequence[tuple[str, Answer, float]]) -> None:
+    """Print how many rows of each item are as expected, and the seconds that it took."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("item")
+    for name in ("rows ok", "of", "seconds"):
+        table.add_column(name, justify="right")
+    for title, answer, seconds in runs:
+        style = "" if answer.n_ok == answer.n_checked else "bold red"
+        table.add_row(title, str(answer.n_ok), str(answer.n_checked), f"{seconds:.0f}", style=style)
+    total = [sum(column) for column in zip(*((a.n_ok, a.n_checked, s) for _, a, s in runs), strict=True)]
+    table.add_row("total", str(total[0]), str(total[1]), f"{total[2]:.0f}", style="bold")
     console.print(table)
 
 

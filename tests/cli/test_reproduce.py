@@ -368,6 +368,40 @@ def test_an_item_of_which_nothing_is_expected_checks_nothing(run, folder):
     assert "error: nothing was checked: expected.toml has no row about tiny" in result.stderr
 
 
+def test_all_runs_the_items_of_all_papers_and_counts_their_rows(done, run, folder):
+    shutil.copytree(folder / "papers" / "tiny", folder / "papers" / "small")
+    shutil.copy(folder / "papers" / "tiny" / "squares.py", folder / "papers" / "tiny" / "again.py")
+    (folder / "papers" / "tiny" / "expected.toml").write_text(
+        EXPECTED + '[[again]]\nkey = "sum"\nexpected = "30"\nequals = 30\n'
+        '[[again]]\nkey = "second"\nexpected = "4"\nequals = 4\n'
+    )
+    summary = done("reproduce", "all").splitlines()[-5:]
+    assert summary[0].split() == ["item", "rows", "ok", "of", "seconds"]
+    counts = [line.split()[:3] for line in summary[1:]]
+    assert counts == [
+        ["small/squares", "1", "1"],
+        ["tiny/squares", "1", "1"],
+        ["tiny/again", "2", "2"],
+        ["total", "4", "4"],
+    ]
+    text = (folder / "papers" / "small" / "expected.toml").read_text()
+    (folder / "papers" / "small" / "expected.toml").write_text(text.replace("equals = 30", "equals = 31"))
+    (folder / "papers" / "tiny" / "again.py").write_text("1 / 0")
+    result = run("reproduce", "all")
+    assert result.exit_code == 1
+    counts = [line.split()[:3] for line in result.stdout.splitlines()[-4:]]
+    assert counts == [
+        ["small/squares", "0", "1"],
+        ["tiny/squares", "1", "1"],
+        ["tiny/again", "0", "1"],
+        ["total", "1", "3"],
+    ]
+
+
+def test_one_item_has_no_summary(done):
+    assert "total" not in done("reproduce", "tiny/squares")
+
+
 @pytest.mark.filterwarnings("default")
 def test_a_warning_says_which_cell_it_is_about(run, folder):
     script = folder / "papers" / "tiny" / "squares.py"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
+from time import perf_counter
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 
 from .terminal import Terminal, write_stderr
 
-WHAT = typer.Argument(help="list, PAPER or PAPER/ITEM.", show_default=False)
+WHAT = typer.Argument(help="list, all, PAPER or PAPER/ITEM.", show_default=False)
 
 
 def reproduce(
@@ -66,9 +67,9 @@ def _reproduce(what: str, full: bool, seed: int, out: Path, papers: Path) -> boo
     items = library.find(what)
     for paper, name in items:
         library.expected(paper, name)  # before the work: a row that is refused should not cost an hour
-    answers = []
+    runs = []
     for paper, name in items:
-        title = f"{paper}/{name}"
+        title, start = f"{paper}/{name}", perf_counter()
         try:
             with runner.progress(errors, title) as report:
                 answer = runner.run(library, paper, name, out, full=full, seed=seed, report=report)
@@ -76,17 +77,19 @@ def _reproduce(what: str, full: bool, seed: int, out: Path, papers: Path) -> boo
             if isinstance(error, DatasetError):
                 write_stderr(f"warning: {title} was not run: {' '.join(str(error).split())}")
             answer = runner.failed(library, paper, name, out, error, full=full, seed=seed)
-        answers.append(answer)
+        runs.append((title, answer, perf_counter() - start))
         runner.print_rows(console, title, answer.rows)
         for file in answer.files:
             console.print(str(file), style="dim", soft_wrap=True)
         console.print()
-    if not any(answer.n_checked for answer in answers):
+    if len(runs) > 1:
+        runner.print_summary(console, runs)
+    if not any(answer.n_checked for _, answer, _ in runs):
         about = f"--seed {seed} of {what}" if seed else what
         raise InvalidInputError(
             f"nothing was checked: expected.toml has no row about {about}; the numbers above are for comparison only"
         )
-    return all(answer.n_ok == answer.n_checked for answer in answers)
+    return all(answer.n_ok == answer.n_checked for _, answer, _ in runs)
 
 
 def load_runner(folder: Path) -> ModuleType:
