@@ -87,7 +87,9 @@ def run(
         rows.append(row)
     report(len(cells), len(cells), "")
     files = []
+    size = ("full size" if full else "quick run") + (f", seed {seed}" if seed else "")
     for stem, figure in item.draw(rows, full).items():
+        figure.suptitle(f"{figure.get_suptitle()} ({size})")
         files.append(folder / f"{stem}{suffix}.png")
         image = BytesIO()
         figure.savefig(image, format="png", dpi=110)

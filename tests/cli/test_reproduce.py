@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 PAPERS = Path(__file__).parents[2] / "papers"
 SOURCE = Path(__file__).parents[2] / "src"
@@ -84,6 +85,7 @@ def summarise(rows, full):
 
 def draw(rows, full):
     figure = Figure()
+    figure.suptitle("Sums of squares")
     figure.subplots().plot([row["number"] for row in rows], [row["value"] for row in rows])
     return {"squares": figure}
 
@@ -400,6 +402,26 @@ def test_all_runs_the_items_of_all_papers_and_counts_their_rows(done, run, folde
 
 def test_one_item_has_no_summary(done):
     assert "total" not in done("reproduce", "tiny/squares")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Sums of squares (quick run)"),
+        (["--full"], "Sums of squares (full size)"),
+        (["--seed", "3"], "Sums of squares (quick run, seed 3)"),
+    ],
+)
+def test_a_figure_says_how_large_its_run_was(run, monkeypatch, arguments, said):
+    titles = []
+    savefig = Figure.savefig
+    monkeypatch.setattr(
+        Figure,
+        "savefig",
+        lambda figure, *rest, **more: titles.append(figure.get_suptitle()) or savefig(figure, *rest, **more),
+    )
+    run("reproduce", "tiny", *arguments)
+    assert titles == [said]
 
 
 @pytest.mark.filterwarnings("default")
