@@ -12,11 +12,11 @@ help: ## list the targets
 demo: .venv/demo.stamp ## choose a few genes of 2,000, print the model, write the report
 	$(BIN)/hardthresh demo
 
+reproduce reproduce-all: export OMP_NUM_THREADS = 1
+reproduce reproduce-all: export OPENBLAS_NUM_THREADS = 1
 reproduce: .venv/demo.stamp ## run the experiments of the papers; ARGS names a paper or an item, without it they are listed
 	$(BIN)/hardthresh reproduce $(ARGS)
 
-reproduce-all: export OMP_NUM_THREADS = 1
-reproduce-all: export OPENBLAS_NUM_THREADS = 1
 reproduce-all: .venv/reproduce.stamp ## run every experiment of every paper (quick), and fail if one row is not as expected
 	$(BIN)/hardthresh reproduce all $(ARGS)
 
