@@ -88,8 +88,9 @@ def run(
     report(len(cells), len(cells), "")
     files = []
     size = ("full size" if full else "quick run") + (f", seed {seed}" if seed else "")
+    size = f"({size})".replace(" ", "\N{NO-BREAK SPACE}")
     for stem, figure in item.draw(rows, full).items():
-        figure.suptitle(f"{figure.get_suptitle()} ({size})")
+        figure.suptitle(f"{figure.get_suptitle()} {size}", wrap=True)  # on a line of its own if it is too long
         files.append(folder / f"{stem}{suffix}.png")
         image = BytesIO()
         figure.savefig(image, format="png", dpi=110)

@@ -421,7 +421,25 @@ def test_a_figure_says_how_large_its_run_was(run, monkeypatch, arguments, said):
         lambda figure, *rest, **more: titles.append(figure.get_suptitle()) or savefig(figure, *rest, **more),
     )
     run("reproduce", "tiny", *arguments)
-    assert titles == [said]
+    assert [title.replace("\N{NO-BREAK SPACE}", " ") for title in titles] == [said]
+
+
+def test_a_long_title_stays_inside_the_figure(run, folder, monkeypatch):
+    """What the size of the run adds to it must not be cut off at the edges."""
+    script = folder / "papers" / "tiny" / "squares.py"
+    script.write_text(script.read_text().replace('"Sums of squares"', '"Sums of squares, " + "and so on, " * 12'))
+    inside = []
+    savefig = Figure.savefig
+
+    def look(figure, *rest, **more):
+        savefig(figure, *rest, **more)
+        figure.draw_without_rendering()
+        title = figure._suptitle.get_window_extent()
+        inside.append(title.x0 >= 0 and title.x1 <= figure.bbox.width)
+
+    monkeypatch.setattr(Figure, "savefig", look)
+    run("reproduce", "tiny", "--seed", "3")
+    assert inside == [True]
 
 
 @pytest.mark.filterwarnings("default")
