@@ -453,21 +453,23 @@ def test_a_design_is_taken_as_it_is():
 # --- parts that are not copied ---------------------------------------------------------------------------------------
 
 PARTS = pytest.mark.parametrize("order", ["C", "F"])
+SHARES = pytest.mark.parametrize("share", [1, 1000], ids=["copied for products", "never copied"])
 
 
 @pytest.fixture
 def everything_is_large(monkeypatch):
-    """Let no part of a matrix be copied, and blocks have two or three rows."""
+    """Let no part of a matrix be copied at once, and blocks have two or three rows."""
     monkeypatch.setattr(dense, "_LARGEST_COPY", 12)
-    monkeypatch.setattr(dense, "_LARGEST_SHARE", 1000)
 
 
 @PARTS
+@SHARES
 @pytest.mark.parametrize(
     "rows", [[0, 1, 2, 3, 5, 8], [3, 8], [8, 0, 0, 3, 5, 5], list(range(2, 8))], ids=["many", "few", "twice", "slice"]
 )
 @pytest.mark.usefixtures("everything_is_large")
-def test_rows_and_columns_that_are_not_copied_are_the_matrix(order, rows):
+def test_rows_and_columns_that_are_not_copied_are_the_matrix(order, share, rows, monkeypatch):
+    monkeypatch.setattr(dense, "_LARGEST_SHARE", share)
     X, rows, columns = np.asarray(matrix(7), order=order), np.array(rows), np.array([0, 2, 3, 4, 5])
     design = as_design(X)
     of_rows, of_columns = design.rows(rows), design.columns(columns)
@@ -475,7 +477,9 @@ def test_rows_and_columns_that_are_not_copied_are_the_matrix(order, rows):
     assert of_columns.lazy
     assert_is(of_rows, X[rows])
     assert_is(of_rows.rows(np.array([0, 1])), X[rows[:2]])
+    assert_grams(of_columns, X[:, columns])  # before and after a copy may be made
     assert_is(of_columns, X[:, columns])
+    assert_grams(of_columns, X[:, columns])
     assert_is(of_columns.columns(np.array([1, 3])), X[:, columns[[1, 3]]])
     for both in (of_rows.columns(columns), of_columns.rows(rows)):
         assert_is(both, X[np.ix_(rows, columns)])

@@ -30,7 +30,8 @@ from .base import Design
 _BLOCK = 1 << 18  # entries worked on at a time: 2 MB of float64 stay in the cache
 _GRAM_BLOCK = 1 << 22  # entries of a scaled copy
 _PART_BLOCK, _FEWEST_ROWS = 1 << 18, 1024  # entries copied at a time of a part, and rows: with fewer BLAS is slow
-_LARGEST_COPY, _LARGEST_SHARE = 1 << 22, 8  # rows or columns of so many entries, or 1/8 of a matrix, are copied
+_LARGEST_COPY = 1 << 22  # entries of rows or columns that are copied at once
+_LARGEST_SHARE = 8  # of more, 1/8 of a matrix is, and only if products with it are asked for
 
 
 class DenseDesign(Design):
@@ -246,10 +247,8 @@ def finish_moments(design: Design, mean: Array, variance: Array, weights: Array)
 
 
 def is_large_part(design: Design, entries: int) -> bool:
-    """Return whether a part of a design, of so many entries, is too large to copy; only NumPy's arrays are not."""
-    n, d = design.shape
-    largest = max(_LARGEST_COPY, n * d // _LARGEST_SHARE)
-    return entries > largest and n > 1 and is_numpy_array(design.zeros(0))
+    """Return whether a part of a design, of so many entries, is not copied at once; only NumPy's arrays need not be."""
+    return entries > _LARGEST_COPY and design.shape[0] > 1 and is_numpy_array(design.zeros(0))
 
 
 def _as_slice(indices: np.ndarray) -> np.ndarray | slice:
@@ -275,7 +274,10 @@ class _Part(Design):
         return sum(self.rows(rows).pullback_squares(r[rows], center) for rows in self._blocks())
 
     def dense(self) -> Array:
-        return np.concatenate([self.rows(rows).dense() for rows in self._blocks()])
+        full = np.empty(self.shape, dtype=self.zeros(0).dtype, order="F")
+        for rows in self._blocks():
+            full[rows] = self.rows(rows).dense()
+        return full
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         return _moments_by_rows(self, self._blocks(), shares(weights))
@@ -339,7 +341,9 @@ class SomeRows(_Part):
 
 
 class SomeColumns(_Part):
-    """Some columns of a large matrix, which are not copied: for the Gram matrix of many.
+    """Some columns of a large matrix, which are not copied for a Gram matrix.
+
+    For products they are, once, unless they are many: then products are those of all columns, with zeros for the rest.
 
     Parameters
     ----------
@@ -352,6 +356,7 @@ class SomeColumns(_Part):
     def __init__(self, design: Design, indices: np.ndarray) -> None:
         self._design = design
         self._indices = indices
+        self._copy: DenseDesign | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -361,15 +366,30 @@ class SomeColumns(_Part):
         return self._design.zeros(size)
 
     def predict(self, w: Array) -> Array:
+        if (copy := self._copied()) is not None:
+            return copy.predict(w)
         spread = np.zeros((self._design.shape[1], *w.shape[1:]), dtype=w.dtype)
         spread[self._indices] = w
         return self._design.predict(spread)
 
     def pullback(self, r: Array) -> Array:
+        if (copy := self._copied()) is not None:
+            return copy.pullback(r)
         return self._design.pullback(r)[self._indices]
+
+    def gram(self, weights: Array, other: Design | None = None) -> Array:
+        if self._copy is not None:
+            return self._copy.gram(weights, other)
+        return super().gram(weights, other)
 
     def columns(self, indices: Array) -> Design:
         return self._design.columns(self._indices[indices])
 
     def rows(self, indices: Array | slice) -> Design:
         return self._design.rows(indices).columns(self._indices)
+
+    def _copied(self) -> DenseDesign | None:
+        """Return a copy, which is kept, if these columns are a small share of all."""
+        if self._copy is None and _LARGEST_SHARE * self.shape[1] <= self._design.shape[1]:
+            self._copy = DenseDesign.of(self.dense())
+        return self._copy

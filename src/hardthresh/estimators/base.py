@@ -31,8 +31,8 @@ _FAR = 1e6  # deviations from zero: about six of the sixteen digits are lost twi
 
 
 SAVES_MEMORY = (
-    "float32 takes half as much, and a memory map of float32 or float64, as from numpy.load(path, mmap_mode='r'), "
-    "is not copied"
+    "float32 takes half as much, a memory map of float32 or float64, as from numpy.load(path, mmap_mode='r'), is not "
+    "copied, and what is needed besides grows with the number of rows"
 )
 """What helps where a dense table does not fit into memory."""
 
