@@ -11,6 +11,7 @@ from hardthresh.constraints import EdgeSparsity, Rank, Sparsity
 from hardthresh.core import (
     CapabilityError,
     Evaluation,
+    HardThreshError,
     InvalidInputError,
     MaxIter,
     NotFiniteError,
@@ -590,3 +591,28 @@ def test_what_is_no_solver_is_named(objective, solver, said):
 def test_what_is_no_step_is_named(step, said):
     with pytest.raises(InvalidInputError, match=f"step must be a rule, such as SparsePolyak\\(\\); {said}"):
         IHT(step=step)
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e75, 1e150, 1e153])
+@pytest.mark.parametrize("solver", [None, IHT(), AcceleratedIHT(), HardThresholdingPursuit()])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_what_overflows_is_reported_without_a_warning_of_numpy(loss, solver, scale):
+    rng = np.random.default_rng(0)
+    X, u = scale * rng.standard_normal((30, 6)), rng.standard_normal(30)
+    y = (u > 0).astype(float) if loss == "logistic" else u
+    try:
+        result = ht.minimize(LinearModel(X, y, loss), Sparsity(2), solver)  # a RuntimeWarning is an error in the tests
+    except HardThreshError:
+        return
+    assert np.isfinite(result.w).all()
+    assert not result.converged or np.isfinite(result.value)
+
+
+@pytest.mark.parametrize("scale", [1e75, 1e150])
+@pytest.mark.parametrize("solver", [None, IHT(), AcceleratedIHT(), HardThresholdingPursuit()])
+def test_a_gradient_whose_squares_overflow_is_no_end_of_a_search(solver, scale):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 6)), rng.standard_normal(30)
+    best = ht.minimize(LinearModel(X, y), Sparsity(2)).value
+    result = ht.minimize(LinearModel(scale * X, 1e100 * y), Sparsity(2), solver)
+    assert not result.converged or result.value < 1.001 * best * 1e200

@@ -1,9 +1,11 @@
-"""Settings that are integers, or one of a few words: checked once, and refused in the same words everywhere."""
+"""Checks that are the same everywhere: settings that are integers or one of a few words, numbers that overflow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import numpy as np
 
 from .errors import InvalidInputError, format_value
 from .typing import is_integer
@@ -36,3 +38,12 @@ def checked_word(name: str, word: Any, known: Iterable[str]) -> str:
     if not isinstance(word, str) or word not in known:
         raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, known))}; got {format_value(word)}")
     return word
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def without_overflow_warnings(function: Function) -> Function:
+    """Decorate a function that refuses or reports numbers that are not finite: NumPy need not warn of them besides."""
+    quiet: Function = np.errstate(over="ignore", invalid="ignore")(function)
+    return quiet

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-_INNER = {"hardthresh", "sklearn", "joblib", "contextlib", "functools"}
+_INNER = {"hardthresh", "sklearn", "joblib", "numpy", "contextlib", "functools"}
 """Packages between a user's line and ours: theirs are the decorators, meta-estimators and parallel loops."""
 
 

@@ -8,7 +8,7 @@ from math import inf, isfinite, nan
 from time import perf_counter
 from typing import Any
 
-from .checking import checked_integer
+from .checking import checked_integer, without_overflow_warnings
 from .constraint import Constraint, require_constraint, require_symmetry
 from .errors import InvalidInputError, NotFiniteError, format_value
 from .meter import Meter
@@ -187,6 +187,7 @@ def _stopping(solver: Solver, stop: StopRule | None, max_iter: int, tol: float) 
 class _Runs:
     """Runs of one solver on one objective over different sets, and the meter of their data passes."""
 
+    @without_overflow_warnings
     def __init__(
         self,
         objective: Objective,
@@ -235,6 +236,7 @@ class _Runs:
             return starts
         return [null if _is_finite(null) else start for null, start in zip(nulls, starts or nulls, strict=True)]
 
+    @without_overflow_warnings
     def advance(self, which: Sequence[int]) -> None:
         """Replace the states of some runs by the next ones."""
         before = [self.states[run] for run in which]
@@ -251,6 +253,7 @@ class _Runs:
             )
             self.states[run] = replace(new, trace=trace)
 
+    @without_overflow_warnings
     def finish(self, run: int) -> State:
         """Return the state that the solver makes of a run's last one for an answer."""
         last = self.states[run]

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from math import inf, nan, prod, sqrt
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .constraint import Constraint
 from .errors import InvalidInputError, format_value
 from .objective import Evaluation, Objective, curvature_along, provides
@@ -32,9 +34,14 @@ left to gain is then the square of that, 1e-10 of what the null model can gain."
 
 
 def norm(v: Array) -> float:
-    """Return the Euclidean (Frobenius) norm of an array."""
+    """Return the Euclidean (Frobenius) norm of an array, also where squares of its entries overflow."""
     xp = library(v)
-    return float(xp.sqrt(xp.sum(v * v)))
+    with np.errstate(over="ignore"):
+        size = float(xp.sqrt(xp.sum(v * v)))
+    if size < inf:
+        return size
+    largest = float(xp.max(xp.abs(v)))
+    return largest * norm(v / largest) if largest < inf else size
 
 
 def _eps(v: Array) -> float:

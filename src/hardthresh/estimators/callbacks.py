@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import OutOfMemoryError
 from hardthresh.core.solver import State
 from hardthresh.core.threads import serial_blas
@@ -30,9 +31,11 @@ __all__ = ["CallbackSupportMixin", "FitTask", "fit_method"]
 def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate the `fit` of an estimator.
 
-    Callbacks end when it does, BLAS runs on one thread until then, and where memory runs out, it says what to do.
+    Callbacks end when it does, BLAS runs on one thread until then, and where memory runs out, it says what to do. It
+    refuses or reports what overflows, so that NumPy need not warn.
     """
 
+    @without_overflow_warnings
     @wraps(method)
     def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:

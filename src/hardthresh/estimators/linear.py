@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.constraints.labels import read_labels
+from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver, Trace
@@ -169,10 +170,12 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             self._training = None  # which may be large
         return self._certificate
 
+    @without_overflow_warnings
     def _certify(self, problem: Problem, w: Any, support: Any, trace: Trace) -> ModelCertificate:
         name = problem.group_name if problem.grouped else self._feature_name
         return certify_model(problem.objective, problem.constraint, w, support, name, trace)
 
+    @without_overflow_warnings
     def _problem_of(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Problem, Any, Any, Trace]:
         """Return the problem that other data pose, the model as a point, its support, and the scales of the problem."""
         if X is None or y is None:
@@ -196,6 +199,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         trace = Trace(null_value=null.value, null_gradient=leading_norm(constraint, null.gradient))
         return problem, w, constraint.project(w).support, trace
 
+    @without_overflow_warnings
     def _untouched_training(self) -> tuple[Problem, Result]:
         """Return the problem that was fitted and its answer, if the data are still there and as they were."""
         if self._training is None:
