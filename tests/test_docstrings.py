@@ -18,12 +18,6 @@ IGNORED = {
     *("PR04", "PR08", "PR09"),  # several parameters in one line have no type; descriptions begin with k, n or s'
     *("RT01", "RT03", "RT04"),  # a summary that begins with "Return" describes the value
 }
-TO_BE_MENDED = {
-    "hardthresh.solvers.ProbabilisticIHT": {"PR03"},
-    "hardthresh.solvers.iterate": {"PR03"},
-    "hardthresh.solvers.minimize": {"PR03"},
-    "hardthresh.storage.load_notes": {"PR01"},
-}
 NAMES = sorted(
     {
         f"hardthresh.{room}.{name}"
@@ -48,8 +42,6 @@ def needs_no_parameters(thing):
 def test_docstrings_follow_numpydoc(name):
     found = validate.validate(name)
     thing = getattr(import_module(name.rpartition(".")[0]), name.rpartition(".")[2])
-    ignored = IGNORED | TO_BE_MENDED.get(name, set())
-    if needs_no_parameters(thing):
-        ignored = ignored | {"PR01"}
+    ignored = IGNORED | {"PR01"} if needs_no_parameters(thing) else IGNORED
     errors = [f"{code}: {text}" for code, text in found["errors"] if code not in ignored]
     assert [error for error in errors if not re.fullmatch(r"PR01: Parameters \{'_\w+'\} not documented", error)] == []

@@ -81,10 +81,12 @@ def iterate(
 
     Parameters
     ----------
-    objective, constraint, w0, seed, state :
-        As there.
+    objective, constraint :
+        Minimise the objective over the constraint.
     solver : Solver, optional
         Default: chosen by `choose_solver`.
+    w0, seed, state :
+        As in `hardthresh.core.iterate`.
 
     Examples
     --------
@@ -122,10 +124,12 @@ def minimize(
 
     Parameters
     ----------
-    objective, constraint, w0, stop, max_iter, tol, callback, progress, seed, state :
-        As there.
+    objective, constraint :
+        Minimise the objective over the constraint.
     solver : Solver, optional
         Default: chosen by `choose_solver`; it needs no step size, no smoothness constant and no target.
+    w0, stop, max_iter, tol, callback, progress, seed, state :
+        As in `hardthresh.core.minimize`.
 
     Returns
     -------

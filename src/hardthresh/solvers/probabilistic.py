@@ -62,13 +62,14 @@ class ProbabilisticIHT(Solver):
     ----------
     variant : {"stable", "paper"}
         Chooses the defaults of the settings that are None, here given as stable / paper.
-    alpha, delta0, delta_max : float, optional
-        Step :math:`\alpha`, first and largest clipping level :math:`\delta`; 100 s, :math:`s \|d\|`,
-        :math:`1000 s \|d\|` / 1, 1, 10, where d is the leading part of the first gradient and s the step that minimises
-        f along it, by a secant. A default first level above the largest, or a first level above a default largest, is
-        cut to that.
+    alpha : float, optional
+        Step :math:`\alpha`; 100 s / 1, where s is the step that minimises f along the leading part d of the first
+        gradient, by a secant.
     eta1, eta2 : float, float or None
         Thresholds of the test: :math:`\eta_1` in (0, 1), 1e-4; :math:`\eta_2 > 0`, 1e-4 / s / 1e-4.
+    delta0, delta_max : float, optional
+        First and largest clipping level :math:`\delta`; :math:`s \|d\|`, :math:`1000 s \|d\|` / 1, 10. A default first
+        level above the largest, or a first level above a default largest, is cut to that.
     gamma : float
         Factor of the clipping level, > 1. The listing of the paper says (0, 1), its text and experiments 2.
     clip : {"stable", "restricted", "full"}, optional

@@ -161,6 +161,16 @@ def load(path: str | os.PathLike[str]) -> Any:
 def load_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read only the notes that were saved with an object.
 
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    dict
+        The notes, empty if there are none.
+
     Raises
     ------
     StorageError
