@@ -69,6 +69,16 @@ def smooth(seed=0, size=24):
 # --- the objective ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("grey", [0.0, 1.0], ids=["black", "white"])
+@pytest.mark.parametrize("space", ["pixel", "tanh"])
+def test_pixels_at_the_end_of_their_range_have_a_slope(space, grey):
+    """The clamp of torch 2.15 has none at its bounds, so that no black pixel was ever brightened."""
+    net, images, labels = smooth()
+    f = Attack(net, torch.full_like(images, grey), labels, target=2, space=space)
+    gradient = to_numpy(f.evaluate(f.zeros()).gradient)
+    assert np.count_nonzero(gradient) == gradient.size
+
+
 @pytest.mark.parametrize("space", ["pixel", "tanh"])
 @pytest.mark.parametrize("options", [{"target": 2}, {}, {"loss": "top2"}], ids=["targeted", "label", "top2"])
 @pytest.mark.parametrize("chunk", [None, 7])

@@ -168,7 +168,7 @@ class Attack(Computed):
         moved = self.perturbed(images, delta)
         lead = self._lead(logits_of(self.model, moved), None if self.labels is None else self.labels[rows])
         distance = imported("torch").linalg.vector_norm((moved - images).flatten(1), dim=1)
-        return (distance + self.c * lead.clamp(min=-self.kappa)).mean()
+        return (distance + self.c * _clamp(lead, -self.kappa)).mean()
 
     def _lead(self, Z: Any, labels: Any) -> Any:
         """Return h, by how much the wanted classes are behind."""
@@ -255,12 +255,18 @@ def perturb(images: Any, delta: Any, space: str, clip: tuple[float, float]) -> A
     torch, (low, high) = imported("torch"), clip
     delta = torch.as_tensor(delta, dtype=images.dtype, device=images.device).reshape(images.shape[1:])
     if space == "pixel":
-        return torch.clamp(images + delta, low, high)
+        return _clamp(images + delta, low, high)
     start = torch.clamp((images - low) / (high - low), _MARGIN, 1.0 - _MARGIN)
     moved = 0.5 * (1.0 + torch.tanh(torch.atanh(2.0 * start - 1.0) + delta))
     shift = (high - low) * (moved - start)
     still = shift - shift.detach()  # nothing is moved there, not even by rounding; the slope is that of the formula
-    return torch.clamp(images + torch.where(delta == 0, still, shift), low, high)
+    return _clamp(images + torch.where(delta == 0, still, shift), low, high)
+
+
+def _clamp(x: Any, low: float, high: float = inf) -> Any:
+    """Return x within bounds, with slope 1 at the bounds: a black pixel can be brightened. That of torch 2.15 has 0."""
+    torch = imported("torch")
+    return torch.where(x < low, low, torch.where(x > high, high, x))
 
 
 def numeric(name: str, x: Any) -> np.ndarray:
