@@ -1,6 +1,8 @@
 """BLAS on one thread while the library works, and pieces on as many threads as it had."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -79,6 +81,80 @@ def test_a_forked_child_is_not_limited_by_what_its_parent_was_doing():
 
 def sum_in_pieces():
     return sum(in_pieces(lambda i: i, range(10)))
+
+
+def test_a_child_forked_while_another_thread_leaves_is_not_limited(monkeypatch):
+    """The lock is held, and the threads are not restored yet, when the process forks."""
+    limit, forked = threads._limit, []
+
+    def slow(library, number):
+        if number == 3 and not forked:
+            forked.append(True)
+            with get_context("fork").Pool(1) as pool:
+                assert pool.apply(blas_threads) == [3] * len(blas_threads())
+        limit(library, number)
+
+    monkeypatch.setattr(threads, "_limit", slow)
+    with serial_blas():
+        pass
+    assert forked
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_what_an_interrupt_leaves_behind_is_restored_by_the_next_exit(at, monkeypatch):
+    limit, calls = threads._limit, []
+
+    def interrupted(library, number):
+        calls.append(number)
+        if len(calls) == at + 1:
+            raise KeyboardInterrupt
+        limit(library, number)
+
+    monkeypatch.setattr(threads, "_limit", interrupted)
+    with pytest.raises(KeyboardInterrupt), serial_blas():
+        pass
+    with serial_blas():
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {3}
+
+
+def test_signals_at_any_time_do_not_leave_blas_on_one_thread():
+    def handler(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for delay in np.linspace(1e-5, 3e-4, 300):
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, delay)
+                while True:
+                    with serial_blas():
+                        pass
+        with serial_blas():
+            assert set(blas_threads()) == {1}
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert set(blas_threads()) == {3}
+
+
+AFTER_MAIN = """
+import threading, time
+import numpy as np
+from hardthresh.core import threads
+threads._processors = lambda: 2
+def work():
+    while threading.main_thread().is_alive():
+        time.sleep(0.01)
+    print(sum(threads.in_pieces(lambda i: i, range(10))))
+threads.in_pieces(lambda i: i, range(10))
+threading.Thread(target=work).start()
+"""
+
+
+def test_pieces_are_worked_on_after_the_main_thread_has_ended():
+    run = subprocess.run([sys.executable, "-c", AFTER_MAIN], capture_output=True, text=True)
+    assert run.stdout == "45\n", run.stderr
 
 
 def test_blas_has_one_thread_while_a_solver_runs():
@@ -194,6 +270,8 @@ def test_what_is_not_finite_is_found_in_every_piece(place, bad, small_pieces):
 
 FITS = """
 import numpy as np, hardthresh as ht
+from hardthresh.core import threads
+threads._processors = lambda: 4
 rng = np.random.default_rng(0)
 X = rng.standard_normal((1500, 3000)); y = X[:, :5].sum(1) + rng.standard_normal(1500)
 models = [

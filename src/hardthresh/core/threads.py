@@ -11,14 +11,22 @@ import importlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from threading import Lock, local
+from threading import Lock, get_ident
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
+
+
+class _Hold:
+    """One entry into `serial_blas`; it is gone, at the latest, when the frame that holds it is."""
+
+    def __init__(self) -> None:
+        self.thread = get_ident()
 
 
 @dataclass
@@ -26,9 +34,8 @@ class _Process:
     """What the threads of this process share."""
 
     lock: Lock = field(default_factory=Lock)
-    holders: int = 0  # threads that are within `serial_blas`
-    threads: list[int] = field(default_factory=list)  # of each library, before the first of them came
-    depth: local = field(default_factory=local)  # how often the present thread is within `serial_blas`
+    holds: WeakSet[_Hold] = field(default_factory=WeakSet)
+    threads: list[int] | None = None  # of each library before the first hold, until they are restored
     pool: ThreadPoolExecutor | None = None
 
 
@@ -49,27 +56,37 @@ def serial_blas() -> Iterator[None]:
     """Run BLAS on one thread within this context; also a decorator.
 
     The limit holds for the whole process, since BLAS knows no other; it ends when the last thread leaves the context.
+    An interrupt from the keyboard may come at any point, also in here: then the next exit restores the threads.
     """
-    depth = getattr(_process.depth, "value", 0)
-    if depth == 0:
-        _hold()
-    _process.depth.value = depth + 1
+    hold = _Hold()
     try:
+        _enter(hold)
         yield
     finally:
-        _process.depth.value = depth
-        if depth == 0:
-            _release()
+        _leave(hold)
 
 
-def _hold() -> None:
+def _enter(hold: _Hold) -> None:
     libraries = _libraries()
     with _process.lock:
-        if _process.holders == 0:
+        if _process.threads is None:
             _process.threads = [library.get_num_threads() for library in libraries]
-        _process.holders += 1
+        _process.holds.add(hold)
         for library in libraries:  # by each thread, since those of OpenMP are limited one by one
             _limit(library, 1)
+
+
+def _leave(hold: _Hold) -> None:
+    with _process.lock:
+        _process.holds.discard(hold)
+        if _process.threads is None:  # in a child that was forked within the context
+            return
+        holders = {other.thread for other in _process.holds}
+        for library, threads in zip(_libraries(), _process.threads, strict=True):
+            if not holders or (getattr(library, "threading_layer", "") == "openmp" and hold.thread not in holders):
+                _limit(library, threads)
+        if not holders:
+            _process.threads = None
 
 
 def _limit(library: Any, threads: int) -> None:
@@ -77,22 +94,13 @@ def _limit(library: Any, threads: int) -> None:
     getattr(library, "_real_set_num_threads", library.set_num_threads)(threads)
 
 
-def _release() -> None:
-    with _process.lock:
-        _process.holders = max(0, _process.holders - 1)  # 0 already in a child that was forked within the context
-        for library, threads in zip(_libraries(), _process.threads, strict=True):
-            if _process.holders == 0 or getattr(library, "threading_layer", "") == "openmp":
-                _limit(library, threads)
-
-
 def _begin_child() -> None:
     """Forget, in a forked child, what the threads of its parent were doing: it has one thread only."""
     global _process
     parent, _process = _process, _Process()
-    if parent.holders:
+    if parent.threads is not None:
         for library, threads in zip(_libraries(), parent.threads, strict=True):
             _limit(library, threads)
-        _process.threads = parent.threads
 
 
 if hasattr(os, "register_at_fork"):
@@ -101,7 +109,7 @@ if hasattr(os, "register_at_fork"):
 
 def thread_count() -> int:
     """Return on how many threads the library works: those of BLAS outside `serial_blas`, at most one per processor."""
-    threads = _process.threads if _process.holders else [library.get_num_threads() for library in _libraries()]
+    threads = _process.threads or [library.get_num_threads() for library in _libraries()]
     return max(1, min(max(threads, default=1), _processors()))
 
 
@@ -149,7 +157,7 @@ def in_pieces(function: Callable[[Piece], Part], pieces: Sequence[Piece]) -> lis
                     return
                 parts[number] = function(piece)  # type: ignore[call-overload]
 
-    helpers = [_pool().submit(work) for _ in range(min(thread_count(), len(pieces)) - 1)]
+    helpers = _submit(work, min(thread_count(), len(pieces)) - 1)
     try:
         work()
     finally:
@@ -160,8 +168,13 @@ def in_pieces(function: Callable[[Piece], Part], pieces: Sequence[Piece]) -> lis
     return parts  # type: ignore[return-value]
 
 
-def _pool() -> ThreadPoolExecutor:
+def _submit(work: Callable[[], None], times: int) -> list[Future[None]]:
+    """Have other threads do some work; none does where the interpreter is shutting down."""
     with _process.lock:
         if _process.pool is None:
-            _process.pool = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="hardthresh")
-        return _process.pool
+            _process.pool = ThreadPoolExecutor(_processors(), thread_name_prefix="hardthresh")
+        pool = _process.pool
+    try:
+        return [pool.submit(work) for _ in range(times)]
+    except RuntimeError:  # the pool is closed once the main thread has ended; the caller does the work alone
+        return []
