@@ -199,6 +199,12 @@ def refine(
         value = at.value
         last = promised <= max(tol, value_rounding(space.objective, at))
         better = _search(space, constraint, support, at, slope, direction, tries=1 if last else 30)
+        if better is None and slide and not last:  # as where a loss is saturated, so that steps are far too long
+            promised, value, slides = 0.0, inf, slides + 1
+            better = _slide(space, constraint, support, at, slope)
+            if better is not None and slides <= _SLIDES:
+                found = better
+                continue
         found = found if better is None else better
         if last or better is None:
             return replace(found, minimal=True)
