@@ -49,7 +49,8 @@ def residual(X: np.ndarray, y: np.ndarray, support: np.ndarray) -> float:
     columns = X[:, support]
     size = np.linalg.norm(columns, axis=0)
     basis, values, _ = np.linalg.svd(columns / np.where(size > 0, size, 1), full_matrices=False)
-    rest = y - (basis := basis[:, values > 1e-15 * values[0]]) @ (basis.T @ y)
+    basis = basis[:, values > 1e-15 * values[0]]
+    rest = y - basis @ (basis.T @ y)
     return 0.5 * float(rest @ rest) / len(y)
 
 

@@ -305,6 +305,13 @@ def test_a_constant_column_has_no_deviation(storage, dtype):
             np.testing.assert_allclose(to_numpy(deviation)[1], spread, rtol=1e-5)
 
 
+def test_a_float32_column_of_exact_small_differences_is_not_constant():
+    """Of years or identifiers, for example: 13 units in the last place."""
+    x = (np.arange(30) % 3 + 1e6).astype(np.float32)
+    deviation = as_design(x[:, None]).moments(np.full(30, 1 / 30))[1]
+    assert deviation[0] == pytest.approx(np.std(x.astype(float)), rel=1e-6)
+
+
 @pytest.mark.parametrize("storage", ["C", "F", "csc_array"])
 def test_a_float32_column_that_varies_in_its_last_bit_is_constant(storage):
     X = np.random.default_rng(0).standard_normal((50, 2)).astype(np.float32)

@@ -25,3 +25,14 @@ def test_a_program_that_begins_with_few_rows_finds_what_all_rows_say(separated, 
         assert np.min(signs * moved) > -1e-4
         assert np.max(np.abs(moved[:fixed]), initial=0.0) < 1e-4
         np.testing.assert_allclose(np.max(np.abs(moved)), 100.0)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e8, 1e-8])
+@pytest.mark.parametrize("outlier", [1e6, 1e8, 1e10])
+def test_an_outlier_does_not_separate_the_others(outlier, scale):
+    """Next to it, all other entries are smaller than the tolerance of the linear program."""
+    x = np.array([outlier, 1.0, -1.0, 0.5, -0.5]) * scale
+    assert recession.recession_direction(x[:, None], np.array([1.0, 1.0, 1.0, -1.0, -1.0])) is None
+    v = recession.recession_direction(x[:, None], np.array([1.0, 1.0, -1.0, 1.0, -1.0]))
+    assert v is not None
+    assert v[0] > 0.0

@@ -103,9 +103,9 @@ class DenseDesign(Design):
             return r[0] * np.einsum("ij,ij->j", self._X, self._X)  # no copy
         if self._by_columns():
             pairs = ((self._X[:, c], None if center is None else center[c]) for c in self._blocks(axis=1))
-            return namespace(r).concat([_transposed_product(_squares(X, c), r) for X, c in pairs])
+            return namespace(r).concat([product(_squares(X, c).T, r) for X, c in pairs])
         blocks = self._blocks(axis=0)
-        return _sum_over_rows(self, blocks, lambda X, rows: _transposed_product(_squares(X, center), r[rows, ...]))
+        return _sum_over_rows(self, blocks, lambda X, rows: product(_squares(X, center).T, r[rows, ...]))
 
     def columns(self, indices: Array) -> Design:
         if is_large_part(self, self.shape[0] * indices.shape[0]):
@@ -147,11 +147,6 @@ class DenseDesign(Design):
         length, width = self.shape[axis], self.shape[1 - axis]
         size = max(1, _BLOCK // max(width, 1))
         return [slice(start, min(start + size, length)) for start in range(0, length, size)]
-
-
-def _transposed_product(X: Array, r: Array) -> Array:
-    """Return X^T r; for the few columns of a matrix r BLAS is faster the other way round."""
-    return X.T @ r if r.ndim == 1 else (r.T @ X).T
 
 
 def _squares(X: Array, center: Array | None) -> Array:
@@ -224,8 +219,8 @@ def finish_moments(design: Design, mean: Array, variance: Array, weights: Array)
     """Return mean and standard deviation in the dtype of a design; constant but for rounding counts as constant.
 
     The moments of columns whose variance may be rounding are computed once more. What is left is compared with the
-    rounding of the mean in double precision (64 units are ample), and with that of the entries in their own: 10 units,
-    because nothing is left of a column that varies in its last digits only once a model has multiplied it by a
+    rounding of the mean in double precision (64 units are ample), and with that of the entries in their own: 2 units,
+    because nothing is left of a column that varies in its last digit only once a model has multiplied it by a
     coefficient and subtracted its mean. What is not finite stays so.
     """
     xp, dtype = namespace(mean), design.zeros(1).dtype
@@ -240,7 +235,7 @@ def finish_moments(design: Design, mean: Array, variance: Array, weights: Array)
             for new, old in zip(accurate, (mean, variance), strict=True)
         )
     deviation = xp.sqrt(xp.where(variance < 0, 0 * variance, variance))
-    rounding = max(64 * float(xp.finfo(xp.float64).eps), 10 * float(xp.finfo(dtype).eps))
+    rounding = max(64 * float(xp.finfo(xp.float64).eps), 2 * float(xp.finfo(dtype).eps))
     constant = deviation <= rounding * xp.abs(mean)
     deviation = xp.where(constant, xp.zeros_like(deviation), deviation)
     return xp.astype(mean, dtype), xp.astype(deviation, dtype)
@@ -376,11 +371,6 @@ class SomeColumns(_Part):
         if (copy := self._copied()) is not None:
             return copy.pullback(r)
         return self._design.pullback(r)[self._indices]
-
-    def gram(self, weights: Array, other: Design | None = None) -> Array:
-        if self._copy is not None:
-            return self._copy.gram(weights, other)
-        return super().gram(weights, other)
 
     def columns(self, indices: Array) -> Design:
         return self._design.columns(self._indices[indices])

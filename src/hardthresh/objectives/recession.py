@@ -63,8 +63,9 @@ def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
         worst = np.argsort(-risen[missed], kind="stable")[:_ROWS]
         rows = np.union1d(rows, missed[worst])
     farthest = float(np.max(np.abs(moved), initial=0.0))
-    if farthest <= _NOTHING:
-        return None
+    rises = np.where(signs != 0, -signs * moved, np.abs(moved))
+    if farthest <= _NOTHING or np.any(rises > _NOTHING * (np.abs(Z) @ np.abs(x / scale))):
+        return None  # beside one huge entry of a column, all others are as nothing to the program
     v = np.zeros(X.shape[1])
     v[used] = _FAR / farthest * x / scale
     return v
