@@ -39,6 +39,44 @@ def test_an_interruption_leaves_the_old_file_and_no_draft(path, monkeypatch, ste
     assert [*path.parent.iterdir()] == [path]
 
 
+@on_posix
+@pytest.mark.parametrize("old", [None, b"old"], ids=["new", "replaced"])
+def test_the_name_is_on_disk_too(path, monkeypatch, old):
+    """Without a flush of the folder after the rename, a power failure can bring the old file back."""
+    steps, fsync, replace = [], os.fsync, os.replace
+
+    def flush(descriptor):
+        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "content")
+        fsync(descriptor)
+
+    def rename(*args):
+        steps.append("rename")
+        replace(*args)
+
+    if old is not None:
+        path.write_bytes(old)
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr(os, "replace", rename)
+    write_file(path, b"new")
+    assert steps == ["content", "rename", "folder"]
+
+
+@on_posix
+@pytest.mark.parametrize("step", ["open", "fsync"])
+def test_a_folder_that_cannot_be_flushed_is_no_error(path, monkeypatch, step):
+    """The file is there: some file systems refuse to flush a folder, and a folder may be writable but not readable."""
+    call = getattr(os, step)
+
+    def refuse(what, *args, **kwargs):
+        if os.path.isdir(what):
+            raise OSError(22, "Invalid argument")
+        return call(what, *args, **kwargs)
+
+    monkeypatch.setattr(os, step, refuse)
+    write_file(path, b"content")
+    assert path.read_bytes() == b"content"
+
+
 @pytest.mark.parametrize("name", ["no/folder", "folder", "file"])
 def test_errors_name_the_file(tmp_path, name, monkeypatch):
     def full(*args):

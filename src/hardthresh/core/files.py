@@ -16,7 +16,8 @@ _ABANDONED = 24 * 3600.0  # seconds after which a draft belongs to a process tha
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file, or replace it, in one step: it is never seen half written, and an interruption leaves the old one.
 
-    The content is written to a draft in the same folder, which is renamed when it is on disk. Drafts that killed
+    The content is written to a draft in the same folder, which is renamed when it is on disk; then the folder is
+    flushed, where the system can do that, so that a power failure does not undo the renaming. Drafts that killed
     processes left there more than a day ago are removed.
 
     Parameters
@@ -59,6 +60,16 @@ def _replace(target: Path, content: bytes) -> None:
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
+    _flush_folder(target.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    with suppress(OSError):  # Windows opens no folders, some file systems do not flush them; the file is there anyway
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _remove_abandoned_drafts(folder: Path) -> None:
