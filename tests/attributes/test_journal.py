@@ -372,9 +372,11 @@ def test_creating_a_journal_waits_for_a_reader(path, monkeypatch):
 BOUGHT = '{"example": 0, "indices": [0, 4], "observed": [0.0, 0.5], "target": 0.0}'
 
 
-def test_a_commit_waits_for_a_reader_and_warns(path, monkeypatch):
+@pytest.mark.parametrize("timeout", [None, 0])
+def test_a_commit_waits_for_a_reader_and_warns(path, monkeypatch, timeout):
+    """However short the timeout is: the answer is paid."""
     monkeypatch.setattr("hardthresh.attributes.journal_file._STALLED", 0.0)
-    journal = Journal(Clinic().source(), path)
+    journal = Journal(Clinic().source(), path, timeout=timeout)
     with transaction(path, "BEGIN") as reader:
         monkeypatch.setattr(time, "sleep", lambda seconds: reader.execute("ROLLBACK"))
         with pytest.warns(RuntimeWarning, match=re.escape(f"another program reads {path}, and keeps an answer")):
@@ -382,11 +384,9 @@ def test_a_commit_waits_for_a_reader_and_warns(path, monkeypatch):
     assert len(answers(path)) == 1
 
 
-def test_an_answer_that_a_reader_kept_from_the_file_is_in_the_message(path, monkeypatch):
-    journal = Journal(Clinic().source(), path, timeout=0)
-    with transaction(path, "BEGIN"), pytest.raises(HardThreshError, match=re.escape(BOUGHT)):
-        journal.draw(1).observe([0, 4])
-    journal = Journal(Clinic().source(), path)
+@pytest.mark.parametrize("timeout", [None, 0])
+def test_an_answer_whose_commit_is_interrupted_is_in_the_message(path, monkeypatch, timeout):
+    journal = Journal(Clinic().source(), path, timeout=timeout)
     monkeypatch.setattr(time, "sleep", interrupt)
     with transaction(path, "BEGIN"), pytest.raises(KeyboardInterrupt) as interrupted:
         journal.draw(1).observe([0, 4])

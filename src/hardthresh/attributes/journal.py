@@ -43,7 +43,8 @@ class Journal(AttributeSource):
     who : str, optional
         Who buys, as noted with each answer; by default ``user@host``.
     timeout : float >= 0, optional
-        How many seconds to wait for another program that is buying an answer; by default as long as it takes.
+        How many seconds to wait for another program before anything is bought; by default as long as it takes. It does
+        not limit how long an answer that was bought waits to be written.
 
     Raises
     ------
@@ -68,7 +69,7 @@ class Journal(AttributeSource):
     it and commit. An answer is on disk before it is used and the next one is bought. A program that is killed loses
     its lock and the answer that it was waiting for, the only one that can be asked for twice. While one program
     measures, the others wait; Ctrl-C interrupts them. A commit waits for programs that have a read transaction open,
-    and warns after ten seconds.
+    whatever the timeout, and warns after ten seconds; interrupted, it says which answer is lost.
 
     A journal is for one thread at a time: give each its own, with the same file. It need not be closed, and can be
     used after a fork, and pickled if its source can.

@@ -82,7 +82,8 @@ class JournalFile:
     terms : mapping from str to JSON values
         What the answers are about: see `TERMS`.
     timeout : float or None
-        How many seconds to wait for another program; None waits as long as it takes.
+        How many seconds to wait for another program before anything is bought; None waits as long as it takes. What
+        was bought waits as long as it takes, whatever the timeout.
 
     Raises
     ------
@@ -102,7 +103,7 @@ class JournalFile:
             raise InvalidInputError(f"{path} is a folder; a journal is a file")
         if not self.path.parent.is_dir():
             raise InvalidInputError(f"there is no folder {self.path.parent} to write {self.path.name} in")
-        self._patiently(lambda: self._open(terms))
+        self._patiently(lambda: self._open(terms), self._timeout)
 
     def next_answers(self, buy: Callable[[], Answer | None]) -> list[Answer]:
         """Return the next answers of the file; at its end buy one, and write it, before another program can.
@@ -126,7 +127,7 @@ class JournalFile:
             answer that was bought and could not be written.
         """
         with self._connected() as connection:
-            answers = self._patiently(lambda: self._read_or_lock(connection))
+            answers = self._patiently(lambda: self._read_or_lock(connection), self._timeout)
             if not answers and (answer := buy()) is not None:
                 self._write_bought(connection, answer)
                 answers = [answer]
@@ -166,7 +167,7 @@ class JournalFile:
                 ) from error
             raise HardThreshError(f"{self.path} cannot be {doing}: {error}") from error
 
-    def _patiently(self, action: Callable[[], T], stalled: str | None = None) -> T:
+    def _patiently(self, action: Callable[[], T], timeout: float | None, stalled: str | None = None) -> T:
         """Return what an action on the file returns; repeat it while another program holds a lock."""
         start = time.monotonic()
         while True:
@@ -176,9 +177,9 @@ class JournalFile:
                 if not _is_busy(error):
                     raise
                 waited = time.monotonic() - start
-                if self._timeout is not None and waited >= self._timeout:
+                if timeout is not None and waited >= timeout:
                     raise HardThreshError(
-                        f"another program has used {self.path} for {self._timeout:g} seconds: wait for it or end it, "
+                        f"another program has used {self.path} for {timeout:g} seconds: wait for it or end it, "
                         "or give a longer timeout"
                     ) from error
                 if stalled is not None and waited >= _STALLED:
@@ -307,14 +308,14 @@ class JournalFile:
         self._checksum = checksum
 
     def _write_bought(self, connection: sqlite3.Connection, answer: Answer) -> None:
-        """Write an answer to disk; if that fails, say what was bought."""
+        """Write an answer to disk, however long a reader keeps it waiting; if that fails, say what was bought."""
         stalled = (
             f"another program reads {self.path}, and keeps an answer that was paid from being written: end its "
             "transaction"
         )
         try:
             self._insert(connection, answer)
-            self._patiently(lambda: connection.execute("COMMIT"), stalled)
+            self._patiently(lambda: connection.execute("COMMIT"), None, stalled)
         except Exception as error:
             raise HardThreshError(f"{self.path} cannot be written: {error}; {_unwritten(answer)}") from error
         except BaseException as error:
