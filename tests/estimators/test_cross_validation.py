@@ -255,6 +255,42 @@ def test_the_number_of_features_is_counted_besides_included_ones(chooser):
     assert np.all(model.selection_frequency_[[0, 11]] == 1.0)
 
 
+class ByLevel:
+    """A splitter of one's own, which looks at the rows: those with a low mean, and those with a high one."""
+
+    def __init__(self):
+        self.seen = []
+
+    def split(self, X, y=None, groups=None):
+        self.seen.append(X)
+        level = X.mean(axis=1)
+        high = level > np.median(level)
+        yield np.flatnonzero(high), np.flatnonzero(~high)
+        yield np.flatnonzero(~high), np.flatnonzero(high)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 2
+
+
+class ByLevelInFolds(ByLevel, KFold):
+    """One that inherits from scikit-learn's."""
+
+
+@pytest.mark.parametrize("kind", [ByLevel, ByLevelInFolds])
+@pytest.mark.parametrize("weights", [None, 1.0, 0.0])
+def test_a_splitter_of_ones_own_sees_the_rows_that_have_a_weight(chooser, kind, weights):
+    X, y = chooser.data()
+    weight = None if weights is None else np.where(np.arange(y.size) % 9, 1.0, weights)
+    kept = np.arange(y.size) if weight is None else np.flatnonzero(weight)
+    splitter = kind()
+    model = chooser.make(cv=splitter).fit(X, y, sample_weight=weight)
+    [seen] = splitter.seen
+    assert type(seen) is np.ndarray
+    assert_array_equal(seen, X[kept])
+    by_hand = chooser.make(cv=list(kind().split(X[kept]))).fit(X[kept], y[kept])
+    assert_allclose(model.scores_, by_hand.scores_, rtol=1e-10)
+
+
 def test_weights_are_routed(chooser):
     X, y = chooser.data()
     weight = np.random.default_rng(0).uniform(0.0, 2.0, y.size)

@@ -46,7 +46,7 @@ def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, params: Met
             f"cv={type(cv).__name__} needs the group of each row; pass it to fit, as in fit(X, y, groups=...)"
         )
     if hasattr(cv, "split") or cv is None or isinstance(cv, Integral):
-        return list(splitter.split(table.matrix_on_demand(), table.y, **rows_of(params, kept, n_given)))
+        return list(splitter.split(_matrix_for(splitter, table), table.y, **rows_of(params, kept, n_given)))
     place = np.full(n_given, -1)
     place[kept] = np.arange(kept.size)
 
@@ -59,6 +59,13 @@ def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, params: Met
         return [(among_kept(train), among_kept(test)) for train, test in splitter.split()]
     except IndexError as error:
         raise InvalidInputError(f"cv must name rows of X, which has {n_given}: {error}") from error
+
+
+def _matrix_for(splitter: Any, table: Table) -> Any:
+    """Return X for a splitter; scikit-learn's own only count its rows, which need not be copied for that."""
+    if type(splitter).__module__.startswith("sklearn."):
+        return np.broadcast_to(0.0, (table.n_rows, 1))
+    return table.matrix()
 
 
 def _needs_groups(cv: Any) -> bool:

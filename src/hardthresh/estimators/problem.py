@@ -69,10 +69,6 @@ class Table:
             return self.X if columns is None else take_columns(self.X, columns)
         return self.X[self.rows] if columns is None else self.X[np.ix_(self.rows, columns)]
 
-    def matrix_on_demand(self) -> Any:
-        """Return X of the rows for a splitter, which as a rule only asks how many there are."""
-        return self.X if self.rows is None else _MatrixOnDemand(self)
-
     def weighted_rows(self) -> np.ndarray:
         """Return the indices of the rows of positive weight: the others are as good as absent."""
         return np.arange(self.n_rows) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
@@ -82,23 +78,6 @@ class Table:
         if self.sample_weight is None or np.all(self.sample_weight):
             return self
         return self.take(self.weighted_rows())
-
-
-class _MatrixOnDemand:
-    """The matrix of a table's rows, which are copied when somebody looks at them."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self.shape = (table.n_rows, *table.X.shape[1:])
-
-    def __len__(self) -> int:
-        return self._table.n_rows
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._table.matrix()[key]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.asarray(self._table.matrix(), dtype=dtype)
 
 
 @dataclass(frozen=True, slots=True)
