@@ -608,6 +608,35 @@ def test_what_overflows_is_reported_without_a_warning_of_numpy(loss, solver, sca
     assert not result.converged or np.isfinite(result.value)
 
 
+def warned(w):
+    """Return 0, and have NumPy warn."""
+    return 0.0 * np.minimum(np.float64(1e200) ** 2, w[0])
+
+
+CALLABLES = {
+    "value": lambda f, g: Function(lambda w: f(w) + warned(w), 4, g),
+    "gradient": lambda f, g: Function(f, 4, lambda w: g(w) + warned(w)),
+    "pair": lambda f, g: Function(lambda w: (f(w), g(w) + warned(w)), 4, True),
+    "curvature": lambda f, g: Function(f, 4, g, curvature=lambda w, v: v + warned(w)),
+    "batches": lambda f, g: Function(
+        *(lambda w, rows: f(w), 4, lambda w, rows: g(w)), n_rows=2, batches=lambda rows: (warned(np.ones(1)), rows)
+    ),
+}
+
+
+@pytest.mark.parametrize("which", CALLABLES)
+def test_numpy_warns_of_what_overflows_in_functions_of_the_user(which):
+    t = np.array([3.0, 0.1, -2.0, 0.2])
+    f = CALLABLES[which](lambda w: 0.5 * np.sum((w - t) ** 2), lambda w: w - t)
+    solver = IHT(step=ExactLineSearch()) if which == "curvature" else IHT()
+    with pytest.warns(RuntimeWarning, match="overflow encountered"):
+        minimize(f, Sparsity(2), solver)
+    with np.errstate(over="ignore"):
+        assert minimize(f, Sparsity(2), solver).converged
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow encountered"):
+        minimize(f, Sparsity(2), solver)
+
+
 @pytest.mark.parametrize("scale", [1e75, 1e150])
 @pytest.mark.parametrize("solver", [None, IHT(), AcceleratedIHT(), HardThresholdingPursuit()])
 def test_a_gradient_whose_squares_overflow_is_no_end_of_a_search(solver, scale):

@@ -107,6 +107,36 @@ def test_a_callback_may_stop_a_fit(plain, callback):
     assert balanced(recorder.events)
 
 
+class Overflowing(Recorder):
+    """A callback in which NumPy warns."""
+
+    def __init__(self, kind, outermost):
+        super().__init__()
+        self.where = kind, outermost
+
+    def on_fit_task_begin(self, estimator, context):
+        self.overflow("begin", context)
+
+    def on_fit_task_end(self, estimator, context):
+        self.overflow("end", context)
+
+    def overflow(self, kind, context):
+        if self.where == (kind, context.parent is None):
+            np.float64(1e200) ** 2
+
+
+@pytest.mark.filterwarnings("ignore::hardthresh.core.SearchRangeWarning")
+@pytest.mark.parametrize("outermost", [False, True])
+@pytest.mark.parametrize("kind", ["begin", "end"])
+def test_numpy_warns_of_what_overflows_in_a_callback(case, callback, kind, outermost):
+    X, y = case.data()
+    model = case.make().set_callbacks(Overflowing(kind, outermost))
+    with pytest.warns(RuntimeWarning, match="overflow encountered"):
+        model.fit(X, y)
+    with np.errstate(over="ignore"):
+        model.fit(X, y)
+
+
 def test_a_failing_fit_is_torn_down(case, callback):
     X, y = case.data()
     recorder = Recorder()

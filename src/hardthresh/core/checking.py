@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,8 +45,35 @@ def checked_word(name: str, word: Any, known: Iterable[str]) -> str:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_errors_of_caller: ContextVar[dict[str, Any] | None] = ContextVar("_errors_of_caller", default=None)
+"""NumPy's error handling where the library was called; None outside of `without_overflow_warnings`."""
+
 
 def without_overflow_warnings(function: Function) -> Function:
-    """Decorate a function that refuses or reports numbers that are not finite: NumPy need not warn of them besides."""
-    quiet: Function = np.errstate(over="ignore", invalid="ignore")(function)
-    return quiet
+    """Decorate a function that refuses or reports numbers that are not finite: NumPy need not warn of them besides.
+
+    Code of the user that it runs belongs into `with_warnings_of_caller`.
+    """
+
+    @wraps(function)
+    def quiet(*args: Any, **kwargs: Any) -> Any:
+        token = _errors_of_caller.set(_errors_of_caller.get() or dict(np.geterr()))
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return function(*args, **kwargs)
+        finally:
+            _errors_of_caller.reset(token)
+
+    return quiet  # type: ignore[return-value]
+
+
+@contextmanager
+def with_warnings_of_caller() -> Iterator[None]:
+    """Run code of the user under the error handling of NumPy that it has outside of the library; also a decorator."""
+    errors = _errors_of_caller.get() or {}
+    token = _errors_of_caller.set(None)  # the library may be called in it, under another error handling
+    try:
+        with np.errstate(**errors):
+            yield
+    finally:
+        _errors_of_caller.reset(token)

@@ -8,7 +8,7 @@ from math import inf, isfinite, nan
 from time import perf_counter
 from typing import Any
 
-from .checking import checked_integer, without_overflow_warnings
+from .checking import checked_integer, with_warnings_of_caller, without_overflow_warnings
 from .constraint import Constraint, require_constraint, require_symmetry
 from .errors import InvalidInputError, NotFiniteError, format_value
 from .meter import Meter
@@ -442,7 +442,8 @@ def _verdict(rule: StopRule, callback: Callable[[State], None] | None, run: Run)
     """Return why a run ends here: the callback says so, or the rule; None to go on."""
     try:
         if callback is not None:
-            callback(run.state)
+            with with_warnings_of_caller():
+                callback(run.state)
     except StopIteration:
         return Stop(Status.CALLBACK, f"the callback raised StopIteration at iteration {run.state.iteration}")
     return rule.check(run)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from hardthresh.core.checking import without_overflow_warnings
+from hardthresh.core.checking import with_warnings_of_caller, without_overflow_warnings
 from hardthresh.core.errors import OutOfMemoryError
 from hardthresh.core.solver import State
 from hardthresh.core.threads import serial_blas
@@ -65,6 +65,7 @@ class FitTask:
         The largest number of iterations or candidates.
     """
 
+    @with_warnings_of_caller()
     def __init__(self, estimator: Any, given: Table, max_subtasks: int) -> None:
         wanted = hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
         self._context = estimator._init_callback_context(max_subtasks=max_subtasks) if wanted else None
@@ -75,6 +76,7 @@ class FitTask:
             self._data["metadata"] = {"sample_weight": given.sample_weight}
         self._context.call_on_fit_task_begin(**self._data)
 
+    @with_warnings_of_caller()
     def done(self, name: str, attributes: Callable[[], dict[str, Any]]) -> bool:
         """Report one finished subtask, and return whether a callback asks to stop.
 
@@ -84,7 +86,9 @@ class FitTask:
             return False
         task = self._context.subcontext(task_name=name)
         task.call_on_fit_task_begin(**self._data)
-        return bool(task.call_on_fit_task_end(**self._data, reconstruction_attributes=attributes))
+        return bool(
+            task.call_on_fit_task_end(**self._data, reconstruction_attributes=without_overflow_warnings(attributes))
+        )
 
     def on_state(self, attributes: Callable[[State], dict[str, Any]]) -> Callable[[State], None] | None:
         """Return a callback for `minimize` that reports each iteration and may stop it; None when nobody listens."""
@@ -97,6 +101,7 @@ class FitTask:
 
         return report
 
+    @with_warnings_of_caller()
     def end(self) -> None:
         """Report the end of the fit; the estimator is fitted now."""
         if self._context is not None:

@@ -187,7 +187,7 @@ class Computed:
                 some = namespace(like).arange(start, stop, device=device(like))
             else:
                 some = self._rows[start:stop]
-            yield (stop - start) / n, (self._examples.batch(some),)
+            yield (stop - start) / n, (called(self._examples.batch, some),)
 
     def _count(self, passes: float, share: float) -> None:
         if self._meter is not None:

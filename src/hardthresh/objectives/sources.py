@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hardthresh.arrays import to_numpy
-from hardthresh.core.checking import checked_integer
+from hardthresh.core.checking import checked_integer, with_warnings_of_caller
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value, warn
 from hardthresh.core.typing import Array
 
@@ -290,7 +290,8 @@ def counted(n_rows: Any, batch: Callable[[Any], Any], chunk: Any) -> Examples:
 def called(fn: Callable[..., Any], *args: Any) -> Any:
     """Return what a callable of the user's own returns; one that leaks an end of a loop would end ours."""
     try:
-        return fn(*args)
+        with with_warnings_of_caller():
+            return fn(*args)
     except StopIteration as error:
         raise InvalidInputError(
             "the function raised StopIteration, which a loop takes for its end; an iterator in it has none left"
