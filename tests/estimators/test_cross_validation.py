@@ -291,6 +291,33 @@ def test_a_splitter_of_ones_own_sees_the_rows_that_have_a_weight(chooser, kind, 
     assert_allclose(model.scores_, by_hand.scores_, rtol=1e-10)
 
 
+def overflow():
+    return np.float64(1e200) ** 2
+
+
+class OverflowingFolds(KFold):
+    """A splitter in which NumPy warns."""
+
+    def split(self, X, y=None, groups=None):
+        overflow()
+        return super().split(X, y, groups)
+
+
+def overflowing_score(model, X, y):
+    return min(overflow(), -float(np.count_nonzero(model.coef_)))
+
+
+@pytest.mark.filterwarnings("ignore::hardthresh.core.SearchRangeWarning")
+@pytest.mark.parametrize("settings", [{"cv": OverflowingFolds(3)}, {"scoring": overflowing_score}], ids=["cv", "score"])
+def test_numpy_warns_of_what_overflows_in_splitters_and_scorers_of_the_user(chooser, settings):
+    X, y = chooser.data()
+    model = chooser.make(**settings)
+    with pytest.warns(RuntimeWarning, match="overflow encountered"):
+        model.fit(X, y)
+    with np.errstate(over="ignore"):
+        model.fit(X, y)
+
+
 def test_weights_are_routed(chooser):
     X, y = chooser.data()
     weight = np.random.default_rng(0).uniform(0.0, 2.0, y.size)

@@ -13,6 +13,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from hardthresh.core.checking import with_warnings_of_caller
 from hardthresh.core.errors import InvalidInputError, SearchRangeWarning, format_value, warn
 
 from .problem import Table
@@ -35,6 +36,7 @@ def candidates_of(given: Any, most: int, check: Callable[[Any], int], name: str,
     return np.array(candidates)
 
 
+@with_warnings_of_caller()
 def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, params: Metadata, *, classifier: bool) -> Splits:
     """Return the folds as row indices of the table, which holds the `kept` ones of the rows that were given.
 
@@ -90,6 +92,7 @@ def check_rule(rule: Any) -> None:
         raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {format_value(rule)}')
 
 
+@with_warnings_of_caller()
 def score_by(scoring: Any, fitted: Any, test: Table, y: Any, params: Metadata) -> float:
     """Return the score of a fitted model on held-out rows, whose targets are y as they were given.
 
