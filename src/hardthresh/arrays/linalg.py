@@ -18,11 +18,9 @@ from .namespace import namespace
 from .pieces import THINNEST, number_of_pieces, ranges, sum_in_order
 
 _SAFE = 1e3  # times rounding: smaller pivots are left to the eigenvalues
-_LARGE, _SPARSE = (
-    500,
-    20,
-)  # from this side on, a matrix with fewer than 1/20 of its entries is multiplied as a sparse one
-_SMALL = 16  # times smaller than A are sums
+_LARGE, _SPARSE = 500, 20
+"""From this side on, a matrix with fewer than 1/20 of its entries is multiplied as a sparse one."""
+_SMALL = 16  # times fewer numbers than A has are in partial sums: their additions cost little next to the product
 _RELEASED = 501  # numbers from which on matmul of NumPy 2 releases the interpreter's lock
 
 
