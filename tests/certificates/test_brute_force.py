@@ -60,6 +60,13 @@ def nearly_equal(rng, n, d):
     return X
 
 
+def nearly_a_sum(rng, n, d):
+    X = rng.standard_normal((n, d))
+    X[:, 1] = X[:, 0]
+    X[:, 2] = X[:, 0] + X[:, 3] + 10.0 ** rng.uniform(-6, -4) * rng.standard_normal(n)
+    return X
+
+
 def powers(rng, n, d):
     return np.sort(rng.random(n))[:, None] ** np.arange(1, d + 1)
 
@@ -75,6 +82,7 @@ KINDS = {
         constant_and_equal_rows,
         more_columns_than_rows,
         nearly_equal,
+        nearly_a_sum,
         powers,
     )
 }
@@ -124,14 +132,14 @@ def logistic(A, y, weights, ridge, offset):
 class Case:
     """A random table of a kind, a model with random settings, and the minimum on any choice of its columns."""
 
-    def __init__(self, kind, loss, seed):
+    def __init__(self, kind, loss, dtype, seed):
         rng = np.random.default_rng(seed)
-        self.X = KINDS[kind](rng, int(rng.integers(4, 13)), int(rng.integers(4, 9)))
+        self.X = KINDS[kind](rng, int(rng.integers(4, 13)), int(rng.integers(4, 9))).astype(dtype)
         n, d = self.X.shape
         y = self.X[:, rng.integers(0, d, 2)] @ rng.standard_normal(2) + rng.choice(
             [0.0, 0.1, 1.0]
         ) * rng.standard_normal(n)
-        self.loss, self.y = loss, y if loss == "squared" else (y > np.median(y)).astype(float)
+        self.loss, self.y = loss, (y if loss == "squared" else y > np.median(y)).astype(dtype)
         self.settings = {
             "alpha": float(rng.choice([0.0, 0.0, 1e-8, 0.1] if loss == "squared" else [1e-3, 0.1])),
             "fit_intercept": bool(rng.random() < 0.7),
@@ -198,12 +206,12 @@ class Case:
         return self._minima[columns]
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize(("loss", "dtype"), [("squared", "f8"), ("squared", "f4"), ("logistic", "f8")])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_claim_is_false(kind, loss):
+def test_no_claim_is_false(kind, loss, dtype):
     said = Counter()
     for seed in range(30 if loss == "squared" else 8):
-        case = Case(kind, loss, seed)
+        case = Case(kind, loss, dtype, seed)
         model = case.fit()
         if model is None:
             continue
@@ -213,6 +221,10 @@ def test_no_claim_is_false(kind, loss):
         others = {case.labels[j] for j in case.usable} - chosen - case.always
         here, null = certificate.value, case.minimum(set())
         slack = 1e-6 * here + 1e-10 * null + 1e-24 * float(np.mean(case.y**2))
+        rounding = 0.0
+        if dtype == "f4":  # what is reported was computed in it: a mean of squared residuals, see `loss_rounding`
+            rounding = 16.0 * np.finfo(dtype).eps * np.sqrt(here * 2.0 * np.mean(case.y.astype(float) ** 2))
+            slack += certificate.swap.tolerance + rounding
         if case.settings.get("positive"):
             assert not certificate.exact
             continue
@@ -233,7 +245,7 @@ def test_no_claim_is_false(kind, loss):
         budget = case.settings.get("n_nonzero_groups", case.settings.get("n_nonzero_coefs"))
         sets = combinations(sorted(chosen | others), min(budget, len(chosen | others)))
         best = min((case.minimum(set(some)) for some in sets), default=null)
-        if loss == "squared" and model.converged_ and here <= best + 1e-9 * best + 1e-13 * null:
+        if loss == "squared" and model.converged_ and here <= best + 1e-9 * best + 1e-13 * null + rounding:
             said["best"] += 1
             assert not certificate.fitted or certificate.is_stationary(), (seed, str(certificate))
     assert loss == "logistic" or min(said["fitted"], said["best"], said["proved"]) >= 5

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -12,6 +13,7 @@ import hardthresh as ht
 from hardthresh.certificates import certify_model, swap_certificate
 from hardthresh.constraints import GroupSparsity, Sparsity
 from hardthresh.core.errors import CapabilityError
+from hardthresh.designs import dense
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, minimize
 
@@ -372,3 +374,27 @@ def test_a_group_too_wide_for_its_hessian_is_no_proof():
         certificate = certify_model(objective, constraint, w, constraint.project(w).support)
         assert not certificate.exact
         assert "not looked at" in str(certificate)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("storage", ["dense", "large", "csc"])
+def test_in_float32_a_column_close_to_the_support_is_not_taken_for_a_copy(order, storage, monkeypatch):
+    if storage == "large":  # so that it is converted block by block
+        for limit in ("_LARGEST_COPY", "_PART_BLOCK", "_FEWEST_ROWS"):
+            monkeypatch.setattr(dense, limit, 7)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 6)).astype(np.float32)
+    rest = rng.standard_normal(40)
+    X[:, 2] = X[:, 0] + 1e-5 * rest
+    X[:, 3] = X[:, 0]
+    y = X[:, 0] + rest + 0.3 * X[:, 1]
+    f = LinearModel(sp.csc_array(X) if storage == "csc" else np.asarray(X, order=order), y)
+    w = np.zeros(6, dtype=np.float32)
+    w[:2] = np.linalg.lstsq(X[:, :2], y, rcond=None)[0]
+    at = f.evaluate(w)
+    certificate = swap_certificate(f, Sparsity(2), at)
+    assert not certificate.optimal
+    assert (certificate.removed, certificate.added) == (1, 2)
+    columns = X[:, [0, 2]].astype(float)
+    left = y.astype(np.float32) - columns @ np.linalg.lstsq(columns, y.astype(np.float32), rcond=1e-12)[0]
+    assert certificate.decrease == pytest.approx(at.value - left @ left / 80, rel=1e-5)

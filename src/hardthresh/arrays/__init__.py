@@ -14,7 +14,7 @@ from .linalg import (
     symmetric_part,
     times_transpose,
 )
-from .namespace import all_finite, as_floating, double, move, namespace, to_numpy
+from .namespace import all_finite, as_double, as_floating, double, move, namespace, to_numpy
 from .svd import METHODS, truncated_svd
 from .topk import top_k
 
@@ -24,6 +24,7 @@ __all__ = [
     "Grouping",
     "Pattern",
     "all_finite",
+    "as_double",
     "as_floating",
     "conjugate_gradients",
     "double",

@@ -141,6 +141,22 @@ def to_numpy(x: Array) -> np.ndarray:
     return np.from_dlpack(x) if hasattr(x, "__dlpack__") else np.asarray(x)
 
 
+def as_double(x: Array) -> Array:
+    """Return an array in double precision, in its own library and on its device; itself if it is already.
+
+    Parameters
+    ----------
+    x : array
+        Of floating-point numbers.
+
+    Returns
+    -------
+    array of float64
+    """
+    xp = namespace(x)
+    return xp.astype(x, xp.float64, copy=False)
+
+
 def double(x: Array) -> np.ndarray:
     """Return an array as NumPy's float64, from whatever device.
 

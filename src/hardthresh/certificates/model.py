@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from math import inf, isnan
 from typing import Any
 
+from hardthresh.arrays import as_double
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.solver import Trace
 from hardthresh.core.stationarity import FEASIBLE, Certificate, certify
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
-from .swap import SwapCertificate, swap_certificate
+from .swap import SwapCertificate, in_double, swap_certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class ModelCertificate:
         Whether "swap optimal" is a proof (quadratic objective, no bounds, all groups looked at, nothing undecided) or a
         ranking by the quadratic model.
     value : float
-        The objective that was minimised.
+        The objective that was minimised; of one in float32, its value in double precision.
     removed_name, added_name : str or None
         The features, or groups of them, of the best exchange.
     unit : {"feature", "group"}
@@ -172,7 +173,7 @@ def certify_model(
     Cost: about s + 25 data passes for a support of s coordinates, and for groups the Hessian of each besides; see
     `swap_certificate`.
     """
-    at = objective.evaluate(w)
+    at, exact = objective.evaluate(w), in_double(objective)
     null_value = 0.0 if trace is None else trace.null_value
     swap = swap_certificate(objective, constraint, at, null_value=null_value)
     provable = bool(getattr(objective, "quadratic", False)) and swap.complete and not _is_bounded(constraint)
@@ -186,7 +187,7 @@ def certify_model(
         stationarity=stationarity,
         swap=swap,
         exact=provable and not undecided,
-        value=at.value,
+        value=at.value if exact is objective else exact.value(as_double(w)),
         removed_name=None if swap.removed is None else name(swap.removed),
         added_name=None if swap.added is None else name(swap.added),
         unit="feature" if constraint.blocks() is None else "group",

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import namespace, to_numpy, top_k
+from hardthresh.arrays import as_double, namespace, to_numpy, top_k
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.objective import Evaluation, require
+from hardthresh.core.objective import Evaluation, provides, require
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Support
 from hardthresh.solvers.exchange import ABILITIES, Exchange, try_exchanges
@@ -105,6 +105,9 @@ def swap_certificate(
     each group. Groups of more than 2048 columns are not looked at, and neither is anything where the chosen groups have
     more together: `complete` is then False.
 
+    An objective in float32 is looked at in double precision if it provides ``double``: its data count as exact, and
+    only `tolerance` is that of float32.
+
     For the squared loss without bounds the model is exact, and "optimal" is a proof where all exchanges were looked at
     and none is `undecided`: no exchange of one for one lowers f by more than `tolerance`. The rounding of the model is
     part of that statement. It also holds where chosen coordinates depend on each other: one that the others make up for
@@ -125,6 +128,9 @@ def swap_certificate(
     """
     require(objective, ABILITIES, by="swap_certificate")
     tolerance = tol * abs(at.value) + _rounding(objective, at, null_value)
+    exact = in_double(objective)  # rounding in less would hide what columns bring that are close to each other
+    if exact is not objective:
+        objective, at = exact, exact.evaluate(as_double(at.point))
     support = constraint.project(at.point).support
     numbers, chosen = _units(constraint, support, at.point.shape[0])
     widths = np.bincount(numbers[numbers >= 0], minlength=1)
@@ -150,6 +156,11 @@ def swap_certificate(
     return SwapCertificate(
         optimal, best.removed, best.added, decrease, len(promising), complete, undecided, tolerance, model.refit
     )
+
+
+def in_double(objective: Any) -> Any:
+    """Return an objective in double precision if it provides that, else itself."""
+    return objective.double() if provides(objective, "double") else objective
 
 
 def _most_promising(

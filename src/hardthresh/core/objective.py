@@ -42,6 +42,7 @@ class Objective(Protocol):
     * ``curvature_along(at, direction)``: direction' H direction, when that is cheaper than the product.
     * ``curvature_diagonal(at)``: the diagonal of the Hessian.
     * ``columns(indices)``: the objective restricted to some coordinates, an objective of its own.
+    * ``double()``: the same objective in double precision, of one that is computed in less.
     * ``hessian(at)``: the Hessian as a matrix; asked only of small objectives.
     * ``cross_hessian(at, other)``: the block of the Hessian between two small objectives' coordinates.
     * ``quadratic``: whether the Hessian is the same everywhere; False unless it says otherwise.

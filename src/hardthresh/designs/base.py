@@ -68,6 +68,10 @@ class Design(ABC):
         """Return X as a dense array; asked only of small designs."""
 
     @abstractmethod
+    def double(self) -> Design:
+        """Return the same entries in double precision; a large dense matrix is not copied as a whole."""
+
+    @abstractmethod
     def moments(self, weights: Array) -> tuple[Array, Array]:
         """Return mean and standard deviation of each column, for weights >= 0 of any positive sum.
 
@@ -128,6 +132,9 @@ class Metered(Design):
     def dense(self) -> Array:
         self._meter.add(self._share)
         return self._design.dense()
+
+    def double(self) -> Design:
+        return Metered(self._design.double(), self._meter, self._share)
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         self._meter.add(2 * self._share)

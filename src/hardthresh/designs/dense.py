@@ -10,6 +10,7 @@ from array_api_compat import device, is_numpy_array
 
 from hardthresh.arrays import (
     all_finite,
+    as_double,
     as_floating,
     gather,
     gather_columns,
@@ -125,6 +126,11 @@ class DenseDesign(Design):
     def dense(self) -> Array:
         return self._X
 
+    def double(self) -> Design:
+        if is_large_part(self, self.shape[0] * self.shape[1]) and self._X.dtype != np.float64:
+            return InDouble(self)
+        return self.of(as_double(self._X))
+
     def moments(self, weights: Array) -> tuple[Array, Array]:
         xp = namespace(self._X)
         weights = shares(weights)
@@ -157,28 +163,23 @@ def _squares(X: Array, center: Array | None) -> Array:
     return gap
 
 
-def _double(X: Array) -> Array:
-    xp = namespace(X)
-    return xp.astype(X, xp.float64, copy=False)
-
-
 def shares(weights: Array) -> Array:
     """Return weights in double precision, divided by their sum."""
-    weights = _double(weights)
+    weights = as_double(weights)
     return weights / namespace(weights).sum(weights)
 
 
 def _mean_and_variance(X: Array, weights: Array) -> tuple[Array, Array]:
     """Return the weighted moments of whole columns, in double precision."""
-    X = _double(X)
+    X = as_double(X)
     mean = X.T @ weights
     return mean, _squares(X, mean).T @ weights
 
 
 def _moments_by_rows(design: Design, blocks: list[slice], weights: Array) -> tuple[Array, Array]:
     """Return mean and standard deviation of each column, reading a design twice, block of rows by block of rows."""
-    mean = _sum_over_rows(design, blocks, lambda X, rows: _double(X).T @ weights[rows])
-    variance = _sum_over_rows(design, blocks, lambda X, rows: _squares(_double(X), mean).T @ weights[rows])
+    mean = _sum_over_rows(design, blocks, lambda X, rows: as_double(X).T @ weights[rows])
+    variance = _sum_over_rows(design, blocks, lambda X, rows: _squares(as_double(X), mean).T @ weights[rows])
     return finish_moments(design, mean, variance, weights)
 
 
@@ -203,7 +204,7 @@ def _accurate_moments(X: Array, weights: Array) -> tuple[Array, Array]:
     The mean is corrected by the mean gap to it, and the variance by the square of that: the two-pass algorithm of Chan,
     Golub and LeVeque (1983). So the variance of a constant column is zero up to rounding of second order, whatever n.
     """
-    X = _double(X)
+    X = as_double(X)
     center = X.T @ weights
     gaps = X - center
     shift = gaps.T @ weights
@@ -273,6 +274,9 @@ class _Part(Design):
         for rows in self._blocks():
             full[rows] = self.rows(rows).dense()
         return full
+
+    def double(self) -> Design:
+        return self if self.zeros(0).dtype == np.float64 else InDouble(self)
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         return _moments_by_rows(self, self._blocks(), shares(weights))
@@ -383,3 +387,38 @@ class SomeColumns(_Part):
         if self._copy is None and _LARGEST_SHARE * self.shape[1] <= self._design.shape[1]:
             self._copy = DenseDesign.of(self.dense())
         return self._copy
+
+
+class InDouble(_Part):
+    """A large matrix in double precision, converted block by block as it is used.
+
+    Parameters
+    ----------
+    design : Design
+        The matrix in NumPy's arrays of lower precision; it stores zeros.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self._design = design
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._design.shape
+
+    def zeros(self, size: int) -> Array:
+        return np.zeros(size)
+
+    def predict(self, w: Array) -> Array:
+        chosen = np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
+        if 4 * chosen.size < w.shape[0]:
+            return self.columns(chosen).predict(w[chosen])
+        return np.concatenate([self.rows(rows).predict(w) for rows in self._blocks()])
+
+    def pullback(self, r: Array) -> Array:
+        return sum(self.rows(rows).pullback(r[rows]) for rows in self._blocks())
+
+    def columns(self, indices: Array) -> Design:
+        return self._design.columns(indices).double()
+
+    def rows(self, indices: Array | slice) -> Design:
+        return self._design.rows(indices).double()

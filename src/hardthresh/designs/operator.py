@@ -105,6 +105,11 @@ class OperatorDesign(Design):
     def dense(self) -> Array:
         self._refuse("its entries")
 
+    def double(self) -> Design:
+        same = OperatorDesign.__new__(OperatorDesign)
+        vars(same).update(vars(self), _dtype=np.dtype(np.float64))
+        return same
+
     def moments(self, weights: Array) -> tuple[Array, Array]:
         self._refuse("the moments of its columns")
 
@@ -118,6 +123,9 @@ class MeteredOperator(Metered):
     def predict(self, w: Array) -> Array:
         self._meter.add(self._share * (1 if w.ndim == 1 else w.shape[1]))
         return self._design.predict(w)
+
+    def double(self) -> Design:
+        return MeteredOperator(self._design.double(), self._meter, self._share)
 
     def rows(self, indices: Array | slice) -> Design:
         return MeteredOperator(self._design.rows(indices), self._meter, self._share)

@@ -86,6 +86,9 @@ class SparseDesign(Design):
     def dense(self) -> Array:
         return self._X.toarray()
 
+    def double(self) -> Design:
+        return self._of(self._X.astype(np.float64, copy=False))
+
     def moments(self, weights: Array) -> tuple[Array, Array]:
         X, weights = self._X.astype(np.float64, copy=False), shares(weights)
         mean = X.T @ weights

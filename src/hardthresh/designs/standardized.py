@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 from array_api_compat import device, is_numpy_array
 
-from hardthresh.arrays import all_finite, gather, namespace, where_true
+from hardthresh.arrays import all_finite, as_double, gather, namespace, where_true
 from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.typing import Array
 
@@ -141,6 +141,9 @@ class Standardized(Design):
             return inner
         ones = xp.ones((inner.shape[0], 1), dtype=inner.dtype, device=device(inner))
         return xp.concat([inner, ones], axis=1)
+
+    def double(self) -> Design:
+        return Standardized(self._design.double(), as_double(self.mean), as_double(self.inverse_scale), self._intercept)
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         xp = namespace(weights)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import as_floating, double, gather, move, namespace, scatter, to_numpy, where_true
+from hardthresh.arrays import as_double, as_floating, double, gather, move, namespace, scatter, to_numpy, where_true
 from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import lookup, register
@@ -278,6 +278,18 @@ class LinearModel(MeanOverRows):
     def cross_hessian(self, at: Evaluation, other: LinearModel) -> Array:
         """Return the block of the Hessian between this model's columns and those of another, which are none of them."""
         return self.design.gram(self.weights * self.loss.curvature(self.y, at.prediction), other.design)
+
+    def double(self) -> LinearModel:
+        """Return the same model in double precision: its numbers count as exact; see `Design.double`."""
+        if self.y.dtype == namespace(self.y).float64:
+            return self
+        return self._with(
+            self.design.double(),
+            y=as_double(self.y),
+            weights=as_double(self.weights),
+            offset=None if self.offset is None else as_double(self.offset),
+            l2=as_double(self.l2),
+        )
 
     def columns(self, indices: Array) -> LinearModel:
         """Return the model of some columns, by increasing index."""
