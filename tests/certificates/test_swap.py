@@ -398,3 +398,23 @@ def test_in_float32_a_column_close_to_the_support_is_not_taken_for_a_copy(order,
     columns = X[:, [0, 2]].astype(float)
     left = y.astype(np.float32) - columns @ np.linalg.lstsq(columns, y.astype(np.float32), rcond=1e-12)[0]
     assert certificate.decrease == pytest.approx(at.value - left @ left / 80, rel=1e-5)
+
+
+class SinglePrecision(LinearModel):
+    """A model that cannot be had in double precision."""
+
+    double = None
+
+
+def test_without_double_precision_what_may_be_a_copy_is_undecided():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 4)).astype(np.float32)
+    X[:, 2] = X[:, 0]
+    f = SinglePrecision(X, X[:, 0] + X[:, 1] + 0.1 * rng.standard_normal(40))
+    w = np.zeros(4, dtype=np.float32)
+    w[:2] = np.linalg.lstsq(X[:, :2], f.y, rcond=None)[0]
+    certificate = swap_certificate(f, Sparsity(2), f.evaluate(w))
+    assert certificate.optimal
+    assert certificate.undecided == (2,)
+    g = LinearModel(X, f.y)
+    assert swap_certificate(g, Sparsity(2), g.evaluate(w)).undecided == ()

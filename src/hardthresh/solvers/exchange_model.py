@@ -208,7 +208,8 @@ class ExchangeModel(SupportModel):
 
     Where the rest of a column is too small to be read off V, it is computed as a difference of columns. So copies, and
     other columns in the span of the support, are told from those that are close to it, and what these bring is known
-    as long as their rest is some thousand times its rounding.
+    as long as their rest is some thousand times its rounding. In less than double precision the rounding of copies is
+    more than many a rest that helps, so that copies are taken for columns that are close to the span.
 
     Cost: the Hessian of the support, and one data pass for each of its columns; for units of several columns also their
     Hessians.
@@ -221,6 +222,7 @@ class ExchangeModel(SupportModel):
 
     def __init__(self, objective: Any, at: Evaluation, indices: Array) -> None:
         super().__init__(objective, at, indices)
+        self._tells_copies = self._eps <= float(np.finfo(np.float64).eps)
         images = super()._images_of(np.eye(self._factor.shape[1]))
         gram = self._factor.T @ images[self._support]
         if np.linalg.norm(gram - np.eye(gram.shape[0])) < 0.5:  # so that it is positive definite
@@ -270,7 +272,7 @@ class ExchangeModel(SupportModel):
         if find_copies:
             unit, axis = np.nonzero(rest <= _CERTAIN * error)
             for i, j, (length, rounding) in zip(unit, axis, self._rests(columns[unit], axes[unit, axis]), strict=True):
-                if length <= rounding:
+                if length <= rounding and self._tells_copies:
                     unexplained[i, j], error[i, j] = 0.0, 0.0
                 elif m == 1:
                     unexplained[i, j], error[i, j] = length**2, 2.0 * _MARGIN * length * rounding / _ZERO
@@ -331,9 +333,10 @@ class ExchangeModel(SupportModel):
         found = set()
         rests = self._rests(columns[:, None], np.ones((columns.size, 1)))
         for place, column, (length, rounding) in zip(self._dependent, columns, rests, strict=True):
-            if length > rounding:
+            if length > rounding or not self._tells_copies:
                 weights = np.abs(self._factor @ self._own[:, place])
                 found |= {int(column), *self._support[weights > sqrt(self._eps)].tolist()}
+            if length > rounding:
                 self.refit += 0.5 * float(self._gradient[column] / length) ** 2
         return tuple(sorted(found))
 
