@@ -347,6 +347,20 @@ def test_units_do_not_matter(seed, m, column_unit, target_unit):
         np.testing.assert_allclose(scaled.decrease, one.decrease * 4.0**target_unit, rtol=1e-12)
 
 
+@pytest.mark.parametrize("signs", [None, np.ones(5)])
+def test_of_columns_that_complete_a_perfect_fit_the_most_independent_is_added_wherever_it_is(signs):
+    X = np.eye(3)[:, [0, 1, 0, 1, 2]] * [2.0, 3.0, 1.0, 1.0, 0.5]
+    X[2] = [0.0, 0.0, 5e-3, 0.4, 0.5]  # 2 and 3 also reach the third row, but the first two make up most of them
+    y = np.array([1.0, 1.0, 1.0])
+    for t in range(20):
+        order = np.random.default_rng(t).permutation(5)
+        first = [int(np.flatnonzero(order == j)[0]) for j in (0, 1)]
+        tableau = tableau_of(X[:, order], y, first, signs=signs)
+        j, gain = tableau.best_addition()
+        assert order[j] == 4
+        assert gain == pytest.approx(0.5)
+
+
 def test_nothing_to_choose_from():
     tableau = Tableau(np.empty((0, 0)), np.empty(0))
     assert tableau.best_addition() == (0, 0.0)

@@ -560,6 +560,15 @@ def test_the_order_of_the_columns_does_not_matter_on_hard_problems(effort, seed)
     np.testing.assert_array_equal(np.sort(order[run.support]), plain.support)
 
 
+@pytest.mark.parametrize(("n", "d", "k", "seed"), [(9, 10, 4, 19), (9, 10, 4, 51), (6, 8, 5, 1), (7, 9, 4, 17)])
+def test_the_order_of_the_columns_does_not_matter_on_the_way_back_from_a_perfect_fit(n, d, k, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
+    orders = [np.random.default_rng(t).permutation(d) for t in range(8)]
+    supports = {tuple(np.sort(order[solve(LinearModel(X[:, order], y), Sparsity(k)).support])) for order in orders}
+    assert len(supports) == 1
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_weights_are_repetitions_on_hard_problems(seed):
     X, y = hard(seed)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 
-_TIE = 1 - 1e-7  # gains above this share of the best are equal to it
+_TIE = 1 - 1e-7  # what is above this share of the best is equal to it
 _DEPENDENT = 1e-9  # a column of which less than this share is left counts as a combination of the chosen ones
 _CLOSE = 1e-3  # a column of which less than this share is left may bring errors in, which are looked at,
 _ERROR = 1e-10  # and from this share of a coefficient on everything is computed anew
@@ -191,12 +191,17 @@ class Tableau:
     def best_addition(self) -> tuple[int, float]:
         """Return the column whose addition lowers q most, and by how much; 0 where none can be added.
 
-        Among equals the first wins: where one column short of a perfect fit any column completes it, not rounding.
+        One column short of a perfect fit any column completes it. Among equals the one wins of which the chosen columns
+        leave the largest share, and among copies the first: neither rounding nor the order of the columns decides.
         """
         if self._left.size == 0:
             return 0, 0.0
         gain = self.gains()
-        first = int((gain >= _TIE * gain.max()).argmax())
+        equal = np.flatnonzero(gain >= _TIE * gain.max())
+        if equal.size > 1 and gain[equal[0]] > 0.0:
+            share = self._left[equal] / self._norms[equal]
+            equal = equal[share >= _TIE * share.max()]
+        first = int(equal[0])
         return first, float(gain[first])
 
     def exchanges(self, count: int) -> list[tuple[int, int, float]]:
