@@ -857,6 +857,32 @@ def test_more_columns_never_fit_worse_along_a_path():
     assert (np.diff(values) < 0).all()
 
 
+def nearly_constant(X, y):
+    """The standardised model of single-precision columns that vary in their last digits."""
+    design = standardize(as_design(np.float32(X)), np.full(len(X), 1 / len(X)), scale=True, intercept=True)
+    return LinearModel(design, np.float32(y))
+
+
+@every
+def test_single_precision_never_loses_more_columns_to_rounding(effort):
+    X = [[99.98751, 99.99828, 100.01081], [100.00518, 100.00161, 100.11839], [99.99567, 100.0006, 99.95285]]
+    model = nearly_constant(X, [-1.71, 0.16, 1.54])
+    values = [solve(model, Sparsity(k, free=(3,)), effort).value for k in range(4)]
+    assert values[3] <= values[2] < 1e-3 * values[1]
+
+
+@every
+@pytest.mark.parametrize("n", [12, 20])
+def test_single_precision_at_the_rank_is_no_worse_than_below_it(effort, n):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        d = n + 3
+        X = 100 + 10.0 ** rng.integers(-4, 1, d) * rng.standard_normal((n, d))
+        model = nearly_constant(X, rng.standard_normal(n))
+        fewer, more = (solve(model, Sparsity(k, free=(d,)), effort).value for k in (n // 2, d))
+        assert more <= 1.01 * fewer + 1e-6
+
+
 # --- what it refuses, and when it is chosen --------------------------------------------------------------------------
 
 

@@ -25,7 +25,7 @@ from .exchange import rank_exchanges
 from .local_model import Pool, is_quadratic, promising, thresholds, union
 from .local_search import grow
 from .start import starting_point
-from .working_block import Block, Found, WorkingState, first_better
+from .working_block import Block, Found, WorkingState, first_better, with_fewer_columns
 
 TRIES = 10
 """How many exchanges are tried on a loss that is not quadratic, where the model says that none helps."""
@@ -177,9 +177,13 @@ class WorkingSet(Solver):
                 found |= better
                 block.forget()
         evaluations = _evaluate(objective, found.values())
+        reached: dict[int, tuple[Found, Evaluation]] = {}  # runs that have found the same share it
+        for run, one in found.items():
+            if id(one) not in reached:
+                at = evaluations[id(one)]
+                reached[id(one)] = with_fewer_columns(objective, constraints[run], states[run], one, at)
         return [
-            state.move(found[run], evaluations[id(found[run])]) if run in found else state.settle()
-            for run, state in enumerate(states)
+            state.move(*reached[id(found[run])]) if run in found else state.settle() for run, state in enumerate(states)
         ]
 
     def _working_set(self, objective: Any, selection: Selection, state: WorkingState) -> np.ndarray:
