@@ -34,6 +34,8 @@ from hardthresh.steps import (
     SparsePolyak,
     restricted_smoothness_ar1,
 )
+from hardthresh.steps.barzilai_borwein import Memory
+from hardthresh.steps.line_search import majorised_step
 
 pytestmark = [pytest.mark.filterwarnings("error")]
 every = pytest.mark.parametrize("step", examples("step"))
@@ -45,6 +47,13 @@ scale_free = pytest.mark.parametrize(
 )
 demanding = pytest.mark.parametrize("step", examples("step", where=lambda step: bool(step.requires)))
 every_problem = pytest.mark.parametrize(("step", "objective", "constraint"), problems(examples("step")))
+
+
+class Drifting(Sparsity):
+    """A projection that moves every point, by little and uphill."""
+
+    def project(self, w):
+        return super().project(w * (1.0 + 1e-8))
 
 
 @dataclass
@@ -388,6 +397,53 @@ def test_barzilai_borwein_steps_are_the_secant_formula():
         halvings = np.log2(expected / three.step)
         np.testing.assert_allclose(halvings, round(halvings), atol=1e-9)
         assert halvings >= -1e-9
+
+
+@pytest.mark.parametrize("kind", ["long", "short"])
+@pytest.mark.parametrize("size", [1.0, 1e15], ids=str)
+def test_barzilai_borwein_steps_are_the_secant_formula_where_squares_overflow(kind, size):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 4)), rng.standard_normal(20)
+    X[:, 1] *= size
+    objective, rule = LinearModel(X.astype(np.float32), y.astype(np.float32)), BarzilaiBorwein(kind)
+    before, now = (objective.evaluate(np.asarray(w, dtype=np.float32)) for w in (np.zeros(4), [0.0, 1e-7, 0.1, 0.1]))
+    memory = Memory(previous=before, values=(before.value,), step=1.0)
+    with np.errstate(over="ignore"):  # as in a run
+        move = rule.move(objective, Sparsity(3), now, -now.gradient, memory)
+    moved, bent = (np.float64(b - a) for a, b in ((before.point, now.point), (before.gradient, now.gradient)))
+    bent[0] = 0.0
+    expected = moved @ moved / (moved @ bent) if kind == "long" else moved @ bent / (bent @ bent)
+    halvings = np.log2(expected / move.step)
+    np.testing.assert_allclose(halvings, round(halvings), atol=1e-4)
+    assert move.step > 0.0
+
+
+@pytest.mark.parametrize("kind", ["long", "short"])
+def test_barzilai_borwein_never_divides_by_a_step_of_zero(kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 4)).astype(np.float32), rng.standard_normal(20)
+    X[:, 1] *= 1e15
+    run = minimize(LinearModel(X, y), Sparsity(2), IHT(step=BarzilaiBorwein(kind)), w0=np.ones(4), max_iter=50)
+    assert (run.history["step"] > 0.0).all()
+
+
+def test_a_majorised_step_that_shrinks_to_zero_ends_the_search():
+    """Each try is a projection: of a product of factors at least, the point moves by rounding even without a step."""
+    X = np.array([[1.0], [2.0]])
+    objective, constraint = LinearModel(X, np.array([1.0, 1.0])), Drifting(1)
+    at = objective.evaluate(np.array([1.0]))
+    assert majorised_step(objective, constraint, at, np.array([1e-300]), 1e-300, 1e-30) is None
+
+
+def test_polyak_steps_survive_gradients_whose_squares_vanish():
+    """As at the minimum of a flat function: |g|^2 is the smallest number, and a tenth of it is zero."""
+    objective, constraint = planted().model(), Sparsity(4)
+    at = start(objective)
+    tiny = np.zeros_like(at.gradient)
+    tiny[0] = 2e-162
+    for rule in (Polyak(scale=0.1), SparsePolyak(scale=0.1), AdaptiveSparsePolyak(scale=0.1)):
+        move = rule.move(objective, constraint, replace(at, gradient=tiny), -tiny, rule.start())
+        assert np.isfinite(move.projection.point).all()
 
 
 def test_restricted_smoothness_of_the_paper():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Literal
 
 from hardthresh.arrays import namespace
@@ -10,6 +11,7 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, value_rounding
 from hardthresh.core.registry import register
+from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
 from hardthresh.core.typing import Array
 
@@ -72,11 +74,11 @@ class BarzilaiBorwein(StepRule):
             first = Backtracking().move(objective, constraint, at, direction, None)
             return replace(first, memory=Memory(at, values, first.step))
         step = self._length(constraint, at, memory)
-        xp, rounding = namespace(direction), value_rounding(objective, at)
+        rounding = value_rounding(objective, at)
         for _ in range(60):
             projection = constraint.project(at.point + step * direction)
             moved = projection.point - at.point
-            decrease = 1e-4 * float(xp.sum(moved * moved)) / step
+            decrease = 1e-4 * norm(moved) * (norm(moved) / step)
             prediction = objective.predict(projection.point)
             if decrease == 0.0 or objective.value(projection.point, prediction) <= max(values) - decrease + rounding:
                 evaluation = objective.evaluate(projection.point, prediction)
@@ -92,8 +94,11 @@ class BarzilaiBorwein(StepRule):
         union = constraint.join(before.support, now.support)
         moved = at.point - memory.previous.point
         bent = constraint.restrict(at.gradient - memory.previous.gradient, union)
-        along = float(xp.sum(moved * bent))
-        top, bottom = (
-            (float(xp.sum(moved * moved)), along) if self.kind == "long" else (along, float(xp.sum(bent * bent)))
-        )
-        return top / bottom if top > 0.0 and bottom > 0.0 else (memory.step or 1.0)
+        length, bend = norm(moved), norm(bent)
+        if not (0.0 < length < inf and 0.0 < bend < inf):
+            return memory.step or 1.0
+        cosine = float(xp.sum((moved / length) * (bent / bend)))  # of unit vectors, so that no square leaves the range
+        if not cosine > 0.0:
+            return memory.step or 1.0
+        step = length / bend / cosine if self.kind == "long" else length / bend * cosine
+        return step if 0.0 < step < inf else memory.step or 1.0

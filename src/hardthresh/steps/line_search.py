@@ -91,7 +91,7 @@ def majorised_step(
         projection = constraint.project(at.point + step * direction)
         moved = projection.point - at.point
         squared = float(xp.sum(moved * moved))
-        if squared == 0.0:
+        if squared == 0.0 or step == 0.0:  # an approximate projection moves by rounding even without a step
             return None
         prediction = objective.predict(projection.point)
         value = objective.value(projection.point, prediction)

@@ -30,7 +30,10 @@ def _polyak_move(
         return Move(constraint.project(at.point), 0.0, at, None, f"{why} if this is not good enough")
     if length == 0.0:
         return Move(constraint.project(at.point), 0.0, at, None, "the gradient is zero where a step could follow it")
-    step = gap / (scale * length * length)
+    squared = scale * length * length
+    step = gap / squared if squared > 0.0 else inf
+    if step == inf:
+        return Move(constraint.project(at.point), 0.0, at, None)
     return Move(constraint.project(at.point + step * direction), step, None, None)
 
 
