@@ -1,6 +1,7 @@
 """The one loop: what it yields, records, refuses, survives, and how it goes on."""
 
 import pickle
+from dataclasses import dataclass
 from itertools import islice, pairwise
 
 import numpy as np
@@ -22,6 +23,7 @@ from hardthresh.core import (
     minimize,
 )
 from hardthresh.core import progress as progress_module
+from hardthresh.core.step import Move, StepRule
 from hardthresh.objectives import Function, GraphicalModel, LinearModel
 from hardthresh.solvers import (
     IHT,
@@ -200,6 +202,40 @@ def test_divergence_ends_with_a_finite_answer(objective, step):
     assert run.value == np.min(run.history["value"][np.isfinite(run.history["value"])])
     assert run.value <= objective.value(np.zeros(30))
     assert not np.isfinite(run.history["value"][-1])
+
+
+@dataclass(frozen=True)
+class Misleading(StepRule):
+    """Goes to a point and says that there is nothing left to improve."""
+
+    to: float
+
+    def move(self, objective, constraint, at, direction, memory):
+        return Move(
+            constraint.project(at.point + self.to * direction), 1.0, None, memory, "there is nothing to improve"
+        )
+
+
+@pytest.mark.parametrize("w0", [None, 0.1])
+@pytest.mark.parametrize("stop", [None, RelativeDecrease(1e3), MaxIter(1)])
+def test_a_run_that_ends_above_its_start_and_the_null_model_has_diverged(objective, w0, stop):
+    start = None if w0 is None else np.full(30, w0)
+    run = minimize(objective, Sparsity(2), IHT(step=Misleading(100.0)), w0=start, stop=stop)
+    assert run.status is Status.DIVERGED
+    assert run.value <= run.history["value"][0] < run.history["value"][-1]
+    run = minimize(objective, Sparsity(2), IHT(step=Misleading(0.1)), w0=start)
+    assert run.status is Status.SETTLED
+
+
+def test_a_run_that_rises_by_rounding_has_not_diverged(objective):
+    best = minimize(objective, Sparsity(2), HardThresholdingPursuit())
+    for sign in (-1.0, 1.0):
+        run = minimize(
+            objective, Sparsity(2), IHT(step=Misleading(sign * 1e-3)), w0=best.w, stop=MaxIter(1), max_iter=1
+        )
+        assert run.status is not Status.DIVERGED
+    run = minimize(LinearModel(np.ones((4, 1)), np.zeros(4)), Sparsity(1), IHT())
+    assert run.converged
 
 
 class Spoilt(LinearModel):

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardthresh.constraints import Sparsity
-from hardthresh.core import Evaluation, HardThreshError, feasibility_residual, minimize, smallest_lipschitz
+from hardthresh.core import Evaluation, HardThreshError, feasibility_residual, iterate, minimize, smallest_lipschitz
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.solver import Trace
 from hardthresh.core.stationarity import (
+    Certificate,
     certify,
     leading_norm,
     norm,
@@ -20,8 +22,10 @@ from hardthresh.core.stationarity import (
     remaining_gradient,
     restricted_smoothness,
 )
+from hardthresh.core.stopping import Run, Stationarity
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import HardThresholdingPursuit
+from hardthresh.solvers import IHT, HardThresholdingPursuit
+from hardthresh.solvers.steepest import is_steep
 
 
 def at(point, gradient):
@@ -241,6 +245,28 @@ def test_the_certificate_of_a_result():
     wrong[[0, 1]] = 1.0
     poor = certify(objective, Sparsity(2), objective.evaluate(wrong), np.array([0, 1]))
     assert not poor.is_stationary()
+
+
+@pytest.mark.parametrize(("residual", "scale"), [(inf, inf), (1e203, inf), (np.nan, 1.0), (0.0, np.nan), (inf, 1.0)])
+def test_what_is_not_finite_certifies_nothing(residual, scale):
+    certificate = Certificate(basic_feasibility=residual, smallest_L=0.0, smoothness=1.0, gradient_scale=scale)
+    assert not certificate.is_stationary()
+    assert not certificate.is_stationary(L=inf)
+    assert not (certificate.is_stationary(tol=inf) and not np.isfinite(residual))
+
+
+@pytest.mark.parametrize("size", [1.0, inf], ids=str)
+def test_a_gradient_that_overflows_is_not_basic_feasible(size):
+    """Neither for the certificate, nor for the rule that ends a run; with room in the budget, or without."""
+    objective = LinearModel(np.eye(3), np.array([3.0, 2.0, 1.0]))
+    at = objective.evaluate(np.array([1.0, 0.0, 0.0]))
+    at = replace(at, gradient=np.array([-size, -size, 0.0]))
+    trace = Trace(0.0, null_value=1.0, null_gradient=size, size=1.0)
+    state = replace(next(iterate(objective, Sparsity(1), IHT())), at=at, trace=trace)
+    for constraint in (Sparsity(1), Sparsity(3)):
+        assert not certify(objective, constraint, at, np.array([0]), trace).is_stationary(L=inf)
+        assert Stationarity().check(Run(objective, constraint, state, 0.0)) is None
+        assert is_steep(constraint, state)
 
 
 @pytest.mark.parametrize("constraint", [Sparsity(0, free=(0, 2)), Sparsity(0, free=(0, 2), lower=-100.0)])

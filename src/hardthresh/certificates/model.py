@@ -10,7 +10,7 @@ from typing import Any
 from hardthresh.arrays import as_double
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.solver import Trace
-from hardthresh.core.stationarity import FEASIBLE, Certificate, certify
+from hardthresh.core.stationarity import FEASIBLE, Certificate, certify, is_negligible
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
@@ -180,7 +180,7 @@ def certify_model(
     undecided = swap.undecided if provable else ()
     stationarity = certify(objective, constraint, at, support, trace)
     if isnan(swap.refit):
-        fitted = stationarity.basic_feasibility <= FEASIBLE * stationarity.gradient_scale
+        fitted = is_negligible(stationarity.basic_feasibility, stationarity.gradient_scale, FEASIBLE)
     else:
         fitted = swap.refit <= max(swap.tolerance, FEASIBLE**2 * abs(null_value))
     return ModelCertificate(

@@ -12,7 +12,7 @@ from .checking import checked_integer, with_warnings_of_caller, without_overflow
 from .constraint import Constraint, require_constraint, require_symmetry
 from .errors import InvalidInputError, NotFiniteError, format_value
 from .meter import Meter
-from .objective import Objective, provides, require
+from .objective import Objective, provides, require, value_rounding
 from .progress import progress_line
 from .result import History, Result, Status
 from .solver import Solver, State, Trace, require_solver
@@ -289,7 +289,7 @@ class _Record:
         """Find out whether the run ends at the state seen last."""
         run = Run(self._objective, self._constraint, self._last, perf_counter() - self._began)
         self.ended = _verdict(rule, callback, run) if _is_finite(self._last) else _not_finite(self._last)
-        if self.ended is not None and self.ended.status in _LIMITS:
+        if self.ended is not None and (self.ended.status.converged or self.ended.status in _LIMITS):
             self.ended = self._rise() or self.ended
 
     def end(self, status: Status, why: str) -> None:
@@ -304,9 +304,11 @@ class _Record:
                 self.ended = self._recede(self.finished) or self.ended
 
     def _rise(self) -> Stop | None:
-        """Return that the run diverges, if it is above where it began and above the null model."""
-        last = self._last
-        if not (last.exact and self._from_exact) or not last.value > max(self._first_value, last.trace.null_value):
+        """Return that the run diverges, if it is above its start and the null model by more than rounding."""
+        last, highest = self._last, max(self._first_value, self._last.trace.null_value)
+        if not (last.exact and self._from_exact and last.value > highest):
+            return None
+        if last.value <= highest + value_rounding(self._objective, last.at):
             return None
         return Stop(Status.DIVERGED, f"f = {last.value:.3g} at iteration {last.iteration} is above where it began")
 

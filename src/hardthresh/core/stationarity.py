@@ -14,7 +14,7 @@ paper proves no more than that of its limits. Hence the number is reported, and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, nan, prod, sqrt
+from math import inf, isfinite, nan, prod, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,7 +63,7 @@ def remaining_gradient(constraint: Constraint, at: Evaluation, support: Support)
     if constraint.is_full(support):
         return constraint.restrict(at.gradient, constraint.face(at.point, at.gradient, support))
     length = norm(at.gradient)
-    if length == 0.0:
+    if not 0.0 < length < inf:
         return at.gradient
     t = sqrt(_eps(at.point)) * norm(at.point) / length or 1.0
     there = constraint.project(at.point - t * at.gradient)
@@ -101,6 +101,11 @@ def gradient_scale(at: Evaluation, null_gradient: float) -> float:
     included, takes its place.
     """
     return max(null_gradient, norm(at.gradient) / sqrt(prod(at.gradient.shape)))
+
+
+def is_negligible(residual: float, scale: float, tol: float) -> bool:
+    """Return whether a residual is at most `tol` of its scale; what overflows or is no number proves nothing."""
+    return residual <= tol * scale < inf
 
 
 def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support, *, tol: float = inf) -> float:
@@ -303,7 +308,8 @@ class Certificate:
         if not (is_real(tol) and tol >= 0.0):
             raise InvalidInputError(f"tol must be a number >= 0, got {format_value(tol)}")
         bound = (1.0 + 1e-5) * (self.smoothness if L is None else L)  # ties are exact but for rounding
-        feasible = tol == inf or self.basic_feasibility <= tol * self.gradient_scale
+        known = isfinite(self.basic_feasibility)
+        feasible = known and (tol == inf or is_negligible(self.basic_feasibility, self.gradient_scale, tol))
         return feasible and self.smallest_L < inf and self.smallest_L <= bound
 
 
@@ -336,13 +342,15 @@ def certify(
         null_gradient = leading_norm(constraint, objective.evaluate(objective.zeros()).gradient)
     else:
         null_gradient = trace.null_gradient
+    if not isfinite(norm(at.gradient)):
+        return Certificate(inf, inf, nan, gradient_scale(at, null_gradient))  # nothing is known
     curved = provides(objective, "curvature")
     smoothness = restricted_smoothness(objective, constraint, at) if curved else nan
     rounding = _gradient_rounding(objective, at, smoothness) if curved else 0.0
     residual = feasibility_residual(constraint, at, support)
     scale = max(gradient_scale(at, null_gradient), rounding / FEASIBLE)
     outside = _outside(constraint, at, support)
-    if norm(outside) <= rounding or (not constraint.is_full(support) and residual <= FEASIBLE * scale):
+    if norm(outside) <= rounding or (not constraint.is_full(support) and is_negligible(residual, scale, FEASIBLE)):
         return Certificate(residual, 0.0, smoothness, scale)
     smallest = smallest_lipschitz(constraint, at, support)
     if curved and 0.0 < smallest < inf:

@@ -21,7 +21,7 @@ from .errors import CapabilityError, InvalidInputError, format_value
 from .objective import provides, value_rounding
 from .progress import format_duration
 from .result import Status
-from .stationarity import feasibility_residual, gradient_scale, norm
+from .stationarity import feasibility_residual, gradient_scale, is_negligible, norm
 from .typing import library
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class Stationarity(StopRule):
         if not state.exact:
             return None
         residual = feasibility_residual(run.constraint, state.at, state.support)
-        if residual > self.tol * gradient_scale(state.at, state.trace.null_gradient):
+        if not is_negligible(residual, gradient_scale(state.at, state.trace.null_gradient), self.tol):
             return None
         return Stop(Status.STATIONARY, f"the residual of basic feasibility fell to {residual:.3g}")
 

@@ -12,7 +12,7 @@ from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.objective import Evaluation, Objective, curvature_along, provides
 from hardthresh.core.solver import State
-from hardthresh.core.stationarity import feasibility_residual, gradient_scale, norm, remaining_gradient
+from hardthresh.core.stationarity import feasibility_residual, gradient_scale, is_negligible, norm, remaining_gradient
 from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import Descent
 
@@ -132,7 +132,7 @@ def is_steep(constraint: Constraint, state: State, tol: float = 0.0) -> bool:
     eps = float(namespace(state.w).finfo(state.w.dtype).eps)
     share = max(_SMALL, 16.0 * sqrt(eps), 10.0 * sqrt(tol))
     scale = gradient_scale(state.at, state.trace.null_gradient)
-    return feasibility_residual(constraint, state.at, state.support) > share * scale
+    return not is_negligible(feasibility_residual(constraint, state.at, state.support), scale, share)
 
 
 def verdict(objective: Objective, constraint: Constraint, state: S, why: str, tol: float, negligible: float) -> S:
