@@ -1,12 +1,16 @@
 """Refining a point on its support, also where it is given up."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 import hardthresh as ht
-from hardthresh.constraints import Sparsity
+from hardthresh.constraints import EdgeSparsity, Sparsity
 from hardthresh.core.constraint import Projection
-from hardthresh.objectives import LinearModel
+from hardthresh.core.stationarity import norm
+from hardthresh.objectives import Function, GraphicalModel, LinearModel
 from hardthresh.solvers.subspace import refine
 
 
@@ -70,3 +74,44 @@ def test_coefficients_of_copies_have_the_size_of_the_answer(standardize):
         model = ht.SparseLinearRegression(n_nonzero_coefs=3, solver="pursuit", standardize=standardize).fit(X, y)
         assert np.abs(model.coef_).max() < 10.0
         assert model.converged_
+
+
+class Counted(GraphicalModel):
+    """It counts the products with its Hessian."""
+
+    products = 0
+
+    def curvature(self, at, direction):
+        type(self).products += 1
+        return super().curvature(at, direction)
+
+
+@pytest.mark.parametrize("decades", [0.0, 3.0])
+def test_an_ill_conditioned_graph_is_solved_in_few_products(decades):
+    """By two per free entry and step at most, where conjugate gradients alone would take a thousand per step."""
+    X = np.random.default_rng(0).standard_normal((30, 10)) * 10.0 ** np.linspace(0, decades, 10)
+    objective, constraint = Counted(X, l2=0.1), EdgeSparsity(100)
+    Counted.products = 0
+    start = constraint.project(objective.null_point())
+    found = refine(objective, constraint, replace(start, support=np.arange(100)), cg_iterations=0, rounds=25)
+    assert found.minimal
+    assert Counted.products <= 25 * 2 * 55
+    reached = objective.evaluate(found.projection.point)
+    assert norm(reached.gradient) <= 1e-5 * norm(objective.evaluate(objective.null_point()).gradient)
+    assert (found.projection.point == found.projection.point.T).all()
+
+
+def test_a_step_on_a_bounded_face_keeps_to_it():
+    """The coordinates at a bound stay there, whichever way the system is solved."""
+    d = 6
+    A = np.vander(np.linspace(0.1, 1.0, 12), d)
+
+    def value(w):
+        return 0.5 * float(np.sum((A @ w - 1.0) ** 2))
+
+    f = Function(value, d, lambda w: A.T @ (A @ w - 1.0), curvature=lambda w, v: A.T @ (A @ v))
+    constraint = Sparsity(d, lower=0.0)
+    found = refine(f, constraint, constraint.project(np.full(d, 0.1)), cg_iterations=0, rounds=50)
+    best, _ = nnls(A, np.ones(12))
+    assert (found.projection.point >= 0.0).all()
+    assert found.value <= f.value(best) + 1e-10

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 from typing import Any
 
-from hardthresh.arrays import conjugate_gradients, gather, mask_of, namespace, scatter, solve_semidefinite
+from array_api_compat import device
+
+from hardthresh.arrays import (
+    all_finite,
+    conjugate_gradients,
+    gather,
+    mask_of,
+    namespace,
+    scatter,
+    solve_semidefinite,
+    where_true,
+)
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import Evaluation, Objective, provides, value_rounding
 from hardthresh.core.stationarity import norm
@@ -33,6 +45,10 @@ class Subspace(ABC):
     @abstractmethod
     def keep(self, v: Array, face: Support) -> Array:
         """Return `v` with the coordinates outside a smaller support set to zero."""
+
+    @abstractmethod
+    def coordinates(self, face: Support) -> Array | None:
+        """Return flat coordinates whose unit vectors, kept to the face, span it; None where it is not known by any."""
 
     @abstractmethod
     def support(self, reached: Projection) -> Support:
@@ -64,6 +80,9 @@ class _Columns(Subspace):
             return v
         return namespace(v).where(self.lower(mask_of(kept, self._size)), v, 0 * v)
 
+    def coordinates(self, face: Support) -> Array | None:
+        return where_true(self.lower(mask_of(self._constraint.indices(face), self._size)))
+
     def support(self, reached: Projection) -> Support:
         return self._support  # a coordinate that has become zero may come back
 
@@ -86,6 +105,13 @@ class _Restricted(Subspace):
 
     def keep(self, v: Array, face: Support) -> Array:
         return self._constraint.restrict(v, face)
+
+    def coordinates(self, face: Support) -> Array | None:
+        indices = self._constraint.indices(face)
+        if indices is None or not self._constraint.symmetric:
+            return indices
+        size = self._objective.shape[0]
+        return indices[indices // size <= indices % size]  # each pair once
 
     def support(self, reached: Projection) -> Support:
         return reached.support
@@ -153,7 +179,8 @@ def refine(
     prediction : array, optional
         The objective's prediction there, if the caller has it.
     cg_iterations : int
-        Products with H per round; 0 asks for a full solve, directly if the support is small.
+        Products with H per round; 0 asks for a full solve. On a small support that is direct: with the objective's own
+        Hessian if it offers one, else where CG has not ended after one product for each free entry.
     rounds : int
         Limit of Newton steps.
     tol : float
@@ -229,11 +256,44 @@ def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_ite
         active = space.keep(namespace(slope).ones_like(slope), face)
         return -active * solve_semidefinite(hessian * active[:, None] * active[None, :], slope)
 
+    products = 0
+
     def apply(v: Array) -> Array:
+        nonlocal products
+        products += 1
         return space.keep(small.curvature(at, v), face)
 
-    iterations, tol = (cg_iterations, 0.0) if cg_iterations else (4 * DIRECT, 1e-10)
-    return -conjugate_gradients(apply, slope, iterations, tol)
+    if cg_iterations:
+        return -conjugate_gradients(apply, slope, cg_iterations)
+    coordinates, limit = space.coordinates(face), 4 * DIRECT
+    if coordinates is None or 2 * coordinates.shape[0] >= limit:
+        return -conjugate_gradients(apply, slope, limit, 1e-10)
+    solution = conjugate_gradients(apply, slope, coordinates.shape[0] + 1, 1e-10)
+    if products <= coordinates.shape[0]:  # enough in exact arithmetic
+        return -solution
+    return -_solve(apply, lambda v: space.keep(v, face), slope, coordinates, solution)
+
+
+def _solve(
+    apply: Callable[[Array], Array], keep: Callable[[Array], Array], slope: Array, coordinates: Array, known: Array
+) -> Array:
+    """Return the solution of H x = slope, from one product with H for each coordinate; the known one if one overflows.
+
+    Conjugate gradients would have ended by then in exact arithmetic: H is ill-conditioned.
+    """
+    xp, count = namespace(slope), coordinates.shape[0]
+
+    def lift(v: Array) -> Array:
+        return keep(xp.reshape(scatter(v, coordinates, prod(slope.shape)), slope.shape))
+
+    def entries(v: Array) -> Array:
+        return gather(xp.reshape(v, (-1,)), coordinates)
+
+    unit = xp.eye(count, dtype=slope.dtype, device=device(slope))
+    H = xp.stack([entries(apply(lift(unit[i, :]))) for i in range(count)])
+    if not all_finite(H):
+        return known
+    return lift(solve_semidefinite(0.5 * (H + H.T), entries(slope)))
 
 
 def _search(
