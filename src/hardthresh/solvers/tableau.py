@@ -198,6 +198,8 @@ class Tableau:
             return 0, 0.0
         gain = self.gains()
         equal = np.flatnonzero(gain >= _TIE * gain.max())
+        if equal.size == 0:  # gains that are no numbers, as where squares underflow
+            return 0, 0.0
         if equal.size > 1 and gain[equal[0]] > 0.0:
             share = self._left[equal] / self._norms[equal]
             equal = equal[share >= _TIE * share.max()]
