@@ -141,6 +141,87 @@ def test_data_that_were_not_changed_are_not_said_to_be(seed):
     assert model.certificate().fitted
 
 
+def far_from_zero(far, n=20):
+    """All columns are included and have large means: the gradient at the null model is rounding."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((n, 3))
+    return Z + far, Z[:, 0] + 0.1 * rng.standard_normal(n)
+
+
+def all_included(kind=ht.SparseLinearRegression):
+    return kind(n_nonzero_coefs=0, always_include=[0, 1, 2])
+
+
+def untouched_linear():
+    return all_included().fit(*far_from_zero(1e4))
+
+
+def untouched_linear_very_far():
+    return all_included().fit(*far_from_zero(1e8))
+
+
+def untouched_sparse():
+    X, y = far_from_zero(1e4)
+    return all_included().fit(scipy.sparse.csc_array(X), y)
+
+
+def untouched_logistic():
+    X, y = far_from_zero(1e4, 500)
+    return all_included(ht.SparseLogisticRegression).fit(X, y > 0)
+
+
+def untouched_float32():
+    X = [[99.98751, 99.99828, 100.01081], [100.00518, 100.00161, 100.11839], [99.99567, 100.0006, 99.95285]]
+    model = ht.SparseLinearRegression(n_nonzero_coefs=1, solver="pursuit")
+    return model.fit(np.array(X, dtype=np.float32), np.array([-1.71, 0.16, 1.54]))
+
+
+def untouched_estimate():
+    """The solver ends with an estimate of the gradient, from some of the rows."""
+    rng = np.random.default_rng(0)
+    X = 1000.0 * rng.integers(-3, 4, (60, 2))
+    return ht.SparseLinearRegression(n_nonzero_coefs=1, solver="probabilistic", tol=0.01).fit(
+        X, rng.standard_normal(60)
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        untouched_linear,
+        untouched_linear_very_far,
+        untouched_sparse,
+        untouched_logistic,
+        untouched_float32,
+        untouched_estimate,
+    ],
+)
+def test_rounding_is_not_taken_for_a_change_of_the_data(fitted):
+    assert np.isfinite(fitted().certificate().value)
+
+
+@pytest.mark.filterwarnings("ignore:1 sparse column")
+@pytest.mark.parametrize("far", [0.0, 1e4])
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csc_array])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_a_change_of_a_single_entry_is_noticed(far, storage, standardize):
+    X, y = far_from_zero(far)
+    X = storage(X * np.array([1.0, 1e-20, 1e20]))
+    model = ht.SparseLinearRegression(n_nonzero_coefs=1, standardize=standardize).fit(X, y)
+    X[7, 1] += 0.1 * 1e-20
+    with pytest.raises(HardThreshError, match="changed in place"):
+        model.certificate()
+
+
+def test_a_change_of_a_target_is_noticed():
+    X, y = far_from_zero(1.0)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, y)
+    y[3] += 1e-3
+    with pytest.raises(HardThreshError, match="changed in place"):
+        model.certificate()
+
+
 def test_a_chosen_column_that_is_constant_in_these_data_is_named(case):
     X, y = case.data()
     model = case.make().fit(X, y)

@@ -107,7 +107,7 @@ def test_a_series_names_its_columns():
 
 def test_a_budget_is_changed_without_reading_labels_again():
     X, y = data()
-    problem, _ = SparseLinearRegression(groups=LABELS, n_nonzero_groups=2).fit(X, y)._training
+    problem, *_ = SparseLinearRegression(groups=LABELS, n_nonzero_groups=2).fit(X, y)._training
     other = problem.with_budget(5).constraint
     assert other == GroupSparsity((*LABELS, None), 5, free=(D,))
     assert other._grouping is problem.constraint._grouping

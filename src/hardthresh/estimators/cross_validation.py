@@ -193,7 +193,7 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
     def _keep_path(self, candidates: np.ndarray, everywhere: Fold, table: Table, task: FitTask) -> None:
         """Set the coefficients of all candidates, and report them to callbacks."""
         fits = [everywhere.coefficients(row, table) for row in range(candidates.size)]
-        problem, result = self._training  # type: ignore[misc]
+        problem, result, _ = self._training  # type: ignore[misc]
         fits[int(np.flatnonzero(candidates == problem.constraint.k)[0])] = problem.coefficients(result.w)
         for coef, intercept in fits:
             task.done("candidate", partial(self._fitted, coef, intercept))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,13 +19,13 @@ from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver, Trace
-from hardthresh.core.stationarity import leading_norm, norm
+from hardthresh.core.stationarity import leading_norm
 from hardthresh.core.threads import serial_blas
 from hardthresh.solvers.start import starting_point
 
 from .base import SAVES_MEMORY, ThresholdingEstimator, is_integer, known_finite, numpy_dtype, per_row, row_weights
 from .callbacks import FitTask, fit_method
-from .problem import Problem, Table, build_problem, linear_predictor
+from .problem import Fingerprint, Problem, Table, build_problem, linear_predictor
 from .soundness import check_linear_model
 
 try:
@@ -43,7 +42,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
     _loss: ClassVar[str]
     _loss_scale: ClassVar[float] = 1.0
     _saves_memory: ClassVar[str] = SAVES_MEMORY
-    _training: tuple[Problem, Result] | None = None
+    _training: tuple[Problem, Result, Fingerprint] | None = None
     _certificate: ModelCertificate | None = None
 
     def __init__(
@@ -207,14 +206,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
                 "this model does not carry its training data; call certificate(X, y) with them, or call certificate() "
                 "before you save or copy a model"
             )
-        problem, result = self._training
-        objective, then = problem.objective, result.state.at
-        now = objective.evaluate(result.w)
-        xp = namespace(now.gradient)
-        norms = xp.sqrt(objective.curvature_diagonal(now))
-        terms = sqrt(2.0 * objective.value(objective.zeros())) + float(xp.sum(xp.abs(result.w) * norms))
-        rounding = 64 * float(xp.finfo(norms.dtype).eps) * norm(norms) * terms  # of the sums that make a gradient
-        if norm(now.gradient - then.gradient) > 1e-4 * result.state.trace.null_gradient + rounding:
+        problem, result, before = self._training
+        if not before.agrees(problem.fingerprint()):
             raise HardThreshError("the training data were changed in place since the fit; fit the model again")
         return problem, result
 
@@ -382,7 +375,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         self.history_ = result.history
         for name, value in self._diagnostics(problem, result).items():
             setattr(self, name, value)
-        self._training = (problem, result)
+        self._training = (problem, result, problem.fingerprint())
         self._certificate = None
         if not result.converged:
             warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning)

@@ -13,6 +13,8 @@ from hardthresh.arrays import gather, gather_columns, move, namespace
 from hardthresh.constraints import GroupSparsity, Sparsity
 from hardthresh.constraints.labels import changed, whole_number
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.objective import UNITS
+from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, Standardized, as_design, standardize
 from hardthresh.objectives import LinearModel
@@ -81,6 +83,32 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What tells whether training data are still the same.
+
+    Attributes
+    ----------
+    rows : array, shape (n_samples,)
+        For each row one random combination of its standardised entries.
+    targets : array, shape (n_samples,)
+        A copy of the targets.
+    rounding : float
+        How far two computations of `rows` may be apart, for example with other numbers of threads.
+    """
+
+    rows: Array
+    targets: Array
+    rounding: float
+
+    def agrees(self, other: Fingerprint) -> bool:
+        """Return whether two fingerprints are those of the same data."""
+        xp = namespace(self.rows)
+        return bool(xp.all(self.targets == other.targets)) and bool(
+            xp.all(xp.abs(self.rows - other.rows) <= self.rounding)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """A sparse linear model of standardised columns, with the intercept as the last, free coordinate.
 
@@ -142,6 +170,19 @@ class Problem:
         """Return the label of a group."""
         assert isinstance(self.constraint, GroupSparsity)
         return str(self.constraint.names[number])
+
+    @serial_blas()
+    def fingerprint(self) -> Fingerprint:
+        """Return what tells whether the data change later, in place. Cost: one data pass, and two numbers per row."""
+        model, d = self.objective, self.mean.shape[0]
+        xp = namespace(self.mean)
+        squares = model.design.pullback_squares(model.weights)  # which the design knows
+        unit = xp.sqrt(xp.where(squares > 0, squares, xp.ones_like(squares)))
+        drawn = xp.astype(move(np.random.default_rng(0).standard_normal(unit.shape[0]), unit), unit.dtype)
+        far = xp.abs(self.mean * self.inverse_scale) / unit[:d]  # from zero, in standard deviations
+        terms = float(xp.sum(xp.abs(drawn[:d]) * (far + 1.0)))
+        rounding = UNITS * float(xp.finfo(unit.dtype).eps) * terms
+        return Fingerprint(model.design.predict(drawn / unit), xp.asarray(model.y, copy=True), rounding)
 
     def scale(self) -> Array:
         """Return the standard deviation of each column as used in the fit, 0 for a constant one."""
