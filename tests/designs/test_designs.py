@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from hardthresh.arrays import to_numpy
 from hardthresh.constraints import Sparsity
@@ -513,3 +514,29 @@ def test_rows_that_are_left_out_may_hold_anything():
     rows = np.array([0, 2, 3, 5, 6, 7, 8])
     with warnings.catch_warnings(), np.errstate(over="ignore"):
         assert_is(as_design(X).rows(rows), X[rows])
+
+
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("weights", [np.full(9, 1 / 9), np.arange(9.0)])
+@np.errstate(over="ignore", invalid="ignore")
+def test_squares_of_sparse_entries_may_overflow_if_those_of_centred_ones_do_not(scale, weights):
+    """A constant column, and one far from zero: what is computed is that of dense columns."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((9, 5)) * [1, 1, 1e152, 1, 1] + [0, 0, 1e156, 0, 0]
+    X[:, 3] = 1e160
+    dense, sparse = (
+        standardize(as_design(A), np.full(9, 1 / 9), scale=scale, intercept=True) for A in (X, sp.csc_array(X))
+    )
+    size = np.sqrt(np.diag(dense.columns(np.arange(6)).gram(np.full(9, 1 / 9))))
+    size[3] = 1.0
+    some, others = np.array([0, 2, 3, 5]), np.array([1, 4])
+    left, right = size[some][:, None], size[others]
+    assert_allclose(
+        sparse.columns(some).gram(weights) / left / left.T, dense.columns(some).gram(weights) / left / left.T, atol=1e-7
+    )
+    assert_allclose(
+        sparse.columns(some).gram(weights, sparse.columns(others)) / left / right,
+        dense.columns(some).gram(weights, dense.columns(others)) / left / right,
+        atol=1e-7,
+    )
+    assert_allclose(sparse.pullback_squares(weights) / size**2, dense.pullback_squares(weights) / size**2, atol=1e-7)

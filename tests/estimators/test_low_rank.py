@@ -462,6 +462,30 @@ def test_single_precision_loses_no_more_than_its_own(ratio):
     assert_allclose(model.predict(new), exact, atol=100 * eps * (1 + ratio) * size, rtol=0)
 
 
+@pytest.mark.filterwarnings("ignore:1 constant column")
+@pytest.mark.parametrize("n", [5, 20], ids=["wide", "tall"])
+@pytest.mark.parametrize("solver", ["auto", "pursuit"])
+@pytest.mark.parametrize("storage", [sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize("constant", [1e154, 1e155, 1e165])
+def test_a_large_constant_sparse_column_changes_nothing(n, solver, storage, constant):
+    """The squares of its entries overflow."""
+    X, Y = data(n=n, p=6)
+    model = LowRankRegression(rank=1, solver=solver).fit(sp.csr_array(X), Y)
+    beside = LowRankRegression(rank=1, solver=solver).fit(storage(np.insert(X, 2, constant, axis=1)), Y)
+    assert_allclose(np.delete(beside.coef_, 2, axis=1), model.coef_, rtol=1e-6, atol=1e-9)
+    assert not beside.coef_[:, 2].any()
+    assert beside.objective_ == pytest.approx(model.objective_)
+
+
+@pytest.mark.parametrize("n", [5, 20], ids=["wide", "tall"])
+@pytest.mark.parametrize("far", [1e2, 1e4])
+def test_sparse_columns_have_no_units_even_if_their_squares_overflow(n, far):
+    X, Y = data(n=n, p=6)
+    X[:, 1] += far * np.std(X[:, 1])
+    model, other = (LowRankRegression(rank=2).fit(sp.csc_array(X * [1, unit, 1, 1, 1, 1]), Y) for unit in (1, 1e152))
+    assert_allclose(other.coef_ * [1, 1e152, 1, 1, 1, 1], model.coef_, rtol=1e-6, atol=1e-14 * far**2)
+
+
 @pytest.mark.parametrize("ratio", [1e2, 1e3, 1e4])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_collinear_columns_far_from_zero_share_their_weight(ratio, storage):

@@ -89,6 +89,13 @@ class SparseDesign(Design):
     def double(self) -> Design:
         return self._of(self._X.astype(np.float64, copy=False))
 
+    def in_units(self) -> tuple[SparseDesign, Array]:
+        """Return the columns divided by their largest entries, and these; 1 for a column of zeros."""
+        size = abs(self._X).max(axis=0).toarray().ravel()
+        size[size == 0] = 1
+        scaled = self._X.data / np.repeat(size, np.diff(self._X.indptr))
+        return self._of(sp.csc_array((scaled, self._X.indices, self._X.indptr), shape=self.shape)), size
+
     def moments(self, weights: Array) -> tuple[Array, Array]:
         X, weights = self._X.astype(np.float64, copy=False), shares(weights)
         mean = X.T @ weights
@@ -99,7 +106,7 @@ def _square_sums(X: Any, r: Array, center: Array) -> Array:
     """Return the sum over rows of r_i (x_ij - c_j)^2: the stored entries one by one, the zeros of a column together."""
     gaps = X.data - np.repeat(center, np.diff(X.indptr))
     squares = sp.csc_array((gaps * gaps, X.indices, X.indptr), shape=X.shape)
-    return squares.T @ r + (_weights_of_zeros(X, r).T * (center * center)).T
+    return squares.T @ r + (_weights_of_zeros(X, r).T * center * center).T
 
 
 def _weights_of_zeros(X: Any, r: Array) -> Array:

@@ -13,6 +13,7 @@ from hardthresh.core.typing import Array
 
 from .base import Design
 from .dense import DenseDesign, SomeColumns, is_large_part
+from .sparse import SparseDesign
 
 
 class Standardized(Design):
@@ -78,12 +79,26 @@ class Standardized(Design):
         return xp.concat([inner, total[None, ...]]) if self._intercept else inner
 
     def gram(self, weights: Array, other: Design | None = None) -> Array:
-        xp = namespace(weights)
         right = self if other is None else other
         assert isinstance(right, Standardized)
+        inner = self._gram(weights, right)
+        if not isinstance(self._design, SparseDesign) or all_finite(inner):
+            return inner
+        left = self._in_units()
+        return left._gram(weights, left if right is self else right._in_units())
+
+    def _in_units(self) -> Standardized:
+        """Return the same matrix from sparse columns whose largest entry is 1: no product of two of them overflows."""
+        assert isinstance(self._design, SparseDesign)
+        design, size = self._design.in_units()
+        return Standardized(design, self.mean / size, self.inverse_scale * size, self._intercept)
+
+    def _gram(self, weights: Array, right: Standardized) -> Array:
+        """Return the Gram matrix from that of columns that are neither centred nor scaled."""
+        xp = namespace(weights)
         total = xp.sum(weights)
         sums, right_sums = self._design.pullback(weights), right._design.pullback(weights)
-        crossed = self._design.gram(weights, None if other is None else right._design)
+        crossed = self._design.gram(weights, None if right is self else right._design)
         centred = crossed - self.mean[:, None] * right_sums[None, :] - (sums - total * self.mean)[:, None] * right.mean
         inner = centred * self.inverse_scale[:, None] * right.inverse_scale
         if right._intercept:
