@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.estimators import SparseLinearRegression
+from hardthresh.estimators import LowRankRegression, SparseLinearRegression
+from hardthresh.objectives import LinearModel
 
 
 def changed(X, place, value):
@@ -390,3 +391,30 @@ def test_sparse_columns_far_from_zero_are_told():
     SparseLinearRegression(n_nonzero_coefs=1).fit(X, y)
     with pytest.warns(UserWarning, match=r"1 sparse column \(feature 2, counted from 0\) has a mean a million times"):
         SparseLinearRegression(n_nonzero_coefs=1).fit(sp.csc_array(X), y)
+
+
+@pytest.mark.parametrize("unit", [1e300, 1e39, 1e-42, 1e-300])
+def test_only_the_ratios_of_weights_need_the_precision_of_X(case, unit):
+    X, y = case.data()
+    X = X.astype(np.float32)
+    weight = 1.0 + np.arange(y.size) % 3
+    model, other = (case.make().fit(X, y, sample_weight=w) for w in (weight, unit * weight))
+    assert_allclose(other.coef_, model.coef_, rtol=1e-4)
+    with pytest.raises(InvalidInputError, match="found a negative weight"):
+        case.make().fit(X, y, sample_weight=np.where(np.arange(y.size) == 3, -unit, unit))
+
+
+def test_numbers_beyond_the_precision_of_X_are_not_called_infinite(case):
+    X, y = case.data()
+    X, huge = X.astype(np.float32), np.where(np.arange(y.size) == 3, -1e100, 0.0)
+    message = "has entries of up to 1e[+]100, which leave the range of float32; rescale it, or compute in float64"
+    with pytest.raises(InvalidInputError, match=f"offset {message}"):
+        case.make().fit(X, y, offset=huge)
+    if not case.classifies:
+        with pytest.raises(InvalidInputError, match=f"y {message}"):
+            case.make().fit(X, huge)
+    for name, given in {"y": {"y": huge}, "offset": {"y": 0 * huge, "offset": list(huge)}}.items():
+        with pytest.raises(InvalidInputError, match=f"{name} {message}"):
+            LinearModel(X, **given)
+    with pytest.raises(InvalidInputError, match=f"y {message}"):
+        LowRankRegression(rank=1).fit(X, huge)

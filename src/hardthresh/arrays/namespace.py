@@ -57,7 +57,8 @@ def as_floating(x: Any, like: Array | None = None, name: str = "array") -> Array
     Raises
     ------
     InvalidInputError
-        If it holds text, objects or complex numbers, or lives in another library than `like`.
+        If it holds text, objects or complex numbers, lives in another library than `like`, or has finite entries that
+        leave the range of its dtype.
     """
     if isinstance(like, FactoredMatrix) and not isinstance(x, FactoredMatrix):
         return FactoredMatrix.dense(as_floating(x, np.zeros(0, dtype=like.dtype), name))
@@ -66,17 +67,34 @@ def as_floating(x: Any, like: Array | None = None, name: str = "array") -> Array
     if not is_array_api_obj(x):
         x = np.asarray(x)
         if like is not None and x.dtype.kind in "fiub":
-            return namespace(like).asarray(x.tolist(), dtype=like.dtype, device=device(like))
+            with np.errstate(over="ignore"):  # what overflows is refused
+                cast = namespace(like).asarray(x.tolist(), dtype=like.dtype, device=device(like))
+            return _checked_cast(x, cast, name)
     xp = namespace(x) if like is None else namespace(x, like)
     if isinstance(x, np.ndarray) and x.dtype.kind not in "fiub":
         raise InvalidInputError(f"{name} must be numeric, got dtype {x.dtype}; convert or encode it first")
     if like is not None:
-        return xp.astype(x, like.dtype, copy=False)
+        if x.dtype == like.dtype:
+            return x
+        with np.errstate(over="ignore"):
+            cast = xp.astype(x, like.dtype)
+        return _checked_cast(x, cast, name)
     if xp.isdtype(x.dtype, "complex floating"):
         raise InvalidInputError(f"{name} must be real, got dtype {x.dtype}")
     if not xp.isdtype(x.dtype, "real floating") or (isinstance(x, np.ndarray) and x.dtype.itemsize not in (4, 8)):
         return xp.astype(x, xp.float64)
     return x
+
+
+def _checked_cast(x: Array, cast: Array, name: str) -> Array:
+    """Return an array in another dtype, if what is finite still is."""
+    if all_finite(cast) or not all_finite(x):
+        return cast
+    xp = namespace(x)
+    raise InvalidInputError(
+        f"{name} has entries of up to {float(xp.max(xp.abs(x))):.3g}, which leave the range of {cast.dtype}; "
+        "rescale it, or compute in float64"
+    )
 
 
 def all_finite(x: Array) -> bool:

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from hardthresh.arrays import all_finite, double, namespace, to_numpy
+from hardthresh.arrays import all_finite, as_floating, double, namespace, to_numpy
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value, numbered, warn
 from hardthresh.core.objective import Objective
@@ -201,27 +201,38 @@ def _tiny(table: Table, columns: np.ndarray) -> np.ndarray:
 
 def per_row(x: Any, X: Any, name: str) -> np.ndarray | None:
     """Return one number per row, in the precision of X; a single number stands for all rows."""
-    if x is None:
-        return None
-    x = np.asarray(to_numpy(x) if is_array_api_obj(x) else x)
-    if x.dtype.kind not in "fiub":
-        raise InvalidInputError(f"{name} must be numeric, got dtype {x.dtype}")
-    x = np.full(X.shape[0], x) if x.ndim == 0 else x
-    if x.shape != (X.shape[0],):
-        raise InvalidInputError(f"{name} has shape {x.shape}; ({X.shape[0]},) is needed, one number per row of X")
-    if not np.all(np.isfinite(x)):
-        raise InvalidInputError(f"{name} contains NaN or infinity")
-    rows: np.ndarray = x.astype(numpy_dtype(X))
-    return rows
+    return None if x is None else in_precision(_finite_rows(x, X, name), X, name)
 
 
 def row_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
-    """Return validated weights of the rows of X, in its precision."""
-    weights = per_row(sample_weight, X, "sample_weight")
-    if weights is not None and (np.any(weights < 0) or not np.any(weights > 0)):
+    """Return validated weights of the rows of X, in its precision; only their ratios need be in its range."""
+    if sample_weight is None:
+        return None
+    weights = _finite_rows(sample_weight, X, "sample_weight")
+    if np.any(weights < 0) or not np.any(weights > 0):
         found = "only zeros" if not np.any(weights) else "a negative weight"
         raise InvalidInputError(f"sample_weight must be non-negative with a positive entry, found {found}")
-    return weights
+    largest, limits = np.max(weights), np.finfo(numpy_dtype(X))
+    return in_precision(weights if limits.tiny <= largest <= limits.max else weights / largest, X, "sample_weight")
+
+
+def in_precision(x: np.ndarray, X: Any, name: str) -> np.ndarray:
+    """Return finite numbers in the precision of X, if its range has them."""
+    x = x if x.dtype.kind in "fiub" else x.astype(np.float64)  # text that is a number
+    return np.asarray(as_floating(x, np.empty(0, dtype=numpy_dtype(X)), name))
+
+
+def _finite_rows(x: Any, X: Any, name: str) -> np.ndarray:
+    """Return one finite number per row, in the precision in which it was given."""
+    rows: np.ndarray = np.asarray(to_numpy(x) if is_array_api_obj(x) else x)
+    if rows.dtype.kind not in "fiub":
+        raise InvalidInputError(f"{name} must be numeric, got dtype {rows.dtype}")
+    rows = np.full(X.shape[0], rows) if rows.ndim == 0 else rows
+    if rows.shape != (X.shape[0],):
+        raise InvalidInputError(f"{name} has shape {rows.shape}; ({X.shape[0]},) is needed, one number per row of X")
+    if not np.all(np.isfinite(rows)):
+        raise InvalidInputError(f"{name} contains NaN or infinity")
+    return rows
 
 
 def known_finite(X: Any) -> bool:

@@ -23,7 +23,16 @@ from hardthresh.core.stationarity import leading_norm
 from hardthresh.core.threads import serial_blas
 from hardthresh.solvers.start import starting_point
 
-from .base import SAVES_MEMORY, ThresholdingEstimator, is_integer, known_finite, numpy_dtype, per_row, row_weights
+from .base import (
+    SAVES_MEMORY,
+    ThresholdingEstimator,
+    in_precision,
+    is_integer,
+    known_finite,
+    numpy_dtype,
+    per_row,
+    row_weights,
+)
 from .callbacks import FitTask, fit_method
 from .problem import Fingerprint, Problem, Table, build_problem, linear_predictor
 from .soundness import check_linear_model
@@ -234,7 +243,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
 
     def _encode(self, given: Table, *, reset: bool = True) -> Table:
         """Return the table with targets as the loss wants them, all of it where X is."""
-        return given.together(self._encode_target(given.y, reset=reset).astype(numpy_dtype(given.X), copy=False))
+        return given.together(in_precision(self._encode_target(given.y, reset=reset), given.X, "y"))
 
     _numeric_target: ClassVar[bool] = True
 

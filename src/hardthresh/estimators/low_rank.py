@@ -17,7 +17,7 @@ from hardthresh.core.result import History
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.threads import serial_blas
 
-from .base import SAVES_MEMORY, ThresholdingEstimator, is_integer, known_finite, numpy_dtype, row_weights
+from .base import SAVES_MEMORY, ThresholdingEstimator, in_precision, is_integer, known_finite, row_weights
 from .callbacks import FitTask, fit_method
 from .documentation import documented
 from .problem import Table
@@ -253,7 +253,7 @@ class LowRankRegression(
             ensure_all_finite=not known_finite(X),
             ensure_min_samples=2,
         )
-        y = as_floating(y, name="y").astype(numpy_dtype(X), copy=False)
+        y = in_precision(as_floating(y, name="y"), X, "y")
         table = Table(X, y, row_weights(sample_weight, X))
         given = table.weighted()
         if given.n_rows < 2:
