@@ -418,6 +418,23 @@ def test_other_solvers(solver):
 # --- what is refused or told
 
 
+@pytest.mark.filterwarnings("ignore:.*observed entries are fewer")
+def test_rows_known_by_entries_too_small_to_tell_them_are_refused():
+    """The squares of the first column's share of the direction are subnormal, and its entries are all that is known."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 1)) * np.array([[1e-52, 1e105, -1e105]])
+    row = np.array([[1e-52, np.nan, np.nan]])
+    settings = {"alpha": 0.0, "center": False}
+    message = "columns of X are too far apart; set standardize=True, or rescale the columns"
+    with pytest.raises(InvalidInputError, match=message):
+        LowRankImputer(1, standardize=False, **settings).fit(np.vstack([X, row]))
+    model = LowRankImputer(1, standardize=False, **settings).fit(X)
+    with pytest.raises(InvalidInputError, match=message):
+        model.transform(row)
+    filled = LowRankImputer(1, **settings).fit(np.vstack([X, row])).transform(row)
+    assert_allclose(filled, [[1e-52, 1e105, -1e105]])
+
+
 def test_what_cannot_be_completed_is_refused():
     pd = pytest.importorskip("pandas")
     _, X = table(n=20, p=5)

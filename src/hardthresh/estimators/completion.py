@@ -166,7 +166,10 @@ class CompletionProblem:
         right[self.columns.varies] = Vt.T
         left = scores(self.cells.csr(self.columns.standardized(self.cells)), right, self.ridge)
         found = Factors.of(left, right)
-        return Factors(found.U.astype(dtype), found.s.astype(dtype), found.V.astype(dtype))
+        with np.errstate(over="ignore"):
+            sizes = found.s.astype(dtype)
+        _check_coordinates(sizes)
+        return Factors(found.U.astype(dtype), sizes, found.V.astype(dtype))
 
     def value(self, factors: Factors) -> float:
         """Return the objective, without ever forming the matrix."""
@@ -198,6 +201,11 @@ def scores(Z: Any, V: np.ndarray, ridge: float) -> np.ndarray:
     .. math:: u_i = \arg\min_u \; \sum_{j \in \Omega_i} (z_{ij} - v_j^\top u)^2 + \rho \|u\|^2
 
     `Z` is sparse and stores what is observed. Without a ridge, the solution of least norm.
+
+    Raises
+    ------
+    InvalidInputError
+        If the coordinates of a row leave the range of float64: the directions are almost zero where it is observed.
     """
     n, r = Z.shape[0], V.shape[1]
     V = V.astype(np.float64)
@@ -213,8 +221,20 @@ def scores(Z: Any, V: np.ndarray, ridge: float) -> np.ndarray:
         G: np.ndarray = np.empty((b.shape[0], r, r))
         for a in range(r):
             G[:, a] = seen @ (V * V[:, a : a + 1])
-        found[top : top + height] = _solved(G, b, ridge)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+            found[top : top + height] = _solved(G, b, ridge)
+    _check_coordinates(found)
     return found
+
+
+def _check_coordinates(coordinates: np.ndarray) -> None:
+    """Refuse coordinates of rows, or singular values, that are not finite."""
+    if not np.all(np.isfinite(coordinates)):
+        raise InvalidInputError(
+            f"the coordinates of some rows leave the range of {coordinates.dtype}: where these rows are observed the "
+            "directions are almost zero, because the scales of the columns of X are too far apart; set "
+            "standardize=True, or rescale the columns"
+        )
 
 
 def error_without(cells: Cells, standard: np.ndarray, V: np.ndarray, ridge: float, column: int) -> tuple[float, float]:
