@@ -211,6 +211,11 @@ def test_the_first_value_that_is_no_number_is_shown(refusal, broken, text):
 # decimal commas
 
 
+def test_beside_decimal_commas_the_text_is_shown(refusal, broken):
+    path = broken("a;b;y", "2,5;1,5;1,5", "1,5;1,5;2,5", "foo;1,5;3", "1,25;2;4")
+    assert "a (row 3: 'foo')" in refusal(path, target="y")
+
+
 def test_decimal_commas_are_numbers(broken):
     path = broken("a;b;n;y;w", "1,5;-0,25;1;1,234;0,5", "2;+,5;2;2;1", "-3,75;1,5e-3;3;3,5;1,5")
     data = read(path, Request(target="y", weight="w"))

@@ -35,6 +35,11 @@ def parsed(column: Any) -> Any:
     return column.str.strip_chars().cast(polars.Float64, strict=False)
 
 
+def with_decimal_comma(column: Any) -> Any:
+    """Return which cells of a column of text are numbers with a decimal comma."""
+    return column.str.strip_chars().str.contains(_COMMA).fill_null(False)
+
+
 def read_decimal_commas(
     frame: Any, columns: Sequence[str], path: Path, text_of: Callable[[list[str]], dict[str, Any]]
 ) -> tuple[Any, tuple[str, ...]]:

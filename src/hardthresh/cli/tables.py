@@ -16,7 +16,7 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 
-from .cells import parsed, read_decimal_commas, without_marks
+from .cells import parsed, read_decimal_commas, with_decimal_comma, without_marks
 from .data import Data, Request, check_role, listed, plural, refuse_lacking, refuse_missing, suggestion
 
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh")  # how files of gzip, zstd and bzip2 begin
@@ -168,6 +168,8 @@ def _numbers(frame: Any, path: Path, *, predicting: bool) -> Any:
         if str(dtype) == "String":
             numbers = parsed(texts)
             wrong &= numbers.is_null()
+            worse = wrong & ~with_decimal_comma(texts)  # numbers, but for a text elsewhere in the column
+            wrong = worse if worse.any() else wrong
         if wrong.any():
             row = int(wrong.arg_max())
             shown[name] = f"{name} (row {row + 1}: {str(texts[row])!r})"
