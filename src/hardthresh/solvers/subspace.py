@@ -28,6 +28,7 @@ from hardthresh.core.typing import Array, Support
 from .steepest import search_along
 
 DIRECT = 256  # largest subspace whose Newton system is factorised instead of iterated on
+_PAYS = 0.01  # share of f that each further step along the gradient has to gain
 _SLIDES = 4  # steps without curvature, before the gradient on all of the space is looked at again
 
 
@@ -229,7 +230,9 @@ def refine(
         if better is None and slide and not last:  # as where a loss is saturated, so that steps are far too long
             promised, value, slides = 0.0, inf, slides + 1
             better = _slide(space, constraint, support, at, slope)
-            if better is not None and slides <= _SLIDES:
+            if better is not None and slides > _SLIDES and at.value - better.value <= _PAYS * abs(at.value):
+                return better
+            if better is not None:
                 found = better
                 continue
         found = found if better is None else better
