@@ -222,7 +222,7 @@ class LocalModel:
         reached = constraint.project(self.point(tableau, state.at.point))
         here = Projection(constraint.restrict(state.at.point, reached.support), reached.support)
         for start in (reached, here):
-            fitted = refine(objective, constraint, start, cg_iterations=0, rounds=25, tol=enough, below=below)
+            fitted = refine(objective, constraint, start, cg_iterations=0, rounds=8, tol=enough, below=below)
             if fitted.value < lower or fitted.hopeless:
                 break
         return fitted
