@@ -130,7 +130,7 @@ def test_the_feature_whose_coefficient_grows_for_ever_is_named(classifier):
     budget = {"n_nonzero_coefs": [2], "cv": 2} if classifier.chooses else {"n_nonzero_coefs": 2}
     with pytest.warns(ConvergenceWarning) as caught:
         model = classifier.cls(alpha=0.0, **budget).fit(X, ill)
-    assert str(caught[-1].message).endswith("What grows for ever: the coefficient of relapsed")
+    assert str(caught[-1].message).endswith("Growing without bound: the coefficient of relapsed")
     assert not model.converged_
     assert not model.separated_
 

@@ -11,8 +11,9 @@ from array_api_compat import is_numpy_array
 from hardthresh.core.typing import Array
 
 _BYTES, _OPERATIONS = 3e10, 5e10
-"""What one core reads, and computes in double precision, in a second: measured on an AMD EPYC of 2024, not crucial."""
-_PIECE = 2.5e-4  # seconds of one core for a piece: ten times what handing it to another thread takes
+"""Bytes that one core reads, and double-precision operations that it does, in a second: 2.4e10 and 6e10 were measured
+for products on the machine of benchmarks/README.md; not crucial."""
+_PIECE = 2.5e-4  # seconds of one core for a piece: handing all pieces to other threads takes 3e-5 to 5e-5
 _FEWEST, _MOST = 4, 16  # pieces of what is split
 THINNEST = 12
 """Rows or columns of a piece at least."""

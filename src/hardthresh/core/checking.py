@@ -50,9 +50,9 @@ _errors_of_caller: ContextVar[dict[str, Any] | None] = ContextVar("_errors_of_ca
 
 
 def without_overflow_warnings(function: Function) -> Function:
-    """Decorate a function that refuses or reports numbers that are not finite: NumPy need not warn of them besides.
+    """Decorate a function that refuses or reports numbers that are not finite: NumPy need not warn of them too.
 
-    Code of the user that it runs belongs into `with_warnings_of_caller`.
+    Run the user's code within `with_warnings_of_caller`.
     """
 
     @wraps(function)
@@ -69,7 +69,7 @@ def without_overflow_warnings(function: Function) -> Function:
 
 @contextmanager
 def with_warnings_of_caller() -> Iterator[None]:
-    """Run code of the user under the error handling of NumPy that it has outside of the library; also a decorator."""
+    """Run the user's code under NumPy's error handling at the call of the library; also a decorator."""
     errors = _errors_of_caller.get() or {}
     token = _errors_of_caller.set(None)  # the library may be called in it, under another error handling
     try:

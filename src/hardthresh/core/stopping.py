@@ -290,7 +290,7 @@ class LowerBound(StopRule):
 
 
 def _recedes(run: Run) -> bool:
-    """Return whether f falls for ever on the support of a point; so it is believed where the objective cannot tell."""
+    """Return whether f has no minimiser on the support of a point; True where the objective cannot tell."""
     indices = run.constraint.indices(run.state.support)
     if indices is None or not (provides(run.objective, "columns") and provides(run.objective, "recession")):
         return True

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from threading import Lock, get_ident
+from threading import RLock, get_ident
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -23,7 +23,7 @@ import numpy as np
 
 
 class _Hold:
-    """One entry into `serial_blas`; it is gone, at the latest, when the frame that holds it is."""
+    """One entry into `serial_blas`, which ends when the frame that made it does, also by an interrupt."""
 
     def __init__(self) -> None:
         self.thread = get_ident()
@@ -33,7 +33,7 @@ class _Hold:
 class _Process:
     """What the threads of this process share."""
 
-    lock: Lock = field(default_factory=Lock)
+    lock: Any = field(default_factory=RLock)  # a signal handler may enter while its thread holds it
     holds: WeakSet[_Hold] = field(default_factory=WeakSet)
     threads: list[int] | None = None  # of each library before the first hold, until they are restored
     pool: ThreadPoolExecutor | None = None

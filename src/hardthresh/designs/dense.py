@@ -139,7 +139,7 @@ class DenseDesign(Design):
             def of_columns(blocks: list[slice]) -> list[tuple[Array, Array]]:
                 return [_mean_and_variance(self._X[:, columns], weights) for columns in blocks]
 
-            pairs = chain.from_iterable(in_pieces(of_columns, _lists(self, self._blocks(axis=1))))
+            pairs = chain.from_iterable(in_pieces(of_columns, _in_lists(self, self._blocks(axis=1))))
             means, variances = zip(*pairs, strict=True)
             return finish_moments(self, xp.concat(means), xp.concat(variances), weights)
         return _moments_by_rows(self, self._blocks(axis=0), weights)
@@ -189,13 +189,13 @@ def _sum_over_rows(design: Design, blocks: list[slice], function: Callable[[Arra
     def of_some(blocks: list[slice]) -> Array:
         return sum(function(design.rows(rows).dense(), rows) for rows in blocks)
 
-    return sum_in_order(in_pieces(of_some, _lists(design, blocks)))
+    return sum_in_order(in_pieces(of_some, _in_lists(design, blocks)))
 
 
-def _lists(design: Design, blocks: list[slice]) -> list[list[slice]]:
+def _in_lists(design: Design, blocks: list[slice]) -> list[list[slice]]:
     """Return blocks of a design in as many lists as there are pieces that different threads may work on."""
     pieces = number_of_pieces(design.zeros(0), design.shape)
-    return [blocks[some] for some in ranges(len(blocks), min(pieces, len(blocks)))]
+    return [blocks[some] for some in ranges(len(blocks), max(1, min(pieces, len(blocks))))]
 
 
 def _accurate_moments(X: Array, weights: Array) -> tuple[Array, Array]:

@@ -34,7 +34,7 @@ SAVES_MEMORY = (
     "float32 takes half as much, a memory map of float32 or float64, as from numpy.load(path, mmap_mode='r'), is not "
     "copied, and what is needed besides grows with the number of rows"
 )
-"""What helps where a dense table does not fit into memory."""
+"""How a dense table is fitted in less memory."""
 
 
 class Solvable(Protocol):
@@ -68,7 +68,7 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
     _useless: ClassVar[str] = "cannot be chosen"
     """What becomes of a constant column."""
     _saves_memory: ClassVar[str] = "float32 takes half as much"
-    """What helps where memory runs out."""
+    """How a fit needs less memory."""
     _names_in_messages: Sequence[str] | None = None
     """The names of the columns for messages, for a caller who has them but fits a bare matrix."""
 

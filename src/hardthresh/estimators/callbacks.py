@@ -45,7 +45,7 @@ def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
             jobs = getattr(self, "n_jobs", None)
             one_by_one = "" if jobs in (None, 1) else f"; n_jobs=1 in place of {jobs} fits one fold at a time"
             raise OutOfMemoryError(
-                f"the fit does not fit into memory ({error}): {self._saves_memory}{one_by_one}"
+                f"there is not enough memory for this fit ({error}): {self._saves_memory}{one_by_one}"
             ) from error
 
     decorated: Callable[..., Any] = with_callbacks(fit)

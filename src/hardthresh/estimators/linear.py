@@ -399,7 +399,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         if not growing.size:
             return result.message
         names = ", ".join(self._feature_name(j) for j in growing[:5]) + (", ..." if growing.size > 5 else "")
-        return f"{result.message}. What grows for ever: the coefficient{'s' * (growing.size > 1)} of {names}"
+        return f"{result.message}. Growing without bound: the coefficient{'s' * (growing.size > 1)} of {names}"
 
     @serial_blas()
     def _linear_predictor(self, X: Any, offset: Any, method: str) -> Any:

@@ -55,17 +55,15 @@ def recession_direction(X: np.ndarray, signs: np.ndarray) -> np.ndarray | None:
         if x is None or gain @ x <= _NOTHING:  # fewer rows leave more directions, none of which gains anything
             return None
         moved = Z @ (x / scale)
-        risen = np.where(signs != 0, -signs * moved, np.abs(moved))
-        risen[rows] = 0.0
-        missed = np.flatnonzero(risen > _TOLERANCE)
+        rises = np.where(signs != 0, -signs * moved, np.abs(moved))
+        missed = np.setdiff1d(np.flatnonzero(rises > _TOLERANCE), rows)
         if missed.size == 0:
             break
-        worst = np.argsort(-risen[missed], kind="stable")[:_ROWS]
+        worst = np.argsort(-rises[missed], kind="stable")[:_ROWS]
         rows = np.union1d(rows, missed[worst])
     farthest = float(np.max(np.abs(moved), initial=0.0))
-    rises = np.where(signs != 0, -signs * moved, np.abs(moved))
     if farthest <= _NOTHING or np.any(rises > _NOTHING * (np.abs(Z) @ np.abs(x / scale))):
-        return None  # beside one huge entry of a column, all others are as nothing to the program
+        return None  # the program misses what is small next to the largest entry of a column
     v = np.zeros(X.shape[1])
     v[used] = _FAR / farthest * x / scale
     return v

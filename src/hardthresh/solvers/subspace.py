@@ -49,7 +49,7 @@ class Subspace(ABC):
 
     @abstractmethod
     def coordinates(self, face: Support) -> Array | None:
-        """Return flat coordinates whose unit vectors, kept to the face, span it; None where it is not known by any."""
+        """Return flat coordinates whose unit vectors, kept to the face, span it; None if a face has none."""
 
     @abstractmethod
     def support(self, reached: Projection) -> Support:
