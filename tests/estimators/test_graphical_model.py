@@ -123,6 +123,14 @@ def test_units_and_the_order_of_columns_do_not_matter():
     assert_allclose(doubled.precision_, model.precision_, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("seed", [10, 20, 77])
+def test_the_order_of_rows_does_not_matter(seed):
+    X = np.random.default_rng(seed).standard_normal((30, 8))
+    forwards, backwards = (SparseGaussianGraphicalModel(n_edges=14).fit(rows) for rows in (X, X[::-1]))
+    assert graph_of(forwards.precision_) == graph_of(backwards.precision_)
+    assert_allclose(forwards.precision_, backwards.precision_, rtol=0, atol=1e-5 * np.abs(forwards.precision_).max())
+
+
 def test_a_covariance_matrix_will_do_for_the_rows():
     for n in (120, 8):
         X, _ = data(n)

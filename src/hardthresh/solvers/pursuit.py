@@ -13,7 +13,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array
-from hardthresh.steps.line_search import Descent, exact_step, majorised_step
+from hardthresh.steps.line_search import Descent, exact_step, majorised_step, minimising_step
 
 from .block_search import search_blocks
 from .exchange import leave_and_join, rank_exchanges, try_exchanges
@@ -107,7 +107,10 @@ class HardThresholdingPursuit(Solver):
         assert isinstance(state, PursuitState)
         at, support = state.at, state.support
         last = state.step if state.step > 0.0 else polyak_step(at, at.gradient)
-        step = exact_step(objective, constraint, at, support, -at.gradient) or last
+        if state.minimal:  # what is left of the gradient on the support is below the tolerance: its order is arbitrary
+            step = minimising_step(objective, at, constraint.leading(-at.gradient)) or last
+        else:
+            step = exact_step(objective, constraint, at, support, -at.gradient) or last
         descent = majorised_step(objective, constraint, at, -at.gradient, step)
         if descent is not None and not constraint.same(descent.projection.support, support):
             moved = refine(

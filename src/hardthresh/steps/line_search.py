@@ -20,13 +20,15 @@ def minimising_step(objective: Objective, at: Evaluation, direction: Array) -> f
     r"""Return the step along p, a restriction of the negative gradient, that minimises the quadratic model of f.
 
     That is :math:`\|p\|^2 / (p, H p)`, by the unit vector along p, so that no square leaves the range; 0 if p is zero
-    or f has no finite curvature along it. Cost: s/d of a pass when the objective offers ``curvature_along``, else one.
+    or f has no finite curvature along it, or so little that the squared length of the move would leave the range.
+    Cost: s/d of a pass when the objective offers ``curvature_along``, else one.
     """
     length = norm(direction)
     if not 0.0 < length < inf:
         return 0.0
-    bend = curvature_along(objective, at, direction / length)
-    return 1.0 / bend if 0.0 < bend < inf else 0.0
+    curvature = curvature_along(objective, at, direction / length)
+    step = 1.0 / curvature if 0.0 < curvature < inf else 0.0
+    return step if step * length < sqrt(float(namespace(direction).finfo(direction.dtype).max)) else 0.0
 
 
 def exact_step(
@@ -36,16 +38,13 @@ def exact_step(
 
     While the support has room left (at zero, say), or where the direction on it is rounding next to the whole (at a
     minimiser on the support), the restriction is to the leading part of the direction, so that the step always follows
-    the scale of the problem. 0 when the direction vanishes, or has no curvature, or so
-    little that the squared length of the move would leave the range. Cost: s/d of a data pass when the
-    objective offers ``curvature_along``, else one pass.
+    the scale of the problem. 0 and the cost as in `minimising_step`.
     """
     restricted = constraint.restrict(direction, support)
     rounding = sqrt(float(namespace(direction).finfo(direction.dtype).eps))
     if not constraint.is_full(support) or norm(restricted) <= rounding * norm(direction):
         restricted = constraint.leading(direction)
-    step = minimising_step(objective, at, restricted)
-    return step if step * norm(restricted) < sqrt(float(namespace(direction).finfo(direction.dtype).max)) else 0.0
+    return minimising_step(objective, at, restricted)
 
 
 def standstill(constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
