@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from hardthresh.core import HardThreshError
+from hardthresh.estimators import SparseLogisticRegression
 
 FORMS = {
     "C": np.ascontiguousarray,
@@ -53,3 +54,14 @@ def test_extreme_entries_are_refused_or_fitted_without_a_warning_of_numpy(case, 
             except HardThreshError:
                 continue
             assert np.isfinite(model.coef_).all() or not model.converged_
+
+
+@pytest.mark.parametrize("seed", [58, 70, 86, 89])
+def test_saturated_examples_are_fitted_to_the_end(seed):
+    """Offsets of a hundred saturate the logistic loss: the Hessian is singular where the gradient is large."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 9))
+    X, y, offset = rng.standard_normal((n, 3)), rng.integers(0, 2, n), 100 * rng.standard_normal(n)
+    model = SparseLogisticRegression(n_nonzero_coefs=1, always_include=[0, 1]).fit(X, y, offset=offset)
+    assert model.converged_
+    assert model.certificate().fitted

@@ -211,7 +211,7 @@ def refine(
         slope = space.keep(at.gradient, face)
         if norm(slope) == 0.0:
             return replace(found, minimal=True)
-        direction = _newton(space, at, slope, face, cg_iterations)
+        direction, flat = _newton(space, at, slope, face, cg_iterations)
         xp = namespace(slope)
         before, promised = promised, -0.5 * float(xp.sum(slope * direction))
         if slide and not 0.0 < promised < inf:
@@ -225,8 +225,14 @@ def refine(
         if trusted and at.value - 4.0 * promised > below:
             return replace(found, hopeless=True)
         value = at.value
-        last = promised <= max(tol, value_rounding(space.objective, at))
+        enough = max(tol, value_rounding(space.objective, at))
+        last = promised <= enough
         better = _search(space, constraint, support, at, slope, direction, tries=1 if last else 30)
+        if last and slide and slides <= _SLIDES and norm(flat) * norm(at.point) > enough:
+            beyond = _slide(space, constraint, support, at, flat)
+            if beyond is not None and at.value - beyond.value > enough:
+                promised, value, slides, found = 0.0, inf, slides + 1, beyond
+                continue
         if better is None and slide and not last:  # as where a loss is saturated, so that steps are far too long
             promised, value, slides = 0.0, inf, slides + 1
             better = _slide(space, constraint, support, at, slope)
@@ -251,15 +257,20 @@ def _slide(space: Subspace, constraint: Constraint, support: Support, at: Evalua
     return None if found is None else Refined(found.projection, found.value, found.prediction, minimal=False)
 
 
-def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_iterations: int) -> Array:
-    """Return an approximate Newton direction on the face, where `slope` is the gradient."""
+def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_iterations: int) -> tuple[Array, Array]:
+    """Return an approximate Newton direction on the face, where `slope` is the gradient, and what it leaves of that.
+
+    The second is known of direct solves alone, and zero otherwise: the gradient where the Hessian is singular.
+    """
     small = space.objective
     if cg_iterations == 0 and provides(small, "hessian") and slope.ndim == 1 and slope.shape[0] <= DIRECT:
         hessian = small.hessian(at)
         active = space.keep(namespace(slope).ones_like(slope), face)
-        return -active * solve_semidefinite(hessian * active[:, None] * active[None, :], slope)
+        hessian = hessian * active[:, None] * active[None, :]
+        direction = -active * solve_semidefinite(hessian, slope)
+        return direction, active * slope + hessian @ direction
 
-    products = 0
+    products, unknown = 0, namespace(slope).zeros_like(slope)
 
     def apply(v: Array) -> Array:
         nonlocal products
@@ -267,14 +278,14 @@ def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_ite
         return space.keep(small.curvature(at, v), face)
 
     if cg_iterations:
-        return -conjugate_gradients(apply, slope, cg_iterations)
+        return -conjugate_gradients(apply, slope, cg_iterations), unknown
     coordinates, limit = space.coordinates(face), 4 * DIRECT
     if coordinates is None or 2 * coordinates.shape[0] >= limit:
-        return -conjugate_gradients(apply, slope, limit, 1e-10)
+        return -conjugate_gradients(apply, slope, limit, 1e-10), unknown
     solution = conjugate_gradients(apply, slope, coordinates.shape[0] + 1, 1e-10)
     if products <= coordinates.shape[0]:  # enough in exact arithmetic
-        return -solution
-    return -_solve(apply, lambda v: space.keep(v, face), slope, coordinates, solution)
+        return -solution, unknown
+    return -_solve(apply, lambda v: space.keep(v, face), slope, coordinates, solution), unknown
 
 
 def _solve(

@@ -16,6 +16,7 @@ from hardthresh.core.typing import Array
 
 from .effort import FIRST_MARK, FURTHEST, next_mark
 from .local_model import LocalModel, Pool, is_quadratic
+from .subspace import refine
 from .tableau import Tableau
 
 _TRUSTED = 0.1
@@ -174,6 +175,20 @@ def first_better(
             bar = model.bar(tableau, budget)
             return Found(fitted.projection, fitted.prediction, model.pool, model.members, bar, model.negligible)
     return None
+
+
+def without_curvature(objective: Any, constraint: Constraint, state: WorkingState, model: LocalModel) -> Found | None:
+    """Return a lower point on the support where some chosen columns have no curvature, so that no model has them.
+
+    That happens where a loss is saturated, as the logistic loss is where offsets are large.
+    """
+    if is_quadratic(objective) or model.tableau.size == state.support.shape[0]:
+        return None
+    here, enough = Projection(state.at.point, state.support), 1e-3 * model.negligible
+    fitted = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25, tol=enough)
+    if not fitted.value < state.value - model.negligible:
+        return None
+    return Found(fitted.projection, fitted.prediction, model.pool, model.members, 0.0, model.negligible)
 
 
 def with_fewer_columns(

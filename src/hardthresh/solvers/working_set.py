@@ -25,7 +25,7 @@ from .exchange import rank_exchanges
 from .local_model import Pool, is_quadratic, promising, thresholds, union
 from .local_search import grow
 from .start import starting_point
-from .working_block import Block, Found, WorkingState, first_better, with_fewer_columns
+from .working_block import Block, Found, WorkingState, first_better, with_fewer_columns, without_curvature
 
 TRIES = 10
 """How many exchanges are tried on a loss that is not quadratic, where the model says that none helps."""
@@ -293,6 +293,7 @@ class WorkingSet(Solver):
         if not is_quadratic(objective):  # f may fall where the model says it does not, quite
             tries += [descended, filled, model.tableau, *model.close_exchanges(filled)]
         better = first_better(objective, constraint, budget, state, model, tries)
+        better = better or without_curvature(objective, constraint, state, model)
         if better is None and effort.exchanges > 0 and constraint.is_full(state.support):
             ranked = rank_exchanges(
                 objective, constraint, state.at, state.support, removals=effort.exchanges, count=4 * effort.exchanges
