@@ -177,6 +177,25 @@ def test_conjugate_gradients_go_on_where_the_condition_is_bad():
     np.testing.assert_allclose(conjugate_gradients(lambda v: large @ v, large @ b[:2].astype("f4"), 5), 1.0, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(5))
+def test_conjugate_gradients_stop_at_the_accuracy_of_the_precision(dtype, seed):
+    """A tolerance below rounding is never met: in a null space rounding grows from one iteration to the next."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 100)).astype(dtype)
+    b = X.T @ rng.standard_normal(60).astype(dtype)
+    products = 0
+
+    def apply(v):
+        nonlocal products
+        products += 1
+        return X.T @ (X @ v)
+
+    x = conjugate_gradients(apply, b, 2000, 1e-30)
+    assert products < 300
+    assert np.linalg.norm(b - X.T @ (X @ x)) <= 1e3 * np.finfo(dtype).eps * np.linalg.norm(b)
+
+
 def test_an_inverse_factor_leaves_dependent_columns_out():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((10, 6))
