@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import nnls
 
 import hardthresh as ht
-from hardthresh.constraints import EdgeSparsity, Sparsity
+from hardthresh.constraints import EdgeSparsity, Rank, Sparsity
 from hardthresh.core.constraint import Projection
 from hardthresh.core.stationarity import norm
-from hardthresh.objectives import Function, GraphicalModel, LinearModel
+from hardthresh.objectives import Function, GraphicalModel, LinearModel, MatrixCompletion
 from hardthresh.solvers.subspace import refine
 
 
@@ -76,14 +76,22 @@ def test_coefficients_of_copies_have_the_size_of_the_answer(standardize):
         assert model.converged_
 
 
-class Counted(GraphicalModel):
-    """It counts the products with its Hessian."""
+class Counting:
+    """An objective that counts the products with its Hessian."""
 
     products = 0
 
     def curvature(self, at, direction):
         type(self).products += 1
         return super().curvature(at, direction)
+
+
+class Counted(Counting, GraphicalModel):
+    pass
+
+
+class CountedCompletion(Counting, MatrixCompletion):
+    pass
 
 
 @pytest.mark.parametrize("decades", [0.0, 3.0])
@@ -99,6 +107,23 @@ def test_an_ill_conditioned_graph_is_solved_in_few_products(decades):
     reached = objective.evaluate(found.projection.point)
     assert norm(reached.gradient) <= 1e-5 * norm(objective.evaluate(objective.null_point()).gradient)
     assert (found.projection.point == found.projection.point.T).all()
+
+
+@pytest.mark.parametrize("storage", ["dense", "factored"])
+def test_an_ill_conditioned_completion_takes_few_products(storage):
+    """In exact arithmetic conjugate gradients end after as many products as a tangent space has dimensions."""
+    rng = np.random.default_rng(0)
+    places = rng.permutation(70)[:37]
+    y, weights = rng.poisson(2.0, 37).astype(float), 10.0 ** rng.uniform(-12, 12, 37)
+    objective = CountedCompletion(
+        places // 10, places % 10, y, shape=(7, 10), loss="poisson", sample_weight=weights, storage=storage
+    )
+    constraint, rounds = Rank(2), 25
+    first = constraint.project(-objective.evaluate(objective.zeros()).gradient)
+    CountedCompletion.products = 0
+    found = refine(objective, constraint, first, cg_iterations=0, rounds=rounds)
+    assert found.value < objective.value(first.point)
+    assert CountedCompletion.products <= rounds * 2 * constraint.freedom(first.support)
 
 
 def test_a_step_on_a_bounded_face_keeps_to_it():

@@ -29,6 +29,9 @@ from .steepest import search_along
 
 DIRECT = 256  # largest subspace whose Newton system is factorised instead of iterated on
 _PAYS = 0.01  # share of f that each further step along the gradient has to gain
+_DELAYED = 2
+"""Conjugate gradients end after as many products as a face has dimensions in exact arithmetic, and after up to twice as
+many with rounding; more made answers worse where the Hessian was ill-conditioned (60 small matrix completions)."""
 _SLIDES = 4  # steps without curvature, before the gradient on all of the space is looked at again
 
 
@@ -211,7 +214,7 @@ def refine(
         slope = space.keep(at.gradient, face)
         if norm(slope) == 0.0:
             return replace(found, minimal=True)
-        direction, flat = _newton(space, at, slope, face, cg_iterations)
+        direction, flat = _newton(space, constraint, at, slope, face, cg_iterations)
         xp = namespace(slope)
         before, promised = promised, -0.5 * float(xp.sum(slope * direction))
         if slide and not 0.0 < promised < inf:
@@ -257,7 +260,9 @@ def _slide(space: Subspace, constraint: Constraint, support: Support, at: Evalua
     return None if found is None else Refined(found.projection, found.value, found.prediction, minimal=False)
 
 
-def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_iterations: int) -> tuple[Array, Array]:
+def _newton(
+    space: Subspace, constraint: Constraint, at: Evaluation, slope: Array, face: Support, cg_iterations: int
+) -> tuple[Array, Array]:
     """Return an approximate Newton direction on the face, where `slope` is the gradient, and what it leaves of that.
 
     The second is known of direct solves alone, and zero otherwise: the gradient where the Hessian is singular.
@@ -279,8 +284,9 @@ def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_ite
 
     if cg_iterations:
         return -conjugate_gradients(apply, slope, cg_iterations), unknown
-    coordinates, limit = space.coordinates(face), 4 * DIRECT
-    if coordinates is None or 2 * coordinates.shape[0] >= limit:
+    coordinates = space.coordinates(face)
+    if coordinates is None or coordinates.shape[0] >= 2 * DIRECT:
+        limit = min(4 * DIRECT, _DELAYED * constraint.freedom(face))
         return -conjugate_gradients(apply, slope, limit, 1e-10), unknown
     solution = conjugate_gradients(apply, slope, coordinates.shape[0] + 1, 1e-10)
     if products <= coordinates.shape[0]:  # enough in exact arithmetic
