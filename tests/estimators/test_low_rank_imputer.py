@@ -265,6 +265,61 @@ def test_the_order_of_rows_and_columns_does_not_matter(shape):
     assert_allclose(there.singular_values_, here.singular_values_, rtol=1e-6)
 
 
+FRUSTRATED = np.array([[10.7, np.nan, 10.0], [np.nan, 11.3, 10.9], [9.2, 10.9, np.nan]])
+"""Each column is 1 and -1 in standard units: rank 1 does not fit all of them, and no entry is unlike the others."""
+UNRELATED = np.array([[1.0, np.nan], [2.0, np.nan], [np.nan, 1.0], [np.nan, 2.0]])
+"""Nothing says whether the second column grows or falls with the first."""
+
+
+@pytest.mark.filterwarnings("ignore:4 observed entries are fewer")
+@pytest.mark.parametrize("X", [FRUSTRATED, UNRELATED])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_table_that_does_not_determine_its_completion_is_warned_of(X, dtype):
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        rows, cols = rng.permutation(X.shape[0]), rng.permutation(X.shape[1])
+        with pytest.warns(UserWarning, match="not determined by X: 2 directions are equally good"):
+            LowRankImputer(1).fit(X[rows][:, cols].astype(dtype))
+
+
+@pytest.mark.filterwarnings("ignore:4 observed entries are fewer")
+def test_the_best_of_equally_steep_directions_is_taken():
+    """Rank 1 fits both columns; but from a fit of one of them alone no step leads to the other."""
+    with pytest.warns(UserWarning, match="not determined by X"):
+        model = LowRankImputer(1).fit(UNRELATED)
+    assert model.objective_ < 1e-3
+    assert_allclose(np.abs((model.U_ * model.singular_values_) @ model.V_.T), 1.0, atol=0.01)
+
+
+def test_what_is_determined_is_not_warned_of():
+    """Equally steep directions, both of which are wanted; and none."""
+    rng = np.random.default_rng(0)
+    square = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+    both = np.hstack([square, square[:, :1] + square[:, 1:], rng.permutation(square[:, :1])])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LowRankImputer(2).fit(np.hstack([square, -square]))
+        LowRankImputer(1).fit(both + 0.1 * rng.standard_normal(both.shape))
+
+
+def test_small_tables_do_not_depend_on_their_order_and_units_or_are_warned_of():
+    for seed in range(150):
+        rng = np.random.default_rng((seed, 7))
+        X = rng.standard_normal((3, rng.integers(2, 6))) + 10.0
+        X[rng.random(X.shape) < 0.25] = np.nan
+        if np.isnan(X).all(axis=0).any():
+            continue
+        rows, cols, units = rng.permutation(3), rng.permutation(X.shape[1]), 10.0 ** np.arange(X.shape[1])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            here = LowRankImputer(1).fit_transform(X)[rows][:, cols]
+            there = LowRankImputer(1).fit_transform((X * units)[rows][:, cols]) / units[cols]
+        if not any("not determined by X" in str(warning.message) for warning in told):
+            assert_allclose(there, here, atol=1e-3)
+        else:
+            assert sum("not determined by X" in str(warning.message) for warning in told) == 2
+
+
 def test_empty_rows_and_dull_columns_change_nothing():
     _, X = table(noise=0.3)
     more = np.full((X.shape[0] + 2, X.shape[1] + 2), np.nan)

@@ -16,6 +16,10 @@ from hardthresh.core.typing import Array
 from hardthresh.objectives import MatrixCompletion
 
 _BLOCK = 1 << 20  # numbers of the small systems that are solved at a time: 8 MB
+_TIED = 1e-8
+"""Relative difference below which two singular values count as equal. Rounding of columns whose mean is up to 1e7
+standard deviations is less; without a symmetry of the table, values are rarely so close."""
+_MOST_TIED = 10  # directions that are tried
 _ROUNDING = 1e-10  # of the largest: smaller eigenvalues of a row's system without a ridge are rounding
 
 
@@ -173,10 +177,39 @@ class CompletionProblem:
 
     def value(self, factors: Factors) -> float:
         """Return the objective, without ever forming the matrix."""
-        left, right = factors.U * factors.s, factors.V[self.columns.varies]
-        objective = self.objective
-        point: Any = FactoredMatrix.product(left, right) if objective.entries.factored else left @ right.T
-        return objective.value(point)
+        return self.objective.value(self._point(factors.U * factors.s, factors.V[self.columns.varies]))
+
+    def _point(self, left: np.ndarray, right: np.ndarray) -> Any:
+        return FactoredMatrix.product(left, right) if self.objective.entries.factored else left @ right.T
+
+    def first_points(self, seed: int) -> list[Array | None]:
+        """Return where fits of rank 1 start: None, for zero, or several points if the leading singular values are tied.
+
+        The singular vectors of tied values are determined up to a rotation only: rounding and the order of rows and
+        columns choose one. Vectors with zeros, as of a part of the table that shares no row and no column with the
+        rest, may also be saddle points, which a fit does not leave. The points lie along a random rotation of the
+        singular vectors, each at the minimum of the objective along it.
+        """
+        at = self.objective.evaluate(self.objective.zeros())
+        eps = float(np.finfo(self.objective.y.dtype).eps)
+        if not np.isfinite(at.value):
+            return [None]
+
+        def tied(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            U, s, Vt = truncated_svd(at.gradient, count)
+            m = int(np.count_nonzero(s >= (1.0 - max(_TIED, 100.0 * eps)) * np.max(s, initial=0.0)))
+            return U[:, :m], s[:m], Vt[:m].T
+
+        if tied(2)[1].size < 2:
+            return [None]
+        U, s, V = tied(_MOST_TIED)
+        rotation, _ = np.linalg.qr(np.random.default_rng((seed, 0, 0)).standard_normal((s.size, s.size)))
+        points: list[Array | None] = []
+        for weights in rotation.astype(U.dtype):
+            direction = self._point(-(U @ weights)[:, None], (V @ weights)[:, None])
+            step = float(s[0]) / self.objective.curvature_along(at, direction)
+            points.append(step * direction)
+        return points
 
 
 def rungs(most: int) -> Iterator[int]:

@@ -24,6 +24,7 @@ from hardthresh.core.progress import progress_line
 from hardthresh.core.registry import register
 from hardthresh.core.result import History, Result
 from hardthresh.core.solver import Solver
+from hardthresh.core.stationarity import norm
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
@@ -50,6 +51,7 @@ _PATIENCE = 2  # larger ranks in a row that predict worse end the search,
 _HOPELESS = 2.0  # and so does one with so many times the squared error of the best
 _LONELY = 0.6  # of the squares of a direction: one row or column carries it,
 _UNTOLD = 0.5  # of the variance of that column, as the error of what the others tell of it: it is not explained
+_APART = 0.01  # of the norm of a table: fits that differ by less are the same, up to the tolerance of the fit
 _FEW = 10  # among more than so many
 
 _Fit = tuple[float, Array | None, str]  # the score in a fold, the point, and why it did not converge
@@ -163,8 +165,10 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
     -----
     UserWarning
         If fewer entries are observed than a matrix of this rank has free numbers, r (n + p - r), and by `fit` for
-        columns without an observed entry, which `transform` leaves out. If one column or one row carries a direction
-        (more than 0.6 of its squares); a column only if the others tell less than half of its variance.
+        columns without an observed entry, which `transform` leaves out. If X does not determine the answer: the first
+        direction is one of several that are equally good, and these lead to different tables. If one column or one row
+        carries a direction (more than 0.6 of its squares); a column only if the others tell less than half of its
+        variance.
     SearchRangeWarning
         If the best rank given, or the best default ridge, is the largest compared (the smallest, of ranks), and others
         are possible beyond it.
@@ -178,11 +182,13 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
 
     Notes
     -----
-    Ranks are climbed: the fit of rank r starts from that of the next smaller number among 1, 2, ..., 8, 10, 12, 14,
-    16, 20, ..., and the first from zero. On tables whose singular values fall quickly that finds far better completions
+    Ranks are climbed: the fit of rank r starts from that of the next smaller number among 1, 2, ..., 8, 10, 12, 14, 16,
+    20, ..., and the first from zero. On tables whose singular values fall quickly that finds far better completions
     than starting with the full rank, and few directions at a time seldom end in one that fits the noise of a single
-    column. Ranks compared by cross-validation are climbed in the same way, so each score is that
-    of the model which this rank alone would give. Each fold centres and scales its own entries.
+    column. Where the first direction is one of several with the same singular value, as in small or symmetric tables,
+    fits start from up to ten of them, and the one with the lowest objective is taken. Ranks compared by cross-
+    validation are climbed in the same way, so each score is that of the model which this rank alone would give. Each
+    fold centres and scales its own entries.
 
     New rows are placed among the directions `V_` by least squares on their observed entries, with the ridge of the
     fit; and so are the rows of the fit, so `transform` of them and `fit_transform` are the same. A row without an
@@ -562,15 +568,21 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
             )
         return int(rank)
 
-    def _climb(self, problem: CompletionProblem, rank: int, seed: int) -> list[Result]:
-        """Return the fits of the ranks on the way to one, and of that one."""
-        results: list[Result] = []
-        for r in _way_to(rank):
-            results.append(self._step(problem, r, results[-1].w if results else None, seed))
-        return results
+    def _climb(self, problem: CompletionProblem, rank: int, seed: int) -> tuple[list[Result], int]:
+        """Return the fits of the ranks on the way to one, and of that one; and the ties of `_fit_first`."""
+        first, ties = self._fit_first(problem, seed)
+        results = [first]
+        for r in _way_to(rank)[1:]:
+            results.append(self._solve(problem.with_rank(r), results[-1].w, seed))
+        return results, ties
 
-    def _step(self, problem: CompletionProblem, rank: int, start: Array | None, seed: int) -> Result:
-        return self._solve(problem.with_rank(rank), start, seed)
+    def _fit_first(self, problem: CompletionProblem, seed: int) -> tuple[Result, int]:
+        """Return the best fit of rank 1 from equally good directions, and their number if they end apart, else 1."""
+        problem = problem.with_rank(1)
+        fits = [self._solve(problem, start, seed) for start in problem.first_points(seed)]
+        best = min(fits, key=lambda fit: fit.value)
+        apart = any(norm(fit.w - best.w) > _APART * norm(best.w) for fit in fits)
+        return best, len(fits) if apart else 1
 
     def _fit_and_keep(self, cells: Cells, columns: Columns, rank: int, alpha: float, seed: int) -> None:
         """Set the fitted attributes, and say so if the fit did not converge."""
@@ -592,7 +604,13 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
                     'decides; take a smaller rank, or rank="cv"',
                 )
             problem = CompletionProblem.of(cells, columns, alpha)
-            results = self._climb(problem, rank, seed)
+            results, ties = self._climb(problem, rank, seed)
+            if ties > rank:
+                warn(
+                    f"what is filled in is not determined by X: {ties} directions are equally good ones to begin with "
+                    "and lead to different tables, among which rounding and the order of rows and columns decide; "
+                    "observe more entries, or fill in the means of the columns with rank=0",
+                )
             factors = problem.with_rank(rank).factors(results[-1].w)
             self.objective_, self.row_ridge_ = problem.value(factors), problem.ridge
             history = [results[0].history["value"][0]]
@@ -777,7 +795,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         if problem is None or rank == 0:
             return fold.score(None), None, ""
         problem = problem.with_rank(rank)
-        result = self._solve(problem, start, seed)
+        result = self._fit_first(problem, seed)[0] if rank == 1 else self._solve(problem, start, seed)
         why = "" if result.converged else result.status.sentence
         return fold.score(problem.factors(result.w)), result.w, why
 
