@@ -9,7 +9,7 @@ import pytest
 from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import InvalidInputError, Status, iterate, minimize
 from hardthresh.datasets import make_correlated_split, make_gaussian_design, make_toy
-from hardthresh.objectives import LinearModel, MatrixRegression
+from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
 from hardthresh.solvers import IHT, AcceleratedIHT, ConstantMomentum, NesterovMomentum
 from hardthresh.steps import Fixed
 
@@ -146,6 +146,18 @@ def test_no_setting_makes_it_rise(momentum, step, loss):
     f = LinearModel(X, y if loss == "squared" else (y > 0) * 1.0, loss=loss, l2=0.01)
     run = minimize(f, Sparsity(6), AcceleratedIHT(momentum=momentum, step=step), max_iter=60)
     assert (np.diff(run.history["value"]) <= 0).all()
+
+
+@pytest.mark.parametrize("storage", ["dense", "factored"])
+def test_a_step_far_too_long_ends_where_only_rounding_is_left(storage):
+    """Halved forty times, it may end where f is the same by rounding, and so may each of a thousand more."""
+    objective = MatrixCompletion(
+        [0, 1, 2, 4], [0, 0, 0, 0], [1.0, 0.0, 1.0, 1.0], shape=(7, 1), loss="logistic", l2=1e12, storage=storage
+    )
+    w0 = 1e5 * np.random.default_rng(8).standard_normal((7, 1))
+    run = minimize(objective, Rank(1), AcceleratedIHT(step=0.1), w0, max_iter=1000)
+    assert run.converged
+    assert run.n_iter < 50
 
 
 def test_debiasing_solves_on_the_support():

@@ -81,10 +81,12 @@ def majorised_step(
     set. Where the projection is approximate, or momentum has carried the point out of the set, it may be; `most`, the
     largest value accepted, is f(w) by default. For a quadratic and the exact step both sides of the majorisation are
     equal, so it is asked for up to rounding (`value_rounding`). None when 60 shrinkings were not enough or nothing
-    moves. Cost: s/d of a data pass per try.
+    moves; or, without `most`, when the right-hand side of a step that fails is below f(w) by no more than rounding, as
+    shorter steps promise less. Cost: s/d of a data pass per try.
     """
     xp = namespace(direction)
     rounding = value_rounding(objective, at)
+    inside = most is None or most <= at.value
     most = at.value if most is None else most
     for _ in range(60):
         projection = constraint.project(at.point + step * direction)
@@ -97,6 +99,8 @@ def majorised_step(
         model = at.value + float(xp.sum(at.gradient * moved)) + squared / (2.0 * step)
         if value <= min(most, model + rounding):
             return Descent(projection, step, value, prediction)
+        if inside and at.value - model <= rounding:
+            return None
         step *= shrink
     return None
 
