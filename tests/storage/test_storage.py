@@ -7,17 +7,16 @@ import subprocess
 import sys
 import threading
 from base64 import b64encode
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from math import inf, nan
 
 import numpy as np
 import pytest
-from array_api_compat import device, is_array_api_obj
+from equality import assert_same
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import hardthresh as ht
-from hardthresh.arrays import to_numpy
 from hardthresh.arrays.factored import Pattern
 from hardthresh.constraints import Sparsity
 from hardthresh.core import Evaluation, History, MaxIter, RelativeDecrease, State, Status, StepRule, SupportStable
@@ -28,36 +27,6 @@ from hardthresh.solvers import IHT
 from hardthresh.steps import BarzilaiBorwein, Fixed, SparsePolyak
 from hardthresh.storage import StorageError, load_notes
 from hardthresh.storage.errors import reading
-
-
-def assert_same(a, b):
-    """Equal in type, structure and every bit."""
-    assert type(a) is type(b)
-    if isinstance(a, np.ndarray) and a.dtype != object:
-        assert (a.dtype, a.shape) == (b.dtype, b.shape)
-        assert a.tobytes(order="A") == b.tobytes(order="A")
-        assert (a.flags.c_contiguous, a.flags.f_contiguous) == (b.flags.c_contiguous, b.flags.f_contiguous)
-    elif isinstance(a, np.ndarray):
-        assert a.shape == b.shape
-        assert_same(a.ravel().tolist(), b.ravel().tolist())
-    elif is_array_api_obj(a) and not isinstance(a, np.generic):
-        assert (a.dtype, device(a)) == (b.dtype, device(b))
-        assert_same(to_numpy(a), to_numpy(b))
-    elif isinstance(a, (list, tuple)):
-        assert len(a) == len(b)
-        for one, other in zip(a, b, strict=True):
-            assert_same(one, other)
-    elif isinstance(a, (dict, History)):
-        assert list(a) == list(b)
-        for key in a:
-            assert_same(a[key], b[key])
-    elif is_dataclass(a):
-        for field in fields(a):
-            assert_same(getattr(a, field.name), getattr(b, field.name))
-    elif isinstance(a, float):
-        assert np.float64(a).tobytes() == np.float64(b).tobytes()
-    else:
-        assert a == b
 
 
 @pytest.fixture

@@ -1,0 +1,55 @@
+"""A stored file of every kind, written before files of the package moved, loads and gives what it gave."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from equality import assert_same
+from kinds import KINDS
+
+import hardthresh as ht
+from hardthresh.storage import load_notes
+
+STORED = Path(__file__).parent / "stored"
+
+every = pytest.mark.parametrize("name", KINDS)
+
+
+def read(path, name):
+    """A stored thing; one of torch only where there is torch."""
+    if name == "perturbation":
+        pytest.importorskip("torch", reason="torch is not installed")
+    return ht.load(path)
+
+
+def gives(thing, name):
+    """The numbers that a thing gives when it is used."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # runs that are stopped early
+        return np.asarray(KINDS[name].use(thing), dtype=float).ravel()
+
+
+def test_there_is_a_file_of_every_kind():
+    assert {path.stem for path in STORED.iterdir()} == KINDS.keys()
+
+
+@every
+def test_a_stored_thing_gives_what_it_gave(name):
+    path = STORED / f"{name}.json"
+    thing = read(path, name)
+    if KINDS[name].use is None:
+        assert_same(thing, KINDS[name].make())
+    else:
+        np.testing.assert_allclose(gives(thing, name), load_notes(path)["gives"], rtol=1e-6, atol=1e-9)
+
+
+@every
+def test_stored_again_it_is_the_same(name, tmp_path):
+    thing = read(STORED / f"{name}.json", name)
+    ht.save(thing, tmp_path / "again.json")
+    again = ht.load(tmp_path / "again.json")
+    if KINDS[name].use is None:
+        assert_same(thing, again)
+    else:
+        np.testing.assert_array_equal(gives(thing, name), gives(again, name))
