@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 import hardthresh as ht
+import hardthresh.storage
 from hardthresh.attributes import CallbackSource, Journal, Market, journal_file
 from hardthresh.solvers import AdaptiveHybrid
 from hardthresh.solvers.learner import Learner
-from hardthresh.storage.classes import plain_classes
 
 D, OBSERVED = 10, 4
 PATIENTS, ANSWERS = 320, 40
@@ -162,6 +162,5 @@ def run(command):
 
 
 if __name__ == "__main__":
-    plain_classes()  # imports what storage needs, once for all forks
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line))), flush=True)

@@ -4,6 +4,7 @@ import pytest
 
 from hardthresh.core import HardThreshError, InvalidInputError, lookup, register, registered
 from hardthresh.core import registry as registry_module
+from hardthresh.core import schema as schema_module
 
 
 @pytest.fixture(autouse=True)
@@ -11,6 +12,7 @@ def own_list(monkeypatch):
     """A test's registrations stay its own."""
     copies = {kind: dict(entries) for kind, entries in registry_module._ENTRIES.items()}
     monkeypatch.setattr(registry_module, "_ENTRIES", copies)
+    monkeypatch.setattr(schema_module, "_SCHEMAS", schema_module.schemas())
 
 
 def test_what_is_registered_is_found():

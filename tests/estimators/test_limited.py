@@ -787,7 +787,7 @@ def test_a_strategy_with_an_end_has_no_more_questions():
 @pytest.mark.parametrize("count", [0, 1, 31, 33, 200, 600, 1000])
 def test_a_stored_learner_goes_on_as_if_nothing_had_happened(tmp_path, count):
     learner = teach(regression().start(D, NAMES), count)
-    learner.save(tmp_path / "state.json")
+    ht.save(learner, tmp_path / "state.json")
     loaded = ht.load(tmp_path / "state.json")
     unpickled = pickle.loads(pickle.dumps(learner))
     assert [list(map(str, q)) for q in loaded.questions(5)] == [list(map(str, q)) for q in learner.questions(5)]
@@ -803,7 +803,7 @@ def test_a_learner_that_is_stored_after_every_answer(tmp_path):
     calm = teach(regression().start(D), 200)
     while learner.meter.examples < 200:
         learner = teach(learner, 1)
-        learner.save(tmp_path / "state.json")
+        ht.save(learner, tmp_path / "state.json")
         learner = ht.load(tmp_path / "state.json")
     assert vars(learner.meter).keys() == vars(calm.meter).keys()
     with warnings.catch_warnings():
@@ -844,7 +844,7 @@ def test_a_fresh_process_loads_models_and_learners(tmp_path):
     model = regression().fit(X, y)
     learner = teach(regression().start(D), 600)
     ht.save(model, tmp_path / "model.json")
-    learner.save(tmp_path / "state.json")
+    ht.save(learner, tmp_path / "state.json")
     np.save(tmp_path / "rows.npy", X[:5])
     program = f"""
 import hardthresh as ht

@@ -297,8 +297,8 @@ NODES = [
     (np.array([[1.5], [2.0]]), inline("<f8", [2, 1], [1.5, 2.0])),
     (np.array(["a", None], dtype=object), {"$": "texts", "shape": [2], "items": ["a", None]}),
     (np.float32(0.5), {"$": "scalar", "array": inline("<f4", [], [0.5])}),
-    (Status.BUDGET, {"$": "enum", "class": "hardthresh.core.result.Status", "name": "BUDGET"}),
-    (Fixed(0.5), {"$": "object", "class": "hardthresh.steps.fixed.Fixed", "fields": {"step": 0.5}}),
+    (Status.BUDGET, {"$": "enum", "class": "result/status", "version": 1, "name": "BUDGET"}),
+    (Fixed(0.5), {"$": "object", "class": "step/fixed", "version": 1, "fields": {"step": 0.5}}),
     (History({"value": [1.0]}), {"$": "history", "columns": {"value": inline("<f8", [1], [1.0])}}),
 ]
 
@@ -309,7 +309,7 @@ def test_the_format_stays_as_it_is(path, value, node):
     """A file that an older hardthresh wrote is read, and an older hardthresh reads what is written now."""
     ht.save(value, path)
     assert json.loads(path.read_text())["object"] == node
-    document = {"format": "hardthresh", "format_version": 2, "notes": {}, "object": node, "arrays": {}}
+    document = {"format": "hardthresh", "format_version": 3, "notes": {}, "object": node, "arrays": {}}
     path.write_text(json.dumps(document))
     assert_same(value, ht.load(path))
 
@@ -331,7 +331,7 @@ def test_larger_arrays_are_text_in_the_same_file(path):
 def test_a_model_written_by_hand_is_read(path):
     node = {
         "$": "estimator",
-        "class": "hardthresh.estimators.regression.SparseLinearRegressionCV",
+        "class": "estimator/linear_regression_cv",
         "parameters": {
             "n_nonzero_coefs": [1, 2],
             "cv": {"$": "splitter", "class": "KFold", "settings": {"n_splits": 3, "shuffle": False}},
@@ -371,7 +371,7 @@ def test_the_file_is_strict_json_with_versions(path):
         raise AssertionError(name)
 
     document = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
-    assert (document["format"], document["format_version"], document["arrays"]) == ("hardthresh", 2, {})
+    assert (document["format"], document["format_version"], document["arrays"]) == ("hardthresh", 3, {})
     assert document["written_by"].keys() == {"hardthresh", "numpy", "scikit-learn"}
 
 
@@ -447,8 +447,8 @@ def test_binary_rubbish_says_so(path):
 
 def test_a_newer_format_asks_for_an_upgrade(path):
     ht.save([1], path)
-    edit(path, lambda document: document.update(format_version=3, written_by={"hardthresh": "9.0"}))
-    with pytest.raises(StorageError, match=r"format version 3, from hardthresh 9\.0; .*upgrade"):
+    edit(path, lambda document: document.update(format_version=4, written_by={"hardthresh": "9.0"}))
+    with pytest.raises(StorageError, match=r"format version 4, from hardthresh 9\.0; .*upgrade"):
         ht.load(path)
 
 
@@ -466,9 +466,14 @@ def test_a_missing_part_says_so(path, key):
         {"$": "object", "class": "os.system", "fields": {"command": "true"}},
         {"$": "object", "class": "builtins.eval", "fields": {}},
         {"$": "object", "class": "subprocess.Popen", "fields": {"args": ["true"]}},
-        {"$": "enum", "class": "hardthresh.core.solver.State", "name": "x"},
+        {"$": "enum", "class": "state/basic", "name": "x"},
+        {"$": "object", "class": "result/status", "fields": {}},
+        {"$": "object", "class": "estimator/linear_regression", "fields": {}},
+        {"$": "object", "class": "objective/linear_model", "fields": {}},
+        {"$": "object", "class": "hardthresh.core.step.Move", "fields": {}},
+        {"$": "object", "class": "hardthresh.core.registry.Entry", "fields": {}},
         {"$": "estimator", "class": "sklearn.svm.SVC", "parameters": {}, "fitted": {}},
-        {"$": "estimator", "class": "hardthresh.solvers.iht.IHT", "parameters": {}, "fitted": {}},
+        {"$": "estimator", "class": "solver/iht", "parameters": {}, "fitted": {}},
         {"$": "splitter", "class": "BaseShuffleSplit", "settings": {}},
     ],
 )
@@ -489,9 +494,12 @@ def test_unknown_classes_are_not_made(path, node):
         {"$": "array", "dtype": "O", "shape": [1], "order": "C", "data": [1]},
         {"$": "array", "dtype": "<f8", "shape": [2], "order": "C", "data": [1]},
         {"$": "array", "dtype": "<f8", "shape": [1], "order": "C", "data": ["x"]},
-        {"$": "enum", "class": "hardthresh.core.result.Status", "name": "WELL"},
-        {"$": "object", "class": "hardthresh.steps.fixed.Fixed", "fields": {"length": 1}},
-        {"$": "object", "class": "hardthresh.constraints.sparsity.Sparsity", "fields": {"k": -1}},
+        {"$": "enum", "class": "result/status", "name": "WELL"},
+        {"$": "object", "class": "step/fixed", "fields": {"length": 1}},
+        {"$": "object", "class": "step/fixed", "version": 0, "fields": {"step": 0.5}},
+        {"$": "object", "class": "step/fixed", "version": "1", "fields": {"step": 0.5}},
+        {"$": "object", "class": "step/fixed", "version": [1], "fields": {"step": 0.5}},
+        {"$": "object", "class": "constraint/sparsity", "fields": {"k": -1}},
         {"$": "history", "columns": {"x": 3}},
         {"$": ["unhashable"]},
     ],

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.schema import stored
 
 _BLOCK = 1 << 17  # entries of a product that are written out at a time: 1 MB
 _GATHERED = 1 << 16  # numbers gathered at a time, where few entries are wanted
@@ -18,6 +19,7 @@ _FEW = 0.02  # of all entries: fewer are computed one by one
 _CANCELS = 1e-6  # of the parts' squares: a smaller sum of squares is mostly their rounding
 
 
+@stored("matrix/pattern")
 @dataclass(frozen=True, eq=False, slots=True)
 class Pattern:
     """Where a matrix has entries: increasing rows, in each increasing columns, each place once.
@@ -109,6 +111,7 @@ def _height(shape: tuple[int, int]) -> int:
     return max(1, _BLOCK // shape[1])
 
 
+@stored("matrix/thin_product")
 @dataclass(frozen=True, eq=False, slots=True)
 class Thin:
     """A product scale * left right' of few columns; the scale is kept apart, so that the factors stay what they are."""
@@ -132,6 +135,7 @@ class Thin:
         return None
 
 
+@stored("matrix/factored")
 @dataclass(frozen=True, eq=False, slots=True)
 class FactoredMatrix:
     r"""A matrix kept as :math:`S + \sum_i c_i L_i R_i^\top`, sparse plus thin products; no dense p x q array is made.

@@ -16,6 +16,7 @@ from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.result import Result, Status
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver
 from hardthresh.core.typing import Array
 from hardthresh.objectives.attack import (
@@ -42,6 +43,7 @@ _STARTS = 4
 _COLOURS = (1, 3, 4)  # as many channels as pictures have
 
 
+@stored("result/universal_perturbation")
 @dataclass(frozen=True, slots=True, repr=False)
 class UniversalPerturbation:
     """A perturbation, and what a model makes of some images with and without it.

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer, is_real
 
 
+@stored("purchase/answer")
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came back from one purchase.

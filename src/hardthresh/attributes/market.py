@@ -12,11 +12,13 @@ import numpy as np
 
 from hardthresh.arrays import top_k
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer, is_real
 
 _ROUNDING = 1e-9  # of the budget: sums of prices are not exact
 
 
+@stored("purchase/cost_model")
 @dataclass(frozen=True, eq=False)
 class Market:
     """The attributes of an example, the panels they are sold in, the prices, and what may be spent on one example.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hardthresh.core.errors import HardThreshError
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 from .market import Market
@@ -16,6 +17,7 @@ class BudgetError(HardThreshError, ValueError):
     """More was asked for than the budget for one example covers."""
 
 
+@stored("purchase/meter")
 @dataclass
 class Meter:
     """Counts attributes, examples and money, and enforces the budget for each example.

@@ -10,12 +10,14 @@ from typing import Any, Never, SupportsIndex
 import numpy as np
 
 from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError, format_value
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer
 
 from .market import Market
 from .meter import Meter
 
 
+@stored("purchase/example")
 @dataclass(slots=True)
 class Example:
     """What a source knows of an example that it hands out.

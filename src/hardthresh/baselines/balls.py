@@ -26,11 +26,13 @@ from hardthresh.constraints import Bases, Rank
 from hardthresh.constraints.labels import dealt, read_labels
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, NotFiniteError, format_value
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, Support
 
 _BASES = Rank(1 << 30)  # knows what to do with pairs of bases
 
 
+@stored("support/atom")
 @dataclass(frozen=True, slots=True)
 class Atom:
     """An extreme point of a ball, in short; only its ball can read it.
@@ -146,6 +148,7 @@ def _like(x: np.ndarray, like: Array) -> Array:
     return namespace(like).astype(move(x, like), like.dtype, copy=False)
 
 
+@stored("constraint/l1_ball")
 @dataclass(frozen=True, slots=True)
 class L1Ball(Ball):
     r"""Vectors of bounded l1 norm, :math:`C = \{ w \in R^d : \sum_j |w_j| \le \lambda \}`.
@@ -239,6 +242,7 @@ class L1Ball(Ball):
         return where_true(w != 0)
 
 
+@stored("constraint/group_ball")
 @dataclass(frozen=True, slots=True)
 class GroupBall(Ball):
     r"""Vectors of bounded group norm, :math:`C = \{ w \in R^d : \sum_g \|w_g\|_2 \le \lambda \}`.
@@ -356,6 +360,7 @@ class GroupBall(Ball):
         return Atom(None, (indices, sign * self.radius * entries))
 
 
+@stored("constraint/nuclear_ball")
 @dataclass(frozen=True, slots=True)
 class NuclearBall(Ball):
     r"""Matrices of bounded nuclear norm, :math:`C = \{ W \in R^{p \times q} : \sum_i \sigma_i(W) \le \lambda \}`.

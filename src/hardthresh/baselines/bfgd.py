@@ -14,6 +14,7 @@ from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFinite
 from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Objective
 from hardthresh.core.result import Result
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stationarity import restricted_smoothness
 from hardthresh.core.stopping import RelativeDecrease, StopRule
@@ -21,6 +22,7 @@ from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
 
 
+@stored("state/bfgd")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BFGDState(State):
     """A `State` with the factors of its point and the step that was fixed at the start.
@@ -40,6 +42,7 @@ class BFGDState(State):
     length: float
 
 
+@stored("solver/bfgd")
 @dataclass(frozen=True, slots=True)
 class BFGD(Solver):
     r"""Bi-factored gradient descent, over the factors of :math:`W = U V^\top`.

@@ -13,6 +13,7 @@ from hardthresh.attributes import Market
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_real
 from hardthresh.solvers.learner import BuyingSolver
 from hardthresh.solvers.observation import ObservationState, Request, require_plain
@@ -21,6 +22,7 @@ _SUBSET = 1  # the purpose of random numbers
 _HELD = 256  # examples that are added to the moments together: adding one costs as much as adding all
 
 
+@stored("state/dantzig")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DantzigState(ObservationState):
     """The state of `DantzigSelector`: sums over examples, and the examples that are not in them yet.

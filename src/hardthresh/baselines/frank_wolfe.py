@@ -15,6 +15,7 @@ from hardthresh.core.errors import CapabilityError, InvalidInputError, format_va
 from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Evaluation, Objective, curvature_along, provides
 from hardthresh.core.result import Result, Status
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Run, Stop, StopRule
 from hardthresh.core.typing import Array
@@ -27,6 +28,7 @@ Variant = Literal["plain", "away", "pairwise"]
 _TIE = 1e-9  # of the duality gap: slopes that are nearer to the largest are equal to it
 
 
+@stored("state/frank_wolfe")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrankWolfeState(State):
     """A `State` with the atoms that its point is made of.
@@ -52,6 +54,7 @@ class FrankWolfeState(State):
         return {"value": self.value, "gap": self.gap}
 
 
+@stored("stop/duality_gap")
 @dataclass(frozen=True, slots=True)
 class DualityGap(StopRule):
     """Stop when the duality gap of a Frank-Wolfe run is below ``tol`` times the scale of f.
@@ -79,6 +82,7 @@ class DualityGap(StopRule):
         return Stop(Status.STATIONARY, f"the duality gap fell to {state.gap:.3g}")
 
 
+@stored("solver/frank_wolfe")
 @dataclass(frozen=True, slots=True)
 class FrankWolfe(Solver):
     r"""Frank-Wolfe over a ball, whose extreme points (atoms) are sparse: a new one per iteration.

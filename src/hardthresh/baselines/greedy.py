@@ -16,6 +16,7 @@ from hardthresh.core.errors import CapabilityError, InvalidInputError, format_va
 from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Objective
 from hardthresh.core.result import Result
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array, Support
@@ -29,6 +30,7 @@ _FULL = "the budget is used up"
 _NOTHING = "no coordinate that may be added lowers the objective"
 
 
+@stored("state/greedy_hessian")
 @dataclass(frozen=True, slots=True)
 class Cross:
     """Rows of the Hessian, which for quadratic objectives are computed once."""
@@ -38,6 +40,7 @@ class Cross:
     diagonal: Any = None
 
 
+@stored("state/greedy")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreedyState(State):
     """A `State` that knows what it has chosen.
@@ -135,6 +138,7 @@ class _Greedy(Solver):
         )
 
 
+@stored("solver/oblivious")
 @dataclass(frozen=True, slots=True)
 class Oblivious(_Greedy):
     r"""The k coordinates that gain most one by one, whatever the others do; then a refit.
@@ -196,6 +200,7 @@ class Oblivious(_Greedy):
         return self._arrive(objective, constraint, selection, state, None, order=_EXHAUSTED)
 
 
+@stored("solver/forward_greedy")
 @dataclass(frozen=True, slots=True)
 class ForwardGreedy(_Greedy):
     r"""One coordinate per iteration, the most promising at the current point; then a refit.
@@ -259,6 +264,7 @@ class ForwardGreedy(_Greedy):
         return self._arrive(objective, constraint, selection, state, found, cross=cross)
 
 
+@stored("solver/adaptive_forward_backward")
 @dataclass(frozen=True, slots=True)
 class AdaptiveForwardBackward(_Greedy):
     r"""FoBa: forward steps by the decrease of f, and steps back as long as they undo little of it.

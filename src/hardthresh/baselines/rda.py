@@ -17,6 +17,7 @@ from hardthresh.attributes import Market
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_real
 from hardthresh.solvers.learner import BuyingSolver
 from hardthresh.solvers.observation import ObservationState, Request, places, require_plain
@@ -25,6 +26,7 @@ At = Literal["truncated", "dense"]
 _SUBSET = 0  # the purpose of random numbers
 
 
+@stored("state/dual_averaging")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DualAveragingState(ObservationState):
     """The state of `RegularizedDualAveraging`, between two examples.

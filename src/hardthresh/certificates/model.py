@@ -9,6 +9,7 @@ from typing import Any
 
 from hardthresh.arrays import as_double
 from hardthresh.core.constraint import Constraint
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import Trace
 from hardthresh.core.stationarity import FEASIBLE, Certificate, certify, is_negligible
 from hardthresh.core.threads import serial_blas
@@ -17,6 +18,7 @@ from hardthresh.core.typing import Array
 from .swap import SwapCertificate, in_double, swap_certificate
 
 
+@stored("certificate/model")
 @dataclass(frozen=True, slots=True)
 class ModelCertificate:
     """First-order conditions and one-swap optimality of a fitted model; ``print`` it to read it.

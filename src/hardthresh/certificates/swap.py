@@ -11,6 +11,7 @@ import numpy as np
 from hardthresh.arrays import as_double, namespace, to_numpy, top_k
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Evaluation, provides, require
+from hardthresh.core.schema import stored
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Support
 from hardthresh.solvers.exchange import ABILITIES, Exchange, try_exchanges
@@ -20,6 +21,7 @@ WIDEST = 2048
 """The most columns that a group, or the support of a model of groups, may have: their Hessian takes 32 MB."""
 
 
+@stored("certificate/swap")
 @dataclass(frozen=True, slots=True)
 class SwapCertificate:
     """The best single exchange that was found.

@@ -11,9 +11,11 @@ from hardthresh.arrays import METHODS, FactoredMatrix, all_finite, namespace, tr
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, NotFiniteError, format_value
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 
+@stored("support/bases")
 @dataclass(frozen=True, slots=True)
 class Bases:
     """The support of a matrix of low rank: where its columns and its rows live; ``U, s, Vt = bases`` unpacks it.

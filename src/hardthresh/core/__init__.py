@@ -16,6 +16,7 @@ from .minimize import iterate, minimize, minimize_together
 from .objective import Evaluation, Objective, provides, require
 from .registry import Entry, lookup, register, registered
 from .result import History, Result, Status
+from .schema import stored
 from .solver import Solver, State, Trace
 from .stationarity import Certificate, certify, feasibility_residual, smallest_lipschitz
 from .step import Move, StepRule
@@ -79,4 +80,5 @@ __all__ = [
     "registered",
     "require",
     "smallest_lipschitz",
+    "stored",
 ]

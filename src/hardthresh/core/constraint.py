@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .errors import CapabilityError, InvalidInputError, format_value
+from .schema import stored
 from .typing import Array, Support
 
 
+@stored("point/projection")
 @dataclass(frozen=True, slots=True)
 class Projection:
     """A nearest point of the set and where it may be non-zero. The point never aliases the input.

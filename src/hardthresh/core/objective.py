@@ -7,9 +7,11 @@ from math import inf, isfinite
 from typing import Any, Protocol, runtime_checkable
 
 from .errors import CapabilityError
+from .schema import stored
 from .typing import Array, library
 
 
+@stored("point/evaluation")
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """An objective at one point: everything here belongs to that point, never to an earlier one.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from .errors import InvalidInputError, format_value
+from .schema import Upgrade, stored
 
 Kind = Literal["loss", "constraint", "step", "solver", "objective", "estimator", "observation"]
 T = TypeVar("T", bound=type)
@@ -37,8 +38,10 @@ class Entry:
 _ENTRIES: dict[str, dict[str, Entry]] = {}
 
 
-def register(kind: Kind, name: str, examples: Callable[[], Iterable[Any]] | None = None) -> Callable[[T], T]:
-    """Class decorator: put a class on the list of its kind.
+def register(
+    kind: Kind, name: str, examples: Callable[[], Iterable[Any]] | None = None, upgrades: Iterable[Upgrade] = ()
+) -> Callable[[T], T]:
+    """Class decorator: put a class on the list of its kind, and let it be stored as "kind/name".
 
     Parameters
     ----------
@@ -48,6 +51,8 @@ def register(kind: Kind, name: str, examples: Callable[[], Iterable[Any]] | None
         The name under which users ask for it; unique within its kind.
     examples : callable returning an iterable of instances, optional
         Instances for the conformance tests; the default is one instance without arguments.
+    upgrades : iterable of callables
+        How the fields of earlier versions in files become those of this one, see `stored`.
 
     Raises
     ------
@@ -63,7 +68,7 @@ def register(kind: Kind, name: str, examples: Callable[[], Iterable[Any]] | None
                 f"the {kind} name {format_value(name)} is taken by {taken.cls.__qualname__}; choose another"
             )
         known[name] = Entry(name, cls, examples if examples is not None else lambda: [cls()])
-        return cls
+        return stored(f"{kind}/{name}", upgrades)(cls)
 
     return add
 

@@ -12,6 +12,7 @@ import numpy as np
 from .constraint import Constraint
 from .errors import HardThreshError, InvalidInputError
 from .objective import Objective
+from .schema import stored
 from .stationarity import Certificate, certify
 from .typing import Array, Support
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .solver import State
 
 
+@stored("result/status")
 class Status(Enum):
     """Why a run ended, each with the sentence that a user reads and whether it means convergence."""
 
@@ -101,6 +103,7 @@ class History(Mapping[str, np.ndarray]):
         return f"History({', '.join(self._columns)}; {rows} rows)"
 
 
+@stored("result/run")
 @dataclass(frozen=True, slots=True)
 class Result:
     """The outcome of `minimize`.

@@ -11,10 +11,12 @@ from typing import Any, ClassVar
 from .constraint import Constraint
 from .errors import InvalidInputError, format_value
 from .objective import Evaluation, Objective, require
+from .schema import stored
 from .stopping import RelativeDecrease, Stationarity, StopRule, SupportStable
 from .typing import Array, Support
 
 
+@stored("state/trace")
 @dataclass(frozen=True, slots=True)
 class Trace:
     """What stopping rules need to know of a run's past.
@@ -45,6 +47,7 @@ class Trace:
     size: float = 0.0
 
 
+@stored("state/basic")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """Everything a solver needs to go on; frozen and picklable, so that a run can stop, be stored and resume.

@@ -22,6 +22,7 @@ import numpy as np
 from .constraint import Constraint
 from .errors import InvalidInputError, format_value
 from .objective import Evaluation, Objective, curvature_along, provides
+from .schema import stored
 from .typing import Array, Support, is_real, library
 
 if TYPE_CHECKING:
@@ -254,6 +255,7 @@ def restricted_smoothness(
     return largest
 
 
+@stored("certificate/stationarity")
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """What is known about an answer from first-order conditions.

@@ -21,6 +21,7 @@ from .errors import CapabilityError, InvalidInputError, format_value
 from .objective import provides, value_rounding
 from .progress import format_duration
 from .result import Status
+from .schema import stored
 from .stationarity import feasibility_residual, gradient_scale, is_negligible, norm
 from .typing import library
 
@@ -70,6 +71,7 @@ class StopRule(ABC):
         return _Both(self, other)
 
 
+@stored("stop/any")
 @dataclass(frozen=True, slots=True, repr=False)
 class _Either(StopRule):
     """Stop when one of two rules fires."""
@@ -84,6 +86,7 @@ class _Either(StopRule):
         return f"{self.first!r} | {self.second!r}"
 
 
+@stored("stop/all")
 @dataclass(frozen=True, slots=True, repr=False)
 class _Both(StopRule):
     """Stop when two rules fire together."""
@@ -109,6 +112,7 @@ def _positive(rule: StopRule, name: str, value: float) -> None:
         raise InvalidInputError(f"{type(rule).__name__}: {name} must be positive, got {format_value(value)}")
 
 
+@stored("stop/max_iter")
 @dataclass(frozen=True, slots=True)
 class MaxIter(StopRule):
     """Stop after so many iterations, counted from the start state (also across a resumed run).
@@ -130,6 +134,7 @@ class MaxIter(StopRule):
         return Stop(Status.MAX_ITER, f"reached {self.limit} iterations")
 
 
+@stored("stop/passes")
 @dataclass(frozen=True, slots=True)
 class Passes(StopRule):
     """Stop once so many data passes have been spent.
@@ -155,6 +160,7 @@ class Passes(StopRule):
         return Stop(Status.BUDGET, f"spent {run.state.passes:g} of {self.limit:g} data passes")
 
 
+@stored("stop/seconds")
 @dataclass(frozen=True, slots=True)
 class Seconds(StopRule):
     """Stop after so many seconds of wall time.
@@ -176,6 +182,7 @@ class Seconds(StopRule):
         return Stop(Status.BUDGET, f"ran {format_duration(run.seconds)} of {format_duration(self.limit)}")
 
 
+@stored("stop/relative_decrease")
 @dataclass(frozen=True, slots=True)
 class RelativeDecrease(StopRule):
     """Stop when one iteration changes f by less than ``tol`` times its distance to the null value.
@@ -205,6 +212,7 @@ class RelativeDecrease(StopRule):
         return Stop(Status.SMALL_DECREASE, f"the last iteration changed the objective by {change:.3g}")
 
 
+@stored("stop/support_stable")
 @dataclass(frozen=True, slots=True)
 class SupportStable(StopRule):
     """Stop when the support has not changed for so many iterations.
@@ -226,6 +234,7 @@ class SupportStable(StopRule):
         return Stop(Status.SUPPORT_STABLE, f"the support did not change for {run.state.trace.stable_for} iterations")
 
 
+@stored("stop/stationarity")
 @dataclass(frozen=True, slots=True)
 class Stationarity(StopRule):
     """Stop at a basic feasible point: the gradient that the constraint lets us follow is small.
@@ -254,6 +263,7 @@ class Stationarity(StopRule):
         return Stop(Status.STATIONARY, f"the residual of basic feasibility fell to {residual:.3g}")
 
 
+@stored("stop/lower_bound")
 @dataclass(frozen=True, slots=True)
 class LowerBound(StopRule):
     """Stop at a perfect fit: f within ``tol`` of its lower bound, relative to the null model, or within rounding.
@@ -297,6 +307,7 @@ def _recedes(run: Run) -> bool:
     return run.objective.recession(run.state.at, indices) is not None  # type: ignore[attr-defined]
 
 
+@stored("stop/converged")
 @dataclass(frozen=True, slots=True)
 class Settled(StopRule):
     """Stop when the solver itself says that it sees nothing left to improve, or that it has stalled."""
@@ -309,6 +320,7 @@ class Settled(StopRule):
         return None
 
 
+@stored("stop/unbounded")
 @dataclass(frozen=True, slots=True)
 class Unbounded(StopRule):
     r"""Stop where a function without a known lower bound falls on and on as the point grows.

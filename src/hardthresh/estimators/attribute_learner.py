@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +10,12 @@ import numpy as np
 from sklearn.base import clone
 
 from hardthresh.attributes import Meter
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 from hardthresh.solvers.learner import Learner
-from hardthresh.storage import save
 
 
+@stored("learner/estimator")
 @dataclass
 class AttributeLearner:
     """A model in the making that asks for what it wants to see, for a person or a device to answer.
@@ -43,7 +43,7 @@ class AttributeLearner:
     (0, array([0, 1, 2, 3]))
     >>> learner.tell(example, [0.3, 1.2, 0.0, 7.1], y=0.4)
     >>> with TemporaryDirectory() as folder:
-    ...     learner.save(Path(folder) / "state.json")
+    ...     ht.save(learner, Path(folder) / "state.json")
     ...     learner = ht.load(Path(folder) / "state.json")
     >>> learner.ask()[0], learner.meter.attributes
     (1, 4)
@@ -110,7 +110,3 @@ class AttributeLearner:
         state = learner.conclusion()
         model._keep(learner, state.w, state.intercept, None, f"{learner.meter.examples} examples were answered")
         return model._warn(learner.trouble(state))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a file, in one step; `hardthresh.load` brings it back."""
-        save(self, path)

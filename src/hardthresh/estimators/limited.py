@@ -19,6 +19,7 @@ from hardthresh.attributes import ArraySource, AttributeSource, Market
 from hardthresh.attributes.source import refuse_repeated
 from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 from hardthresh.solvers import AdaptiveHybrid, LogisticHybrid
 from hardthresh.solvers.learner import BuyingSolver, Learner, exhaust
@@ -29,6 +30,7 @@ from .documentation import names_methods
 from .soundness import check_linear_model
 
 
+@stored("purchase/budget")
 @dataclass(frozen=True)
 class Budget:
     """What a model has cost.

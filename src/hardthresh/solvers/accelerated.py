@@ -12,6 +12,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation, Objective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.result import Status
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Run, Stationarity, Stop, StopRule
@@ -28,6 +29,7 @@ STEPS = ("support", "line_search")
 DEBIAS = (None, "final", "every")
 
 
+@stored("state/accelerated")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceleratedState(State):
     """A `State` with the point that momentum led to.
@@ -56,6 +58,7 @@ class AcceleratedState(State):
         return {"step": self.step, "momentum": self.momentum}
 
 
+@stored("stop/small_move")
 @dataclass(frozen=True, slots=True)
 class SmallMove(StopRule):
     """Stop when an iteration moves the point by at most ``tol`` times its norm (line 8 of Algorithm 1)."""

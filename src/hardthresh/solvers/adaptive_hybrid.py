@@ -11,6 +11,7 @@ import numpy as np
 from hardthresh.attributes import Market
 from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer, is_real
 
 from .learner import BuyingSolver
@@ -30,6 +31,7 @@ _ENDLESS = 2**62  # examples: an exploitation of all that are left
 PATIENCE = 1.25  # growth of the number of examples from one repair to the next
 
 
+@stored("state/adaptive")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AdaptiveState(ObservationState):
     """The state of `AdaptiveHybrid`.

@@ -12,6 +12,7 @@ import numpy as np
 
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 _GRADIENT, _VALUE, _SECOND_VALUE, _HALVES = range(4)  # purposes of randomness
@@ -65,6 +66,7 @@ class BatchRule(ABC):
         return _draw(n, size, seed, iteration, _SECOND_VALUE)
 
 
+@stored("batch/full")
 @dataclass(frozen=True, slots=True)
 class Full(BatchRule):
     """All examples, always: no randomness at all."""
@@ -73,6 +75,7 @@ class Full(BatchRule):
         return n
 
 
+@stored("batch/fixed")
 @dataclass(frozen=True, slots=True)
 class Fixed(BatchRule):
     """Always the same size; no method converges to the end on it.
@@ -92,6 +95,7 @@ class Fixed(BatchRule):
         return min(self.size, n)
 
 
+@stored("batch/authors")
 @dataclass(frozen=True, slots=True)
 class Authors(BatchRule):
     r"""The rule of the paper's code, :math:`\min(b_{\max}, \lfloor b_0 2^{\delta_0/\delta} \rfloor)`.
@@ -117,6 +121,7 @@ class Authors(BatchRule):
         return largest if progress.shrink > 12.0 else min(largest, int(self.initial * 2.0**progress.shrink))
 
 
+@stored("batch/power")
 @dataclass(frozen=True, slots=True)
 class Power(BatchRule):
     r"""A power of the trust, :math:`\min(b_{\max}, b_0 (\delta_0/\delta)^q)`, never less than :math:`b_0`.
@@ -146,6 +151,7 @@ class Power(BatchRule):
         return int(min(grown, _at_most(self.largest, progress.n)))
 
 
+@stored("batch/norm_test")
 @dataclass(frozen=True, slots=True)
 class NormTest(BatchRule):
     r"""Grow where the noise of the gradient on the index set exceeds a share of its norm; the default.
@@ -192,6 +198,7 @@ class NormTest(BatchRule):
         return b if enough <= b else min(n, max(b + 1, min(ceil(enough), ceil(self.growth * b))))
 
 
+@stored("batch/replay")
 @dataclass(frozen=True, slots=True, eq=False)
 class Replay(BatchRule):
     """The batches of an earlier run, to repeat it exactly.

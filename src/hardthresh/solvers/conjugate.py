@@ -11,6 +11,7 @@ from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Objective, curvature_along, value_rounding
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Settled, StopRule
@@ -23,6 +24,7 @@ from .steepest import is_steep, search_along, search_feasible, verdict
 _SLOW = 0.7  # of the distance to the lower bound is left after an iteration
 
 
+@stored("state/conjugate_iht")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConjugateState(State):
     """A `State` with the way it was reached: None after a restart.

@@ -13,6 +13,7 @@ from hardthresh.arrays import namespace
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.objective import Evaluation
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import State
 from hardthresh.core.typing import Array
 
@@ -21,6 +22,7 @@ from .batches import halves
 T = TypeVar("T")
 
 
+@stored("state/stochastic")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledState(State):
     """A `State` whose evaluation is an estimate: f and its gradient on the batch of the coming iteration.

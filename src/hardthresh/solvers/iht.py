@@ -9,6 +9,7 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Objective, value_rounding
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.step import StepRule
 from hardthresh.core.typing import Array
@@ -18,6 +19,7 @@ from .start import starting_point
 from .steepest import verdict
 
 
+@stored("state/iht")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IHTState(State):
     """A `State` with what the step rule remembers."""

@@ -12,6 +12,7 @@ import numpy as np
 from hardthresh.attributes import AttributeSource, Market, Meter
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.result import Status
+from hardthresh.core.schema import stored
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array, is_integer
 
@@ -19,6 +20,7 @@ from .learning_curve import LearningCurve
 from .observation import ObservationSolver, ObservationState, Request
 
 
+@stored("learner/answers")
 @dataclass
 class Answers:
     """What was answered to one request; the order of answers does not matter.
@@ -42,6 +44,7 @@ class Answers:
     told: Array
 
 
+@stored("learner/solver")
 @dataclass
 class Learner:
     """Asks about one example after the other, and learns from the answers.
@@ -313,6 +316,7 @@ class Learner:
             self.best, self.least = before, self.curve.latest
 
 
+@stored("result/observation")
 @dataclass(frozen=True)
 class ObservationResult:
     """What came of learning from a source.

@@ -7,6 +7,7 @@ from math import inf
 
 import numpy as np
 
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 EXPLODED = 1e6  # growth of the squared error that no noise explains: the steps are too long
@@ -16,6 +17,7 @@ FEWEST = 32  # or so many
 WINDOWS = 256  # points that a learning curve never reaches; even, so that neighbours can be joined
 
 
+@stored("learner/curve")
 @dataclass
 class LearningCurve:
     """Squared errors of predictions made before their examples were learned from, in windows of examples.

@@ -17,6 +17,7 @@ from hardthresh.arrays import top_k
 from hardthresh.attributes import Market
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer, is_real
 
 from .learner import BuyingSolver
@@ -24,6 +25,7 @@ from .observation import ObservationState, Request, places, portion, require_pla
 from .schedules import Schedule, scheduled
 
 
+@stored("state/exploration")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExplorationState(ObservationState):
     """The state within an update of `Exploration`.
@@ -44,6 +46,7 @@ class ExplorationState(ObservationState):
     taken: int = 0
 
 
+@stored("state/exploitation")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExploitationState(ObservationState):
     """The state within an update of `Exploitation`.
@@ -275,6 +278,7 @@ class Exploitation(BuyingSolver):
         return scheduled(self.batches, state.updates + 1, "batches")
 
 
+@stored("state/hybrid")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HybridState(ObservationState):
     """The state of `Hybrid`.

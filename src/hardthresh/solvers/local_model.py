@@ -12,6 +12,7 @@ import numpy as np
 from hardthresh.arrays import double, gather, mask_of, move, namespace, scatter, to_numpy, top_k
 from hardthresh.core.constraint import Constraint, Projection, Selection
 from hardthresh.core.objective import Evaluation
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import State
 from hardthresh.core.typing import Array
 
@@ -74,6 +75,7 @@ def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.sort(np.concatenate([a, new])) if new.size else a
 
 
+@stored("state/working_set_gram")
 @dataclass(frozen=True, slots=True)
 class Pool:
     """Columns by increasing index, and their block of the Hessian, which grows by need."""

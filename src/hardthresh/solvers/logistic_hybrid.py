@@ -12,6 +12,7 @@ from scipy.special import expit
 from hardthresh.attributes import Market
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 from .adaptive_hybrid import AdaptiveHybrid, AdaptiveState
@@ -26,6 +27,7 @@ _TOLERANCE = 1e-10  # of the loss of a part, in nats: less than one more step wo
 _RIDGE = 1e-12  # of the diagonal: collinear attributes are no singular equations
 
 
+@stored("state/logistic_adaptive")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LogisticState(AdaptiveState):
     """The state of `LogisticHybrid`.

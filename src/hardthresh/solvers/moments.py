@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 _ROUNDING = 16 * np.finfo(np.float64).eps  # of a mean: constant variables deviate by no more from it
@@ -17,6 +18,7 @@ def _spread(square: Array, count: Array | int, mean: Array) -> Array:
     return np.where(square > count * (_ROUNDING * mean) ** 2, square, 0.0)
 
 
+@stored("moments/joint")
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
     """The mean and the centred co-moments of p variables that are seen together; the target is the last of them.
@@ -60,6 +62,7 @@ class Moments:
         return Moments(self.count, self.mean[chosen], self.comoment[np.ix_(chosen, chosen)])
 
 
+@stored("moments/covariances")
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariances:
     """For each of m variables, on examples of its own, the moments of that variable and a residual.

@@ -10,6 +10,7 @@ from typing import Any
 from hardthresh.arrays import namespace
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation, Objective, curvature_along
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import is_real
 
 
@@ -30,6 +31,7 @@ class Momentum(ABC):
         """Return tau and the new memory, after the move from u = `ahead` that led from x = `previous` to `new`."""
 
 
+@stored("momentum/constant")
 @dataclass(frozen=True, slots=True)
 class ConstantMomentum(Momentum):
     r"""The same :math:`\tau` at every iteration (the paper's 1/4 in Section 6, 1/2 in Appendix B.2).
@@ -53,6 +55,7 @@ class ConstantMomentum(Momentum):
         return self.tau, None
 
 
+@stored("momentum/exact")
 @dataclass(frozen=True, slots=True)
 class ExactMomentum(Momentum):
     r"""The minimiser of the quadratic model along the last move, :math:`\tau \in [0, 1]`.
@@ -73,6 +76,7 @@ class ExactMomentum(Momentum):
         return (min(1.0, slope / bend) if bend > 0.0 else 1.0), None
 
 
+@stored("momentum/nesterov")
 @dataclass(frozen=True, slots=True)
 class NesterovMomentum(Momentum):
     r"""Nesterov's sequence :math:`\tau_i = (t_i - 1)/t_{i+1}`, begun again when it does harm.

@@ -11,6 +11,7 @@ import numpy as np
 
 from hardthresh.attributes import Market
 from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 LEAST = 32  # examples whose answers are worked in together, for speed
@@ -32,6 +33,7 @@ class Request:
     count: int
 
 
+@stored("state/observation")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ObservationState:
     """Everything such a solver needs to go on: frozen, and of plain values and arrays, so that it can be stored.

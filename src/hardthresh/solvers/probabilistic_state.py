@@ -7,6 +7,7 @@ from math import inf, nan
 from typing import Any
 
 from hardthresh.core.result import Status
+from hardthresh.core.schema import stored
 from hardthresh.core.stopping import Run, Stop, StopRule
 from hardthresh.core.typing import Array, Support
 
@@ -16,6 +17,7 @@ from .scale import Scale
 _FUTILE = 10  # trials, over which the clipping level falls to a thousandth for gamma = 2
 
 
+@stored("state/probabilistic")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbabilisticState(SampledState):
     """A `SampledState`, and what its last iteration, the trial, found.
@@ -77,6 +79,7 @@ class ProbabilisticState(SampledState):
         }
 
 
+@stored("stop/nothing_left")
 @dataclass(frozen=True, slots=True)
 class NothingLeft(StopRule):
     """Stop when a trial on all examples found no step left: neither gradient on the index set, nor trust, nor decrease.

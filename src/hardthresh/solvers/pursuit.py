@@ -10,6 +10,7 @@ from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Objective, value_rounding
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array
@@ -22,6 +23,7 @@ from .steepest import is_steep, polyak_step, search_feasible, verdict
 from .subspace import Refined, refine
 
 
+@stored("state/pursuit")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PursuitState(State):
     """A `State` that knows whether its point minimises f on its support."""

@@ -9,6 +9,7 @@ from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation, Objective
+from hardthresh.core.schema import stored
 from hardthresh.core.stationarity import norm
 
 from .estimate import within_domain
@@ -21,6 +22,7 @@ _NO_LENGTH = (
 )
 
 
+@stored("state/probabilistic_scale")
 @dataclass(frozen=True, slots=True)
 class Scale:
     """The settings that carry a unit: of w, and of w over the gradient's."""

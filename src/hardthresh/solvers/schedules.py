@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import is_integer, is_real
 
 
+@stored("schedule/geometric")
 @dataclass(frozen=True)
 class Geometric:
     """``floor(first * ratio**(t - 1))`` examples for t = 1, 2, ...

@@ -10,6 +10,7 @@ from array_api_compat import device
 
 from hardthresh.arrays import gather, namespace, scatter, to_numpy, top_k, where_true
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 
@@ -24,6 +25,7 @@ class Vote(ABC):
         """
 
 
+@stored("vote/sets")
 @dataclass(frozen=True, slots=True)
 class SetVote(Vote):
     r"""The set with the largest weight; each new one gains :math:`\omega \leftarrow (1 - \tau) \omega + \tau`.
@@ -52,6 +54,7 @@ class SetVote(Vote):
         return elected, {known: w for known, w in weights.items() if w > 1e-12}
 
 
+@stored("vote/coordinates")
 @dataclass(frozen=True, slots=True)
 class CoordinateVote(Vote):
     r"""The coordinates with the largest scores, :math:`s \leftarrow (1 - \tau) s + \tau 1_I`.

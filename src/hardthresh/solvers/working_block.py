@@ -11,6 +11,7 @@ import numpy as np
 
 from hardthresh.core.constraint import Constraint, Projection, Selection
 from hardthresh.core.objective import Evaluation
+from hardthresh.core.schema import stored
 from hardthresh.core.solver import State
 from hardthresh.core.typing import Array
 
@@ -26,6 +27,7 @@ constant columns in single precision 8 were noticeably worse than one with fewer
 _SETTLED = "the point is minimal on its support, and nothing that was tried within the working set improves it"
 
 
+@stored("state/working_set")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingState(State):
     """A `State` with its working set.

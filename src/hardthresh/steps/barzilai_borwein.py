@@ -11,6 +11,7 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, value_rounding
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
 from hardthresh.core.typing import Array
@@ -18,6 +19,7 @@ from hardthresh.core.typing import Array
 from .line_search import Backtracking, standstill
 
 
+@stored("state/barzilai_borwein")
 @dataclass(frozen=True, slots=True)
 class Memory:
     """The last evaluated point, the values seen lately, and the step last made."""

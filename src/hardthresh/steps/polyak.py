@@ -10,6 +10,7 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, StallWarning, format_value, warn
 from hardthresh.core.objective import Evaluation, Objective
 from hardthresh.core.registry import register
+from hardthresh.core.schema import stored
 from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
 from hardthresh.core.typing import Array, is_integer, is_real
@@ -134,6 +135,7 @@ class SparsePolyak(StepRule):
         return _polyak_move(constraint, at, direction, length, target, self.scale)
 
 
+@stored("state/adaptive_sparse_polyak")
 @dataclass(frozen=True, slots=True)
 class Epoch:
     """Where Algorithm 2 stands.

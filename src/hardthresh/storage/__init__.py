@@ -3,13 +3,13 @@
 `save` writes fitted estimators, results and states of runs, and settings (solvers, step rules, constraints, losses,
 stopping rules); `load` brings them back. A run that goes on from a loaded state makes the same numbers, bit for bit.
 
-The format, version 2
+The format, version 3
 ---------------------
 A file is strict JSON (UTF-8, no ``NaN``):
 
 .. code-block:: text
 
-    {"format": "hardthresh", "format_version": 2,
+    {"format": "hardthresh", "format_version": 3,
      "written_by": {"hardthresh": ..., "numpy": ..., "scikit-learn": ...},
      "notes": {...},            what the writer wants to remember: plain JSON, not part of the object
      "object": ...,
@@ -31,26 +31,32 @@ strings as keys are themselves. Everything else is a dictionary whose key ``"$"`
                 ``"torch"``, ``"array_api_strict"``, ...
 ``texts``       ``items``, ``shape``: an array of Python strings, numbers or None
 ``scalar``      ``array``: a NumPy scalar, as an array of shape ()
-``enum``        ``class``, ``name``
-``object``      ``class``, ``fields``: a dataclass
 ``history``     ``columns``: a `History`
-``estimator``   ``class``, ``parameters`` (of ``get_params(deep=False)``), ``fitted`` (the attributes that end in ``_``,
-                the certificate if it was asked for, and the choice of ``set_output``)
 ``splitter``    ``class``, ``settings``: a cross-validation splitter of scikit-learn
 ``randomstate`` ``state``: a ``numpy.random.RandomState``
+``enum``        ``class``, ``version``, ``name``
+``object``      ``class``, ``version``, ``fields``: a dataclass
+``estimator``   ``class``, ``version``, ``parameters`` (of ``get_params(deep=False)``), ``fitted`` (the attributes that
+                end in ``_``, the certificate if it was asked for, and the choice of ``set_output``)
 =============== ======================================================================================================
 
-A class is never imported by its name: the name is looked up among the registered estimators, the enumerations and
-dataclasses of hardthresh's own rooms, and the dataclasses of any file that registers a class
-(`hardthresh.core.register`). So a class of your own can be stored if its file registers something, and loaded once that
-file is imported.
+``class`` is the name that the class was registered with, "kind/name" as in "solver/iht", or that it was given by
+`hardthresh.core.stored`. It says nothing of the file or room of the class, which may move. ``version`` counts the
+changes of the fields of the class; those of an earlier version are upgraded when they are loaded.
+
+A class is never imported by its name: the name is looked up in the list of what was registered or named. A class of
+your own can be stored if it is on that list, or is a dataclass or enumeration in a file with a class that is; then its
+name is that of its module. It can be loaded once that file is imported.
 
 A file may come from a stranger. An array takes no more memory than its bytes in the file; an array whose declared shape
 does not agree with these is refused, and so is an estimator whose coefficients are not finite or do not fit together.
 
 A file is written to a draft beside it, which is renamed when it is on disk: at every moment there is one whole model
-under the name, however many processes save and load it. Files of version 1, which had their larger arrays in an npz
-file beside the JSON, are still read; saving such a model again makes one file of it, and the npz file can go.
+under the name, however many processes save and load it.
+
+Files of earlier versions are still read. In version 2 and 1 the name of a class was that of its module in hardthresh.
+Version 1 had its larger arrays in an npz file beside the JSON: a model that is saved again is one file, and the npz
+file can go.
 
 Arrays of torch and array_api_strict come back in their library, on the CPU, if it can be imported. Where it cannot,
 they come back as NumPy arrays, like those of any other library (CuPy, JAX), and a warning names the library.

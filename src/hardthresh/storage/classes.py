@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Mapping
 from dataclasses import is_dataclass
 from enum import Enum
-from importlib import import_module
-from typing import Any, get_args
+from importlib import resources
+from typing import Any
 
-from hardthresh.core.registry import Kind, registered
+# so that what these rooms, and those below them, store is on the list
+from hardthresh import attacks, baselines, certificates, constraints, losses, steps  # noqa: F401
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.registry import registered
+from hardthresh.core.schema import Schema, schemas
 
 from .errors import StorageError
 
-# the rooms of plain values and settings
-_ROOMS = (
-    "core",
-    "arrays",
-    "losses",
-    "constraints",
-    "steps",
-    "objectives",
-    "attributes",
-    "solvers",
-    "baselines",
-    "certificates",
-    "attacks",
+NAMES_OF_VERSION_2: dict[str, str] = json.loads(
+    resources.files(__package__).joinpath("names_of_version_2.json").read_text("utf-8")
 )
+"""The names of hardthresh's classes in files of format versions 1 and 2, module and class, and their names since. It is
+history: nothing is added."""
+
 _SPLITTERS = (
     "GroupKFold",
     "GroupShuffleSplit",
@@ -45,55 +41,96 @@ _SPLITTERS = (
 )
 
 
-def class_name(cls: type) -> str:
-    """Return the name by which a file knows a class."""
+def path_of(cls: type) -> str:
+    """Return where the code of a class lives: how messages name it, and files if it has no other name."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def plain_classes() -> dict[str, type]:
-    """Return the dataclasses and enumerations of the rooms, and of every file that registers a class."""
-    for room in _ROOMS:
-        import_module(f"hardthresh.{room}")
-    rooms = tuple(f"hardthresh.{room}." for room in (*_ROOMS, "estimators"))  # estimators only if they are in use
-    files = {entry.cls.__module__ for kind in get_args(Kind) for entry in registered(kind).values()}
-    files |= {name for name in sys.modules if name.startswith(rooms)}
-    return {
-        class_name(cls): cls
-        for file in files
-        for cls in vars(sys.modules[file]).values()
-        if isinstance(cls, type) and cls.__module__ == file and (is_dataclass(cls) or issubclass(cls, Enum))
-    }
+def kind_of(cls: type) -> str | None:
+    """Return how a class is written, the key ``"$"`` of its nodes; None if it cannot be."""
+    if issubclass(cls, Enum):
+        return "enum"
+    if cls in [entry.cls for entry in registered("estimator").values()]:
+        return "estimator"
+    return "object" if is_dataclass(cls) else None
 
 
-def estimators(*, load: bool = False) -> dict[str, type]:
-    """Return the registered estimators; without `load`, those whose files are imported already."""
-    if load:
-        import_module("hardthresh.estimators")
-    return {class_name(entry.cls): entry.cls for entry in registered("estimator").values()}
+def known_classes() -> dict[str, Schema]:
+    """Return what can be stored, by name.
+
+    The classes that have a name, and by their path those of files outside hardthresh in which a class has one.
+    """
+    named = schemas()
+    files = {schema.cls.__module__ for schema in named.values() if not schema.cls.__module__.startswith("hardthresh.")}
+    beside = (cls for file in files & sys.modules.keys() for cls in vars(sys.modules[file]).values())
+    classes = [cls for cls in beside if isinstance(cls, type) and cls.__module__ in files and kind_of(cls)]
+    return {path_of(cls): Schema(path_of(cls), cls) for cls in classes} | named
 
 
-def splitters(*, load: bool = False) -> dict[str, type]:
-    """Return the cross-validation splitters; without `load`, none as long as scikit-learn is not in use."""
-    if not load and "sklearn.model_selection" not in sys.modules:
-        return {}
-    home = import_module("sklearn.model_selection")
-    return {name: getattr(home, name) for name in _SPLITTERS}
+class Finder:
+    """Finds classes by the names in a file; what is known is looked up once for all of them."""
+
+    def __init__(self) -> None:
+        self._known = known_classes()
+
+    def find(self, name: str, kind: str) -> Schema:
+        """Return the schema with a name, of a class that is written as a `kind` of node.
+
+        Raises
+        ------
+        StorageError
+            If there is none.
+        """
+        name = NAMES_OF_VERSION_2.get(name, name)
+        if name not in self._known:
+            import hardthresh.estimators  # noqa: F401 -- with scikit-learn, which not every file needs
+
+            self._known = known_classes()
+        schema = self._known.get(name)
+        if schema is None or kind_of(schema.cls) != kind:
+            raise StorageError(f"unknown class {name!r}; if it is your own, import the file that registers it first")
+        return schema
 
 
-def find(known: Mapping[str, type], name: str, base: type = object) -> Any:
-    """Return a class of a list by its name.
+def splitter_class(name: str) -> Any:
+    """Return a class of cross-validation splitters of scikit-learn.
 
     Raises
     ------
     StorageError
-        If it is not in the list, or not derived from `base`.
+        If there is no such class on the list.
     """
-    cls = known.get(name)
-    if cls is None or not issubclass(cls, base):
-        raise StorageError(f"unknown class {name!r}; if it is your own, import the file that registers it first")
-    return cls
+    if name not in _SPLITTERS:
+        raise StorageError(f"unknown class {name!r}; the splitters known are {', '.join(_SPLITTERS)}")
+    from sklearn import model_selection
+
+    return getattr(model_selection, name)
+
+
+def is_splitter(cls: type) -> bool:
+    """Return whether a class is on the list of splitters; scikit-learn is not imported to know."""
+    return cls.__name__ in _SPLITTERS and "sklearn" in sys.modules and splitter_class(cls.__name__) is cls
 
 
 def is_fitted_attribute(name: str) -> bool:
     """Return whether an attribute of an estimator is stored with it."""
     return (name.endswith("_") and not name.startswith("_")) or name in ("_certificate", "_sklearn_output_config")
+
+
+def check_estimator(model: Any) -> None:
+    """Refuse an estimator that would fail, or predict NaN, when it is used.
+
+    Estimators check themselves: ``_check_settings()``, and ``_check_attributes()`` once they are fitted, raise
+    `InvalidInputError`. An estimator without these methods is not checked.
+
+    Raises
+    ------
+    StorageError
+        With the class and what is wrong with it.
+    """
+    fitted = any(name.endswith("_") and not name.startswith("_") for name in vars(model))
+    for method in ("_check_settings", "_check_attributes")[: 1 + fitted]:
+        try:
+            getattr(model, method, lambda: None)()
+        except InvalidInputError as error:
+            raise StorageError(f"not a sound {type(model).__name__}: {error}") from error

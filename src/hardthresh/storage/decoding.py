@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from hardthresh import __version__
 from hardthresh.core.result import History
+from hardthresh.core.schema import Schema
 
 from .arrays import ArrayReader, Node
-from .checking import check_estimator
-from .classes import estimators, find, is_fitted_attribute, plain_classes, splitters
+from .classes import Finder, check_estimator, is_fitted_attribute, splitter_class
 from .errors import StorageError
 
 _TWISTER = 624  # numbers in the state of NumPy's MT19937; set_state checks neither their type nor the position
@@ -23,6 +24,7 @@ class Decoder:
 
     def __init__(self, read: Callable[[str], np.ndarray]) -> None:
         self.arrays = ArrayReader(read)
+        self._classes = Finder()
 
     def decode(self, node: Node) -> Any:
         """Return the value of a node."""
@@ -37,28 +39,10 @@ class Decoder:
             raise StorageError(f"it holds a {node['$']!r}, which is unknown")
         return decode(self, node)
 
-    def _float(self, node: Node) -> float:
-        return float(node["value"])
-
-    def _tuple(self, node: Node) -> tuple[Any, ...]:
-        return tuple(self.decode(node["items"]))
-
-    def _range(self, node: Node) -> range:
-        return range(*node["items"])
-
-    def _dict(self, node: Node) -> dict[Any, Any]:
-        return dict(self.decode(node["items"]))
-
-    def _array(self, node: Node) -> Any:
-        return self.arrays.value(node)
-
     def _texts(self, node: Node) -> np.ndarray:
         texts = np.empty(len(node["items"]), dtype=object)
         texts[:] = self.decode(node["items"])
         return texts.reshape(node["shape"])
-
-    def _scalar(self, node: Node) -> Any:
-        return self.decode(node["array"])[()]
 
     def _history(self, node: Node) -> History:
         return History({name: self.decode(column).tolist() for name, column in node["columns"].items()})
@@ -73,40 +57,51 @@ class Decoder:
         return random_state
 
     def _enum(self, node: Node) -> Enum:
-        member: Enum = find(plain_classes(), node["class"], Enum)[node["name"]]
+        schema, fields = self._fields(node, {"name": node["name"]})
+        member: Enum = schema.cls[fields["name"]]  # type: ignore[index]
         return member
 
     def _object(self, node: Node) -> Any:
-        name = node["class"]
-        if name.startswith("hardthresh.estimators."):
-            estimators(load=True)
-        return find(plain_classes(), name)(**self._parts(node["fields"]))
+        schema, fields = self._fields(node, node["fields"])
+        return schema.cls(**fields)
+
+    def _estimator(self, node: Node) -> Any:
+        parts = {name: part for name, part in node["fitted"].items() if is_fitted_attribute(name)}
+        schema, fields = self._fields(node, node["parameters"] | parts)
+        fitted = {name: field for name, field in fields.items() if is_fitted_attribute(name)}
+        model = schema.cls(**{name: field for name, field in fields.items() if name not in fitted})
+        vars(model).update(fitted)
+        check_estimator(model)
+        return model
 
     def _splitter(self, node: Node) -> Any:
-        cls = find(splitters(load=True), node["class"])
+        cls = splitter_class(node["class"])
         splitter: Any = object.__new__(cls)
         vars(splitter).update(self._parts(node["settings"]))
         return splitter
 
-    def _estimator(self, node: Node) -> Any:
-        model = find(estimators(load=True), node["class"])(**self._parts(node["parameters"]))
-        fitted = {name: part for name, part in node["fitted"].items() if is_fitted_attribute(name)}
-        vars(model).update(self._parts(fitted))
-        check_estimator(model)
-        return model
+    def _fields(self, node: Node, parts: Mapping[str, Node]) -> tuple[Schema, dict[str, Any]]:
+        """Return the schema of a node's class, and of the node's parts the fields in their present version."""
+        schema, version = self._classes.find(node["class"], node["$"]), node.get("version", 1)
+        if version not in range(1, schema.version + 1):
+            raise StorageError(
+                f"it holds a {schema.name} of version {version!r}; this is hardthresh {__version__}, which reads "
+                f"versions up to {schema.version}: upgrade hardthresh"
+            )
+        return schema, schema.upgraded(self._parts(parts), version)
 
     def _parts(self, parts: Mapping[str, Node]) -> dict[str, Any]:
         return {name: self.decode(part) for name, part in parts.items()}
 
 
 _OF_KIND: dict[str, Callable[[Decoder, Node], Any]] = {
-    "float": Decoder._float,
-    "tuple": Decoder._tuple,
-    "range": Decoder._range,
-    "dict": Decoder._dict,
-    "array": Decoder._array,
+    "float": lambda decoder, node: float(node["value"]),
+    "tuple": lambda decoder, node: tuple(decoder.decode(node["items"])),
+    "range": lambda decoder, node: range(*node["items"]),
+    "dict": lambda decoder, node: dict(decoder.decode(node["items"])),
+    "array": lambda decoder, node: decoder.arrays.value(node),
+    "scalar": lambda decoder, node: decoder.decode(node["array"])[()],
     "texts": Decoder._texts,
-    "scalar": Decoder._scalar,
     "enum": Decoder._enum,
     "object": Decoder._object,
     "history": Decoder._history,

@@ -20,7 +20,7 @@ from .arrays import Node, read_table
 from .errors import StorageError
 from .version_1 import arrays_beside
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 def json_path(path: str | os.PathLike[str]) -> Path:
@@ -50,7 +50,7 @@ def read_document(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != "hardthresh":
         raise StorageError("not written by hardthresh")
     number = document.get("format_version")
-    if number not in (1, FORMAT_VERSION):
+    if number not in range(1, FORMAT_VERSION + 1):
         writer = document.get("written_by", {}).get("hardthresh")
         raise StorageError(
             f"has format version {number!r}, from hardthresh {writer}; this is hardthresh {__version__}, which reads "

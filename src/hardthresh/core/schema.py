@@ -1,0 +1,101 @@
+"""Under which name and version a class is written to a file, wherever its code lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from .errors import InvalidInputError, format_value
+
+Fields: TypeAlias = dict[str, Any]
+Upgrade: TypeAlias = Callable[[Fields], Fields]
+T = TypeVar("T", bound=type)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """How a class is written to a file.
+
+    Attributes
+    ----------
+    name : str
+        Its name there, "kind/name".
+    cls : type
+        The class.
+    upgrades : tuple of callables
+        The i-th (from 0) turns fields of version i + 1 into fields of version i + 2.
+    """
+
+    name: str
+    cls: type
+    upgrades: tuple[Upgrade, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """The version of its fields that is written now: 1, and one more with each upgrade."""
+        return 1 + len(self.upgrades)
+
+    def upgraded(self, fields: Fields, version: int) -> Fields:
+        """Return fields of this version, made of those of an older one."""
+        for upgrade in self.upgrades[version - 1 :]:
+            fields = upgrade(fields)
+        return fields
+
+
+_SCHEMAS: dict[str, Schema] = {}
+
+
+def stored(name: str, upgrades: Iterable[Upgrade] = ()) -> Callable[[T], T]:
+    """Class decorator: let `hardthresh.save` write a dataclass or an enumeration, under a name that stays.
+
+    The class may be renamed or moved to another file at any time. To change its fields, append a function to `upgrades`
+    that makes the new fields of the old ones: files of all earlier versions can still be loaded. What is registered
+    (`hardthresh.core.register`) has the name "kind/name" already, and takes `upgrades` there.
+
+    Parameters
+    ----------
+    name : str
+        The name in files, "kind/name", such as "state/iht"; unique, and never given to another class.
+    upgrades : iterable of callables
+        From version 1 to 2, from 2 to 3, and so on: each takes the decoded fields as a dictionary and returns those of
+        the next version. The fields of an estimator are its parameters and fitted attributes; that of an enumeration is
+        the ``name`` of the member.
+
+    Returns
+    -------
+    callable
+        The decorator, to be written above ``@dataclass``.
+
+    Raises
+    ------
+    InvalidInputError
+        If the name is taken by another class.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from hardthresh.core import stored
+    >>> def rename_width(fields):
+    ...     return {"size": fields["width"]}
+    >>> @stored("example/window", upgrades=[rename_width])
+    ... @dataclass(frozen=True)
+    ... class Window:
+    ...     size: int
+    """
+
+    def add(cls: T) -> T:
+        taken = _SCHEMAS.get(name)
+        if taken is not None and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise InvalidInputError(
+                f"the name {format_value(name)} in files is taken by {taken.cls.__qualname__}; choose another"
+            )
+        _SCHEMAS[name] = Schema(name, cls, tuple(upgrades))
+        return cls
+
+    return add
+
+
+def schemas() -> dict[str, Schema]:
+    """Return what is written to files under a name, by that name (a copy)."""
+    return dict(_SCHEMAS)
