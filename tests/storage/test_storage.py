@@ -14,7 +14,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 from equality import assert_same
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, RepeatedKFold, RepeatedStratifiedKFold, StratifiedKFold
 
 import hardthresh as ht
 from hardthresh.arrays.factored import Pattern
@@ -127,7 +127,16 @@ def test_a_random_state_goes_on(roundtrip):
     assert again.standard_normal(5).tobytes() == random_state.standard_normal(5).tobytes()
 
 
-@pytest.mark.parametrize("splitter", [KFold(3), StratifiedKFold(4, shuffle=True, random_state=7)], ids=repr)
+@pytest.mark.parametrize(
+    "splitter",
+    [
+        KFold(3),
+        StratifiedKFold(4, shuffle=True, random_state=7),
+        RepeatedKFold(n_splits=3, n_repeats=2, random_state=7),
+        RepeatedStratifiedKFold(n_splits=3, n_repeats=2),
+    ],
+    ids=repr,
+)
 def test_splitters_come_back(roundtrip, splitter):
     again = roundtrip(splitter)
     assert (type(again), vars(again)) == (type(splitter), vars(splitter))

@@ -32,7 +32,7 @@ strings as keys are themselves. Everything else is a dictionary whose key ``"$"`
 ``texts``       ``items``, ``shape``: an array of Python strings, numbers or None
 ``scalar``      ``array``: a NumPy scalar, as an array of shape ()
 ``history``     ``columns``: a `History`
-``splitter``    ``class``, ``settings``: a cross-validation splitter of scikit-learn
+``splitter``    ``class``, ``settings``: a cross-validation splitter of scikit-learn; without ``settings``, its class
 ``randomstate`` ``state``: a ``numpy.random.RandomState``
 ``enum``        ``class``, ``version``, ``name``
 ``object``      ``class``, ``version``, ``fields``: a dataclass

@@ -76,6 +76,8 @@ class Decoder:
 
     def _splitter(self, node: Node) -> Any:
         cls = splitter_class(node["class"])
+        if "settings" not in node:
+            return cls
         splitter: Any = object.__new__(cls)
         vars(splitter).update(self._parts(node["settings"]))
         return splitter

@@ -48,6 +48,8 @@ class Encoder:
             return {"$": "scalar", "array": self._array(np.asarray(value), where)}
         if is_array_api_obj(value) and not is_dataclass(value):
             return self._array(value, where)
+        if isinstance(value, type) and is_splitter(value):  # a RepeatedKFold holds the class KFold
+            return {"$": "splitter", "class": value.__name__}
         if is_splitter(cls):
             return {"$": "splitter", "class": cls.__name__, "settings": self._parts(vars(value), where)}
         schema, kind = self._known.get(cls), kind_of(cls)
