@@ -371,6 +371,15 @@ def test_what_a_constraint_can_do(name):
 
 
 @every_ball
+def test_freedom_is_the_dimension_of_the_support(name):
+    ball, shape = BALLS[name]
+    support = ball.project(np.random.default_rng(0).standard_normal(shape)).support
+    units = np.eye(int(np.prod(shape))).reshape(-1, *shape)
+    moved = np.array([ball.restrict(unit, support).ravel() for unit in units])
+    assert ball.freedom(support) == np.linalg.matrix_rank(moved)
+
+
+@every_ball
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_point_that_is_not_finite_is_refused(name, bad):
     ball, shape = BALLS[name]

@@ -456,6 +456,9 @@ class NuclearBall(Ball):
     def same(self, a: Bases, b: Bases) -> bool:
         return _BASES.same(a, b)
 
+    def freedom(self, support: Bases) -> int:
+        return int(support.left.shape[1] * support.right.shape[1])
+
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by bisection on the eigenvalues of z'z: slow and less precise, for tests only."""
         z = np.asarray(z, dtype=float)
