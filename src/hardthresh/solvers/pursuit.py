@@ -124,7 +124,7 @@ class HardThresholdingPursuit(Solver):
             here = Projection(at.point, support)
             negligible = 1e-3 * self._negligible(objective, state)
             solved = refine(objective, constraint, here, at.prediction, cg_iterations=0, rounds=25, tol=negligible)
-            if state.value - solved.value <= value_rounding(objective, at):
+            if state.value - solved.value <= max(negligible, value_rounding(objective, at)):
                 solved = replace(solved, minimal=True)
             return self._arrive(objective, state, solved, step)
         if is_steep(constraint, state, self.tol):
