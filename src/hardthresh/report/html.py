@@ -8,7 +8,7 @@ import platform
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from importlib import import_module, resources
+from importlib import resources
 from importlib.metadata import version
 from math import exp, log
 from os import PathLike
@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from hardthresh import __version__
-from hardthresh.core.errors import HardThreshError, MissingDependencyError
+from hardthresh.core.errors import HardThreshError
 from hardthresh.core.files import write_file
 
 from .facts import Facts, one_line, progress, read
 from .numbers import choices, number, percent, signed, uncertain
+from .optional import import_optional
 from .plots import MARKERS, SHOWN, coefficients_height, plot_coefficients, plot_convergence, plot_cv, plot_path
 
 if TYPE_CHECKING:
@@ -139,8 +140,8 @@ def render(
     certificate: Any = None,
 ) -> str:
     """Return the report as the text of an HTML page."""
-    jinja2 = _needed("jinja2")
-    _needed("matplotlib")
+    jinja2 = import_optional("jinja2", "the report needs", extra="report")
+    import_optional("matplotlib", "the report needs", extra="report")
     facts = read(estimator)
     target = data_summary.get("target")
     certificate, no_certificate = (certificate, "") if certificate is not None else _certificate(estimator)
@@ -264,12 +265,3 @@ def _certificate(estimator: Any) -> tuple[Any, str]:
         return estimator.certificate(), ""
     except HardThreshError as error:
         return None, str(error)
-
-
-def _needed(package: str) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"the report needs {package}, which is not installed; run 'pip install hardthresh[report]'."
-        ) from error

@@ -6,14 +6,17 @@ tooltip.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.core.errors import InvalidInputError
 
 from .facts import CrossValidation, Facts, cross_validation, learning_curve, progress, read
 from .numbers import number, signed, uncertain
+from .optional import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +28,27 @@ SHOWN = 40
 MARKERS = "os^vDPX*"
 """The strongest lines of a path have these markers, and their names in the legend."""
 
+_AXES = """ax : matplotlib Axes, optional
+    Where to draw. Default: a new figure of `matplotlib.pyplot`.
 
+Returns
+-------
+matplotlib Axes
+
+Raises
+------
+MissingDependencyError
+    If matplotlib is not installed."""
+_Plot = TypeVar("_Plot", bound=Callable[..., Any])
+
+
+def _takes_axes(plot: _Plot) -> _Plot:
+    """Decorator: replace ``{axes}`` in a docstring by what all charts share: `ax`, Returns, beginning of Raises."""
+    plot.__doc__ = cleandoc(plot.__doc__ or "").replace("{axes}", _AXES)
+    return plot
+
+
+@_takes_axes
 def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
     """Draw the chosen features as horizontal bars, the strongest effect on top.
 
@@ -37,17 +60,7 @@ def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
     ----------
     estimator : fitted estimator
         A sparse linear or logistic regression, with or without cross-validation.
-    ax : matplotlib Axes, optional
-        Where to draw. Default: a new figure of `matplotlib.pyplot`, as high as the bars need.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    MissingDependencyError
-        If matplotlib is not installed.
+    {axes}
 
     Examples
     --------
@@ -62,10 +75,9 @@ def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
     """
     facts = read(estimator)
     shown = facts.features[:SHOWN]
-    ax = _axes(ax, height=coefficients_height(len(facts.features)))
-    _quiet(ax)
+    ax = _styled_axes(ax, height=coefficients_height(len(facts.features)))
     if not shown:
-        return _say(ax, "no feature is chosen")
+        return _write_only(ax, "no feature is chosen")
     bars = ax.barh(
         range(len(shown)),
         [feature.effect for feature in shown],
@@ -101,6 +113,7 @@ def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@_takes_axes
 def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
     """Draw the coefficient of every feature against k, those of the final model in the foreground.
 
@@ -109,19 +122,9 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
     estimator : fitted estimator with cross-validation
         Its coefficients for each k, fitted on all rows, are drawn per standard deviation of the features; per unit if
         they were not standardised.
-    ax : matplotlib Axes, optional
-        Where to draw. Default: a new figure of `matplotlib.pyplot`.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
+    {axes}
     InvalidInputError
         If the estimator has no path because its k was given.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
@@ -135,10 +138,9 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
     """
     facts = read(estimator)
     cv = _cross_validated(facts.cross_validation, estimator)
-    ax = _axes(ax, height=4.2)
-    _quiet(ax)
+    ax = _styled_axes(ax, height=4.2)
     if not cv.effects.any():
-        return _say(ax, "no feature is chosen at any k")
+        return _write_only(ax, "no feature is chosen at any k")
     ax.axhline(0.0, color=INK, linewidth=1.0)
     ax.axvline(cv.k[cv.chosen], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
     drawn = np.where(_near_nonzero(cv.effects), cv.effects, np.nan)
@@ -166,6 +168,7 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@_takes_axes
 def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     """Draw the cross-validated score against k, the rank or the number of edges, with its band of one standard error.
 
@@ -176,19 +179,9 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     ----------
     estimator : fitted estimator with cross-validation
         Scores of scikit-learn whose name begins with ``neg_`` are drawn as the errors they are.
-    ax : matplotlib Axes, optional
-        Where to draw. Default: a new figure of `matplotlib.pyplot`.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
+    {axes}
     InvalidInputError
         If the estimator was not cross-validated because its k was given.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
@@ -201,8 +194,7 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     'k, the number of features'
     """
     cv = _cross_validated(cross_validation(estimator), estimator)
-    ax = _axes(ax, height=4.0)
-    _quiet(ax)
+    ax = _styled_axes(ax, height=4.0)
     ax.plot(cv.k, cv.folds, color=PALE, linewidth=0.9, zorder=1)
     ax.fill_between(
         cv.k, cv.mean - cv.error, cv.mean + cv.error, color=BAND, linewidth=0, zorder=0.5, label="± one standard error"
@@ -238,25 +230,17 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@_takes_axes
 def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
     """Draw the objective of every iteration against the data passes spent until then.
+
+    The vertical axis is logarithmic if the objective falls by more than a factor of 100.
 
     Parameters
     ----------
     result_or_estimator : Result or fitted estimator
         What holds the history of the run; without a record of passes, the iterations are counted.
-    ax : matplotlib Axes, optional
-        Where to draw. Default: a new figure of `matplotlib.pyplot`.
-
-    Returns
-    -------
-    matplotlib Axes
-        The vertical axis is logarithmic if the objective falls by more than a factor of 100.
-
-    Raises
-    ------
-    MissingDependencyError
-        If matplotlib is not installed.
+    {axes}
 
     Examples
     --------
@@ -272,8 +256,7 @@ def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
     value = np.asarray(history["value"], dtype=np.float64)
     counted = "passes" in history and bool(np.all(np.isfinite(history["passes"])))
     passes = np.asarray(history["passes"] if counted else np.arange(len(value)), dtype=np.float64)
-    ax = _axes(ax, height=3.4)
-    _quiet(ax)
+    ax = _styled_axes(ax, height=3.4)
     ax.plot(passes, value, color=DARK, linewidth=1.6, zorder=2)
     for t, (x, y) in enumerate(zip(passes, value, strict=True)) if len(value) <= 100 else ():
         (dot,) = ax.plot(x, y, "o", color=DARK, markersize=4.0, zorder=3)
@@ -285,6 +268,7 @@ def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@_takes_axes
 def plot_learning_curve(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
     """Draw the error of predictions made before their examples were learned from, against the examples bought.
 
@@ -298,19 +282,9 @@ def plot_learning_curve(result_or_estimator: Any, ax: Axes | None = None) -> Axe
     result_or_estimator : ObservationResult or fitted estimator
         What was learned from attributes that were bought: `LimitedAttributeRegression`, its logistic twin, or the
         result of such a solver.
-    ax : matplotlib Axes, optional
-        Where to draw. Default: a new figure of `matplotlib.pyplot`.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
+    {axes}
     InvalidInputError
         If there is no learning curve.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
@@ -323,12 +297,11 @@ def plot_learning_curve(result_or_estimator: Any, ax: Axes | None = None) -> Axe
     'examples'
     """
     curve = learning_curve(result_or_estimator)
-    ax = _axes(ax, height=3.8)
-    _quiet(ax)
+    ax = _styled_axes(ax, height=3.8)
     counts = np.diff(curve["examples"], prepend=0)
     shown = (curve["squared_error"] > 0) & (2 * counts >= np.median(counts))  # a perfect prediction has no logarithm
     if not shown.any():
-        return _say(ax, "there is no error to be drawn")
+        return _write_only(ax, "there is no error to be drawn")
     examples, attributes = curve["examples"], curve["attributes"]
     (pale,) = ax.plot(
         examples[shown], curve["squared_error"][shown], color=PALE, linewidth=0.9, zorder=1, label="windows"
@@ -364,21 +337,11 @@ def shortened(name: str, length: int = 28) -> str:
     return name if len(name) <= length else f"{name[: length // 2]}…{name[-(length - length // 2 - 1) :]}"
 
 
-def _axes(ax: Axes | None, height: float) -> Axes:
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError(
-            "charts need matplotlib, which is not installed; run 'pip install hardthresh[plot]'."
-        ) from error
-    axes: Axes = plt.subplots(figsize=(7.2, height), layout="constrained")[1]
-    return axes
-
-
-def _quiet(ax: Axes) -> None:
-    """Take away what does not carry information."""
+def _styled_axes(ax: Axes | None, height: float) -> Axes:
+    """Return the given axes, or those of a new figure, without lines that carry no information."""
+    if ax is None:
+        pyplot = import_optional("matplotlib.pyplot", "charts need", extra="plot")
+        ax = pyplot.subplots(figsize=(7.2, height), layout="constrained")[1]
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color("#9aa5b1")
     ax.tick_params(color="#9aa5b1", labelcolor=MUTED)
@@ -386,9 +349,10 @@ def _quiet(ax: Axes) -> None:
     ax.yaxis.label.set_color(MUTED)
     ax.grid(color=GRID, linewidth=0.8)
     ax.set_axisbelow(True)
+    return ax
 
 
-def _say(ax: Axes, sentence: str) -> Axes:
+def _write_only(ax: Axes, sentence: str) -> Axes:
     ax.text(0.5, 0.5, sentence, transform=ax.transAxes, ha="center", va="center", color=MUTED)
     ax.set_axis_off()
     return ax
