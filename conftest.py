@@ -6,9 +6,9 @@ import pytest
 
 NEEDS = {
     "hardthresh.attacks.": "torch",
-    "hardthresh.objectives.attack.": "torch",
     "hardthresh.objectives.function.Function.from_torch": "torch",
     "hardthresh.objectives.function.Function.from_jax": "jax",
+    "hardthresh.report.perturbation.": "torch",
     "robustness.rst": "torch",
 }
 """How the names of such examples begin."""

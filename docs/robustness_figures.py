@@ -10,6 +10,7 @@ import torch
 from sklearn.datasets import load_digits
 
 import hardthresh as ht
+from hardthresh.report import plot_perturbation
 
 STATIC = Path(__file__).parent / "_static"
 
@@ -34,7 +35,7 @@ def draw():
     X, y = (digits.images / 16).astype(np.float32), digits.target
     net = train(X[:1200], y[:1200])
     attack = ht.attacks.universal_perturbation(net, X[:1200], y[:1200], k=10, target=5, seed=0)
-    attack.evaluate(net, X[1200:], y[1200:]).plot(n=8).savefig(STATIC / "robustness.png", dpi=110)
+    plot_perturbation(attack.evaluate(net, X[1200:], y[1200:])).savefig(STATIC / "robustness.png", dpi=110)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,13 @@ from sklearn.datasets import load_digits
 
 import hardthresh as ht
 from hardthresh.arrays import to_numpy
+from hardthresh.attacks import Attack
 from hardthresh.constraints import Sparsity
 from hardthresh.core import InvalidInputError, Status
 from hardthresh.core.errors import MissingDependencyError, NotFiniteError
-from hardthresh.objectives import Attack, Function
+from hardthresh.objectives import Function
 from hardthresh.objectives import sources as sources_module
+from hardthresh.report import plot_perturbation
 from hardthresh.solvers import IHT, ProbabilisticIHT, StochasticIHT
 from hardthresh.solvers.batches import Fixed
 from hardthresh.steps import Fixed as FixedStep
@@ -254,7 +256,7 @@ def test_a_perturbation_can_be_stored(net, digits, tmp_path):
     np.testing.assert_array_equal(loaded.delta, p.delta)
     X, y = digits[0][1200:], digits[1][1200:]
     assert loaded.evaluate(net, X, y).accuracy_after == p.evaluate(net, X, y).accuracy_after
-    assert len(loaded.plot(n=2).axes) == 6
+    assert len(plot_perturbation(loaded, n=2).axes) == 6
     tensors = attack(net, [torch.from_numpy(a) for a in digits], k=2, max_iter=2, starts=1)
     ht.save(tensors, tmp_path / "t.json")
     assert torch.equal(ht.load(tmp_path / "t.json").images, tensors.images)
@@ -335,10 +337,14 @@ def test_the_repr_is_short_and_says_what_counts(net, digits):
     p = attack(net, digits, k=4, max_iter=1)
     said = repr(p)
     assert len(said) < 300
-    for word in (f"{p.n_changed} of k=4 pixels", f"{p.accuracy_before:.3g} -> {p.accuracy_after:.3g}", "taken for 5"):
+    for word in (
+        f"{p.n_changed} of k=4 pixels",
+        f"{p.accuracy_before:.3g} -> {p.accuracy_after:.3g}",
+        "assigned to class 5",
+    ):
         assert word in said
     assert f"converged=False: {p.message}" in said
-    assert "taken" not in repr(attack(net, digits, k=1, target=None, max_iter=1))
+    assert "assigned" not in repr(attack(net, digits, k=1, target=None, max_iter=1))
 
 
 # --- what k counts ---------------------------------------------------------------------------------------------------
@@ -407,7 +413,7 @@ def test_the_budget_ends_where_the_image_does(unit, most):
         ({"X": None}, "X must be numeric"),
         ({"X": [[1.0, 0.0], [1.0]]}, "X must be a numeric array"),
         ({"y": ["cat"] * 20}, "labels must be numeric"),
-        ({"y": np.zeros(20, dtype=bool)}, "labels are truth values, but the model knows 4 classes"),
+        ({"y": np.zeros(20, dtype=bool)}, "labels are booleans, but the model has 4 classes"),
         ({"starts": 0}, "starts must be >= 1"),
         ({"starts": 2.5}, "starts must be an integer"),
         ({"model": lambda x: x.flatten(1)[:, :4].softmax(1)}, "probabilities.* give a model that returns the logits"),
@@ -463,12 +469,12 @@ def test_a_model_without_gradients_can_be_measured_on_all_the_same():
 def test_a_model_that_rounds_is_warned_of():
     net, images, labels = smooth()
     for options in ({"y": labels}, {"target": 1}, {"y": labels, "loss": "top2"}):
-        with pytest.warns(UserWarning, match="zero at every image, as that of a model that rounds"):
+        with pytest.warns(UserWarning, match="zero at every image, as for a model that rounds"):
             p = ht.attacks.universal_perturbation(
                 lambda x: net((16 * x).round() / 16), images, k=3, starts=1, **options
             )
         assert p.n_changed == 0
-    assert not Attack(net, images, labels, chunk=3).is_blind()
+    assert not Attack(net, images, labels, chunk=3).has_zero_gradient()
 
 
 def test_channels_at_the_end_are_warned_of():
@@ -584,28 +590,28 @@ def test_a_missing_torch_is_named(monkeypatch):
 
 def test_the_picture_grid(net, digits):
     p = attack(net, digits, k=6)
-    figure = p.plot(n=5)
+    figure = plot_perturbation(p, n=5)
     assert len(figure.axes) == 15
     titles = [ax.get_title() for ax in figure.axes]
     assert sum(title == "→ 5" for title in titles) == 5  # those that are misled come first
     figure.canvas.draw()
     for n in (0, 2.5):
         with pytest.raises(InvalidInputError, match="n must be"):
-            p.plot(n)
+            plot_perturbation(p, n)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3])
 def test_the_picture_grid_of_channels(channels):
     images = np.random.default_rng(0).uniform(0.2, 0.8, (10, channels, 4, 4))
     p = ht.attacks.universal_perturbation(lambda x: x.flatten(1)[:, :2], images, k=1, target=1, max_iter=5)
-    assert len(p.plot(n=20).axes) == 30
+    assert len(plot_perturbation(p, n=20).axes) == 30
 
 
 def test_flat_images_cannot_be_drawn():
     images = np.random.default_rng(0).uniform(0.2, 0.8, (10, 4))
     p = ht.attacks.universal_perturbation(lambda x: x[:, :2], images, k=1, target=1, max_iter=5)
     with pytest.raises(InvalidInputError, match="no height and width"):
-        p.plot()
+        plot_perturbation(p)
 
 
 # --- the numbers of the specification --------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ ROOMS = {
     "constraint": "constraints",
     "step": "steps",
     "solver": "solvers",
-    "objective": "objectives",
+    "objective": "attacks",  # which import the objectives
     "observation": "baselines",  # which import the solvers
 }
 OTHER_LIBRARIES = ("array_api_strict", "torch")

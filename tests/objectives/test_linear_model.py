@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hardthresh.attacks  # noqa: F401  (registers an objective)
 from hardthresh.arrays import to_numpy
 from hardthresh.core import InvalidInputError, Objective, provides, registered, require
 from hardthresh.core.meter import Meter

@@ -1,5 +1,7 @@
-"""Robustness tests: how few pixels of every image change what a classifier sees."""
+"""Robustness tests of classifiers: a few pixels, changed in every image, that alter the predicted classes."""
 
-from .universal import UniversalPerturbation, universal_perturbation
+from .problem import Attack
+from .result import UniversalPerturbation
+from .search import universal_perturbation
 
-__all__ = ["UniversalPerturbation", "universal_perturbation"]
+__all__ = ["Attack", "UniversalPerturbation", "universal_perturbation"]

@@ -1,6 +1,5 @@
 """Functions to minimise."""
 
-from .attack import Attack
 from .function import Function
 from .graphical_model import GraphicalModel
 from .linear_model import LinearModel
@@ -9,7 +8,6 @@ from .matrix_regression import MatrixRegression
 from .multi_output import MultiOutputModel
 
 __all__ = [
-    "Attack",
     "Function",
     "GraphicalModel",
     "LinearModel",

@@ -1,8 +1,9 @@
-"""What a fitted model looks like: charts, and one self-contained HTML file to show to a colleague."""
+"""Charts of fitted models, runs and perturbations, and a self-contained HTML report to share."""
 
 from __future__ import annotations
 
 from .html import write_report
+from .perturbation import plot_perturbation
 from .plots import plot_coefficients, plot_convergence, plot_cv, plot_learning_curve, plot_path
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "plot_cv",
     "plot_learning_curve",
     "plot_path",
+    "plot_perturbation",
     "write_report",
 ]

@@ -1,0 +1,225 @@
+"""The objective of a universal perturbation: its size, and how far the logits still are from a wrong class."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from hardthresh.core.checking import checked_word
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value
+from hardthresh.core.registry import register
+from hardthresh.core.typing import Array, is_real
+from hardthresh.objectives.computed import Computed
+from hardthresh.objectives.sources import Torch, counted, imported, itself
+
+from .model import check_images, check_labels, check_model, check_target, classes_of, input_gradient, logits_of
+
+_CHECKED = 10  # images on which the model is checked; arbitrary, as a wrong model fails on any image
+_MARGIN = 0.5 / 255  # distance, as a share of the range, that the tanh map keeps from its ends: half a grey level
+
+
+class _Network:
+    """Two smooth layers between 12 entries and 3 classes, for the conformance tests."""
+
+    def __init__(self) -> None:
+        rng, torch = np.random.default_rng(0), imported("torch")
+        self._layers = [torch.from_numpy(rng.standard_normal(sides)) for sides in ((12, 8), (8, 3))]
+
+    def __call__(self, images: Any) -> Any:
+        first, second = self._layers
+        return (images.flatten(1) @ first).tanh() @ second
+
+
+def _examples() -> list[Attack]:
+    """Return a small attack for the conformance tests, whose points are NumPy arrays; none without torch."""
+    images = np.random.default_rng(1).uniform(0.2, 0.8, (20, 3, 4))
+    try:
+        return [Attack(_Network(), images, target=1, c=10.0, kappa=0.5, chunk=7)]
+    except MissingDependencyError:
+        return []
+
+
+@register("objective", "attack", _examples)
+class Attack(Computed):
+    r"""Mean size of a universal perturbation in the images, plus a weighted hinge loss of the logits.
+
+    .. math:: f(\delta) &= \frac1n \sum_i \Bigl( \|x_i' - x_i\|_2
+                 + c \max\bigl(h(Z(x_i'), y_i), -\kappa\bigr) \Bigr), \qquad x_i' = x_i'(\delta) \in [a, b] \\
+              h(Z, y) &= \max_{j \ne t} Z_j - Z_t \;\text{(a target t)}, \qquad
+                 h(Z, y) = Z_y - \max_{j \ne y} Z_j \;\text{(any other class)}
+
+    with the logits Z of a classifier. In pixel space :math:`x_i' = \min(\max(x_i + \delta, a), b)`; in tanh space
+    :math:`x_i' = x_i + T(T^{-1}(x_i) + \delta) - T(T^{-1}(x_i))`, clipped as well, with
+    :math:`T(u) = a + (b - a)(1 + \tanh u)/2` and :math:`T^{-1}` evaluated at least half a grey level inside [a, b].
+
+    Parameters
+    ----------
+    model : callable
+        A torch module, or any callable, that returns logits, shape (m, classes), for m images. Its mode is not changed:
+        put a module into ``eval()`` mode first.
+    images : tensor or array of floats, shape (n, ...)
+        The images, all entries in [a, b]; they are copied. Points are flat vectors with one entry per entry of an
+        image, of the array library, dtype and device of `images`. The model always receives tensors.
+    labels : tensor or array of int, shape (n,), optional
+        The true classes. Default: the predicted classes, where the loss is "label" and there is no target.
+    target : int, optional
+        The class t that the images should be assigned to.
+    loss : {"label", "top2"}
+        The hinge without a target. "label": the logit of the label minus the largest other logit. "top2", as in the
+        code of the paper: the largest logit minus the second largest, which pushes images back once they have left
+        their class.
+    space : {"pixel", "tanh"}
+        How a perturbation is applied; see the formulas above.
+    clip : pair of float
+        The range [a, b] of the images, a < b.
+    c : float
+        Weight of the hinge, > 0.
+    kappa : float
+        Margin by which the logit of a wrong class should exceed the others, >= 0.
+    chunk : int, optional
+        How many images are passed to the model at once; default all.
+
+    Raises
+    ------
+    InvalidInputError
+        If an entry of the images is outside [a, b] or not finite; if labels or target are not classes of the model; if
+        the model returns logits of a wrong shape, logits without a gradient, or probabilities; if a setting is out of
+        range.
+    NotFiniteError
+        If the model returns NaN or infinity; `evaluate` and `value` raise it, too.
+    MissingDependencyError
+        If torch is not installed.
+
+    Notes
+    -----
+    Equations 45 to 47 of the paper with three corrections: h is computed from logits, as by Carlini and Wagner and in
+    the code of the paper, instead of probabilities; the distance is computed for each image; and clipping or tanh keep
+    the images in their range, which hardly any perturbation does by itself. f is neither convex nor smooth. Cost: as
+    for `Function`; one pass is one call of the model on all images.
+
+    References
+    ----------
+    *Probabilistic IHT*, Section 5.1; N. Carlini and D. Wagner (2017), Towards evaluating the robustness of neural
+    networks, *IEEE Symposium on Security and Privacy*.
+
+    Examples
+    --------
+    >>> import torch
+    >>> images, labels = torch.tensor([[0.25, 0.5], [0.5, 0.25]]), torch.tensor([1, 0])
+    >>> f = Attack(lambda x: 4.0 * x, images, labels, c=1.0)
+    >>> f.value(torch.zeros(2))
+    1.0
+    >>> f.value(torch.tensor([1.0, 0.0]))
+    2.125
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        images: Any,
+        labels: Any = None,
+        *,
+        target: int | None = None,
+        loss: str = "label",
+        space: str = "pixel",
+        clip: tuple[float, float] = (0.0, 1.0),
+        c: float = 2.0,
+        kappa: float = 0.0,
+        chunk: int | None = None,
+    ) -> None:
+        self.clip = _checked_range(clip)
+        self.loss = checked_word("loss", loss, ("label", "top2"))
+        self.space = checked_word("space", space, ("pixel", "tanh"))
+        if not (is_real(c) and 0 < c < inf and is_real(kappa) and 0 <= kappa < inf):
+            raise InvalidInputError(
+                f"need c > 0 and kappa >= 0, both finite, got {format_value(c)} and {format_value(kappa)}"
+            )
+        self.c, self.kappa = float(c), float(kappa)
+        self.model, self.images = model, _copied(images)
+        check_images(self.images, *self.clip)
+        zeros = self.images[0].new_zeros(prod(self.images.shape[1:]))
+        zeros = zeros.numpy() if isinstance(images, np.ndarray) else zeros
+        examples = counted(self.images.shape[0], itself, chunk)
+        super().__init__(Torch(self._mean, zeros, False), zeros, examples, 0.0 - self.c * self.kappa)
+        self.n_classes = check_model(model, self.images[:_CHECKED])
+        self.target = check_target(target, self.n_classes)
+        self.labels = None if labels is None else check_labels(labels, self.images, self.n_classes)
+        if self.labels is None and self.target is None and loss == "label":
+            self.labels, _ = classes_of(model, self.images, examples.chunk)
+
+    def perturbed(self, images: Any, delta: Array) -> Any:
+        """Return a tensor of images, perturbed by a point."""
+        return perturb(images, delta, self.space, self.clip)
+
+    def has_zero_gradient(self) -> bool:
+        """Return whether the gradient of h vanishes at every image, as for a model that rounds its input."""
+        assert self._examples is not None
+        for rows in imported("torch").arange(self.images.shape[0]).split(self._examples.chunk):
+            labels = None if self.labels is None else self.labels[rows]
+            gradient = input_gradient(partial(self._hinge_at, labels=labels), self.images[rows])
+            if gradient is not None and bool(gradient.any()):
+                return False
+        return True
+
+    def _mean(self, delta: Any, rows: Any) -> Any:
+        """Return the mean over the images with the given indices."""
+        images = self.images[rows]
+        moved = self.perturbed(images, delta)
+        hinge = self._hinge_at(moved, None if self.labels is None else self.labels[rows])
+        distance = imported("torch").linalg.vector_norm((moved - images).flatten(1), dim=1)
+        return (distance + self.c * _clamp(hinge, -self.kappa)).mean()
+
+    def _hinge_at(self, images: Any, labels: Any) -> Any:
+        """Return h at every image, which is negative where a wrong class (or the target) has the largest logit."""
+        Z = logits_of(self.model, images)
+        if self.target is None and self.loss == "top2":
+            first, second = Z.topk(2, dim=1).values.T
+            return first - second
+        if self.target is None:
+            own = Z.gather(1, labels[:, None])[:, 0]
+            return own - Z.scatter(1, labels[:, None], -inf).amax(1)
+        others = imported("torch").cat([Z[:, : self.target], Z[:, self.target + 1 :]], dim=1)
+        return others.amax(1) - Z[:, self.target]
+
+
+def perturb(images: Any, delta: Any, space: str, clip: tuple[float, float]) -> Any:
+    """Return images perturbed by a point of pixel or tanh space, within the range `clip`."""
+    torch, (low, high) = imported("torch"), clip
+    delta = torch.as_tensor(delta, dtype=images.dtype, device=images.device).reshape(images.shape[1:])
+    if space == "pixel":
+        return _clamp(images + delta, low, high)
+    start = torch.clamp((images - low) / (high - low), _MARGIN, 1.0 - _MARGIN)
+    moved = 0.5 * (1.0 + torch.tanh(torch.atanh(2.0 * start - 1.0) + delta))
+    shift = (high - low) * (moved - start)
+    zero = shift - shift.detach()  # exactly zero where delta is, without rounding errors; its gradient is that of shift
+    return _clamp(images + torch.where(delta == 0, zero, shift), low, high)
+
+
+def _clamp(x: Any, low: float, high: float = inf) -> Any:
+    """Return x clipped, with gradient 1 at the bounds, so that a black pixel can be brightened (torch 2.15: 0)."""
+    torch = imported("torch")
+    return torch.where(x < low, low, torch.where(x > high, high, x))
+
+
+def _checked_range(clip: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in clip)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"clip must be a pair of numbers, got {format_value(clip)}") from error
+    if not -inf < low < high < inf:
+        raise InvalidInputError(f"clip must be finite and increasing, got {format_value(clip)}")
+    return low, high
+
+
+def _copied(images: Any) -> Any:
+    """Return a copy of the images as a tensor."""
+    torch = imported("torch")
+    copy = torch.from_numpy(images.copy()) if isinstance(images, np.ndarray) and images.dtype.kind == "f" else images
+    if not (isinstance(copy, torch.Tensor) and copy.is_floating_point() and copy.ndim >= 2 and copy.numel()):
+        raise InvalidInputError(
+            "images must be a floating tensor or array of at least two axes, the first for the images, and not empty"
+        )
+    return copy.detach().clone() if copy is images else copy

@@ -1,0 +1,249 @@
+"""The search for a universal perturbation: several runs of a solver, of which the strongest is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from hardthresh.constraints import GroupSparsity, Sparsity
+from hardthresh.core.checking import checked_integer, checked_word
+from hardthresh.core.constraint import Constraint
+from hardthresh.core.errors import InvalidInputError, warn
+from hardthresh.core.result import Result, Status
+from hardthresh.core.solver import Solver
+from hardthresh.solvers import ProbabilisticIHT, minimize
+from hardthresh.solvers.batches import NormTest
+
+from .model import CHUNK, classes_of, evaluation_mode, images_for
+from .problem import Attack
+from .result import UniversalPerturbation, count_changed, measures, share
+
+_STARTS = 4  # two of each kind of solver; strength still grows with more of them, in proportion to the time
+_FIRST_BATCH = 500  # images of the first mini-batch of the first search, whose gradient is hardly noisy
+_OTHER_BATCH = 50  # of the later searches, as in the paper's code: their noise leads them to other pixels
+_COLOURS = (1, 3, 4)  # numbers of channels of common images: grey, RGB, RGBA
+
+
+def universal_perturbation(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    k: int = 25,
+    *,
+    target: int | None = None,
+    space: str = "pixel",
+    clip: tuple[float, float] = (0.0, 1.0),
+    unit: str = "pixel",
+    loss: str = "label",
+    c: float = 2.0,
+    kappa: float = 0.0,
+    solver: Solver | None = None,
+    starts: int | None = None,
+    max_iter: int = 100,
+    seed: int = 0,
+    progress: bool = False,
+) -> UniversalPerturbation:
+    r"""Find one perturbation of at most k pixels that, added to every image, misleads a classifier.
+
+    .. math:: \min_{\delta} \frac1n \sum_i \bigl( \|x_i' - x_i\|_2 + c \, h_i(x_i') \bigr)
+              \quad\text{subject to}\quad \delta \text{ non-zero in at most k pixels}
+
+    where the perturbed images :math:`x_i'` stay within their range and :math:`h_i` is a hinge of the logits; see
+    `hardthresh.attacks.Attack`. This is a robustness test: how a model predicts images with a few broken pixels, and
+    whether a defence helps. Use it on models that you are allowed to test.
+
+    Parameters
+    ----------
+    model : torch module or callable
+        Returns logits, shape (m, classes), for a tensor of m images. A module is evaluated in ``eval()`` mode and its
+        mode restored; neither its parameters nor their gradients are changed.
+    X : array, shape (n, channels, height, width), (n, height, width) or (n, d)
+        Images, all entries in `clip`. A NumPy array or a tensor; computations use the dtype and the device of the
+        model's parameters.
+    y : array of int, shape (n,), optional
+        The true classes. Default: the classes that the model predicts.
+    k : int
+        Budget, from 0 to the number of pixels, entries or channels (see `unit`).
+    target : int, optional
+        The class that images should be assigned to. Default: any wrong class.
+    space : {"pixel", "tanh"}
+        How images are kept in their range: by clipping, or by a change of variables, as in the paper. The latter hardly
+        changes black and white pixels, and needs many more pixels for the same effect.
+    clip : pair of float
+        Range of the images.
+    unit : {"pixel", "entry", "channel"}
+        What k counts: pixels, with all their channels; single entries of the image; or whole channels.
+    loss : {"label", "top2"}
+        The hinge without a target; "top2" is that of the paper's code, and weaker.
+    c, kappa : float
+        Weight of the hinge, and margin by which the logit of a wrong class should exceed the others.
+    solver : Solver, optional
+        Default: `ProbabilisticIHT`, by turns with its default settings and with those of the paper. Mini-batches have
+        500 images at first in the first search, 50 in the others, and grow by the norm test.
+    starts : int, optional
+        Number of searches, on different mini-batches; the perturbation that misleads most images is returned.
+        Default: 4; 1 if a solver is given.
+    max_iter : int
+        Limit of iterations of each search.
+    seed : int
+        Seed of the mini-batches: the same seed gives the same perturbation.
+    progress : bool
+        Show a progress line.
+
+    Returns
+    -------
+    UniversalPerturbation
+
+    Raises
+    ------
+    InvalidInputError
+        If images are outside `clip`, labels or target are not classes of the model, k is out of range, or the model
+        returns NaN, probabilities, or logits without a gradient.
+    MissingDependencyError
+        If torch is not installed.
+
+    Warns
+    -----
+    UserWarning
+        If the gradient of the logits is zero at every image, as for a model that rounds its input, so that the search
+        has no direction; or if the last axis of X looks like the axis of the channels.
+
+    Notes
+    -----
+    Cost: at most three calls of the model on a mini-batch per iteration of each search. Heuristic: the problem is not
+    convex, and a stronger perturbation may exist; finding none does not prove that a model is robust. Searches that
+    differ only in their mini-batches end at perturbations of very different strength, which is why there are several.
+    In pixel space a search often ends early, at a point where the gradient vanishes: once the perturbation has made a
+    pixel black or white in every image, a larger change has no effect.
+
+    Some searches end at `max_iter` instead (22 of 80 on two networks, k from 1 to 25), as all searches of the paper do,
+    which have a fixed number of iterations. There is no warning, because the strength of the perturbation is measured
+    whether or not the search converged; `UniversalPerturbation.converged`, its `message` and its repr report it.
+
+    References
+    ----------
+    *Probabilistic IHT*, Section 5.1; N. Carlini and D. Wagner (2017), Towards evaluating the robustness of neural
+    networks, *IEEE Symposium on Security and Privacy*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torch
+    >>> X = np.random.default_rng(0).uniform(0.2, 0.8, (200, 4, 4))
+    >>> y = (X[:, 0, 0] > X[:, 3, 3]).astype(int)
+    >>> def logits(x):
+    ...     difference = 9.0 * (x[:, 0, 0] - x[:, 3, 3])
+    ...     return torch.stack([-difference, difference], dim=1)
+    >>> p = universal_perturbation(logits, X, y, k=1, target=1)
+    >>> p.accuracy_before, p.target_rate > 0.9
+    (1.0, True)
+    >>> np.argwhere(p.delta).tolist() in ([[0, 0]], [[3, 3]])
+    True
+    """
+    images, convert_back = images_for(model, X)
+    constraint = _constraint(k, unit, tuple(images.shape[1:]))
+    with evaluation_mode(model):
+        f = Attack(model, images, y, target=target, loss=loss, space=space, clip=clip, c=c, kappa=kappa, chunk=CHUNK)
+        if f.has_zero_gradient():
+            warn(
+                "the gradient of the logits is zero at every image, as for a model that rounds its input, so the "
+                "search cannot tell which pixels matter; finding little does not mean that the model is robust: search "
+                "on a model without the rounding, and measure this one with evaluate()",
+            )
+        starts = checked_integer("starts", (1 if solver else _STARTS) if starts is None else starts, 1)
+        result = _strongest(f, _searches(f, constraint, solver, starts, seed, max_iter=max_iter, progress=progress))
+        perturbed = f.perturbed(images, result.w)
+        before, _ = classes_of(model, images)
+        after, _ = classes_of(model, perturbed)
+    return UniversalPerturbation(
+        delta=convert_back(_image_delta(f, images, perturbed, result.w)),
+        images=convert_back(perturbed),
+        n_changed=_checked_count(perturbed != images, unit, k),
+        target=f.target,
+        unit=unit,
+        k=int(k),
+        originals=convert_back(images),
+        result=result,
+        _space=space,
+        _clip=f.clip,
+        **measures(before, after, before if f.labels is None else f.labels, f.target, f.n_classes),
+    )
+
+
+def _searches(
+    f: Attack, constraint: Constraint, solver: Solver | None, starts: int, seed: int, **options: Any
+) -> Iterator[Result]:
+    """Yield the results of several searches, up to one that is interrupted."""
+    for start in range(starts):
+        # the first search of each kind of solver uses the seed itself, so that it equals a single search
+        own_seed = seed if start < 2 else int(np.random.default_rng((seed, start)).integers(2**31))
+        result = minimize(f, constraint, solver or _default_solver(f, start), seed=own_seed, **options)
+        yield result
+        if result.status is Status.INTERRUPTED:
+            return
+
+
+def _default_solver(f: Attack, start: int) -> Solver:
+    """Return the solver of a search: by turns our settings and those of the paper, scaled by the range of images."""
+    if start % 2 == 0:
+        return ProbabilisticIHT(batch=NormTest(_OTHER_BATCH if start else _FIRST_BATCH))
+    scale = f.clip[1] - f.clip[0] if f.space == "pixel" else 1.0
+    return ProbabilisticIHT(
+        variant="paper", alpha=scale**2, delta0=scale, delta_max=10.0 * scale, batch=NormTest(_OTHER_BATCH)
+    )
+
+
+def _strongest(f: Attack, results: Iterable[Result]) -> Result:
+    """Return the result that misleads most images; of equal ones, that of the smallest objective."""
+    return min(results, key=lambda result: (-_misled(f, result), result.value))
+
+
+def _misled(f: Attack, result: Result) -> float:
+    """Return the share of images assigned to the target or, without a target, to a wrong class."""
+    after, _ = classes_of(f.model, f.perturbed(f.images, result.w))
+    if f.target is not None:
+        return share(after == f.target)
+    labels = f.labels if f.labels is not None else classes_of(f.model, f.images)[0]
+    return share(after != labels)
+
+
+def _image_delta(f: Attack, images: Any, perturbed: Any, w: Any) -> Any:
+    """Return the perturbation in the space of images; in tanh space, where it differs between images, its mean."""
+    if f.space == "tanh":
+        return (perturbed - images).mean(0)
+    width = f.clip[1] - f.clip[0]
+    return w.reshape(images.shape[1:]).clamp(-width, width)
+
+
+def _checked_count(different: Any, unit: str, k: int) -> int:
+    """Return how many pixels, entries or channels differ, after checking that they are at most k."""
+    changed = count_changed(different, unit)
+    if changed > k:
+        raise InvalidInputError(
+            f"the solver exceeded the budget: {changed} {unit}s differ, at most {k} may; use another solver"
+        )
+    return changed
+
+
+def _constraint(k: Any, unit: str, shape: tuple[int, ...]) -> Constraint:
+    """Return the set of perturbations with at most k pixels, entries or channels."""
+    checked_word("unit", unit, ("pixel", "entry", "channel"))
+    if unit == "channel" and len(shape) != 3:
+        raise InvalidInputError(f"images of shape {shape} have no axis of channels; use (n, channels, height, width)")
+    channels, size = (shape[0] if len(shape) == 3 else 1), prod(shape)
+    if len(shape) == 3 and unit != "entry" and shape[2] in _COLOURS and min(shape[:2]) > max(_COLOURS):
+        warn(
+            f"an image has the shape {shape}, whose first axis is taken for that of {channels} channels; give X as "
+            "(n, channels, height, width)",
+        )
+    count = {"pixel": size // channels, "entry": size, "channel": channels}[unit]
+    budget = checked_integer("k", k)
+    if not 0 <= budget <= count:
+        raise InvalidInputError(f"k must be from 0 to the {count} {unit}s of an image, got {budget}")
+    if count == size:
+        return Sparsity(budget)
+    labels = np.arange(size) % count if unit == "pixel" else np.arange(size) // (size // channels)
+    return GroupSparsity(labels.tolist(), budget)
