@@ -9,6 +9,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from hardthresh import datasets
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 from hardthresh.datasets import DatasetError, fetch, list_datasets, load_colon
 from hardthresh.datasets import files as dataset_files
-from hardthresh.datasets.registry import RECORDS, Record, Table
+from hardthresh.datasets.registry import RECORDS, Record
 
 CLASS_SIZES = {
     "colon": (22, 40),
@@ -27,6 +28,18 @@ CLASS_SIZES = {
     "madelon": (1300, 1300),
     "musk1": (269, 207),
     "musk2": (5581, 1017),
+}
+FIELDS: dict[str, Any] = {
+    "name": "tiny",
+    "file": "tiny.npz",
+    "sha256": "",
+    "shape": (3, 3),
+    "task": "regression",
+    "summary": "Three rows.",
+    "source": "this test",
+    "licence": "free",
+    "citation": "none",
+    "target_names": ["y"],
 }
 MIRRORED = [name for name, record in RECORDS.items() if not record.bundled]
 
@@ -111,6 +124,23 @@ def test_every_record_has_its_own_function() -> None:
         assert function.__name__ in datasets.__all__
         assert "Examples" in function.__doc__
         assert ("subset :" in function.__doc__) == record.has_split
+
+
+def test_labels_of_a_file_become_classes_in_their_order() -> None:
+    record = Record(**{**FIELDS, "task": "classification", "target_names": ["left", "right"]})
+    table = record.table({"X": np.eye(3), "y": np.array([1.0, -1.0, 1.0])})
+    assert table.target.tolist() == [1, 0, 1]
+    assert table.target.dtype == np.int64
+    assert table.feature_names.tolist() == ["feature_1", "feature_2", "feature_3"]
+
+
+def test_parts_of_a_file_are_joined_training_rows_first() -> None:
+    record = Record(**{**FIELDS, "has_split": True})
+    table = record.table({"X_train": np.eye(2), "y_train": [1, 2], "X_test": np.ones((1, 2)), "y_test": [3]})
+    assert table.data.tolist() == [[1, 0], [0, 1], [1, 1]]
+    assert table.target.tolist() == [1.0, 2.0, 3.0]
+    assert table.train is not None
+    assert table.train.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("name", MIRRORED)
@@ -204,18 +234,8 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "shelf"
     folder.mkdir()
     np.savez(folder / "tiny.npz", X=np.eye(3), y=np.arange(3.0))
-    record = Record(
-        name="tiny",
-        file="tiny.npz",
-        sha256=hashlib.sha256((folder / "tiny.npz").read_bytes()).hexdigest(),
-        shape=(3, 3),
-        task="regression",
-        summary="Three rows.",
-        source="this test",
-        licence="free",
-        citation="none",
-        read=lambda arrays: Table(arrays["X"], arrays["y"], np.array(list("abc"), object), np.array(["y"], object)),
-    )
+    content = (folder / "tiny.npz").read_bytes()
+    record = Record(**{**FIELDS, "sha256": hashlib.sha256(content).hexdigest()})
     monkeypatch.setitem(RECORDS, "tiny", record)
     monkeypatch.delenv("HARDTHRESH_DATA", raising=False)
     monkeypatch.delenv("HARDTHRESH_DATA_URL", raising=False)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardthresh.core.errors import HardThreshError, MissingDependencyError
-from hardthresh.datasets.registry import Record
+from hardthresh.datasets.registry import DATA, Record
 
 MIRROR_VARIABLE = "HARDTHRESH_DATA"
 CACHE_VARIABLE = "HARDTHRESH_CACHE"
@@ -50,7 +50,7 @@ def read_arrays(record: Record) -> dict[str, NDArray[Any]]:
 
 def _locate(record: Record) -> Path:
     if record.bundled:
-        return Path(__file__).with_name("data") / record.file
+        return DATA / record.file
     folders = local_folders()
     for folder in folders:
         if (folder / record.file).is_file():

@@ -128,7 +128,7 @@ def _assemble(record: Record, subset: Subset) -> Dataset:
     allowed = ("train", "test", "all") if record.has_split else ("all",)
     if subset not in allowed:
         raise InvalidInputError(f"subset={subset!r}, but {record.name!r} has: {', '.join(map(repr, allowed))}.")
-    table = record.read(read_arrays(record))
+    table = record.table(read_arrays(record))
     rows: Any = slice(None)
     if subset != "all" and table.train is not None:
         rows = table.train if subset == "train" else ~table.train
