@@ -52,7 +52,7 @@ def test_the_picture_of_the_readme_is_that_of_its_five_lines(tmp_path):
         assert drawn.text["Description"] == BLOCKS[0]
     lines = [line for line in BLOCKS[0].splitlines() if line and not line.startswith(("import", "from"))]
     assert len(lines) == 5
-    runpy.run_path(str(ROOT / "docs" / "readme_figure.py"))["draw"](tmp_path / "again.png")
+    runpy.run_path(str(ROOT / "docs" / "figures" / "readme.py"))["draw"](tmp_path / "again.png")
     plt.close("all")
     with Image.open(tmp_path / "again.png") as again:
         assert (again.size, again.text) == (drawn.size, drawn.text)

@@ -1,4 +1,4 @@
-"""Draw the picture of the page on the theory of momentum: ``python docs/accelerated_figures.py``.
+"""Draw the picture of the page on the theory of momentum: ``python -m docs.figures.accelerated_iht``.
 
 It goes to docs/_static/accelerated_rate.png; the numbers are printed. Some seconds on one core.
 """
@@ -16,7 +16,7 @@ from hardthresh.diagnostics import best_momentum, local_rate, momentum_range, re
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import AcceleratedIHT
 
-STATIC = Path(__file__).parent / "_static"
+STATIC = Path(__file__).parents[1] / "_static"
 BLACK, GREY, PALE = "#111111", "#8a8a8a", "#d9d9d9"
 plt.rcParams["axes.spines.top"] = plt.rcParams["axes.spines.right"] = False
 

@@ -1,6 +1,6 @@
 """Measure the table of docs/guide/imputation.rst: held-out error and processor time of imputers on real tables.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python docs/imputation_figures.py FOLDER [--all]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m docs.figures.imputation FOLDER [--all]
 
 FOLDER holds the .npz files of the data mirror. ``--all`` also runs scikit-learn's iterative imputer with all columns on
 the two wide tables, which needs more than 23 GB.

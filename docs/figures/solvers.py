@@ -1,4 +1,4 @@
-"""Draw the picture of the page on solvers, and count: ``python docs/solvers_figures.py``.
+"""Draw the picture of the page on solvers, and count: ``python -m docs.figures.solvers``.
 
 The picture goes to docs/_static/solvers_momentum.png. Printing the tables of iterations takes most of
 its three minutes on one core.
@@ -25,7 +25,7 @@ from hardthresh.solvers import (
     WorkingSet,
 )
 
-STATIC = Path(__file__).parent / "_static"
+STATIC = Path(__file__).parents[1] / "_static"
 BLACK, GREY = "#111111", "#8a8a8a"
 plt.rcParams["axes.spines.top"] = plt.rcParams["axes.spines.right"] = False
 

@@ -1,4 +1,4 @@
-"""Draw the picture of the page on robustness: ``python docs/robustness_figures.py`` writes docs/_static/robustness.png.
+"""Draw the picture of the page on robustness: ``python -m docs.figures.robustness`` writes docs/_static/robustness.png.
 
 The digits of scikit-learn, and the small network of that page. Needs torch; a few seconds on one core.
 """
@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 import hardthresh as ht
 from hardthresh.report import plot_perturbation
 
-STATIC = Path(__file__).parent / "_static"
+STATIC = Path(__file__).parents[1] / "_static"
 
 
 def train(images, labels, epochs=40):

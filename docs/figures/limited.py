@@ -1,4 +1,4 @@
-"""Draw the picture, and measure the table, of the page on limited attributes: ``python docs/limited_figures.py``.
+"""Draw the picture, and measure the table, of the page on limited attributes: ``python -m docs.figures.limited``.
 
 They go to docs/_static/limited_curve.png and docs/guide/limited_examples.csv. About ten minutes on one core.
 """
@@ -16,7 +16,7 @@ from hardthresh.datasets import make_clinic
 from hardthresh.report import plot_learning_curve
 from hardthresh.solvers import AdaptiveHybrid
 
-HERE = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 SEEDS = range(5)
 ROWS = 40_000
 CASES = [  # d, s, s'
@@ -49,7 +49,7 @@ def draw_curve():
         ax.axhline(clinic.noise**2, color="#111111", linewidth=1.0, linestyle=(0, (2, 2)))
         ax.set_title(title, loc="left", fontsize=10)
         print(title, model.budget_, model.required_features_)
-    figure.savefig(HERE / "_static" / "limited_curve.png", dpi=110)
+    figure.savefig(DOCS / "_static" / "limited_curve.png", dpi=110)
 
 
 def problem(d, s, share, seed, n):
@@ -100,7 +100,7 @@ def measure_table():
         for share in (0.9, 0.5):
             if (d, s, share) not in complete:
                 complete[d, s, share] = in_words([needed_complete(d, s, share, seed) for seed in SEEDS])
-    with (HERE / "guide" / "limited_examples.csv").open("w", newline="") as file:
+    with (DOCS / "guide" / "limited_examples.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(
             ["d", "s", "s'", *(f"{what}, {share} %" for share in (90, 50) for what in ("examples", "complete rows"))]

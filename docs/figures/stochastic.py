@@ -1,4 +1,4 @@
-"""Draw the picture of the page on stochastic solvers, and count: ``python docs/stochastic_figures.py``.
+"""Draw the picture of the page on stochastic solvers, and count: ``python -m docs.figures.stochastic``.
 
 The picture goes to docs/_static/stochastic_batches.png. Drawing and printing the table take a minute on one core.
 """
@@ -18,7 +18,7 @@ from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, ProbabilisticIHT, StochasticIHT, WorkingSet
 from hardthresh.solvers.batches import Authors, Fixed, NormTest
 
-STATIC = Path(__file__).parent / "_static"
+STATIC = Path(__file__).parents[1] / "_static"
 BLACK, GREY = "#111111", "#8a8a8a"
 plt.rcParams["axes.spines.top"] = plt.rcParams["axes.spines.right"] = False
 LEAST = 1e-16

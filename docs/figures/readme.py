@@ -1,9 +1,9 @@
-"""Draw the picture of the README by its own first lines: ``python docs/readme_figure.py``."""
+"""Draw the picture of the README by its own first lines: ``python -m docs.figures.readme``."""
 
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def draw(path: Path) -> None:

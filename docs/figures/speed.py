@@ -1,4 +1,4 @@
-"""Draw and write what the page on speed shows: ``python docs/speed_figures.py`` reads benchmarks/results/*.json.
+"""Draw and write what the page on speed shows: ``python -m docs.figures.speed`` reads benchmarks/results/*.json.
 
 It writes docs/_static/speed_*.png, and the numbers and tables of the text as docs/guide/speed_*. Nothing is measured.
 With another folder as its argument the page says that its figures are provisional.
@@ -19,7 +19,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 RESULTS = DOCS.parent / "benchmarks" / "results"
 
 # seeds on which the settings of the search were chosen; never in a figure
@@ -438,7 +438,7 @@ def main(arguments: list[str]) -> str | None:
     lines = [f".. |{name}| replace:: {value}" for name, value in values.items()]
     if folder.resolve() != RESULTS.resolve():
         lines.insert(0, ".. note:: Provisional: these figures come from short runs on some of the instances.\n")
-    text = ".. Written by docs/speed_figures.py; do not edit.\n\n" + "\n".join(lines) + "\n"
+    text = ".. Written by docs/figures/speed.py; do not edit.\n\n" + "\n".join(lines) + "\n"
     (DOCS / "guide" / "speed_numbers.inc").write_text(text, encoding="utf-8")
     return None
 

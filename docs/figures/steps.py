@@ -1,4 +1,4 @@
-"""Draw the pictures of the page on step sizes: ``python docs/steps_figures.py`` writes docs/_static/steps_*.png.
+"""Draw the pictures of the page on step sizes: ``python -m docs.figures.steps`` writes docs/_static/steps_*.png.
 
 Every problem is drawn from the family of section 6 of Sparse Polyak with seed 0. About four minutes on one core.
 """
@@ -18,7 +18,7 @@ from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT
 from hardthresh.steps import AdaptiveSparsePolyak, Polyak, SparsePolyak
 
-STATIC = Path(__file__).parent / "_static"
+STATIC = Path(__file__).parents[1] / "_static"
 BLACK, GREY = "#111111", "#8a8a8a"
 LOSS = {"linear": "squared", "logistic": "logistic"}
 plt.rcParams["axes.spines.top"] = plt.rcParams["axes.spines.right"] = False

@@ -1,4 +1,4 @@
-"""Measure and draw the page on graphical models: ``python docs/graph_figures.py``.
+"""Measure and draw the page on graphical models: ``python -m docs.figures.graphical_models``.
 
 It writes docs/guide/graphs_equal.csv, docs/guide/graphs_chosen.csv and docs/_static/graphs_recovered.png. Samples are
 those of `hardthresh.datasets.make_graphical_model` with seeds 10, 11 and 12; scores are on 2,000 new ones, seed 99.
@@ -18,7 +18,7 @@ import hardthresh as ht
 from hardthresh.datasets import make_graphical_model
 from hardthresh.estimators.covariance_selection import most_likely_precision
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 SEEDS = (10, 11, 12)
 SIZES = {
     ("chain", 50): (25, 50, 100, 250, 500),

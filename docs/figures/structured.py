@@ -1,4 +1,4 @@
-"""Draw the pictures of the page on structured sparsity: ``python docs/structured_figures.py``.
+"""Draw the pictures of the page on structured sparsity: ``python -m docs.figures.structured``.
 
 They go to docs/_static/structured_*.png; the numbers are printed. About three minutes on one core.
 """
@@ -14,7 +14,7 @@ from hardthresh.constraints import DoubleSparsity, GroupSparsity, OverlappingGro
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import AcceleratedIHT
 
-STATIC = Path(__file__).parent / "_static"
+STATIC = Path(__file__).parents[1] / "_static"
 BLACK, GREY, PALE = "#111111", "#8a8a8a", "#e9e9e9"
 plt.rcParams["axes.spines.top"] = plt.rcParams["axes.spines.right"] = False
 
