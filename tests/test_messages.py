@@ -123,8 +123,8 @@ BAD = {
     ),
     "momentum": lambda: diagnostics.momentum_range(REAL, np.float64(1)),
     "delta": lambda: diagnostics.l1_phase_transition(REAL),
-    "simulator": lambda: datasets.make_sparse_regression(10, 5, k=INTEGER),
-    "model of a simulator": lambda: datasets.make_toy(model=TEXT),
+    "simulator": lambda: datasets.make_sparse_regression(10, 5, INTEGER),
+    "model of a simulator": lambda: datasets.make_sparse_regression(10, 5, 2, model=TEXT),
     "kind of graph": lambda: datasets.make_graphical_model(10, 5, graph=TEXT),
     "data set": lambda: datasets.fetch(TEXT),
 }

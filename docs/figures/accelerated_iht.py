@@ -8,10 +8,10 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from papers.accelerated_iht._data import gaussian_design, toy
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import iterate
-from hardthresh.datasets import make_gaussian_design, make_toy
 from hardthresh.diagnostics import best_momentum, local_rate, momentum_range, restricted_constants
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import AcceleratedIHT
@@ -35,11 +35,11 @@ def measured_rate(f, k, step, momentum):
 
 def draw_rate():
     """The local law against what runs did, and the range that the theorem allows."""
-    toy, wide = make_toy(seed=409), make_gaussian_design(120, 400, 8, seed=7)
-    f_toy, f_wide = LinearModel(toy.X, toy.y), LinearModel(wide.X, wide.y)
+    small, wide = toy(seed=409), gaussian_design(120, 400, 8, seed=7)
+    f_toy, f_wide = LinearModel(small.X, small.y), LinearModel(wide.X, wide.y)
     constants = restricted_constants(f_toy, 2)
     cases = [
-        ("toy, 6 x 10, k = 2, step $1/\\beta$", toy, f_toy, 2, 1.0 / constants.smoothness),
+        ("toy, 6 x 10, k = 2, step $1/\\beta$", small, f_toy, 2, 1.0 / constants.smoothness),
         ("120 x 400, k = 8, step 1/L", wide, f_wide, 8, 120 / np.linalg.norm(wide.X, 2) ** 2),
     ]
     allowed = momentum_range(constants.strong_convexity, constants.smoothness).without_golden_ratio

@@ -10,11 +10,11 @@ from statistics import median
 
 import matplotlib.pyplot as plt
 import numpy as np
+from papers.accelerated_iht._data import correlated_split, gaussian_design
 
 import hardthresh as ht
 from hardthresh.constraints import Sparsity
 from hardthresh.core import iterate
-from hardthresh.datasets import make_correlated_split, make_gaussian_design
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import (
     IHT,
@@ -51,7 +51,7 @@ def values(f, k, solver, iterations):
 def draw_momentum():
     """What momentum does with a constant step, and where a constant step fails with any momentum."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-    drawn = make_gaussian_design(120, 400, 8, seed=7)
+    drawn = gaussian_design(120, 400, 8, seed=7)
     f, step = LinearModel(drawn.X, drawn.y), smooth_step(drawn.X)
     styles = {
         0.0: {"color": GREY, "linestyle": "-", "linewidth": 2.5},
@@ -68,7 +68,7 @@ def draw_momentum():
     left.set_ylabel("f(w) / f(0)")
     left.legend(frameon=False, title="$\\tau$", loc="upper right", ncols=2)
 
-    drawn = make_gaussian_design(150, 4000, 10, seed=0)
+    drawn = gaussian_design(150, 4000, 10, seed=0)
     f, step = LinearModel(drawn.X, drawn.y), smooth_step(drawn.X)
     few = {
         "1/L": (published(0.0, step), {"color": GREY, "linewidth": 2.5}),
@@ -115,7 +115,7 @@ def count():
         for name, make in SOLVERS.items():
             iterations, passes = [], []
             for seed in range(3):
-                drawn = make_gaussian_design(750, 2000, 50, seed=seed)
+                drawn = gaussian_design(750, 2000, 50, seed=seed)
                 f = LinearModel(drawn.X, drawn.y)
                 first = f.value(f.zeros())
                 states = islice(iterate(f, Sparsity(k), make(smooth_step(drawn.X))), 1001)
@@ -131,7 +131,7 @@ def count_correlated():
         for name, make in SOLVERS.items():
             ends = []
             for seed in range(6):
-                split = make_correlated_split(correlation=correlation, seed=seed)
+                split = correlated_split(correlation=correlation, seed=seed)
                 X, y = split.X[split.train], split.y[split.train]
                 f = LinearModel(X, y)
                 run = ht.minimize(f, Sparsity(k), make(smooth_step(X)), max_iter=1000, tol=1e-7)

@@ -9,11 +9,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from papers.sparse_polyak._data import ar1_problem
 
 import hardthresh as ht
 from hardthresh.constraints import Sparsity
 from hardthresh.core import StallWarning
-from hardthresh.datasets import make_ar1_problem
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT
 from hardthresh.steps import AdaptiveSparsePolyak, Polyak, SparsePolyak
@@ -26,7 +26,7 @@ plt.rcParams["axes.spines.top"] = plt.rcParams["axes.spines.right"] = False
 
 def problem(model, d, s=30, s_star=15):
     """Return an objective of the paper's family, and its value at the true coefficients."""
-    drawn = make_ar1_problem(d, s, s_star, model=model, seed=0)
+    drawn = ar1_problem(d, s, s_star, model=model, seed=0)
     f = LinearModel(drawn.X, drawn.y, loss=LOSS[model])
     return f, f.value(drawn.coef)
 

@@ -16,11 +16,11 @@ from papers.runner.figures import LINES, MUTED, label, legend, new_figure, remar
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import LowerBound, Status, minimize
-from hardthresh.datasets import make_gaussian_design, make_toy
 from hardthresh.diagnostics import best_momentum, local_rate, momentum_range, restricted_constants
 from hardthresh.objectives import LinearModel
 
 from ._common import first, published
+from ._data import gaussian_design, toy
 
 SEED, K = 409, 2
 STEPS = {"1/beta_k": "1/βₖ", "1/L": "1/L", "published, k": "2/(α+β), k columns", "published, 3k": "2/(α+β), 3k columns"}
@@ -61,32 +61,32 @@ def _follow(X: Any, y: Any, tau: float, step: float, goal: float, limit: int) ->
 
 def run(what: str, seed: int, step: str, tau: float, limit: int) -> dict[str, Any]:
     """Follow the toy with one momentum."""
-    toy = make_toy(seed=seed)
-    value, outcome = _follow(toy.X, toy.y, tau, steps(toy.X)[step], GOAL, limit)
+    drawn = toy(seed=seed)
+    value, outcome = _follow(drawn.X, drawn.y, tau, steps(drawn.X)[step], GOAL, limit)
     return {"value": value[:301], **outcome}
 
 
 def population(what: str, seed: int, limit: int) -> dict[str, Any]:
     """Return what becomes of every momentum on one toy, if plain hard thresholding arrives on it."""
-    toy = make_toy(seed=seed)
-    known, step = restricted_constants(toy.X, K), steps(toy.X)["1/beta_k"]
-    _, plain = _follow(toy.X, toy.y, 0.0, step, TOY_GOAL, limit)
+    drawn = toy(seed=seed)
+    known, step = restricted_constants(drawn.X, K), steps(drawn.X)["1/beta_k"]
+    _, plain = _follow(drawn.X, drawn.y, 0.0, step, TOY_GOAL, limit)
     taus = MANY if plain["reached"] is not None else []
     bound = momentum_range(known.strong_convexity, known.smoothness).without_golden_ratio
-    runs = [_follow(toy.X, toy.y, tau, step, TOY_GOAL, limit)[1] for tau in taus]
+    runs = [_follow(drawn.X, drawn.y, tau, step, TOY_GOAL, limit)[1] for tau in taus]
     return {"runs": runs, "plain": plain["reached"], "bound": bound}
 
 
 def constants(what: str, seed: int) -> dict[str, Any]:
     """Return the numbers of the caption, and what tau = -1 comes to."""
-    toy = make_toy(seed=seed)
-    known = restricted_constants(toy.X, K)
+    drawn = toy(seed=seed)
+    known = restricted_constants(drawn.X, K)
     allowed = momentum_range(known.strong_convexity, known.smoothness)
     points: list[Any] = []
     result = minimize(
-        LinearModel(toy.X, toy.y),
+        LinearModel(drawn.X, drawn.y),
         Sparsity(K),
-        published(-1.0, steps(toy.X)["1/beta_k"]),
+        published(-1.0, steps(drawn.X)["1/beta_k"]),
         max_iter=50,
         tol=1e-7,
         callback=lambda state: points.append(state.w),
@@ -100,7 +100,7 @@ def constants(what: str, seed: int) -> dict[str, Any]:
 
 def law(what: str, seed: int, tau: float, limit: int) -> dict[str, Any]:
     """Return the measured rate of the error and the predicted one, on a Gaussian design."""
-    drawn = make_gaussian_design(120, 400, 8, seed=seed)
+    drawn = gaussian_design(120, 400, 8, seed=seed)
     f = LinearModel(drawn.X, drawn.y)
     step = 120 / float(np.linalg.norm(drawn.X, 2) ** 2)
     run = minimize(f, Sparsity(8), published(tau, step), max_iter=limit, tol=0.0)

@@ -17,11 +17,11 @@ from papers.runner.figures import LINES, label, new_figure, remark, shared_legen
 
 from hardthresh.baselines import FrankWolfe, L1Ball
 from hardthresh.constraints import Sparsity
-from hardthresh.datasets import make_gaussian_design
 from hardthresh.diagnostics import l1_phase_transition
 from hardthresh.objectives import LinearModel
 
 from ._common import METHODS, NAMES, example, first, follow, lipschitz, number
+from ._data import gaussian_design
 
 RADIUS = 40.0  # of the l1 ball, the paper's
 SEEDS = 3
@@ -84,7 +84,7 @@ TITLES = {
 @lru_cache(maxsize=1)  # cells of one design stand side by side
 def problem(m: int, n: int, planted: int, dtype: str, seed: int, constant: bool) -> tuple[LinearModel, Any, float]:
     """Return the problem, the planted indices, and the step 1/L in the units of the mean loss."""
-    drawn = make_gaussian_design(m, n, planted, dtype=dtype, seed=seed)
+    drawn = gaussian_design(m, n, planted, dtype=dtype, seed=seed)
     return LinearModel(drawn.X, drawn.y), drawn.support, m / lipschitz(drawn.X) if constant else 1.0
 
 

@@ -19,12 +19,12 @@ from papers.runner.figures import LINES, label, new_figure, remark, shared_legen
 from hardthresh.baselines import foba, forward_greedy, oblivious, omp
 from hardthresh.constraints import Sparsity
 from hardthresh.core import minimize
-from hardthresh.datasets import make_correlated_split
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import AcceleratedIHT
 from hardthresh.solvers.accelerated import SmallMove
 
 from ._common import published
+from ._data import correlated_split
 
 LEVELS = [5, 10, 15, 20, 25, 30, 40, 60]
 SEEDS, LIMIT = 10, 2000
@@ -55,7 +55,7 @@ MEASURES = {"r2": "R², test half", "auc": "AUC of the support", "loglik": "log-
 @lru_cache(maxsize=1)  # cells of one data set stand side by side
 def split(seed: int) -> tuple[Any, Any, Any, Any, Any]:
     """Return the two halves and the planted coefficients."""
-    drawn = make_correlated_split(seed=seed)
+    drawn = correlated_split(seed=seed)
     return drawn.X[drawn.train], drawn.y[drawn.train], drawn.X[drawn.test], drawn.y[drawn.test], drawn.coef
 
 

@@ -16,11 +16,11 @@ from papers.runner.figures import LINES, MUTED, NOTE, label, new_figure, remark
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import LowerBound, minimize
-from hardthresh.datasets import make_correlated_split, make_gaussian_design, make_toy
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers.accelerated import SmallMove
 
 from ._common import METHODS
+from ._data import correlated_split, gaussian_design, toy
 
 SHARE, MOVE = 1e-10, 1e-7
 STUDIED = [
@@ -51,15 +51,14 @@ TITLES = {
 def problem(kind: str, arguments: tuple[Any, ...], seed: int) -> tuple[LinearModel, float]:
     """Return a problem, and the step 1/L in the units of the mean loss."""
     if kind == "toy":
-        drawn = make_toy(seed=seed)
+        drawn = toy(seed=seed)
         X, y = drawn.X, drawn.y
     elif kind == "gaussian":
-        drawn = make_gaussian_design(*arguments, seed=seed)
+        drawn = gaussian_design(*arguments, seed=seed)
         X, y = drawn.X, drawn.y
     else:
-        drawn = make_correlated_split(correlation=arguments[0], seed=seed)
-        assert drawn.train is not None
-        X, y = drawn.X[drawn.train], drawn.y[drawn.train]
+        split = correlated_split(correlation=arguments[0], seed=seed)
+        X, y = split.X[split.train], split.y[split.train]
     return LinearModel(X, y), len(y) / float(np.linalg.norm(X, 2) ** 2)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from hardthresh.attributes import ArraySource
 from hardthresh.baselines import DantzigSelector, RegularizedDualAveraging
-from hardthresh.datasets import make_limited_attributes
 from hardthresh.solvers import AdaptiveHybrid, Exploration, Hybrid
 from hardthresh.solvers.learner import BuyingSolver, Learner
 from hardthresh.solvers.schedules import Geometric
@@ -63,11 +62,33 @@ Measure = Callable[[Any, float], float]
 def data(kind: str, seed: int, size: float = 1.0) -> tuple[Any, Any, Any, Any, Any]:
     """Return the training stream, the test set, and the coefficients; a `size` below 1 is for tests."""
     if kind == "paper":
-        drawn = make_limited_attributes(int(100_000 * size), seed=seed)
-        X, y, train, test, truth = drawn.X, drawn.y, drawn.train, drawn.test, drawn.coef
+        X, y, train, test, truth = stream(int(100_000 * size), seed=seed)
     else:
         X, y, train, test, truth = _robustness(kind, seed, size)
     return X[train], y[train], X[test].astype(float), y[test], truth
+
+
+def stream(
+    n_samples: int,
+    n_features: int = 500,
+    n_nonzero: int = 25,
+    *,
+    noise_variance: float = 1.0,
+    dtype: Any = np.float32,
+    seed: int = 0,
+) -> tuple[Any, Any, Any, Any, Any]:
+    """Draw the paper's stream: independent normal attributes, and coefficients 1, ..., 1, -1, ..., -1, 0, ..., 0.
+
+    Draw order: the design, row by row, in `dtype`; the noise; a permutation whose first nine tenths are the stream.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_samples, n_features), dtype=dtype)
+    truth = np.zeros(n_features)
+    truth[:n_nonzero] = np.where(np.arange(n_nonzero) < (n_nonzero + 1) // 2, 1.0, -1.0)
+    y = X[:, :n_nonzero].astype(float) @ truth[:n_nonzero] + sqrt(noise_variance) * rng.standard_normal(n_samples)
+    order = rng.permutation(n_samples)
+    cut = round(0.9 * n_samples)
+    return X, y, order[:cut], order[cut:], truth
 
 
 def _robustness(kind: str, seed: int, size: float) -> tuple[Any, Any, Any, Any, Any]:

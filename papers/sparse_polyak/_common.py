@@ -17,10 +17,11 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import StallWarning
 from hardthresh.core.objective import Objective
 from hardthresh.core.step import StepRule
-from hardthresh.datasets import make_ar1_problem
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT
 from hardthresh.steps import AdaptiveSparsePolyak, Fixed, Polyak, SparsePolyak, restricted_smoothness_ar1
+
+from ._data import ar1_problem
 
 LOSS = {"linear": "squared", "logistic": "logistic", "poisson": "poisson"}
 
@@ -37,7 +38,7 @@ class Problem:
 @lru_cache(maxsize=1)  # cells of one problem stand side by side
 def planted(model: str, d: int, s: int, s_star: int, seed: int, **settings: Any) -> Problem:
     """Return a problem of the paper's family, drawn with a seed."""
-    drawn = make_ar1_problem(d, s, s_star, model=model, seed=seed, **settings)
+    drawn = ar1_problem(d, s, s_star, model=model, seed=seed, **settings)
     objective = LinearModel(drawn.X, drawn.y, loss=LOSS[model])
     return Problem(objective, drawn.coef, objective.value(drawn.coef))
 

@@ -20,7 +20,6 @@ from papers.runner.figures import INK, MUTED, label, new_figure, remark
 from hardthresh.constraints import Sparsity
 from hardthresh.core import Passes, minimize
 from hardthresh.core.solver import Solver
-from hardthresh.datasets import make_ar1_problem
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet
 from hardthresh.steps import (
@@ -33,6 +32,7 @@ from hardthresh.steps import (
 )
 
 from ._common import LOSS, Problem, fixed_step, quiet
+from ._data import ar1_problem
 
 LIMIT = 300
 """Data passes after which a run is given up."""
@@ -96,7 +96,7 @@ def drawn(name: str, seed: int) -> tuple[Problem, dict[str, Any]]:
     """Return a problem and its settings."""
     settings = DEFAULTS | PROBLEMS[name]
     more = {key: settings[key] for key in ("model", "alpha", "correlation", "coef_scale")}
-    data = make_ar1_problem(settings["d"], settings["s"], settings["s_star"], seed=seed, **more)
+    data = ar1_problem(settings["d"], settings["s"], settings["s_star"], seed=seed, **more)
     X, truth = data.X, data.coef
     if name == "F":
         units = 10.0 ** np.random.default_rng(10_000 + seed).uniform(-0.5, 0.5, settings["d"])

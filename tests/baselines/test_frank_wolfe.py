@@ -5,13 +5,13 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from papers.accelerated_iht._data import gaussian_design
 from sklearn.linear_model import Lasso
 
 import hardthresh as ht
 from hardthresh.baselines import Ball, DualityGap, FrankWolfe, GroupBall, L1Ball, NuclearBall, frank_wolfe
 from hardthresh.constraints import Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError, LowerBound, NotFiniteError, Status, iterate, minimize
-from hardthresh.datasets import make_gaussian_design
 from hardthresh.objectives import LinearModel, MatrixRegression
 from hardthresh.solvers import IHT
 
@@ -72,7 +72,7 @@ def projected_gradient(objective, ball):
     ("seed", "plain", "away"), [(0, 289, 268), (1, 300, 278), (2, 301, 272)], ids=["seed0", "seed1", "seed2"]
 )
 def test_the_counts_of_the_specification(seed, plain, away):
-    drawn = make_gaussian_design(750, 2000, 50, seed=seed)
+    drawn = gaussian_design(750, 2000, 50, seed=seed)
     f = LinearModel(drawn.X, drawn.y)
     enough = LowerBound(1e-10)
     assert frank_wolfe(f, 40.0, stop=enough, max_iter=400).n_iter == pytest.approx(plain, abs=2)
@@ -85,7 +85,7 @@ def test_the_counts_of_the_specification(seed, plain, away):
 @pytest.mark.parametrize("seed", range(3))
 @every_variant
 def test_with_refits_it_is_orthogonal_matching_pursuit(seed, variant):
-    drawn = make_gaussian_design(750, 2000, 50, seed=seed)
+    drawn = gaussian_design(750, 2000, 50, seed=seed)
     run = frank_wolfe(LinearModel(drawn.X, drawn.y), 40.0, variant=variant, corrective=True)
     assert run.n_iter == 50
     assert run.status is Status.LOWER_BOUND
@@ -249,7 +249,7 @@ def test_the_certificate_knows_the_ball():
 
 
 def test_as_the_issue_writes_it():
-    drawn = make_gaussian_design(60, 100, 4)
+    drawn = gaussian_design(60, 100, 4)
     f = LinearModel(drawn.X, drawn.y)
     b = ht.baselines.frank_wolfe(f, radius=40.0, variant="pairwise", corrective=True)
     assert isinstance(b, ht.Result)

@@ -6,6 +6,7 @@ from itertools import islice
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from papers.accelerated_iht._data import correlated_split, gaussian_design
 from sklearn.linear_model import orthogonal_mp
 from sklearn.metrics import roc_auc_score
 
@@ -21,7 +22,6 @@ from hardthresh.baselines import (
 )
 from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError, Status, iterate, minimize
-from hardthresh.datasets import make_correlated_split, make_gaussian_design
 from hardthresh.objectives import LinearModel, MatrixRegression
 
 SOLVERS = {
@@ -100,7 +100,7 @@ def test_foba_goes_back_where_forward_cannot():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_omp_against_scikit_learn(seed):
-    drawn = make_correlated_split(seed=seed)
+    drawn = correlated_split(seed=seed)
     X, y = drawn.X[drawn.train], drawn.y[drawn.train]
     for k in (1, 5, 20):
         np.testing.assert_allclose(omp(LinearModel(X, y), k).w, orthogonal_mp(X, y, n_nonzero_coefs=k), atol=1e-8)
@@ -108,7 +108,7 @@ def test_omp_against_scikit_learn(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_omp_is_frank_wolfe_with_refits(seed):
-    drawn = make_gaussian_design(750, 2000, 50, seed=seed)
+    drawn = gaussian_design(750, 2000, 50, seed=seed)
     f = LinearModel(drawn.X, drawn.y)
     run = omp(f, 50)
     assert run.n_iter == 50
@@ -154,7 +154,7 @@ def test_the_figure_of_the_paper():
     }
     found = {name: np.zeros((3, len(levels))) for name in expected}
     for seed in range(10):
-        drawn = make_correlated_split(seed=seed)
+        drawn = correlated_split(seed=seed)
         X, y = drawn.X[drawn.train], drawn.y[drawn.train]
         Z, z = drawn.X[drawn.test], drawn.y[drawn.test]
         for name in expected:
@@ -178,7 +178,7 @@ def test_the_figure_of_the_paper():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_foba_is_forward_at_moderate_budgets(seed):
-    drawn = make_correlated_split(seed=seed)
+    drawn = correlated_split(seed=seed)
     f = LinearModel(drawn.X[drawn.train], drawn.y[drawn.train])
     np.testing.assert_array_equal(foba(f, 20).support, forward_greedy(f, 20).support)
 

@@ -5,24 +5,24 @@ from math import inf
 
 import numpy as np
 import pytest
+from papers.accelerated_iht._data import toy
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError
-from hardthresh.datasets import make_toy
 from hardthresh.diagnostics import restricted_condition, restricted_constants
 from hardthresh.objectives import LinearModel, MatrixRegression
 
 
 def test_the_toy_of_the_paper_in_its_units():
-    found = restricted_constants(make_toy(seed=409).X, 2)
+    found = restricted_constants(toy(seed=409).X, 2)
     assert found.strong_convexity == pytest.approx(0.6274, abs=5e-5)
     assert found.smoothness == pytest.approx(10.811, abs=5e-4)
     assert found.subsets == 45
 
 
 def test_an_objective_is_a_mean():
-    toy = make_toy(seed=409)
-    paper, ours = restricted_constants(toy.X, 2), restricted_constants(LinearModel(toy.X, toy.y), 2)
+    drawn = toy(seed=409)
+    paper, ours = restricted_constants(drawn.X, 2), restricted_constants(LinearModel(drawn.X, drawn.y), 2)
     assert 6 * ours.strong_convexity == pytest.approx(paper.strong_convexity)
     assert 6 * ours.smoothness == pytest.approx(paper.smoothness)
 

@@ -4,14 +4,14 @@ from math import inf, nan
 
 import numpy as np
 import pytest
+from papers.accelerated_iht._data import gaussian_design, toy
 
 from hardthresh.core import InvalidInputError
-from hardthresh.datasets import make_gaussian_design, make_toy
 from hardthresh.diagnostics import best_momentum, local_rate, momentum_range, restricted_constants
 
 
 def test_the_toy_of_the_paper():
-    found = restricted_constants(make_toy(seed=409).X, 2)
+    found = restricted_constants(toy(seed=409).X, 2)
     allowed = momentum_range(found.strong_convexity, found.smoothness)
     assert allowed.xi == pytest.approx(0.9420, abs=5e-5)
     assert allowed.published == pytest.approx(-0.363, abs=5e-4)
@@ -47,7 +47,7 @@ def test_the_rate_is_the_spectral_radius_of_the_recursion(momentum, step):
 
 
 def test_the_rates_that_the_specification_predicts():
-    drawn = make_gaussian_design(120, 400, 8, seed=7)
+    drawn = gaussian_design(120, 400, 8, seed=7)
     step = 1.0 / np.linalg.norm(drawn.X, 2) ** 2
     chosen = drawn.X[:, drawn.support]
     values = np.linalg.eigvalsh(chosen.T @ chosen)

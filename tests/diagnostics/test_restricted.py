@@ -5,11 +5,11 @@ from math import inf
 
 import numpy as np
 import pytest
+from papers.sparse_polyak._data import ar1_problem
 from scipy.sparse.linalg import aslinearoperator
 
 from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError
-from hardthresh.datasets import make_ar1_problem
 from hardthresh.diagnostics import RestrictedCondition, restricted_condition
 from hardthresh.objectives import LinearModel, MatrixRegression
 
@@ -28,7 +28,7 @@ def enumerated(objective, budget, w=None, free=()):
 
 
 def ar1(seed, n=30, **settings):
-    drawn = make_ar1_problem(10, 2, 2, n_samples=n, correlation=(0.0, 0.5, 0.9)[seed % 3], seed=seed, **settings)
+    drawn = ar1_problem(10, 2, 2, n_samples=n, correlation=(0.0, 0.5, 0.9)[seed % 3], seed=seed, **settings)
     return drawn.X, drawn.y
 
 

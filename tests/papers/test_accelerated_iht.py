@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from papers.accelerated_iht._data import correlated_split
 
 from hardthresh.cli.reproduce import load_runner
-from hardthresh.datasets import make_correlated_split
 from hardthresh.datasets.files import DatasetError
 
 PAPERS = Path(__file__).resolve().parents[2] / "papers"
@@ -95,7 +95,7 @@ def test_data_that_are_missing_are_named(scripts, monkeypatch, tmp_path, script,
 
 def test_measures_of_a_perfect_fit_and_of_nothing(scripts):
     judge = scripts("fig3_correlated").judge
-    drawn = make_correlated_split(seed=0)
+    drawn = correlated_split(seed=0)
     X, y = drawn.X, drawn.X @ drawn.coef + 1e-9 * drawn.y
     right = judge(X, y, X, y, drawn.coef, drawn.coef)
     assert right["r2"] == pytest.approx(1.0)

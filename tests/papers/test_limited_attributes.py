@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from hardthresh.cli.reproduce import load_runner
-from hardthresh.datasets import make_limited_attributes
 from hardthresh.datasets.files import DatasetError
 from hardthresh.solvers import AdaptiveHybrid, Exploration
 
@@ -61,13 +60,14 @@ def test_a_made_up_result_has_the_fields_of_a_real_one(scripts, name):
                 assert len(value) == len(real[field]), (cell.name, field)
 
 
-def test_the_stream_of_the_paper_is_that_of_the_simulator(scripts):
-    X, y, X_test, _, truth = scripts("_common").data("paper", 3, 0.01)
-    drawn = make_limited_attributes(1000, seed=3)
-    np.testing.assert_array_equal(X, drawn.X[drawn.train])
-    np.testing.assert_array_equal(y, drawn.y[drawn.train])
-    np.testing.assert_array_equal(X_test, drawn.X[drawn.test].astype(float))
-    np.testing.assert_array_equal(truth, drawn.coef)
+def test_the_stream_of_the_paper(scripts):
+    common = scripts("_common")
+    X, y, X_test, _, truth = common.data("paper", 3, 0.01)
+    drawn_X, drawn_y, train, test, drawn_truth = common.stream(1000, seed=3)
+    np.testing.assert_array_equal(X, drawn_X[train])
+    np.testing.assert_array_equal(y, drawn_y[train])
+    np.testing.assert_array_equal(X_test, drawn_X[test].astype(float))
+    np.testing.assert_array_equal(truth, drawn_truth)
 
 
 @pytest.mark.parametrize("kind", ["ar5", "equi3", "normal", "sigma5", "scales", "d1000", "n27"])

@@ -1,7 +1,7 @@
 """*Sparse Polyak* (Qiao and Maros 2025): golden trajectories, and counts of an independent implementation.
 
-The golden files lie beside the data sets that ``HARDTHRESH_DATA`` names; the seeded problems come from our simulators,
-which draw the same arrays as the reference generators.
+The golden files lie beside the data sets that ``HARDTHRESH_DATA`` names; the seeded problems draw the
+same arrays as the reference generators.
 """
 
 import os
@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from papers.sparse_polyak._data import ar1_problem
 
 import hardthresh as ht
 from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import StallWarning, Status, iterate, minimize
-from hardthresh.datasets import make_ar1_problem
 from hardthresh.objectives import LinearModel, MatrixRegression
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet
 from hardthresh.steps import (
@@ -151,7 +151,7 @@ def test_the_bounds_of_algorithm_2(linear):
 
 @lru_cache(maxsize=4)
 def simulated(n_features, sparsity, n_nonzero, kind="linear", seed=0, **settings):
-    return make_ar1_problem(n_features, sparsity, n_nonzero, model=kind, seed=seed, **settings)
+    return ar1_problem(n_features, sparsity, n_nonzero, model=kind, seed=seed, **settings)
 
 
 def logistic_golden():
@@ -308,7 +308,7 @@ def test_sparse_polyak_is_rate_invariant_and_the_classical_step_is_not(kind, lim
     """
     sparse, classical = [], []
     for d in (1000, 4000):
-        problem = make_ar1_problem(d, 70, 30, model=kind, alpha=5.0, seed=0)
+        problem = ar1_problem(d, 70, 30, model=kind, alpha=5.0, seed=0)
         objective = LinearModel(problem.X, problem.y, loss=LOSS[kind])
         f_star = objective.value(problem.coef)
         for rule, counts in (("SP5", sparse), ("CP5", classical)):
@@ -383,7 +383,7 @@ def column_scaled(problem, seed):
     ids=list("ACEFH"),
 )
 def test_the_default_solver_on_harder_problems(name, arguments, settings, limit, seed):
-    problem = make_ar1_problem(*arguments, seed=seed, **settings)
+    problem = ar1_problem(*arguments, seed=seed, **settings)
     X, coef = column_scaled(problem, seed) if name == "F" else (problem.X, problem.coef)
     objective = LinearModel(X, problem.y)
     result = minimize(objective, Sparsity(arguments[1]), HardThresholdingPursuit(), max_iter=limit)
@@ -415,7 +415,7 @@ def test_degenerate_budgets(linear, k):
 
 
 def with_epochs(model_name, seed, length, epochs):
-    problem = make_ar1_problem(1000, 30, 15, seed=seed, model=model_name)
+    problem = ar1_problem(1000, 30, 15, seed=seed, model=model_name)
     objective = LinearModel(problem.X, problem.y, loss=LOSS[model_name])
     step = AdaptiveSparsePolyak(lower_bound=0.0, epoch_length=length)
     return run(objective, 30, step, length * epochs).history["value"].min() / objective.value(problem.coef)

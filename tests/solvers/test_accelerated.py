@@ -4,11 +4,11 @@ from itertools import islice
 from math import inf
 
 import numpy as np
+import papers.accelerated_iht._data as papers
 import pytest
 
 from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import InvalidInputError, Status, iterate, minimize
-from hardthresh.datasets import make_correlated_split, make_gaussian_design, make_toy
 from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
 from hardthresh.solvers import IHT, AcceleratedIHT, ConstantMomentum, NesterovMomentum
 from hardthresh.steps import Fixed
@@ -44,7 +44,7 @@ def test_golden_trajectories_of_the_toy(specs):
 
 
 def toy():
-    problem = make_toy(seed=409)
+    problem = papers.toy(seed=409)
     chosen = [np.linalg.eigvalsh(problem.X[:, [i, j]].T @ problem.X[:, [i, j]]) for i in range(10) for j in range(i)]
     return LinearModel(problem.X, problem.y), 6.0 / np.max(chosen)
 
@@ -92,7 +92,7 @@ COUNTS = {  # A2, to f/f0 <= 1e-10, seeds 0, 1, 2
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_counts_on_a_gaussian_design(seed):
-    problem = make_gaussian_design(750, 2000, 50, seed=seed)
+    problem = papers.gaussian_design(750, 2000, 50, seed=seed)
     f, step = LinearModel(problem.X, problem.y), inverse_lipschitz(problem.X)
     for name, (momentum, rule, counts) in COUNTS.items():
         found = iterations_to(f, 50, published(momentum, rule or step), 1e-10, 200)
@@ -102,14 +102,14 @@ def test_counts_on_a_gaussian_design(seed):
 
 
 def test_the_local_rate_law():
-    problem = make_gaussian_design(120, 400, 8, seed=7)
+    problem = papers.gaussian_design(120, 400, 8, seed=7)
     f, step = LinearModel(problem.X, problem.y), inverse_lipschitz(problem.X)
     found = [iterations_to(f, 8, published(tau, step), 1e-12, 200) for tau in (0.0, 0.25, 0.5, 0.75)]
     assert found == [149, 111, 63, 69]
 
 
 def test_few_rows_where_a_constant_step_fails():
-    problem = make_gaussian_design(750, 20_000, 50, seed=0)
+    problem = papers.gaussian_design(750, 20_000, 50, seed=0)
     f = LinearModel(problem.X, problem.y)
     run = minimize(f, Sparsity(50), AcceleratedIHT(), max_iter=30, tol=0.0)
     assert run.value <= 1e-12 * run.history["value"][0]
@@ -118,7 +118,7 @@ def test_few_rows_where_a_constant_step_fails():
 
 def correlated(seed):
     """The training half of Fig. 3."""
-    problem = make_correlated_split(seed=seed)
+    problem = papers.correlated_split(seed=seed)
     return problem.X[problem.train], problem.y[problem.train]
 
 
@@ -192,7 +192,7 @@ def test_a_run_that_was_interrupted_is_not_finished():
 
 
 def test_without_momentum_it_is_iht():
-    problem = make_gaussian_design(120, 400, 8, seed=7)
+    problem = papers.gaussian_design(120, 400, 8, seed=7)
     f, step = LinearModel(problem.X, problem.y), inverse_lipschitz(problem.X)
     ours, theirs = iterate(f, Sparsity(8), published(0.0, step)), iterate(f, Sparsity(8), IHT(step=Fixed(step)))
     for _ in range(80):

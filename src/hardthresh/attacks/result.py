@@ -11,12 +11,14 @@ import numpy as np
 from hardthresh.arrays import to_numpy
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.result import Result
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 from .model import check_images, check_labels, check_target, classes_of, evaluation_mode, images_for
 from .problem import perturb
 
 
+@stored("result/universal_perturbation")
 @dataclass(frozen=True, slots=True, repr=False)
 class UniversalPerturbation:
     """A universal perturbation, and the predictions of a model for images with and without it.

@@ -327,9 +327,9 @@ def frank_wolfe(
     Examples
     --------
     >>> import hardthresh as ht
-    >>> from hardthresh.datasets import make_gaussian_design
+    >>> from hardthresh.datasets import make_sparse_regression
     >>> from hardthresh.objectives import LinearModel
-    >>> drawn = make_gaussian_design(60, 100, 4)
+    >>> drawn = make_sparse_regression(60, 100, 4)
     >>> f = LinearModel(drawn.X, drawn.y)
     >>> b = ht.baselines.frank_wolfe(f, radius=40.0, variant="pairwise", corrective=True)
     >>> b.n_iter, bool((b.support == drawn.support).all())

@@ -1,4 +1,4 @@
-"""Data to learn from: one real set inside the package, fetchers for others, and simulators with exact seeds."""
+"""One real data set inside the package, fetchers for others, and simulators whose seeds always give the same data."""
 
 from __future__ import annotations
 
@@ -24,19 +24,7 @@ from hardthresh.datasets.real import (
     list_datasets,
     load_colon,
 )
-from hardthresh.datasets.simulate import (
-    Simulated,
-    make_ar1_problem,
-    make_correlated_split,
-    make_gaussian_design,
-    make_limited_attributes,
-    make_sign_planted,
-    make_sparse_classification,
-    make_sparse_regression,
-    make_sparse_text,
-    make_toy,
-    sample_size,
-)
+from hardthresh.datasets.simulate import Simulated, make_sparse_regression
 from hardthresh.datasets.wave_energy import fetch_wave_energy
 
 __all__ = [
@@ -62,16 +50,7 @@ __all__ = [
     "fetch_wave_energy",
     "list_datasets",
     "load_colon",
-    "make_ar1_problem",
     "make_clinic",
-    "make_correlated_split",
-    "make_gaussian_design",
     "make_graphical_model",
-    "make_limited_attributes",
-    "make_sign_planted",
-    "make_sparse_classification",
     "make_sparse_regression",
-    "make_sparse_text",
-    "make_toy",
-    "sample_size",
 ]

@@ -1,0 +1,95 @@
+"""The problems of the paper; the same seed always gives the same arrays, which published counts were measured on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+
+class Drawn(NamedTuple):
+    """A design, a response, and the true coefficients with the increasing indices of their non-zeros."""
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+    coef: NDArray[Any]
+    support: NDArray[np.int64]
+
+
+class Split(NamedTuple):
+    """A problem with the rows of its training and of its test half."""
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+    coef: NDArray[Any]
+    support: NDArray[np.int64]
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+def gaussian_design(
+    n_samples: int, n_features: int, n_nonzero: int, *, dtype: DTypeLike = np.float64, seed: int = 0
+) -> Drawn:
+    """Draw Phi with entries N(0, 1/m) and b = Phi x* with x* of unit norm (Figure 2).
+
+    Draw order: Phi, row by row, in `dtype`; the support, without replacement; the values, normal, assigned in the
+    order drawn. Phi is Fortran-ordered, x* float64.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_samples, n_features), dtype=np.dtype(dtype).type)
+    X /= np.sqrt(n_samples).astype(dtype)
+    drawn, coef = _unit_normal_coef(rng, n_features, n_nonzero)
+    y = X[:, drawn] @ coef[drawn].astype(dtype)
+    return Drawn(np.asfortranarray(X), y, coef, np.sort(drawn))
+
+
+def toy(n_samples: int = 6, n_features: int = 10, n_nonzero: int = 2, *, seed: int = 0) -> Drawn:
+    """Draw Phi with entries N(0, 1) and b = Phi x* with x* of unit norm (Figure 1).
+
+    Draw order: as `gaussian_design`.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_samples, n_features))
+    drawn, coef = _unit_normal_coef(rng, n_features, n_nonzero)
+    return Drawn(X, X @ coef, coef, np.sort(drawn))
+
+
+def correlated_split(
+    n_samples: int = 800,
+    n_features: int = 200,
+    n_nonzero: int = 20,
+    *,
+    correlation: float = 0.4,
+    snr: float = 10.0,
+    seed: int = 0,
+) -> Split:
+    """Draw y = Phi x* + e with |Phi x*|^2 / |e|^2 = snr, and a random half of the rows for training (Figure 3).
+
+    The rows of Phi are AR(1) across the features with unit variance, and its columns are then scaled to unit norm.
+    Draw order: the innovations, row by row; the support and the values, as in `gaussian_design`; the noise; the
+    permutation of the rows, whose first half is `train`.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_samples, n_features))
+    X[:, 1:] *= np.sqrt(1 - correlation**2)
+    for j in range(1, n_features):
+        X[:, j] += correlation * X[:, j - 1]
+    X /= np.linalg.norm(X, axis=0)
+    drawn, coef = _unit_normal_coef(rng, n_features, n_nonzero)
+    signal = X @ coef
+    noise = rng.standard_normal(n_samples)
+    noise *= np.linalg.norm(signal) / np.linalg.norm(noise) / np.sqrt(snr)
+    order = rng.permutation(n_samples)
+    train, test = order[: n_samples // 2], order[n_samples // 2 :]
+    return Split(X, signal + noise, coef, np.sort(drawn), train, test)
+
+
+def _unit_normal_coef(
+    rng: np.random.Generator, n_features: int, n_nonzero: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Draw a support (in the order drawn) and normal coefficients, scaled to unit norm."""
+    drawn = rng.choice(n_features, n_nonzero, replace=False)
+    coef = np.zeros(n_features)
+    coef[drawn] = rng.standard_normal(n_nonzero)
+    return drawn, coef / np.linalg.norm(coef)
