@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from papers.runner import Cell, Item, Row, pick
 from papers.runner.figures import LINES, label, new_figure, remark, shared_legend
 
-from hardthresh.baselines import foba, forward_greedy, oblivious, omp
+from hardthresh.baselines import AdaptiveForwardBackward, ForwardGreedy, Oblivious
 from hardthresh.constraints import Sparsity
 from hardthresh.core import minimize
 from hardthresh.objectives import LinearModel
@@ -28,9 +28,12 @@ from ._data import correlated_split
 
 LEVELS = [5, 10, 15, 20, 25, 30, 40, 60]
 SEEDS, LIMIT = 10, 2000
-GREEDY: dict[str, Callable[..., Any]] = {
-    "Oblivious": oblivious, "OMP": omp, "Forward": forward_greedy, "FoBa": foba,
-}  # fmt: skip
+GREEDY = {
+    "Oblivious": Oblivious(),
+    "OMP": ForwardGreedy(),
+    "Forward": ForwardGreedy("decrease"),
+    "FoBa": AdaptiveForwardBackward(),
+}
 HARD: dict[str, Callable[[float], AcceleratedIHT]] = {
     "IHT 1/L": lambda step: published(0.0, step),
     "AccIHT 1/L": lambda step: published(0.25, step),
@@ -82,7 +85,7 @@ def run(method: str, k: int, seed: int, limit: int) -> dict[str, Any]:
     X, y, X_test, y_test, truth = split(seed)
     f, iterations = LinearModel(X, y), 0
     if method in GREEDY:
-        w = GREEDY[method](f, k).w
+        w = minimize(f, Sparsity(k), GREEDY[method]).w
     elif method.startswith("Lasso"):
         w = _lasso(X, y, k)
         w = _refit(X, y, w) if "refit" in method else w

@@ -1,10 +1,10 @@
-"""What hard thresholding is compared with: Frank-Wolfe, greedy and low-rank methods, other buyers of attributes."""
+"""Methods to compare with: Frank-Wolfe, greedy and low-rank methods, and learners from few attributes."""
 
 from .balls import Ball, GroupBall, L1Ball, NuclearBall
 from .bfgd import BFGD, bfgd
 from .dantzig import DantzigSelector
 from .frank_wolfe import DualityGap, FrankWolfe, frank_wolfe
-from .greedy import AdaptiveForwardBackward, ForwardGreedy, Oblivious, foba, forward_greedy, oblivious, omp
+from .greedy import AdaptiveForwardBackward, ForwardGreedy, Oblivious
 from .rda import RegularizedDualAveraging
 from .svp import svp
 
@@ -22,10 +22,6 @@ __all__ = [
     "Oblivious",
     "RegularizedDualAveraging",
     "bfgd",
-    "foba",
-    "forward_greedy",
     "frank_wolfe",
-    "oblivious",
-    "omp",
     "svp",
 ]

@@ -1,8 +1,7 @@
-"""Greedy selection of coordinates: all at once, one by one, or with a way back."""
+"""Greedy selection of coordinates: all at once, one by one, or forward and backward."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, get_args
@@ -10,12 +9,9 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from hardthresh.arrays import move, scatter, solve_semidefinite, to_numpy
-from hardthresh.constraints import Sparsity
 from hardthresh.core.constraint import Constraint, Projection, Selection
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
-from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Objective
-from hardthresh.core.result import Result
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Settled, StopRule
@@ -24,8 +20,8 @@ from hardthresh.solvers.start import starting_point
 from hardthresh.solvers.subspace import Refined, refine
 
 Rule = Literal["correlation", "normalized", "decrease"]
-_DEPENDENT = 1e-9  # a column of which less than this share is left is a combination of the chosen ones
-_EXHAUSTED = (-1,)  # a ranking of which nothing is left, unlike one that is still to be made
+_DEPENDENT = 1e-9  # share of a column's curvature below which it counts as a combination of the chosen ones
+_EXHAUSTED = (-1,)  # a ranking without remaining coordinates; () is one that has not been computed yet
 _FULL = "the budget is used up"
 _NOTHING = "no coordinate that may be added lowers the objective"
 
@@ -33,7 +29,7 @@ _NOTHING = "no coordinate that may be added lowers the objective"
 @stored("state/greedy_hessian")
 @dataclass(frozen=True, slots=True)
 class Cross:
-    """Rows of the Hessian, which for quadratic objectives are computed once."""
+    """Known rows of the Hessian, which are computed once for quadratic objectives."""
 
     members: tuple[int, ...] = ()
     rows: Any = None
@@ -43,20 +39,20 @@ class Cross:
 @stored("state/greedy")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreedyState(State):
-    """A `State` that knows what it has chosen.
+    """A `State` with the number of chosen coordinates, and what is needed to choose more.
 
     Attributes
     ----------
     size : int
-        How many coordinates are chosen, free ones not counted; the history has it as ``"k"``.
+        Number of chosen coordinates without free ones; the history calls it ``"k"``.
     minimal : bool
         Whether the point minimises f on its support.
     order : tuple of int
-        `Oblivious`: the ranking it goes by.
+        `Oblivious`: the ranking of the coordinates.
     falls : tuple of float
-        `AdaptiveForwardBackward`: by how much f fell when each size was reached last.
+        `AdaptiveForwardBackward`: the decrease of f when each size was last reached.
     cross : Cross
-        What is known of the Hessian.
+        The known part of the Hessian.
     """
 
     size: int
@@ -70,7 +66,7 @@ class GreedyState(State):
 
 
 class _Greedy(Solver):
-    """What greedy solvers share: they start at the null model and refit on what they have chosen."""
+    """Base of the greedy solvers, which start at the null model and refit on the chosen coordinates."""
 
     state_type: ClassVar[type[State]] = GreedyState
 
@@ -121,7 +117,7 @@ class _Greedy(Solver):
         found: Refined | None,
         **changes: Any,
     ) -> GreedyState:
-        """Return the state at a refitted point, or the same point if there is none: one data pass."""
+        """Return the state at a refitted point, or the same point if there is none. Cost: one data pass."""
         if found is None:
             return replace(state, iteration=state.iteration + 1, step=0.0, settled=_NOTHING, **changes)
         size = _size(constraint, found.projection.support)
@@ -141,30 +137,30 @@ class _Greedy(Solver):
 @stored("solver/oblivious")
 @dataclass(frozen=True, slots=True)
 class Oblivious(_Greedy):
-    r"""The k coordinates that gain most one by one, whatever the others do; then a refit.
+    r"""Choose the k coordinates with the largest gradient at the null model, and refit on them.
 
     .. math:: S = \text{the } k \text{ largest of } |\nabla_j f(w_0)|, \qquad
               w = \arg\min \{ f(w) : w_j = 0 \text{ for } j \notin S \}
 
-    at the null model :math:`w_0`; where a run is given a point to start at, at the minimiser on the support of that
-    point, which stays chosen. One coordinate is added per iteration, with a refit, so the history is by k; one that
-    does not lower f next to those that are there already, such as a duplicate, is passed over.
+    with the null model :math:`w_0` or, if a run starts at another point, the minimiser on the support of that point,
+    which stays chosen. Each iteration adds one coordinate and refits, so the history is by k. A coordinate that does
+    not lower f in addition to the chosen ones, such as a duplicate, is skipped.
 
     Parameters
     ----------
     normalize : bool
-        Rank by :math:`\nabla_j f^2 / 2 H_{jj}`, what a coordinate gains alone (to second order), so that the scale of
-        single columns does not matter.
+        Rank by :math:`\nabla_j f^2 / 2 H_{jj}`, the decrease of f (to second order) by one coordinate alone, which does
+        not depend on the scale of the columns.
 
     Raises
     ------
     CapabilityError
-        By `check`, for a set that does not choose single coordinates, or an objective without `columns`, `curvature`,
-        `curvature_diagonal` and `hessian`.
+        By `check`, if the set does not choose single coordinates, or the objective has no `columns`, `curvature`,
+        `curvature_diagonal` or `hessian`.
 
     Notes
     -----
-    Cost: one data pass per iteration and the refits. Guarantee: none worth having for correlated columns (heuristic).
+    Cost: one data pass per iteration and the refits. Guarantee: none for correlated columns (heuristic).
 
     References
     ----------
@@ -173,7 +169,8 @@ class Oblivious(_Greedy):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.core import minimize
+    >>> from hardthresh import minimize
+    >>> from hardthresh.constraints import Sparsity
     >>> from hardthresh.objectives import LinearModel
     >>> f = LinearModel(np.eye(4), np.array([3.0, 0.1, -2.0, 0.2]))
     >>> minimize(f, Sparsity(2), Oblivious()).support
@@ -203,7 +200,7 @@ class Oblivious(_Greedy):
 @stored("solver/forward_greedy")
 @dataclass(frozen=True, slots=True)
 class ForwardGreedy(_Greedy):
-    r"""One coordinate per iteration, the most promising at the current point; then a refit.
+    r"""Add one coordinate per iteration, the one of the largest score at the current point, and refit.
 
     .. math:: j = \arg\max_{j \notin S} |\nabla_j f(w)| \;\text{("correlation")}, \quad
               \frac{\nabla_j f(w)^2}{2 H_{jj}} \;\text{("normalized")}, \quad
@@ -215,13 +212,13 @@ class ForwardGreedy(_Greedy):
         "correlation" is orthogonal matching pursuit; "decrease" is forward stepwise selection, also known as
         orthogonal least squares.
     candidates : int
-        How many coordinates "decrease" refits with, >= 1, where f is not quadratic: the best of them by its quadratic
-        model is not always the best.
+        Number of coordinates, >= 1, that "decrease" tries with a refit if f is not quadratic, since the best one by
+        the quadratic model is not always the best one.
 
     Raises
     ------
     InvalidInputError
-        For an unknown rule or candidates < 1.
+        If the rule is unknown or candidates < 1.
     CapabilityError
         As for `Oblivious`.
 
@@ -240,7 +237,8 @@ class ForwardGreedy(_Greedy):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.core import minimize
+    >>> from hardthresh import minimize
+    >>> from hardthresh.constraints import Sparsity
     >>> from hardthresh.objectives import LinearModel
     >>> f = LinearModel(np.eye(4), np.array([3.0, 0.1, -2.0, 0.2]))
     >>> minimize(f, Sparsity(2), ForwardGreedy("decrease")).w
@@ -267,15 +265,15 @@ class ForwardGreedy(_Greedy):
 @stored("solver/adaptive_forward_backward")
 @dataclass(frozen=True, slots=True)
 class AdaptiveForwardBackward(_Greedy):
-    r"""FoBa: forward steps by the decrease of f, and steps back as long as they undo little of it.
+    r"""Adaptive forward-backward selection (FoBa): add by the decrease of f, drop while the increase is small.
 
     One iteration:
 
-    1. forward: add the coordinate with which f falls most, by :math:`\delta_s`, s being the new size;
-    2. backward: as long as dropping some coordinate and refitting raises f by at most :math:`\nu \delta_s`, drop the
-       one that raises it least, and go on with s - 1.
+    1. forward: add the coordinate that lowers f most, by :math:`\delta_s`, where s is the new size;
+    2. backward: while dropping some coordinate and refitting raises f by at most :math:`\nu \delta_s`, drop the one
+       that raises f least, and continue with s - 1.
 
-    It ends when k coordinates are left after the steps back.
+    The run ends when k coordinates are left after the backward steps.
 
     Parameters
     ----------
@@ -287,15 +285,15 @@ class AdaptiveForwardBackward(_Greedy):
     Raises
     ------
     InvalidInputError
-        For nu or candidates out of range.
+        If nu or candidates are out of range.
     CapabilityError
         As for `Oblivious`.
 
     Notes
     -----
-    Cost: as `ForwardGreedy` with rule "decrease", and two refits per step back. Guarantee: Zhang (2011), Theorem 1, for
-    least squares stopped by its threshold; stopped at a budget, a heuristic. f may rise where several steps back follow
-    one forward, as in the original.
+    Cost: as `ForwardGreedy` with rule "decrease", and two refits per backward step. Guarantee: Zhang (2011), Theorem 1,
+    for least squares stopped by its threshold; with a budget, a heuristic. f may rise if several backward steps follow
+    one forward step, as in the original.
 
     References
     ----------
@@ -303,10 +301,11 @@ class AdaptiveForwardBackward(_Greedy):
 
     Examples
     --------
-    The sum of two columns is the best single column, until both are there:
+    The sum of two columns is the best single column until both are chosen:
 
     >>> import numpy as np
-    >>> from hardthresh.core import minimize
+    >>> from hardthresh import minimize
+    >>> from hardthresh.constraints import Sparsity
     >>> from hardthresh.objectives import LinearModel
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((50, 3))
@@ -344,139 +343,6 @@ class AdaptiveForwardBackward(_Greedy):
         return self._arrive(objective, constraint, selection, state, found, cross=cross, falls=falls)
 
 
-def oblivious(f: Objective, k: int, *, normalize: bool = False, free: Sequence[int] = (), tol: float = 1e-8) -> Result:
-    """Select the k coordinates that gain most one by one, and refit; see `Oblivious`.
-
-    Parameters
-    ----------
-    f : Objective
-        A linear model with any loss: `columns`, `curvature`, `curvature_diagonal` and `hessian` are needed.
-    k : int
-        Budget, >= 0.
-    normalize : bool
-        Whether the scale of single columns is taken out.
-    free : sequence of int
-        Coordinates that are always chosen and not counted, such as an intercept.
-    tol : float
-        0 goes on after a perfect fit.
-
-    Returns
-    -------
-    Result
-        ``history["value"]`` and ``history["k"]`` go together.
-
-    Raises
-    ------
-    InvalidInputError, CapabilityError
-        For k or free coordinates out of range, or an objective that lacks an ability.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hardthresh.objectives import LinearModel
-    >>> oblivious(LinearModel(np.eye(3), np.array([3.0, 1.0, 2.0])), 2).history["k"]
-    array([0, 1, 2])
-    """
-    return _select(f, k, Oblivious(normalize), free, tol)
-
-
-def omp(f: Objective, k: int, *, normalize: bool = False, free: Sequence[int] = (), tol: float = 1e-8) -> Result:
-    """Select k coordinates by orthogonal matching pursuit; see `ForwardGreedy`.
-
-    Parameters
-    ----------
-    f, k :
-        As in `oblivious`.
-    normalize : bool
-        Whether the scale of single columns is taken out; scikit-learn leaves it in.
-    free, tol :
-        As in `oblivious`.
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    InvalidInputError, CapabilityError
-        As `oblivious`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hardthresh.objectives import LinearModel
-    >>> omp(LinearModel(np.eye(3), np.array([3.0, 1.0, 2.0])), 2).support
-    array([0, 2])
-    """
-    return _select(f, k, ForwardGreedy("normalized" if normalize else "correlation"), free, tol)
-
-
-def forward_greedy(f: Objective, k: int, *, free: Sequence[int] = (), tol: float = 1e-8) -> Result:
-    """Select k coordinates one by one, each the one with which f falls most; see `ForwardGreedy`.
-
-    Parameters
-    ----------
-    f, k, free, tol :
-        As in `oblivious`.
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    InvalidInputError, CapabilityError
-        As `oblivious`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hardthresh.objectives import LinearModel
-    >>> forward_greedy(LinearModel(np.eye(3), np.array([3.0, 1.0, 2.0])), 2).w
-    array([3., 0., 2.])
-    """
-    return _select(f, k, ForwardGreedy("decrease"), free, tol)
-
-
-def foba(f: Objective, k: int, *, nu: float = 0.5, free: Sequence[int] = (), tol: float = 1e-8) -> Result:
-    """Select k coordinates by adaptive forward-backward steps; see `AdaptiveForwardBackward`.
-
-    Parameters
-    ----------
-    f, k :
-        As in `oblivious`.
-    nu : float
-        What a step back may cost, as a share of what the step forward brought.
-    free, tol :
-        As in `oblivious`.
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    InvalidInputError, CapabilityError
-        As `oblivious`; and for nu outside [0, 1).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hardthresh.objectives import LinearModel
-    >>> foba(LinearModel(np.eye(3), np.array([3.0, 1.0, 2.0])), 2).support
-    array([0, 2])
-    """
-    return _select(f, k, AdaptiveForwardBackward(nu), free, tol)
-
-
-def _select(f: Objective, k: int, solver: Solver, free: Sequence[int], tol: float) -> Result:
-    constraint = Sparsity(k, free=free)  # type: ignore[arg-type]
-    size = int(f.shape[0])
-    if constraint.k > size - len(constraint.free):
-        raise InvalidInputError(f"k = {constraint.k}, but there are only {size - len(constraint.free)} coordinates")
-    return minimize(f, constraint, solver, max_iter=10 * constraint.k + 10, tol=tol)
-
-
 def _members(constraint: Constraint, support: Support) -> list[int]:
     indices = constraint.indices(support)
     assert indices is not None
@@ -493,7 +359,7 @@ def _double(x: Array) -> np.ndarray:
 
 
 def _scores(objective: Any, selection: Selection, state: GreedyState, rule: Rule) -> tuple[np.ndarray, Cross]:
-    """Return what each coordinate promises, 0 where it may not be added."""
+    """Return the score of each coordinate, 0 if it may not be added."""
     gradient = _double(state.at.gradient)
     cross = state.cross
     if rule == "correlation":
@@ -516,7 +382,7 @@ def _scores(objective: Any, selection: Selection, state: GreedyState, rule: Rule
 
 
 def _known(objective: Any, state: GreedyState, members: list[int]) -> Cross:
-    """Return the diagonal and some rows of the Hessian, of which those of a quadratic are computed once."""
+    """Return the diagonal and some rows of the Hessian; those of a quadratic objective are computed once."""
     at, old = state.at, state.cross
     lasting = bool(getattr(objective, "quadratic", False))
     diagonal = old.diagonal if lasting and old.diagonal is not None else _double(objective.curvature_diagonal(at))
@@ -537,7 +403,7 @@ def _forward(
     rule: Rule,
     candidates: int,
 ) -> tuple[Refined | None, Cross]:
-    """Return the refitted point with one more coordinate, or None if none lowers f."""
+    """Return the refitted point with one more coordinate, or None if no coordinate lowers f."""
     scores, cross = _scores(objective, selection, state, rule)
     count = 1 if rule != "decrease" or getattr(objective, "quadratic", False) else candidates
     best: Refined | None = None
@@ -550,7 +416,7 @@ def _forward(
 
 
 def _added(objective: Objective, constraint: Constraint, state: GreedyState, j: int) -> Refined | None:
-    """Return the refitted point with one more coordinate; None if f does not fall."""
+    """Return the refitted point with coordinate j, or None if it does not lower f."""
     gradient = state.at.gradient
     place = move(np.array([j]), gradient)
     along = constraint.project(scatter(-gradient[j : j + 1], place, gradient.shape[0]))
@@ -561,9 +427,9 @@ def _added(objective: Objective, constraint: Constraint, state: GreedyState, j: 
 
 
 def _dropped(objective: Any, constraint: Constraint, found: Refined) -> Refined | None:
-    """Return the refitted point without the coordinate that costs least, by the quadratic model; None if none can go.
+    """Return the refitted point without the coordinate that is cheapest to drop by the quadratic model.
 
-    The coordinates are those that are not free.
+    Free coordinates stay. None if no coordinate can be dropped.
     """
     support = found.projection.support
     indices = constraint.indices(support)
