@@ -134,7 +134,7 @@ def test_numbers_that_may_be_classes_are_pointed_out(run, table, csv):
     assert result.exit_code == 0
     [note] = result.stderr.splitlines()
     assert note.startswith("note: the ")
-    assert note.endswith("numbers in 'label' are taken for amounts; for classes add --positive-class VALUE")
+    assert note.endswith("numbers in 'label' are treated as amounts; for classes, add --positive-class VALUE")
 
 
 def test_the_notes_say_where_the_model_comes_from(fitted, csv):
@@ -229,7 +229,7 @@ def test_two_numbers_that_are_not_whole_are_amounts(run, done, broken):
     result = run("fit", path, "--target", "y", "--k", 1)
     assert result.exit_code == 0
     assert result.stderr == (
-        "note: the numbers 0.5 and 1.5 in 'y' are taken for amounts; for classes add --loss logistic\n"
+        "note: the numbers 0.5 and 1.5 in 'y' are treated as amounts; for classes, add --loss logistic\n"
     )
     done("fit", path, "--target", "y", "--k", 1, "--loss", "logistic", "--out", "model.json")
     assert ht.load("model.json").classes_.tolist() == ["0.5", "1.5"]
@@ -242,7 +242,7 @@ def test_two_rows(done, broken):
 def test_one_bad_cell_in_a_target_of_numbers(refused, broken):
     path = broken("a,y", *(f"{i},{'oops' if i == 5 else i / 2}" for i in range(60)))
     line = refused("fit", path, "--target", "y")
-    assert line == "the target 'y' holds numbers, but row 6: 'oops' is no number; mend or remove first"
+    assert line == "the target 'y' holds numbers, but row 6: 'oops' is not a number; correct or remove it"
 
 
 def test_a_range_ends_at_the_number_of_features(run, csv):
@@ -284,20 +284,20 @@ def test_the_heading_of_the_chart_is_whole(done, csv):
 def test_one_class_is_refused(refused, broken):
     path = broken("a,y", "1,yes", "2,yes")
     assert refused("fit", path, "--target", "y") == (
-        "the target 'y' has one value only, 'yes'; there is nothing to explain"
+        "the target 'y' has only one value, 'yes'; there is nothing to predict"
     )
 
 
 def test_many_classes_are_refused(refused, broken):
     line = refused("fit", broken("a,y", "1,ape", "2,cat", "3,dog"), "--target", "y")
-    assert line.startswith(
-        "the target 'y' has 3 classes (ape, cat, dog); this version tells two apart: add --positive-class"
-    )
+    assert line.startswith("the target 'y' has 3 classes (ape, cat, dog); only two are supported: add --positive-class")
 
 
 def test_holes_are_refused(refused, broken):
     line = refused("fit", broken("a,b,y", "1,2,3", "2,,4", "3,4,5"), "--target", "y")
-    assert line.endswith("has 1 missing value in 1 column, the first in column 'b', row 2; fill in or remove first")
+    assert line.endswith(
+        "has 1 missing value in 1 column, the first in column 'b', row 2; impute or remove these first"
+    )
 
 
 def test_a_file_that_cannot_be_written_is_refused(refused, csv, folder):

@@ -68,7 +68,10 @@ def test_a_missing_column_is_named(refused, regression, table, folder):
 def test_a_hole_in_a_chosen_column_is_refused(refused, regression, table, folder):
     table.with_columns(b=polars.Series([None, *table["b"][1:]])).write_csv(folder / "other.csv")
     line = refused("predict", "model.json", "other.csv")
-    assert line == "other.csv has 1 missing value in 1 column, the first in column 'b', row 1; fill in or remove first"
+    assert (
+        line
+        == "other.csv has 1 missing value in 1 column, the first in column 'b', row 1; impute or remove these first"
+    )
 
 
 def test_texts_in_a_chosen_column_are_refused(refused, regression, table, folder):
@@ -137,7 +140,7 @@ def test_a_libsvm_file_may_end_early(done, folder):
 
 def test_a_file_that_is_no_model_is_refused(refused, csv, folder):
     ht.save([1, 2], folder / "list.json")
-    assert refused("predict", "list.json", csv) == "list.json holds no fitted model, but [1, 2]"
+    assert refused("predict", "list.json", csv) == "list.json does not hold a fitted model, but [1, 2]"
 
 
 def test_outputs_are_checked_first(refused, csv):

@@ -56,7 +56,7 @@ def test_tables(name, table, numbers, folder):
 
 def test_the_format_can_be_given(table, numbers, folder):
     table.write_csv(folder / "table.txt", separator="\t")
-    with pytest.raises(InvalidInputError, match=r"the name table\.txt does not say what the file is .* add --format"):
+    with pytest.raises(InvalidInputError, match=r"the name table\.txt has no known ending .* add --format"):
         read(folder / "table.txt", Request(target="y"))
     np.testing.assert_array_equal(read(folder / "table.txt", Request(target="y", drop=["ill"]), "tsv").X, numbers[0])
 
@@ -323,8 +323,8 @@ def test_the_same_name_twice_is_told(broken):
 def test_holes_are_counted_and_located(refusal, broken):
     path = broken("a,b,y", "1,2,1", "2,NA,1", ",nan,2", "3,inf,2")
     assert refusal(path, target="y").endswith(
-        "has 3 missing values and 1 infinite value in 2 columns, the first in column 'b', row 2; fill in or remove "
-        "first"
+        "has 3 missing values and 1 infinite value in 2 columns, the first in column 'b', row 2; impute or remove "
+        "these first"
     )
 
 
@@ -362,7 +362,8 @@ def test_objects_are_not_unpickled(refusal, folder):
 def test_npz_without_what_is_needed(refusal, folder):
     np.savez(folder / "x.npz", A=np.ones((3, 2)), label=np.ones(3), other=np.ones(2))
     assert refusal(folder / "x.npz").endswith("has no matrix 'X': name it with --x-key; there are: A")
-    assert refusal(folder / "x.npz", x_key="A").endswith("--target NAME; " + f"{folder / 'x.npz'} has label")
+    line = refusal(folder / "x.npz", x_key="A")
+    assert line == f"add --target NAME, the array to predict; {folder / 'x.npz'} has label"
     assert refusal(folder / "x.npz", x_key="A", target="lable").endswith("for the target; did you mean 'label'?")
     assert "one entry for each of its 3 rows" in refusal(folder / "x.npz", x_key="A", target="other")
 
@@ -383,7 +384,7 @@ def test_a_sparse_npz_with_entries_outside_is_refused(refusal, folder, index):
 
 def test_npy_needs_a_target(refusal, folder):
     np.save(folder / "x.npy", np.ones((3, 2)))
-    assert refusal(folder / "x.npy").endswith("with --target FILE.npy")
+    assert refusal(folder / "x.npy").startswith("add --target FILE.npy, the file with the target of")
     assert "cannot be read: No such file" in refusal(folder / "x.npy", target="no.npy")
     np.save(folder / "y.npy", np.ones(3))
     sentence = refusal(folder / "x.npy", target=str(folder / "y.npy"), drop=["7"])

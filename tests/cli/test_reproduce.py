@@ -237,14 +237,14 @@ def test_an_interrupt_before_the_first_cell_says_the_same(run, folder):
     (folder / "papers" / "tiny" / "squares.py").write_text("raise KeyboardInterrupt")
     result = run("reproduce", "tiny")
     assert result.exit_code == 130
-    assert result.stderr.splitlines()[-1] == "interrupted; the same command goes on with the unfinished piece"
+    assert result.stderr.splitlines()[-1] == "interrupted; run the same command to continue"
 
 
 def test_an_interrupted_run_says_how_to_go_on(run, folder):
     (folder / "trap").write_text("interrupt")
     result = run("reproduce", "tiny")
     assert result.exit_code == 130
-    assert result.stderr.splitlines()[-1] == "interrupted; the same command goes on with the unfinished piece"
+    assert result.stderr.splitlines()[-1] == "interrupted; run the same command to continue"
 
 
 def alone(folder):
@@ -262,7 +262,7 @@ def test_ctrl_c_in_a_run_that_survives_it_keeps_nothing_of_the_cell(done, folder
     (folder / "trap").write_text("press Ctrl-C")
     stopped = alone(folder)
     assert stopped.returncode == 130, stopped.stderr
-    assert stopped.stderr.splitlines()[-1] == "interrupted; the same command goes on with the unfinished piece"
+    assert stopped.stderr.splitlines()[-1] == "interrupted; run the same command to continue"
     assert computed() == [1, 2, 3]
     assert len([*(folder / "reproduced/tiny/squares/cells").iterdir()]) == 2
     (folder / "trap").unlink()

@@ -28,7 +28,7 @@ def test_durations_and_uncertain_scores_are_written_for_people(done, csv):
     model.mean_scores_, model.standard_errors_ = -np.array([9.0, 0.12345, 0.2, 0.3, 0.4]), np.full(5, 0.00078)
     save(model, "model.json", notes={"seconds": 139.7})
     printed = done("show", "model.json")
-    assert "(2 min 20 s in all)" in printed
+    assert "(2 min 20 s in total)" in printed
     assert " 0.12345 ± 0.00078 " in printed
 
 

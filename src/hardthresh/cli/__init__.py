@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line, and leave with its exit code.
+    """Run the command line, and exit with its code.
 
     Parameters
     ----------
@@ -20,8 +20,8 @@ def main(args: Sequence[str] | None = None) -> None:
     Raises
     ------
     SystemExit
-        Always: 0 for done, 1 if the extra ``hardthresh[cli]`` is not installed, 2 for an error of the user (one line on
-        standard error), 130 when interrupted. A bug of ours raises its own exception.
+        Always: 0 for success, 1 if the extra ``hardthresh[cli]`` is not installed, 2 for a user error (one line on
+        standard error), 130 if interrupted. A bug of hardthresh raises its own exception.
 
     Examples
     --------

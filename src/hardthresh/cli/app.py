@@ -1,4 +1,4 @@
-"""The application: its commands, and how it says what goes wrong."""
+"""The application: its commands, and how it reports errors."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ from .reproduce import reproduce
 from .show import show
 from .terminal import discard, write_stderr, write_stdout
 
-# what the parser of the command line raises: a BadParameter is a usage error is an error of the parser
+# the base class of all errors of the command-line parser: BadParameter, UsageError, then this one
 _PARSER_ERROR: Any = typer.BadParameter.__mro__[2]
 
 INTERRUPTED = 130  # the exit code after Ctrl-C
-CANNOT_BE_WRITTEN = (EDQUOT, EFBIG, EIO, ENOSPC)  # what an error of standard output says, which has no file name
+CANNOT_BE_WRITTEN = (EDQUOT, EFBIG, EIO, ENOSPC)  # errors of standard output, which have no file name
 
 
 class Commands(TyperGroup):
-    """The commands; an error of the user is one line on standard error and exit code 2, a bug is a traceback."""
+    """The commands; a user error prints one line to standard error and exits with code 2, a bug prints a traceback."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
-        """Run a command and leave."""
+        """Run a command and exit."""
         given = list(sys.argv[1:] if args is None else args)
         extra |= {"standalone_mode": False, "obj": shlex.join(["hardthresh", *given])}
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="replace")  # a terminal without our signs shows "?" in their place
+                stream.reconfigure(errors="replace")  # characters that the terminal lacks become "?"
         with warnings.catch_warnings():
-            warnings.showwarning = _say_warning
+            warnings.showwarning = _print_warning
             try:
                 code = super().main(given or ["--help"], *rest, **extra)
-                write_stdout("")  # what is still held back
+                write_stdout("")  # flush
             except _PARSER_ERROR as error:
-                _leave(error.format_message())
+                _exit_with(error.format_message())
             except HardThreshError as error:
-                _leave(str(error))
+                _exit_with(str(error))
             except OSError as error:
                 if error.filename is None:
                     if error.errno not in CANNOT_BE_WRITTEN:
                         raise
                     discard(sys.stdout)
-                _leave(f"{error.filename2 or error.filename or 'standard output'}: {error.strerror}")
+                _exit_with(f"{error.filename2 or error.filename or 'standard output'}: {error.strerror}")
             except (KeyboardInterrupt, typer.Abort):
                 code = INTERRUPTED
         if code == INTERRUPTED:  # typer makes an exit code of an interrupt
@@ -63,12 +63,12 @@ class Commands(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _leave(message: str) -> NoReturn:
+def _exit_with(message: str) -> NoReturn:
     write_stderr(f"error: {' '.join(message.split())}")
     sys.exit(2)
 
 
-def _say_warning(message: Warning | str, *where: object, **more: object) -> None:
+def _print_warning(message: Warning | str, *where: object, **more: object) -> None:
     write_stderr(f"warning: {' '.join(str(message).split())}")
 
 
@@ -92,7 +92,7 @@ app = typer.Typer(
 
 @app.callback()
 def hardthresh(version: Annotated[bool, VERSION] = False) -> None:
-    """Models with at most k features: find them, say how sure to be of them, use them."""
+    """Fit, inspect and apply models with at most k features."""
 
 
 app.command()(fit)

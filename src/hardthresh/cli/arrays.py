@@ -37,7 +37,7 @@ def read_arrays(path: Path, kind: str, request: Request) -> Data:
 
 def _npy(path: Path, request: Request) -> Data:
     if request.learn and request.target is None:
-        raise InvalidInputError(f"say where the target of {path} is with --target FILE.npy")
+        raise InvalidInputError(f"add --target FILE.npy, the file with the target of {path}")
     data = Data(str(path), _matrix(_array(path), path, "the array"))
     roles = {role: _per_row(_array(Path(name)), data, role, name) for role, name in request.roles.items()}
     return data.with_roles(roles, {role: Path(name).stem for role, name in request.roles.items()})
@@ -50,7 +50,7 @@ def _npz(path: Path, request: Request) -> Data:
         usual = next((name for name in TARGETS if name in arrays), None)
         if usual is None:
             fitting = [name for name, array in arrays.items() if array.shape == data.X.shape[:1]]
-            raise InvalidInputError(f"say which array to explain with --target NAME; {path} has {listed(fitting)}")
+            raise InvalidInputError(f"add --target NAME, the array to predict; {path} has {listed(fitting)}")
         request = replace(request, target=usual)
     roles = {}
     for role, name in request.roles.items():
@@ -71,7 +71,7 @@ def _npz_matrix(path: Path, arrays: dict[str, np.ndarray], x_key: str | None) ->
             data, indices, indptr, shape = (arrays[part] for part in parts)
             try:
                 X = csr_array((data, indices, indptr), shape=tuple(int(size) for size in shape))
-                X.check_format(full_check=True)  # products would read beside the matrix
+                X.check_format(full_check=True)  # else products would read outside of the arrays
             except (ValueError, TypeError) as error:
                 raise InvalidInputError(f"{name} of {path} is damaged: {error}") from error
         elif name in arrays:
@@ -87,7 +87,7 @@ def _npz_matrix(path: Path, arrays: dict[str, np.ndarray], x_key: str | None) ->
 
 def _libsvm(path: Path, request: Request) -> Data:
     for role, name in request.roles.items():
-        raise InvalidInputError(f"a libsvm file has its target in front and nothing else; leave out --{role} {name}")
+        raise InvalidInputError(f"a libsvm file holds a target and features only; leave out --{role} {name}")
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
@@ -122,7 +122,7 @@ def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
             reason = "it holds Python objects, which could run code; save numbers and texts as arrays of their own type"
         else:
             reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-            reason = "it is no NumPy file" if "pickle" in reason else reason
+            reason = "it is not a NumPy file" if "pickle" in reason else reason
         raise InvalidInputError(f"{path} cannot be read: {reason}") from error
 
 

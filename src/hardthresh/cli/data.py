@@ -1,4 +1,4 @@
-"""What a file of data gives to a command, and what is checked of it, whatever the file is."""
+"""The data that a command reads from a file of any format, and their checks."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Matrix: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a command wants of a file.
+    """The columns that a command reads from a file.
 
     Attributes
     ----------
     target, weight, offset : str or None
         Columns, or arrays of an npz file, or npy files, with a role of their own.
     id : str or None
-        The same for what tells rows apart, which is no feature.
+        The same for the identifiers of rows, which are not a feature.
     learn : bool
         Whether there must be a target.
     drop : sequence of str
-        Feature columns to leave out before anything is looked at.
+        Feature columns to leave out before any check.
     only : sequence of str or None
         The only feature columns to read, in this order; the others may hold anything. For files with names.
     x_key : str or None
-        The array of an npz file with the matrix, or what stands before ``_data``, ``_indices``, ... of a sparse one.
+        The array of an npz file with the matrix; for a sparse one, the prefix of ``_data``, ``_indices``, ...
     """
 
     target: str | None = None
@@ -67,11 +67,11 @@ class Data:
     target, weight, offset : ndarray of shape (n,) or None
         The columns that were asked for; only the target may hold texts.
     ids : sequence of str, length n, or None
-        What tells the rows apart, as it stands in the file.
+        Identifiers of the rows, as written in the file.
     target_name, id_name : str
-        What the target and the ids are called.
+        Names of the target and of the ids.
     remarks : tuple of str
-        What the reader should know about how the file was understood.
+        Notes for the user about how the file was interpreted.
     ragged : bool
         Whether the number of columns is only that of the last non-zero, as in a libsvm file.
     """
@@ -119,12 +119,12 @@ class Data:
 
 
 def check(data: Data, *, may_be_narrow: bool = False) -> Data:
-    """Return the data, if there is something (columns too, unless none may do) and all of it is finite.
+    """Return the data after checking that they have rows and (unless `may_be_narrow`) columns, and are finite.
 
     Raises
     ------
     InvalidInputError
-        Saying how much is missing, and where first.
+        The message counts the missing values and gives the place of the first.
     """
     n, d = data.X.shape
     if n == 0 or (d == 0 and not may_be_narrow):
@@ -144,29 +144,29 @@ def check(data: Data, *, may_be_narrow: bool = False) -> Data:
     first = numbered("column", columns[0]) if data.names is None else f"column {data.names[columns[0]]!r}"
     raise InvalidInputError(
         f"{data.source} has {' and '.join(kinds)} in {plural(len(np.unique(columns)), 'column')}, the first in "
-        f"{first}, row {rows[0] + 1}{' (counted from 1)' if data.names is None else ''}; fill in or remove first"
+        f"{first}, row {rows[0] + 1}{' (counted from 1)' if data.names is None else ''}; impute or remove these first"
     )
 
 
 def check_role(values: np.ndarray, source: str, role: str, name: str) -> np.ndarray:
-    """Return a column with a role of its own, if it is finite, and holds numbers where it must; an id may be anything.
+    """Return the column of a role after checking that it is finite and, but for targets and ids, numeric.
 
     Raises
     ------
     InvalidInputError
-        Saying how much is missing, and where first.
+        The message counts the missing values and gives the place of the first.
     """
     if role == "id":
         return values
     if values.dtype.kind not in ("fiubU" if role == "target" else "fiub"):
-        raise InvalidInputError(f"the {role} {name!r} of {source} must hold numbers, it has dtype {values.dtype}")
+        raise InvalidInputError(f"the {role} {name!r} of {source} must hold numbers, but has dtype {values.dtype}")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         refuse_missing(~np.isfinite(values), source, role, name)
     return values
 
 
 def refuse_missing(missing: np.ndarray, source: str, role: str, name: str) -> None:
-    """Raise an error about the rows where a column with a role of its own has no value."""
+    """Raise an error about the rows in which the column of a role has no value."""
     rows = np.flatnonzero(missing)
     raise InvalidInputError(
         f"the {role} {name!r} of {source} is missing or infinite in {plural(len(rows), 'row')}, the first is row "
@@ -183,7 +183,7 @@ def refuse_lacking(source: str, lacking: Sequence[str], known: Iterable[str]) ->
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return which names a wrong one could have meant, for the end of an error message."""
+    """Return the end of an error message that suggests names close to a wrong one."""
     known = [str(one) for one in known]
     folded = {one.casefold(): one for one in known}
     close = [repr(folded[match]) for match in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]

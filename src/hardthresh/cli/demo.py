@@ -1,4 +1,4 @@
-"""``hardthresh demo``: from a table of 2,000 genes to a model of a few, in one command."""
+"""``hardthresh demo``: a model of a few out of 2,000 genes, in one command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def demo(
     report: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("hardthresh-demo.html"),
     out: Annotated[Path | None, typer.Option(help="Save the model in this .json file.")] = None,
 ) -> None:
-    """Show which few of 2,000 genes tell tumour from normal tissue, how sure to be of that, and a report of it."""
+    """Select a few of 2,000 genes that separate tumour from normal tissue, and write a report."""
     check_output(report, "--report", ".html")
     check_model_output(out)
 

@@ -1,4 +1,4 @@
-"""How a fitted model looks in a terminal."""
+"""Print a fitted model in a terminal."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from hardthresh.core.progress import format_duration
 from hardthresh.report.facts import CrossValidation, Facts, Feature, read
 from hardthresh.report.numbers import percent, signed, uncertain
 
-ROWS = 40  # of the curve; of more candidates some are left out
-RIVALS = 5  # features that are named as chosen by folds only
+ROWS = 40  # at most, of the curve; arbitrary: it fits one screen
+RIVALS = 5  # features, at most, that are listed as chosen only by folds
 BAR = 12  # the longest bar of the table, in characters
 
 _SEPARATED = (
@@ -72,7 +72,7 @@ def _headline(facts: Facts, data: Mapping[str, Any]) -> Text:
 
 
 def _table(facts: Facts, intercept: float) -> Table:
-    """Return the features, the strongest first."""
+    """Return the table of features, the largest effect first."""
     table = Table(box=None, header_style="bold", padding=(0, 1))
     table.add_column("feature", overflow="fold")
     table.add_column("coefficient", justify="right")
@@ -91,7 +91,7 @@ def _table(facts: Facts, intercept: float) -> Table:
 
 
 def _votes(feature: Feature, cv: CrossValidation | None) -> list[str]:
-    """Return the cell that says how often the folds choose a feature, if there are folds."""
+    """Return how often the folds choose a feature, if there are folds."""
     if cv is None:
         return []
     return ["always" if feature.requested else percent(feature.share or 0.0)]
@@ -106,12 +106,12 @@ def _reading(facts: Facts) -> str:
 
 
 def _doubts(model: Any, facts: Facts, cv: CrossValidation) -> str:
-    """Return what the column of the folds means, and what they choose besides."""
+    """Return an explanation of the column of folds, and the features that only folds choose."""
     shares = np.asarray(model.selection_frequency_)
     others = [j for j in np.argsort(-shares, kind="stable")[: len(facts.features) + RIVALS] if j not in model.support_]
     rivals = [f"{facts.names[j]} ({percent(float(shares[j]))})" for j in others[:RIVALS] if shares[j] > 0]
-    also = f" They also choose {', '.join(rivals)}." if rivals else " They choose nothing else."
-    return f"In folds: how often the fits that leave out one of {cv.folds.shape[1]} folds choose it too.{also}"
+    also = f" They also choose {', '.join(rivals)}." if rivals else " They choose no other feature."
+    return f"In folds: share of the {cv.folds.shape[1]} fits, each without one fold, that choose the feature.{also}"
 
 
 def curve(cv: CrossValidation, width: int) -> Iterator[Text]:
@@ -151,8 +151,8 @@ def curve(cv: CrossValidation, width: int) -> Iterator[Text]:
 def _advice(cv: CrossValidation) -> str:
     few, best = cv.k[cv.thrifty], cv.k[cv.best]
     if few == best:
-        return f"{best} is best; fewer are worse by more than one standard error (the line ┊)."
-    return f"{best} is best; {few} would do, its difference is within one standard error (the line ┊)."
+        return f"{best} is best; fewer features are worse by more than one standard error (the line ┊)."
+    return f"{best} is best; {few} is within one standard error of it (the line ┊)."
 
 
 def _certificate(model: Any) -> str:
@@ -163,6 +163,6 @@ def _certificate(model: Any) -> str:
 
 
 def _convergence(model: Any, notes: Mapping[str, Any]) -> Text:
-    seconds = f" ({format_duration(notes['seconds'])} in all)" if "seconds" in notes else ""
+    seconds = f" ({format_duration(notes['seconds'])} in total)" if "seconds" in notes else ""
     done, style = ("Converged", "") if model.converged_ else ("NOT converged", "bold red")
     return Text(f"{done} after {model.n_iter_} iterations: {model.stop_reason_}{seconds}.", style=style)

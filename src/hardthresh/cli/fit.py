@@ -1,4 +1,4 @@
-"""``hardthresh fit``: the best model with few features, from a file."""
+"""``hardthresh fit``: fit a model with few features to the data in a file."""
 
 from __future__ import annotations
 
@@ -16,27 +16,23 @@ from .terminal import write_stderr
 def fit(
     ctx: typer.Context,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Feather, NPZ, NPY or libsvm file.")],
-    target: Annotated[str | None, typer.Option(help="Column to explain; NPZ: array; NPY: another file.")] = None,
-    k: Annotated[str, typer.Option(help="How many features: a number, auto, a range 1-20, or a list 2,5,10.")] = "auto",
+    target: Annotated[str | None, typer.Option(help="Column to predict; NPZ: array; NPY: another file.")] = None,
+    k: Annotated[str, typer.Option(help="Number of features: auto, a number, a range 1-20 or a list 2,5,10.")] = "auto",
     loss: Annotated[str, typer.Option(help="squared, logistic (two classes), or auto: by the target.")] = "auto",
-    positive_class: Annotated[str | None, typer.Option(help="Explain this class against all others.")] = None,
-    always_include: Annotated[str | None, typer.Option(help="Columns to keep in any case, NAME,...")] = None,
+    positive_class: Annotated[str | None, typer.Option(help="Class to predict against all others.")] = None,
+    always_include: Annotated[str | None, typer.Option(help="Columns that are always included, NAME,...")] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, NAME,...")] = None,
     weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.")] = None,
     offset: Annotated[str | None, typer.Option(help="Column with a known part of the prediction.")] = None,
-    row_id: Annotated[str | None, typer.Option("--id", help="Column that tells rows apart, and is no feature.")] = None,
+    row_id: Annotated[str | None, typer.Option("--id", help="Column of row identifiers, not a feature.")] = None,
     cv: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 5,
     rule: Annotated[str, typer.Option(help="best, or one-se: the fewest features within one standard error.")] = "best",
-    scoring: Annotated[
-        str | None, typer.Option(help="What to compare: a scorer of scikit-learn, e.g. accuracy.")
-    ] = None,
+    scoring: Annotated[str | None, typer.Option(help="Scorer of scikit-learn to compare by, e.g. accuracy.")] = None,
     alpha: Annotated[float | None, typer.Option(min=0.0, help="Ridge on the mean loss.")] = None,
-    positive: Annotated[bool, typer.Option("--positive", help="Allow no negative coefficients.")] = False,
-    no_standardize: Annotated[
-        bool, typer.Option("--no-standardize", help="Compare features on their own scales.")
-    ] = False,
+    positive: Annotated[bool, typer.Option("--positive", help="Restrict coefficients to be non-negative.")] = False,
+    no_standardize: Annotated[bool, typer.Option("--no-standardize", help="Do not standardise the features.")] = False,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
-    max_iter: Annotated[int, typer.Option(min=1, help="Limit of iterations of each fit.")] = 1000,
+    max_iter: Annotated[int, typer.Option(min=1, help="Maximum number of iterations of each fit.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the folds.")] = 0,
     file_format: Annotated[
         str | None, typer.Option("--format", help="csv, tsv, parquet, feather, npz, npy or libsvm.")
@@ -44,9 +40,9 @@ def fit(
     x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
     out: Annotated[Path | None, typer.Option(help="Save the model in this .json file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to this .html file.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and warnings.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")] = False,
 ) -> None:
-    """Find the best model with at most k features, and say how sure to be of it."""
+    """Find the best model with at most k features, and report how reliable it is."""
     check_model_output(out, {"the file of data": data})
     check_output(report, "--report", ".html", {"the file of data": data})
     if rule not in ("best", "one-se"):

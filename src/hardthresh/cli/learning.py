@@ -66,7 +66,7 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
     values = np.unique(y)
     labels = [str(value) for value in values.tolist()]
     if len(values) == 1:
-        raise InvalidInputError(f"the target {name!r} has one value only, {labels[0]!r}; there is nothing to explain")
+        raise InvalidInputError(f"the target {name!r} has only one value, {labels[0]!r}; there is nothing to predict")
     if positive_class is not None:
         return _one_against_rest(y, name, labels, positive_class)
     if y.dtype.kind == "U" and len(values) > 2:
@@ -83,8 +83,8 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
         )
     if len(values) > 2:
         raise InvalidInputError(
-            f"the target {name!r} has {plural(len(values), 'class')} ({listed(labels, 4)}); this version tells two "
-            "apart: add --positive-class VALUE for one against the rest"
+            f"the target {name!r} has {plural(len(values), 'class')} ({listed(labels, 4)}); only two are "
+            "supported: add --positive-class VALUE to fit one against the rest"
         )
     if y.dtype.kind == "f":
         y = np.asarray([str(value) for value in y.tolist()])  # a class has a label; only whole numbers are ones
@@ -92,25 +92,25 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
 
 
 def _remarks(y: np.ndarray, name: str, labels: list[str]) -> tuple[str, ...]:
-    """Return what to say of numbers that are taken for amounts, though they could be classes."""
+    """Return a remark about numbers that are treated as amounts but could be classes."""
     if y.dtype.kind == "f" and len(labels) == 2:
         return (
-            f"the numbers {' and '.join(labels)} in {name!r} are taken for amounts; for classes add --loss logistic",
+            f"the numbers {' and '.join(labels)} in {name!r} are treated as amounts; for classes, add --loss logistic",
         )
     if y.dtype.kind in "iu" and len(labels) <= FEW:
         numbers = f"the {len(labels)} whole numbers in {name!r}"
-        return (f"{numbers} are taken for amounts; for classes add --positive-class VALUE",)
+        return (f"{numbers} are treated as amounts; for classes, add --positive-class VALUE",)
     return ()
 
 
 def _refuse_stray_text(y: np.ndarray, name: str) -> None:
-    """Refuse a target of numbers with some cells that are none, rather than take it for so many classes."""
+    """Refuse a target of numbers in which some cells are not numbers, instead of treating each value as a class."""
     strays = [row for row, value in enumerate(y.tolist()) if not is_number(value)]
     if 0 < 2 * len(strays) < len(y):
         more = f" (nor are {plural(len(strays) - 1, 'other cell')})" if len(strays) > 1 else ""
         raise InvalidInputError(
-            f"the target {name!r} holds numbers, but row {strays[0] + 1}: {str(y[strays[0]])!r} is no number{more}; "
-            "mend or remove first"
+            f"the target {name!r} holds numbers, but row {strays[0] + 1}: {str(y[strays[0]])!r} is not a number{more}; "
+            "correct or remove it"
         )
 
 
@@ -130,7 +130,7 @@ def _counts(y: np.ndarray) -> dict[str, int]:
 
 
 def folds_of(task: Task, cv: int, seed: int) -> Any:
-    """Return the splitter: shuffled, as the rows of a file are often in some order, and with the classes spread evenly.
+    """Return a splitter that shuffles the rows, which are often ordered in files, and stratifies classes.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def learn(
         model.feature_names_in_ = np.asarray(table.names, dtype=object)
     model.certificate()
     n, d = table.X.shape
-    missing = 0  # holes were refused
+    missing = 0  # missing values are refused
     data = {"source": Path(table.source).name, "target": table.target_name, "n": n, "d": d, "dtype": str(table.X.dtype)}
     data |= {"missing": missing} | ({"classes": task.counts} if task.counts else {})
     return model, {"command": command, "data": data, "seconds": seconds}
@@ -211,7 +211,7 @@ def learn(
 
 @contextmanager
 def _scorer_errors(scoring: str | None, task: Task) -> Iterator[None]:
-    """Say in one line that a scorer cannot score this kind of model: whatever scikit-learn's scorers raise."""
+    """Turn any exception of a scikit-learn scorer into a message that it does not fit this kind of model."""
     try:
         yield
     except HardThreshError:
@@ -227,13 +227,13 @@ def _scorer_errors(scoring: str | None, task: Task) -> Iterator[None]:
 def finish(model: Any, notes: dict[str, Any], *, out: Path | None, report: Path | None, quiet: bool) -> None:
     """Save a fitted model, write its report, and print it.
 
-    In this order, since standard output may be closed or full; and each whatever becomes of the others, since a fit may
-    have taken hours.
+    In this order, since standard output may be closed or full. Each step is tried even if another one fails, since a
+    fit may have taken hours.
 
     Raises
     ------
     HardThreshError
-        Saying which files could not be written, and why.
+        If files cannot be written; the message names them with the reason.
     """
     failures, written = [], []
     for what, write, path in (("Model", _save, out), ("Report", _report, report)):

@@ -1,4 +1,4 @@
-"""``hardthresh list``: what there is to combine."""
+"""``hardthresh list``: the losses, constraints, step rules, solvers and estimators."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One kind of thing.
+    """One kind of registered class.
 
     Attributes
     ----------
     room : str
         The module of the classes.
     title : str
-        What they are.
+        Heading of the list.
     use : str
-        How one is used.
+        Example of use.
     named : bool
-        Whether they are used by name, or else as classes.
+        Whether users pass the name, and not the class.
     """
 
     room: str
@@ -44,7 +44,7 @@ KINDS: dict[Kind, Listed] = {
 
 
 def list_registered() -> None:
-    """List the losses, constraints, step rules, solvers and estimators, each by the word with which it is used."""
+    """List the losses, constraints, step rules, solvers and estimators, each by the name that code uses."""
     from rich.table import Table
     from rich.text import Text
 
@@ -69,7 +69,7 @@ def list_registered() -> None:
 
 
 def _entry(name: str, cls: type, named: bool) -> tuple[str, str]:
-    """Return how a class is used, and what it is."""
+    """Return the name of a class in code, and its summary."""
     sentence = (cls.__doc__ or "").strip().partition("\n")[0].partition(":math:")[0].rstrip(" .,").replace("`", "")
     if not named:
         return cls.__name__, sentence

@@ -1,4 +1,4 @@
-"""What the values of options mean, and the checks that come before any work."""
+"""Values of options, and checks before any work is done."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def budget_of(text: str, n: int, d: int) -> int | list[int]:
 
 
 def remarks_on_budget(text: str, budget: int | list[int], choice: list[str]) -> list[str]:
-    """Return what to say of ``--k``: that a range was cut, and which options of the choice of k have no effect.
+    """Return remarks on ``--k``: a range that was cut, and options of the choice of k that have no effect.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def remarks_on_budget(text: str, budget: int | list[int], choice: list[str]) -> 
 
 
 def check_output(path: Path | None, option: str, ending: str, reads: Mapping[str, Path] | None = None) -> None:
-    """Refuse a file that could not be written, or that the command reads, before the work and not after it.
+    """Refuse a file that cannot be written, or that the command reads, before any work is done.
 
     Parameters
     ----------
@@ -93,13 +93,13 @@ def check_output(path: Path | None, option: str, ending: str, reads: Mapping[str
     ending : str
         What its name must end in.
     reads : mapping from str to Path, optional
-        The files that the command reads, by what they are to the user.
+        The files that the command reads, by their description.
 
     Raises
     ------
     InvalidInputError
-        If its name has another ending, its folder does not exist, it is a folder itself, or one of the files that are
-        read, under this or another name.
+        If its name has another ending, its folder does not exist, or it is a folder or one of the files that are read,
+        under this or another name.
     """
     if path is None:
         return
@@ -115,7 +115,7 @@ def check_output(path: Path | None, option: str, ending: str, reads: Mapping[str
 
 
 def check_model_output(path: Path | None, reads: Mapping[str, Path] | None = None) -> None:
-    """Refuse a file to save a model in, as `check_output` does, also if it exists and holds anything but a model.
+    """Refuse a file to save a model in, as `check_output` does, and also if it exists and is not a saved model.
 
     Raises
     ------
@@ -129,4 +129,4 @@ def check_model_output(path: Path | None, reads: Mapping[str, Path] | None = Non
         try:
             load_notes(path)
         except StorageError as error:
-            raise InvalidInputError(f"{error}; it is not replaced: choose another name, or remove it first") from error
+            raise InvalidInputError(f"{error}; choose another name for the model, or remove this file first") from error

@@ -1,4 +1,4 @@
-"""``hardthresh predict``: what a saved model says of new rows."""
+"""``hardthresh predict``: predictions of a saved model for new rows."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file that fit wrote.")],
     data: Annotated[Path, typer.Argument(metavar="DATA", help="New rows, in any format that fit reads.")],
-    out: Annotated[Path | None, typer.Option(help="Write a CSV file instead of to standard output.")] = None,
+    out: Annotated[Path | None, typer.Option(help="CSV file to write. Default: standard output.")] = None,
     offset: Annotated[str | None, typer.Option(help="The column with a known part of the prediction.")] = None,
-    row_id: Annotated[str | None, typer.Option("--id", help="Column to carry through, in front.")] = None,
-    drop: Annotated[str | None, typer.Option(help="Columns to leave out, where the model knows no names.")] = None,
+    row_id: Annotated[str | None, typer.Option("--id", help="Column to copy to the front of the output.")] = None,
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, if the model has no feature names.")] = None,
     file_format: Annotated[
         str | None, typer.Option("--format", help="csv, tsv, parquet, feather, npz, npy or libsvm.")
     ] = None,
     x_key: Annotated[str | None, typer.Option(help="NPZ: the name of the matrix.")] = None,
     verbatim: Annotated[
-        bool, typer.Option("--verbatim", help="Write texts as they are, also those that spreadsheets run.")
+        bool, typer.Option("--verbatim", help="Do not escape texts that spreadsheets run as formulas.")
     ] = False,
 ) -> None:
     """Predict with a saved model: a number for each row, or its class with a probability.
 
-    Columns are matched by name, in any order; only those that the model chose must be there. Rows keep their order;
-    --id carries a column through, and a first column without a name is carried through by itself.
+    Columns are matched by name, in any order; only the features that the model uses are required. Rows keep their
+    order. --id copies a column to the output; a first column without a name is copied automatically.
 
     A text that a spreadsheet would run as a formula, such as =1+1, gets a ' in front.
     """
@@ -51,7 +51,7 @@ def predict(
     check_output(out, "--out", ".csv", {"the file of data": data, "the model": model})
     fitted = load(model)
     if not hasattr(fitted, "support_"):
-        raise InvalidInputError(f"{model} holds no fitted model, but {fitted!r}")
+        raise InvalidInputError(f"{model} does not hold a fitted model, but {fitted!r}")
     names = getattr(fitted, "feature_names_in_", None)
     only = None if names is None else [str(names[j]) for j in fitted.support_]
     request = Request(offset=offset, id=row_id, learn=False, drop=names_of(drop), only=only, x_key=x_key)
@@ -70,7 +70,7 @@ def predict(
 
 
 def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
-    """Return the rows as a sparse matrix as wide as the model's, with nothing in it but the columns it chose."""
+    """Return the rows as a sparse matrix of the model's width that holds only the columns it uses."""
     from scipy.sparse import coo_array, csr_array
 
     wide, support = model.n_features_in_, model.support_
@@ -81,7 +81,7 @@ def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
         if d != wide and not (rows.ragged and d > max(support, default=-1)):
             raise InvalidInputError(
                 f"{rows.source} has {d:,} feature columns; the model was fitted on {wide:,} and matches them by "
-                "position: leave others out with --drop"
+                "position: leave out other columns with --drop"
             )
         if only is not None:
             write_stderr(f"note: {rows.source} has no column names; its columns are matched by position")
@@ -91,7 +91,7 @@ def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
 
 
 def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
-    """Return the rows of the table of predictions, its head first; warnings go to standard error, a line each."""
+    """Return the table of predictions with its header; print each warning as one line to standard error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were matched above

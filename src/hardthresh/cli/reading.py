@@ -1,4 +1,4 @@
-"""One door to all files of data."""
+"""Read a file of data of any supported format."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def read(path: Path, request: Request, kind: str | None = None) -> Data:
     path : Path
         The file.
     request : Request
-        What is wanted of it.
+        The columns to read.
     kind : str, optional
-        One of `FORMATS`; default, what the name ends in.
+        One of `FORMATS`. Default: by the ending of the name.
 
     Raises
     ------
     InvalidInputError
-        If the file cannot be read, lacks what was asked for, or has holes, in one sentence that says what to do.
+        If the file cannot be read, lacks a requested column, or has missing values; one sentence says what to do.
     """
     if not path.is_file():
         raise InvalidInputError(f"{path} is a folder" if path.is_dir() else f"there is no file {path}")
@@ -55,4 +55,4 @@ def _kind_of(path: Path) -> str:
         if suffixes and suffixes[-1] in endings:
             return kind
     known = " ".join(ending for endings in FORMATS.values() for ending in endings)
-    raise InvalidInputError(f"the name {path.name} does not say what the file is ({known}): rename it or add --format")
+    raise InvalidInputError(f"the name {path.name} has no known ending ({known}): rename the file or add --format")

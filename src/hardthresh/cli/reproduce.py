@@ -23,40 +23,40 @@ WHAT = typer.Argument(help="list, all, PAPER or PAPER/ITEM.", show_default=False
 
 def reproduce(
     what: Annotated[str, WHAT] = "list",
-    full: Annotated[bool, typer.Option("--full", help="The paper's own sizes: up to hours, and gigabytes.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="The first seed of the data; published counts are for 0.")] = 0,
-    out: Annotated[Path, typer.Option(help="Where results and figures are written, and found again.")] = Path(
+    full: Annotated[bool, typer.Option("--full", help="Use the paper's sizes: up to hours and gigabytes.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="First seed of the data; published counts are for 0.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder of results and figures; runs continue from it.")] = Path(
         "reproduced"
     ),
-    papers: Annotated[Path, typer.Option(help="The folder of the experiments.")] = Path("papers"),
+    papers: Annotated[Path, typer.Option(help="Folder of the experiments.")] = Path("papers"),
 ) -> None:
-    """Run the experiments of the papers again, and compare what comes out with what was published.
+    """Run the experiments of the papers, and compare the results with the published numbers.
 
-    A run that was stopped continues: each finished piece is kept under --out. The exit code is 1 if a number is not as
-    expected, an item ends with an error, or data are missing; it is 2 if nothing was checked, as with a --seed about
-    which nothing is published.
+    An interrupted run continues where it stopped: finished parts are kept under --out. The exit code is 1 if a number
+    is not as expected, an item fails, or data are missing, and 2 if nothing was checked, as with a --seed for which no
+    number is published.
     """
     try:
         ok = _reproduce(what, full, seed, out, papers)
     except KeyboardInterrupt:
-        write_stderr("interrupted; the same command goes on with the unfinished piece")
+        write_stderr("interrupted; run the same command to continue")
         raise SystemExit(130) from None
     if not ok:
         raise typer.Exit(1)
 
 
 def _reproduce(what: str, full: bool, seed: int, out: Path, papers: Path) -> bool:
-    """Run what was asked for, and return whether all of it came out as expected.
+    """Run the items, and return whether all numbers are as expected.
 
     Raises
     ------
     InvalidInputError
-        If there is no such item, or nothing is expected of what was run.
+        If there is no such item, or no number is expected for the items.
     """
     runner: Any = load_runner(papers)
     from hardthresh.datasets import DatasetError
 
-    width = None if sys.stdout.isatty() else 160  # a file has no width of its own
+    width = None if sys.stdout.isatty() else 160  # of a file; arbitrary: tables need about 150
     console, errors = Terminal(width=width), Terminal(stderr=True)
     library = runner.Library(papers)
     if what == "list":
@@ -66,14 +66,14 @@ def _reproduce(what: str, full: bool, seed: int, out: Path, papers: Path) -> boo
         raise InvalidInputError(f"{out} is a file; --out must be a folder")
     items = library.find(what)
     for paper, name in items:
-        library.expected(paper, name)  # before the work: a row that is refused should not cost an hour
+        library.expected(paper, name)  # checks the rows before hours of work
     runs = []
     for paper, name in items:
         title, start = f"{paper}/{name}", perf_counter()
         try:
             with runner.progress(errors, title) as report:
                 answer = runner.run(library, paper, name, out, full=full, seed=seed, report=report)
-        except Exception as error:  # the other items need other code and other data
+        except Exception as error:  # other items may still run
             if isinstance(error, DatasetError):
                 write_stderr(f"warning: {title} was not run: {' '.join(str(error).split())}")
             answer = runner.failed(library, paper, name, out, error, full=full, seed=seed)

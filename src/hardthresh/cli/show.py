@@ -1,4 +1,4 @@
-"""``hardthresh show``: what a saved model says."""
+"""``hardthresh show``: print a saved model."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ def csv_text(table: Iterable[Sequence[object]], *, verbatim: bool = False) -> st
     """Return a table as CSV; unless `verbatim`, texts that a spreadsheet would run as formulas are escaped."""
     lines = _Lines()
     rows = table if verbatim else ([escaped(cell) for cell in row] for row in table)
-    csv.writer(lines, lineterminator="\r\n").writerows(rows)  # so that it quotes cells with either of the two
+    csv.writer(lines, lineterminator="\r\n").writerows(rows)  # so that cells with \r or \n are quoted
     return "".join(lines)
 
 
 class _Lines(list[str]):
-    """The lines that a writer of CSV makes, ended by a line feed alone."""
+    """The lines of a CSV writer, each ended by a line feed only."""
 
     def write(self, line: str) -> None:
         self.append(line.removesuffix("\r\n") + "\n")
@@ -30,7 +30,7 @@ class _Lines(list[str]):
 def escaped(cell: object) -> object:
     """Return a cell, with a ' in front if it is a text that a spreadsheet would run as a formula.
 
-    A text that looks as if it was escaped gets one too, so that removing it from all that look so restores every cell.
+    A text that looks like an escaped one is escaped, too, so that unescaping restores every cell.
 
     Examples
     --------

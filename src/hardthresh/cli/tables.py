@@ -37,7 +37,7 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
     if frame.height == 0:
         raise InvalidInputError(f"{path} has no rows")
     if request.learn and request.target is None:
-        raise InvalidInputError(f"say what to explain with --target COLUMN; {path} has {listed(frame.columns)}")
+        raise InvalidInputError(f"add --target COLUMN, the column to predict; {path} has {listed(frame.columns)}")
     known = set(frame.columns)
     for role, name in [*request.roles.items(), *(("column to drop", name) for name in request.drop)]:
         if name not in known:

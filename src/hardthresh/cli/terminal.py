@@ -1,4 +1,4 @@
-"""Standard output and standard error, whose readers may leave before the end, as ``| head`` does."""
+"""Standard output and standard error, which may be closed before the end, as by ``| head``."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from rich.console import Console
 
 
 class Terminal(Console):
-    """A console that prints nothing more once its reader has left, where others end the process."""
+    """A console that becomes quiet when its pipe is closed, instead of ending the process."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(highlight=False, **settings)
 
     def on_broken_pipe(self) -> None:
-        """Print nothing more."""
+        """Become quiet."""
         self.quiet = True
         discard(sys.stderr if self.stderr else sys.stdout)
 
 
 def write_stdout(text: str) -> None:
-    """Write a text to standard output; that its reader has left is no error."""
+    """Write a text to standard output, and ignore a closed pipe."""
     try:
         print(text, end="", flush=True)
     except BrokenPipeError:
@@ -31,7 +31,7 @@ def write_stdout(text: str) -> None:
 
 
 def write_stderr(line: str) -> None:
-    """Write a line to standard error; that it cannot be written is no error."""
+    """Write a line to standard error, and ignore failures."""
     try:
         print(line, file=sys.stderr, flush=True)
     except OSError:
@@ -39,7 +39,7 @@ def write_stderr(line: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Connect a stream to the null device, since Python flushes it again when it exits, and would fail again."""
+    """Redirect a stream to the null device, so that Python does not fail when it flushes the stream on exit."""
     with suppress(OSError, ValueError):  # a stream without a descriptor
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
