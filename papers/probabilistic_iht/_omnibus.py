@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import numpy as np
 
-from hardthresh.datasets.files import DatasetError, local_folders, refuse_plain
+from hardthresh.datasets.files import DatasetError, check_encrypted, local_folders
 
 NAME = "GDS2910.soft.gz"
 URL = f"https://ftp.ncbi.nlm.nih.gov/geo/datasets/GDS2nnn/GDS2910/soft/{NAME}"
@@ -41,7 +41,7 @@ def fetch_gds2910(url: str = URL) -> Path:
     except DatasetError as error:
         if not local_folders():
             raise DatasetError(f"There is no folder to keep {NAME} in; set HARDTHRESH_CACHE to one.") from error
-    refuse_plain(url)
+    check_encrypted(url)
     folder = local_folders()[-1]
     kept, part = folder / NAME, folder / f"{NAME}.part"
     try:

@@ -47,7 +47,7 @@ def test_as_arrays_and_as_frames(slices):
     [
         (("value0,reference", "1,2"), "must name patientId, reference"),
         (("patientId,value0,value0,reference", "1,2,3,4"), "every column once"),
-        ((HEADER, "1,two,3,4"), "no table of numbers"),
+        ((HEADER, "1,two,3,4"), "not a table of numbers"),
         ((HEADER, "1,2,3"), "4 names for 3 columns"),
     ],
 )

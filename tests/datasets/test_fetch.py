@@ -279,7 +279,7 @@ def test_mirror_comes_first_and_needs_no_pooch(shelf: Path, monkeypatch: pytest.
 def test_damaged_mirror_file_is_refused(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARDTHRESH_DATA", str(shelf))
     (shelf / "tiny.npz").write_bytes(b"something else")
-    with pytest.raises(DatasetError, match=r"tiny\.npz is not the file of 'tiny'.*SHA-256 is .* expected"):
+    with pytest.raises(DatasetError, match=r"tiny\.npz is not the known file of 'tiny'.*SHA-256 is .* expected"):
         fetch("tiny")
 
 

@@ -51,7 +51,7 @@ def test_as_frame(farm):
     [
         (("X1,Y1", "1,2"), "must name Total_Power"),
         (("X1,X1,Total_Power", "1,2,3"), "every column once"),
-        ((HEADER, "1,2,three,4,5,6,7,8"), "no table of numbers"),
+        ((HEADER, "1,2,three,4,5,6,7,8"), "not a table of numbers"),
         ((HEADER, "1,2,3"), "8 names for 3 columns"),
     ],
 )

@@ -88,7 +88,7 @@ def test_path_shows_every_feature_that_is_ever_chosen(classifier, ax):
         np.testing.assert_allclose(drawn, effects[:, j])
 
 
-def test_cv_marks_the_chosen_k_and_the_thrifty_one(classifier, ax):
+def test_cv_marks_the_chosen_k_and_the_sparsest_one(classifier, ax):
     plot_cv(classifier, ax)
     words = [text.get_text() for text in ax.get_legend().get_texts()]
     assert f"chosen: k = {classifier.n_nonzero_coefs_}" in words
@@ -125,7 +125,7 @@ def test_the_curve_over_ranks(low_rank, ax):
 def test_models_without_chosen_features_are_refused(low_rank, draw, outputs, ax):
     X, Y = low_rank
     model = ht.LowRankRegression(rank=1).fit(X, Y[:, :outputs])
-    with pytest.raises(InvalidInputError, match="LowRankRegression chooses none"):
+    with pytest.raises(InvalidInputError, match="LowRankRegression does not"):
         draw(model, ax)
 
 

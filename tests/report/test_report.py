@@ -93,7 +93,7 @@ def test_a_cross_validated_classifier_is_told_in_full(classifier, report):
         "Cross-validated log loss",
         "mean of 4 folds",
         "always answering with the shares of the classes would give 0.65",
-        "How sure is this?",
+        "How reliable is this?",
         "smallest within one standard error",
         "no p-value or confidence interval",
         "What it does not prove.",
@@ -144,14 +144,14 @@ def test_a_better_exchange_is_not_hidden(build, report):
     page = report(model)
     assert "a single exchange would improve it" in page.text
     assert "a better choice exists" in page.text
-    assert "speaks for the choice" not in page.text
+    assert "supports the choice" not in page.text
 
 
 def test_no_better_exchange_is_no_proof(regression, report):
     assert regression.certificate().swap_optimal
     page = report(regression)
-    assert "speaks for the choice where the features tell different things" in page.text
-    assert "exchanging two or more at once may still improve it" in page.text
+    assert "supports the choice if the features carry different information" in page.text
+    assert "exchanging two or more at once may still improve the fit" in page.text
     assert "strong evidence" not in page.text
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from hardthresh.core.errors import HardThreshError
 from hardthresh.core.progress import format_duration
 from hardthresh.report.facts import CrossValidation, Facts, Feature, read
-from hardthresh.report.numbers import percent, signed, uncertain
+from hardthresh.report.numbers import mean_and_error, percent, signed
 
 ROWS = 40  # at most, of the curve; arbitrary: it fits one screen
 RIVALS = 5  # features, at most, that are listed as chosen only by folds
@@ -134,7 +134,7 @@ def curve(cv: CrossValidation, width: int) -> Iterator[Text]:
         return round((cells - 1) * (score - low) / (high - low)) if high > low else 0
 
     last = len(cv.k) - 1
-    shown = {cv.chosen, cv.best, cv.thrifty, *np.linspace(0, last, min(last + 1, ROWS)).round().astype(int).tolist()}
+    shown = {cv.chosen, cv.best, cv.sparsest, *np.linspace(0, last, min(last + 1, ROWS)).round().astype(int).tolist()}
     for row in sorted(shown):
         mean, error = float(cv.mean[row]), float(cv.error[row])
         start, stop = cell(mean - error), cell(mean + error) + 1
@@ -142,14 +142,14 @@ def curve(cv: CrossValidation, width: int) -> Iterator[Text]:
         bar[start:stop] = "─" * (stop - start)
         bar[cell(cv.threshold)] = "┊" if bar[cell(cv.threshold)] == " " else "┼"
         bar[cell(mean)] = "●"
-        name = "chosen" if row == cv.chosen else "best" if row == cv.best else "sparest" if row == cv.thrifty else ""
-        value, _, margin = uncertain(mean, error).partition(" ± ")
+        name = "chosen" if row == cv.chosen else "best" if row == cv.best else "sparsest" if row == cv.sparsest else ""
+        value, _, margin = mean_and_error(mean, error).partition(" ± ")
         line = f"  {cv.k[row]:>4}  {value:>8} ± {margin:<8} {''.join(bar)} {name}"
         yield Text(line, style="bold" if row == cv.chosen else "")
 
 
 def _advice(cv: CrossValidation) -> str:
-    few, best = cv.k[cv.thrifty], cv.k[cv.best]
+    few, best = cv.k[cv.sparsest], cv.k[cv.best]
     if few == best:
         return f"{best} is best; fewer features are worse by more than one standard error (the line ┊)."
     return f"{best} is best; {few} is within one standard error of it (the line ┊)."

@@ -1,4 +1,4 @@
-"""A clinic that exists nowhere: named examinations in panels with prices, and an outcome that needs a few of them."""
+"""An invented clinic: named measurements in panels with prices, and an outcome that depends on a few of them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _EFFECTS = {
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clinic:
-    """Simulated patients, what can be measured of them, and at which price.
+    """Simulated patients with measurements and the prices of these.
 
     Attributes
     ----------
@@ -102,13 +102,13 @@ class Clinic:
     feature_names : list of str
         The names of the columns of X.
     panels : list of str
-        What each column is bought with.
+        The panel of each column.
     prices : dict of str to float
         The price of each panel.
     coef : ndarray of shape (51,)
-        The truth: days per unit of each measurement.
+        True coefficients: days per unit of each measurement.
     noise : float
-        The standard deviation of what no measurement explains.
+        Standard deviation of the noise.
     """
 
     X: NDArray[np.float64]
@@ -130,21 +130,21 @@ class Clinic:
 
 
 def make_clinic(n_patients: int = 4000, *, noise: float = 3.0, seed: int = 0) -> Clinic:
-    """Make patients of an invented clinic, of whom every value has to be measured, and paid, with its panel.
+    """Make patients of an invented clinic, whose measurements are bought in panels.
 
     .. math:: x_j = μ_j + σ_j z_j, \\qquad y = 9 + \\sum_j c_j z_j + ε
 
     51 values in 13 panels; 7 values of 6 panels have an effect. The z are standard normal and correlated: 0.1 each, and
-    about 0.6 among values that have a cause in common, such as glucose and HbA1c.
+    about 0.6 between values with a common cause, such as glucose and HbA1c.
 
     Parameters
     ----------
     n_patients : int >= 1
-        How many.
+        Number of patients.
     noise : float >= 0
-        The standard deviation of ε; that of all effects together is about 6.4.
+        Standard deviation of ε; that of all effects together is about 6.4.
     seed : int >= 0
-        Drawn are, in this order, the causes, the parts of their own, and the noise, all standard normal.
+        Seed. Draw order: the common causes, the individual parts, the noise, all standard normal.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def make_clinic(n_patients: int = 4000, *, noise: float = 3.0, seed: int = 0) ->
     Raises
     ------
     InvalidInputError
-        For an argument out of its range.
+        If an argument is out of its range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The CT slices of UCI, of which we have seen the first rows only: the file must be brought by the user."""
+"""The CT slices of UCI. Users download the file; tests know its first rows only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from hardthresh.datasets.dataset import Dataset
-from hardthresh.datasets.files import brought, read_table
+from hardthresh.datasets.files import read_table, user_file
 
 FILE = "slice_localization_data.csv"
 GROUP, TARGET = "patientId", "reference"
@@ -38,23 +38,23 @@ def fetch_ct_slices(*, return_X_y: bool = False, as_frame: bool = False) -> Data
     -------
     Dataset, or tuple (data, target)
         Float64; `data` has the 384 columns value0 to value383, `sample_groups` the patients: slices of one patient are
-        alike, and a split that ignores it says little about the next patient.
+        similar, and a split that ignores this does not estimate the error for a new patient.
 
     Raises
     ------
     DatasetError
-        ``slice_localization_data.csv`` is not in the folder that ``HARDTHRESH_DATA`` names nor in the cache, or it is
-        not such a table.
+        If ``slice_localization_data.csv`` is neither in the folder that ``HARDTHRESH_DATA`` names nor in the cache, or
+        is not such a table.
     MissingDependencyError
-        `as_frame` was asked for and pandas is not installed.
+        If `as_frame` is True and pandas is not installed.
 
     See Also
     --------
-    fetch : The data sets of which we have a copy to compare a file with.
+    fetch : Data sets whose files are verified by a checksum.
 
     Notes
     -----
-    Source: UCI Machine Learning Repository, data set 206. Licence: CC BY 4.0. No checksum is known to us, so any table
+    Source: UCI Machine Learning Repository, data set 206. Licence: CC BY 4.0. The checksum is unknown, so any table
     with columns ``patientId`` and ``reference`` is accepted.
 
     References
@@ -69,7 +69,7 @@ def fetch_ct_slices(*, return_X_y: bool = False, as_frame: bool = False) -> Data
     >>> from hardthresh.datasets import fetch_ct_slices
     >>> X, y = fetch_ct_slices(return_X_y=True)  # doctest: +SKIP
     """
-    dataset = _read(brought(FILE, SOURCE))
+    dataset = _read(user_file(FILE, SOURCE))
     if as_frame:
         dataset = dataset.to_pandas()
     return (dataset.data, dataset.target) if return_X_y else dataset

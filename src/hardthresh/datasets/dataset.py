@@ -1,4 +1,4 @@
-"""What a real data set is, once it is in memory."""
+"""The container of a real data set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Dataset:
-    """A data matrix with its target, its names, and where it comes from.
+    """A data matrix with its target, names and origin.
 
     Attributes
     ----------
@@ -30,14 +30,14 @@ class Dataset:
     name : str
         The name that `hardthresh.datasets.fetch` knows.
     description : str
-        What was measured, where the file comes from, and what was changed.
+        The measurements, the source of the file, and any changes.
     licence : str
         The licence as its source states it.
     citation : str
         The publication to cite.
     sample_groups : ndarray of int64, shape (n_samples,), or None
-        Rows with the same number belong together (the conformations of one molecule, say) and must not be torn apart
-        by cross-validation.
+        Rows with the same number belong together, such as the conformations of one molecule, and must not be split by
+        cross-validation.
 
     Examples
     --------
@@ -75,9 +75,9 @@ class Dataset:
         Raises
         ------
         MissingDependencyError
-            pandas is not installed.
+            If pandas is not installed.
         InvalidInputError
-            The data are sparse: one DataFrame column per term would not fit into memory.
+            If the data are sparse: one DataFrame column per term would not fit into memory.
         """
         if sp.issparse(self.data):
             raise InvalidInputError(

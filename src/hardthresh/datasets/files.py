@@ -1,4 +1,4 @@
-"""From a record of the registry to the verified arrays of its file, wherever that file lies."""
+"""Find, download and verify the files of data sets."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ CACHE_VARIABLE = "HARDTHRESH_CACHE"
 URL_VARIABLE = "HARDTHRESH_DATA_URL"
 
 RELEASE_URL: str | None = None
-"""Folder with the files of the registry among our release assets; None until a release carries them."""
+"""URL of the release assets with the files of the table; None until a release includes them."""
 
 
 class DatasetError(HardThreshError, OSError):
-    """The file of a data set could not be found, downloaded or trusted; the message says what to do."""
+    """The file of a data set cannot be found, downloaded or verified; the message says what to do."""
 
 
 def read_arrays(record: Record) -> dict[str, NDArray[Any]]:
-    """Return the arrays of the record's file, after its SHA-256 has been checked.
+    """Return the arrays of the file of a record, after checking its SHA-256.
 
-    The file is looked for in this order: inside the package (bundled sets only), in the folder ``HARDTHRESH_DATA``,
-    in the cache (``HARDTHRESH_CACHE``, or a folder of the user), and at ``HARDTHRESH_DATA_URL``, from where pooch
-    downloads it into the cache.
+    Places, in this order: the package (bundled sets only), the folder ``HARDTHRESH_DATA``, the cache
+    (``HARDTHRESH_CACHE``, or a folder of the user), and ``HARDTHRESH_DATA_URL``, from which pooch downloads the file
+    into the cache.
     """
     path = _locate(record)
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != record.sha256:
         raise DatasetError(
-            f"{path} is not the file of {record.name!r} that hardthresh knows: its SHA-256 is {found}, expected "
-            f"{record.sha256}. Remove the file, or replace it by the right one."
+            f"{path} is not the known file of {record.name!r}: its SHA-256 is {found}, expected "
+            f"{record.sha256}. Remove or replace the file."
         )
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         return dict(archive)
@@ -60,7 +60,7 @@ def _locate(record: Record) -> Path:
         looked = " and ".join(str(folder) for folder in folders) or "no folder, because none is set"
         raise DatasetError(
             f"{record.file}, the file of the data set {record.name!r}, is not on this machine (looked in: {looked}), "
-            f"and no release of hardthresh carries it yet. Set the environment variable {MIRROR_VARIABLE} to a folder "
+            f"and no release of hardthresh includes it yet. Set the environment variable {MIRROR_VARIABLE} to a folder "
             f"that holds {record.file}, or {URL_VARIABLE} to the URL of such a folder. The file was made from: "
             f"{record.source}. Licence: {record.licence}. SHA-256 of the file: {record.sha256}."
         )
@@ -68,7 +68,7 @@ def _locate(record: Record) -> Path:
 
 
 def local_folders() -> list[Path]:
-    """Return the folders where the files of data sets may lie, the first choice first."""
+    """Return the folders that are searched for files of data sets, in this order."""
     folders = [Path(mirror).expanduser()] if (mirror := os.environ.get(MIRROR_VARIABLE)) else []
     if cache := _cache_folder():
         folders.append(cache)
@@ -76,7 +76,7 @@ def local_folders() -> list[Path]:
 
 
 def _cache_folder() -> Path | None:
-    """Where downloads are kept; None if no folder is set and pooch, which knows a good one, is not installed."""
+    """Return the folder of downloads; None if none is set and pooch, which provides a default, is not installed."""
     if folder := os.environ.get(CACHE_VARIABLE):
         return Path(folder).expanduser()
     try:
@@ -86,24 +86,22 @@ def _cache_folder() -> Path | None:
     return Path(pooch.os_cache("hardthresh"))
 
 
-def refuse_plain(url: str) -> None:
-    """Refuse to download over a connection on whose way anybody can read along and send something else.
+def check_encrypted(url: str) -> None:
+    """Check that a URL is encrypted, so that nobody can read or change a download on its way.
 
     Raises
     ------
     DatasetError
-        For http and ftp, unless the server is this machine itself.
+        For http and ftp, unless the server is this machine.
     """
     parts = urlsplit(url)
     if parts.scheme in ("http", "ftp") and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
-        raise DatasetError(
-            f"{url} is not downloaded, because {parts.scheme} is not encrypted; use an address of https."
-        )
+        raise DatasetError(f"{url} is not downloaded, because {parts.scheme} is not encrypted; use an https address.")
 
 
 def _download(record: Record, base_url: str) -> Path:
     url = f"{base_url.rstrip('/')}/{record.file}"
-    refuse_plain(url)
+    check_encrypted(url)
     try:
         pooch = importlib.import_module("pooch")
     except ImportError as error:
@@ -113,7 +111,7 @@ def _download(record: Record, base_url: str) -> Path:
         ) from error
     try:
         return Path(pooch.retrieve(url, known_hash=f"sha256:{record.sha256}", fname=record.file, path=_cache_folder()))
-    except (OSError, ValueError) as error:  # no answer, no such file, or (ValueError) not the file of the registry
+    except (OSError, ValueError) as error:  # no answer, no such file, or (ValueError) another SHA-256
         raise DatasetError(
             f"Downloading the data set {record.name!r} from {url} failed: {error} Nothing was kept. Check the address "
             f"in {URL_VARIABLE}, or set {MIRROR_VARIABLE} to a folder that holds {record.file} (SHA-256 "
@@ -121,13 +119,13 @@ def _download(record: Record, base_url: str) -> Path:
         ) from error
 
 
-def brought(name: str, source: str) -> Path:
-    """Return the place of a file that users have to bring, as it cannot be downloaded.
+def user_file(name: str, source: str) -> Path:
+    """Return the path of a file that users must download themselves.
 
     Raises
     ------
     DatasetError
-        If it is in none of the folders; the message says where to get it and where to put it.
+        If no folder has it; the message says where to get it and where to put it.
     """
     folders = local_folders()
     for folder in folders:
@@ -146,18 +144,18 @@ def read_table(path: Path, needed: Sequence[str], what: str) -> tuple[list[str],
     Raises
     ------
     DatasetError
-        If a needed column is missing, a name is there twice, or an entry is no number.
+        If a needed column is missing, a name occurs twice, or an entry is not a number.
     """
     with path.open(encoding="utf-8-sig") as file:
         names = [name.strip().strip('"') for name in file.readline().split(",")]
         if not {*needed} <= {*names} or len(set(names)) < len(names):
             raise DatasetError(
-                f"{path} is no table of {what}: its header must name {', '.join(needed)} and every column once"
+                f"{path} is not a table of {what}: its header must name {', '.join(needed)}, and every column once"
             )
         try:
             table = np.loadtxt(file, delimiter=",", ndmin=2)
         except ValueError as error:
-            raise DatasetError(f"{path} is no table of numbers: {error}") from error
+            raise DatasetError(f"{path} is not a table of numbers: {error}") from error
     if table.shape[1] != len(names):
         raise DatasetError(f"{path} has {len(names)} names for {table.shape[1]} columns")
     return names, table

@@ -1,4 +1,4 @@
-"""Gaussian samples with a planted sparse precision matrix; the same seeds give the same arrays, for ever."""
+"""Gaussian samples with a sparse precision matrix; the same seeds always give the same arrays."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _CORRELATION, _DEGREE = 0.4, 3.0
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SimulatedGraph:
-    """Samples of a Gaussian graphical model, and the truth behind them.
+    """Samples of a Gaussian graphical model, with the true precision matrix and graph.
 
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features)
-        One sample in each row; mean zero, and variance one but for rounding.
+        One sample per row; all variables have mean zero and variance one, up to rounding.
     precision : ndarray of shape (n_features, n_features)
-        The inverse of the covariance matrix that X was drawn from, with exact zeros.
+        The inverse of the covariance matrix of the samples, with exact zeros.
     edges : ndarray of int64, shape (n_edges, 2)
-        The pairs i < j that `precision` joins, in increasing order.
+        The pairs i < j with a non-zero entry of `precision`, in increasing order.
     """
 
     X: NDArray[Any]
@@ -64,11 +64,11 @@ def make_graphical_model(
     graph : {"chain", "random", "band"}
         Which graph.
     correlation : float, optional
-        Of "chain" only, between -0.5 and 0.5, exclusive; default 0.4.
+        For "chain" only, between -0.5 and 0.5, exclusive. Default: 0.4.
     degree : float, optional
-        Of "random" only, the mean number of edges at a variable, 0 < degree <= n_features - 1; default 3, or all.
+        For "random" only: mean number of edges of a variable, 0 < degree <= n_features - 1. Default: 3, or all.
     graph_seed, seed : int
-        Of `numpy.random.default_rng`, for the graph and for the samples.
+        Seeds of `numpy.random.default_rng` for the graph and for the samples.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def make_graphical_model(
     Raises
     ------
     InvalidInputError
-        An argument is out of its range, or of another graph.
+        If an argument is out of its range, or a setting of another graph.
 
     Notes
     -----
@@ -109,7 +109,7 @@ def make_graphical_model(
 
 
 def _strength(graph: str, correlation: Any) -> float:
-    """Return what is beside the diagonal of a chain."""
+    """Return the entries beside the diagonal of a chain."""
     if correlation is None:
         return _CORRELATION
     if graph != "chain":
@@ -123,7 +123,7 @@ def _strength(graph: str, correlation: Any) -> float:
 
 
 def _density(graph: str, degree: Any, p: int) -> float:
-    """Return the mean number of edges at a variable of a random graph."""
+    """Return the mean number of edges of a variable in a random graph."""
     if degree is None:
         return min(_DEGREE, p - 1)
     if graph != "random":

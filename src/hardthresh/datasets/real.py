@@ -1,4 +1,4 @@
-"""Real data: one small set inside the package, fetchers for the others."""
+"""Real data sets: one small set inside the package, and fetchers for the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Subset = Literal["train", "test", "all"]
 
 
 class DatasetInfo(NamedTuple):
-    """One line of `list_datasets`.
+    """One entry of `list_datasets`.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class DatasetInfo(NamedTuple):
     shape : tuple of int
         Rows and columns of the data.
     task : str
-        What there is to predict.
+        "classification" or "regression".
     licence : str
-        Under which the data may be used.
+        Licence of the data.
     summary : str
-        What they are, in a sentence.
+        Description of the data.
     """
 
     name: str
@@ -39,7 +39,7 @@ class DatasetInfo(NamedTuple):
 
 
 def list_datasets() -> tuple[DatasetInfo, ...]:
-    """List the data sets that `fetch` knows, in the order of the registry.
+    """List the data sets that `fetch` knows, in the order of the table.
 
     Returns
     -------
@@ -70,9 +70,9 @@ def fetch(
 ) -> Dataset | tuple[Any, Any]:
     """Fetch a data set by its name.
 
-    The file is looked for in the folder named by the environment variable ``HARDTHRESH_DATA``, then in the cache
-    (``HARDTHRESH_CACHE``, or a folder of the user), then downloaded into that cache from ``HARDTHRESH_DATA_URL``, an
-    address of https, by pooch. Its SHA-256 is checked each time, wherever it was found.
+    The file is searched for in the folder that the environment variable ``HARDTHRESH_DATA`` names, then in the cache
+    (``HARDTHRESH_CACHE``, or a folder of the user), and otherwise downloaded by pooch from ``HARDTHRESH_DATA_URL``, an
+    https address, into the cache. Its SHA-256 is checked every time.
 
     Parameters
     ----------
@@ -94,11 +94,12 @@ def fetch(
     Raises
     ------
     InvalidInputError
-        The name is unknown, or the set has no such subset.
+        If the name is unknown, or the set has no such subset.
     DatasetError
-        The file is neither here nor at a known address, or its checksum is wrong; the message says what to do.
+        If the file is neither on this machine nor at a known address, or its checksum is wrong; the message says what
+        to do.
     MissingDependencyError
-        pooch (for a download) or pandas (for `as_frame`) is not installed.
+        If pooch (for a download) or pandas (for `as_frame`) is not installed.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def load_colon(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset |
     Raises
     ------
     MissingDependencyError
-        `as_frame` was asked for and pandas is not installed.
+        If `as_frame` is True and pandas is not installed.
 
     References
     ----------
@@ -236,7 +237,7 @@ _FETCHER_DOC = """Fetch the data set {name}: {rows} samples, {columns} features,
 
     See Also
     --------
-    fetch : Says where the file is looked for, and which errors are raised.
+    fetch : Documents the places of the file and the errors.
 
     Notes
     -----

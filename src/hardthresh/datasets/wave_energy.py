@@ -1,4 +1,4 @@
-"""The wave farms of UCI, which we may read but have never seen: the file must be brought by the user."""
+"""The wave farms of UCI. Users download the file; tests use files of the same layout."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.datasets.dataset import Dataset
-from hardthresh.datasets.files import brought, read_table
+from hardthresh.datasets.files import read_table, user_file
 
 SITES = ("Perth", "Sydney")
 TARGET = "Total_Power"
@@ -45,19 +45,19 @@ def fetch_wave_energy(
     Raises
     ------
     DatasetError
-        The file is not in the folder that ``HARDTHRESH_DATA`` names nor in the cache, or it is not such a table.
+        If the file is neither in the folder that ``HARDTHRESH_DATA`` names nor in the cache, or is not such a table.
     InvalidInputError
-        The site is unknown.
+        If the site is unknown.
     MissingDependencyError
-        `as_frame` was asked for and pandas is not installed.
+        If `as_frame` is True and pandas is not installed.
 
     See Also
     --------
-    fetch : The data sets of which we have a copy to compare a file with.
+    fetch : Data sets whose files are verified by a checksum.
 
     Notes
     -----
-    Source: UCI Machine Learning Repository, data set 882. Licence: CC BY 4.0. No checksum is known to us, so any table
+    Source: UCI Machine Learning Repository, data set 882. Licence: CC BY 4.0. The checksum is unknown, so any table
     with a column ``Total_Power`` is accepted.
 
     References
@@ -74,7 +74,7 @@ def fetch_wave_energy(
     """
     if site not in SITES:
         raise InvalidInputError(f"site={format_value(site)} is unknown; use {' or '.join(map(repr, SITES))}")
-    dataset = _read(brought(f"WEC_{site}_49.csv", SOURCE), site)
+    dataset = _read(user_file(f"WEC_{site}_49.csv", SOURCE), site)
     if as_frame:
         dataset = dataset.to_pandas()
     return (dataset.data, dataset.target) if return_X_y else dataset

@@ -1,4 +1,4 @@
-"""What charts and reports say about a fitted estimator: the one place that reads its attributes."""
+"""The facts about a fitted estimator for charts and reports; no other file reads its attributes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Feature:
     index : int
         Its column.
     name : str
-        Its name, fit for one line of text.
+        Its name, on one line.
     coefficient : float
-        Per unit of the feature.
+        Change of the prediction per unit of the feature.
     effect : float
-        Per standard deviation of the feature, so that features can be compared; per unit if they were not standardised.
+        The same per standard deviation, so that features can be compared; per unit if they were not standardised.
     share : float or None
-        The share of the folds that choose it at the final k; None without cross-validation.
+        Share of the folds that choose it at the final k; None without cross-validation.
     requested : bool
         Whether it is in the model because `always_include` asks for it.
     """
@@ -44,21 +44,21 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class CrossValidation:
-    """The scores over k, turned so that they read naturally: an error is positive, and lower is better.
+    """The scores over k, with the sign of errors reversed: an error is positive, and lower is better.
 
     Attributes
     ----------
     measure : str
-        What is measured, in words.
+        The score in words.
     lower_is_better : bool
-        Whether it is an error.
+        Whether the score is an error.
     k : ndarray of int, shape (n_candidates,)
         The candidates, increasing.
     folds : ndarray of shape (n_candidates, n_folds)
         The score of each fold.
     mean, error : ndarray of shape (n_candidates,)
         Their means and the standard errors of these.
-    chosen, best, thrifty : int
+    chosen, best, sparsest : int
         Positions of the chosen k, the k with the best mean, and the smallest k within one standard error of it.
     effects : ndarray of shape (n_candidates, n_features)
         The coefficients per standard deviation, fitted on all rows, for each k.
@@ -74,7 +74,7 @@ class CrossValidation:
     error: Vector
     chosen: int
     best: int
-    thrifty: int
+    sparsest: int
     effects: Vector
     unit: str
 
@@ -86,7 +86,7 @@ class CrossValidation:
 
     @property
     def symbol(self) -> str:
-        """How a candidate is called where there is no room to explain."""
+        """Short name of a candidate."""
         return "rank" if self.unit == "rank" else "k"
 
 
@@ -99,23 +99,23 @@ class Facts:
     kind : str
         The name of its class.
     classes : tuple of str
-        The two classes of a classifier, the one that a positive coefficient speaks for last; empty for a regression.
+        The two classes of a classifier, last the one that positive coefficients make likelier; empty for a regression.
     n_features : int
-        How many features there were to choose from.
+        Number of features to choose from.
     features : tuple of Feature
-        The chosen ones, the strongest effect first.
+        The chosen features, the largest effect first.
     names : tuple of str
         The names of all features.
     numbered : bool
-        Whether these are numbers, counted from 0, because the columns have no names.
+        Whether the names are numbers, counted from 0, because the columns have no names.
     per : str
-        What effects are measured per, in words.
+        "standard deviation" or "unit": the change of a feature that effects refer to.
     cross_validation : CrossValidation or None
-        How k was chosen, unless it was given.
+        The choice of k; None if k was given.
     unit : {"feature", "group"}
         What k counts.
     budget : int
-        The final k: how many features or groups the model may use, besides the requested ones.
+        The final k: the number of features or groups that the model may use besides the requested ones.
     separated : bool
         Whether the features separate the classes of the training rows perfectly.
     """
@@ -143,22 +143,22 @@ MEASURES = {
 
 
 def read(estimator: Any) -> Facts:
-    """Return what there is to say about a fitted estimator.
+    """Return the facts about a fitted estimator.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     InvalidInputError
-        If it chooses no features, or its coefficients are not one row: a model of several responses.
+        If it does not choose features, or has several responses.
     """
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
     if not hasattr(estimator, "support_"):
         raise InvalidInputError(
-            f"charts and reports of coefficients show sparse models, which choose features; {type(estimator).__name__} "
-            "chooses none. plot_cv and plot_convergence draw its curves."
+            f"charts and reports of coefficients are for models that choose features; {type(estimator).__name__} "
+            "does not. plot_cv and plot_convergence draw its curves."
         )
     if hasattr(estimator, "learning_curve_"):
         raise InvalidInputError(
@@ -207,7 +207,7 @@ def read(estimator: Any) -> Facts:
 
 
 def _unit(estimator: Any) -> str:
-    """Return what is chosen: features, groups of them, a rank, or edges."""
+    """Return the unit of k: a feature, a group of features, a rank, or an edge."""
     if hasattr(estimator, "best_rank_"):
         return "rank"
     if hasattr(estimator, "n_edges_"):
@@ -216,7 +216,7 @@ def _unit(estimator: Any) -> str:
 
 
 def _budget(estimator: Any) -> int:
-    """Return the number of features, groups of them or edges, or the rank, that the model was allowed."""
+    """Return the number of features, groups or edges, or the rank, that the model may use."""
     name = "n_nonzero_groups" if hasattr(estimator, "groups_") else "n_nonzero_coefs"
     for chosen in ("best_rank_", "best_n_edges_", f"best_{name}_"):
         if hasattr(estimator, chosen):
@@ -226,7 +226,7 @@ def _budget(estimator: Any) -> int:
 
 
 def cross_validation(estimator: Any) -> CrossValidation | None:
-    """Return how the size of a fitted estimator was chosen; None if it was given.
+    """Return the cross-validation that chose the size of a fitted estimator; None if the size was given.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
         error=error,
         chosen=int(np.flatnonzero(k[order] == _budget(estimator))[0]),
         best=best,
-        thrifty=int(np.flatnonzero(k[order] == estimator.one_standard_error_)[0]),
+        sparsest=int(np.flatnonzero(k[order] == estimator.one_standard_error_)[0]),
         effects=effects[order],
         unit=_unit(estimator),
     )
@@ -289,5 +289,5 @@ def learning_curve(run: Any) -> Mapping[str, Vector]:
 
 
 def one_line(name: str) -> str:
-    """Return a name without line breaks, control characters and marks that turn the direction of writing."""
+    """Return a name without line breaks, control characters and marks of the writing direction."""
     return " ".join("".join(mark if mark.isprintable() else " " for mark in name).split())

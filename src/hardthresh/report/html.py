@@ -1,4 +1,4 @@
-"""One self-contained HTML file about a fitted model: no script, and nothing is loaded from anywhere."""
+"""A self-contained HTML report about a fitted model, without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hardthresh.core.errors import HardThreshError
 from hardthresh.core.files import write_file
 
 from .facts import Facts, one_line, progress, read
-from .numbers import choices, number, percent, signed, uncertain
+from .numbers import choices, mean_and_error, number, percent, signed
 from .optional import import_optional
 from .plots import MARKERS, SHOWN, coefficients_height, plot_coefficients, plot_convergence, plot_cv, plot_path
 
@@ -50,7 +50,7 @@ SUMMARY = {
     "dtype": "type of the numbers",
     "missing": "missing values",
 }
-"""What the known keys of a data summary mean, in the order of the report."""
+"""Labels of the known keys of a data summary, in the order of the report."""
 
 
 def write_report(
@@ -62,35 +62,35 @@ def write_report(
     date: datetime.date | None = None,
     certificate: Any = None,
 ) -> Path:
-    """Write what a fitted model says, and how far to trust it, into one self-contained HTML file.
+    """Write a self-contained HTML report about a fitted model and its reliability.
 
-    The file has no script and loads nothing, so that it can be mailed, archived and printed. It holds the chosen
+    The file has no scripts or external resources, so that it can be mailed, archived and printed. It shows the chosen
     features with their coefficients, the curve of the cross-validation, the path over k, the convergence of the run,
-    the certificate, the data summary, and what is needed to run it again; each part with a paragraph on how to read it.
-    Equal input gives an equal file.
+    the certificate, the data summary and the command; each part has a paragraph on how to read it. Equal input gives
+    an equal file.
 
     Parameters
     ----------
     estimator : fitted estimator
-        A sparse linear or logistic regression of one response. Without cross-validation, the parts about k say why they
-        are absent.
+        A sparse linear or logistic regression of one response. Without cross-validation, the report says why the parts
+        about k are absent.
     path : path-like
         Where to write; an existing file is replaced, in one step.
     data_summary : mapping, optional
-        What the report says about the data. Known keys: ``"source"``, ``"target"``, ``"n"`` (rows), ``"d"`` (columns),
+        Facts about the data to show. Known keys: ``"source"``, ``"target"``, ``"n"`` (rows), ``"d"`` (columns),
         ``"classes"`` (a mapping from class to number of rows), ``"dtype"``, ``"missing"`` (number of missing values);
         any other key is shown under its own name.
     command : str, optional
-        The exact command that made the model.
+        The command that fitted the model.
     date : datetime.date, optional
         The date of the report. Default: today.
     certificate : ModelCertificate, optional
-        What ``estimator.certificate(X, y)`` returned for a loaded model. Default: ``estimator.certificate()``.
+        The result of ``estimator.certificate(X, y)``, for a loaded model. Default: ``estimator.certificate()``.
 
     Returns
     -------
     pathlib.Path
-        Where the report is.
+        Path of the report.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def write_report(
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     InvalidInputError
-        If it is no sparse model of one response.
+        If it is not a sparse model of one response.
     OSError
         If the file cannot be written; its ``filename`` is `path`.
 
@@ -172,7 +172,7 @@ def render(
         swap=certificate is not None and certificate.swap_optimal,
         choices=choices(facts.n_features, len(facts.features)) if facts.unit == "feature" else None,
         charts=charts,
-        uncertain=uncertain,
+        mean_and_error=mean_and_error,
         shown=SHOWN,
         labelled=len(MARKERS),
         summary=summary_rows(facts, data_summary),
@@ -184,7 +184,7 @@ def render(
 
 
 def summary_rows(facts: Facts, data_summary: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Return what is known about the data as pairs of words."""
+    """Return the data summary as pairs of label and text."""
     given = {"d": facts.n_features, **({"classes": facts.classes} if facts.classes else {}), **data_summary}
     order = [*(key for key in SUMMARY if key in given), *(key for key in given if key not in SUMMARY)]
     return [(SUMMARY.get(key, one_line(key)), _words(given[key])) for key in order]
@@ -199,7 +199,7 @@ def _words(value: object) -> str:
 
 
 def baseline(facts: Facts, data_summary: Mapping[str, object]) -> str | None:
-    """Return in words what a model without features would score, where the class counts tell."""
+    """Return a sentence on the score of a model without features, if the class counts determine it."""
     cv, counts = facts.cross_validation, data_summary.get("classes")
     if cv is None or not isinstance(counts, Mapping) or not counts:
         return None
@@ -214,13 +214,13 @@ def baseline(facts: Facts, data_summary: Mapping[str, object]) -> str | None:
 
 
 def versions() -> list[tuple[str, str]]:
-    """Return the versions of what computed the model."""
+    """Return the versions of the packages that computed the model."""
     packages = [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn")]
     return [("hardthresh", __version__), *packages, ("Python", platform.python_version())]
 
 
 def chart(name: str, draw: Callable[[Axes], object], height: int) -> dict[str, str]:
-    """Return a chart as SVG elements to be put inside a page, one for each of `WIDTHS`."""
+    """Return a chart as inline SVG elements, one for each of `WIDTHS`."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
@@ -235,7 +235,7 @@ def chart(name: str, draw: Callable[[Axes], object], height: int) -> dict[str, s
 
 
 def _inline(figure: Figure, prefix: str) -> str:
-    """Return a figure as an SVG element: its ids unique in the page, its group ids as tooltips, without name spaces."""
+    """Return a figure as an inline SVG element without namespaces: ids get a prefix, group ids become tooltips."""
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata={"Date": None})
     root = ElementTree.fromstring(file.getvalue())
@@ -260,7 +260,7 @@ def _inline(figure: Figure, prefix: str) -> str:
 
 
 def _certificate(estimator: Any) -> tuple[Any, str]:
-    """Return the certificate, or None and the reason why there is none."""
+    """Return the certificate, or None with the reason."""
     try:
         return estimator.certificate(), ""
     except HardThreshError as error:

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers as text for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(x: float) -> str:
-    """Return a number with three digits that count.
+    """Return a number with three significant digits.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def number(x: float) -> str:
 
 
 def signed(x: float) -> str:
-    """Return a number with its sign, + included.
+    """Return a number with its sign, also +.
 
     Examples
     --------
@@ -37,12 +37,12 @@ def signed(x: float) -> str:
     return ("+" if x > 0 else "−" if x < 0 else "") + text
 
 
-def uncertain(mean: float, error: float) -> str:
-    """Return a mean and its standard error, both with the digits that the error leaves meaningful.
+def mean_and_error(mean: float, error: float) -> str:
+    """Return a mean with its standard error, both rounded to two significant digits of the error.
 
     Examples
     --------
-    >>> uncertain(0.87692, 0.0291), uncertain(1234.5, 56.0), uncertain(0.5, 0.0)
+    >>> mean_and_error(0.87692, 0.0291), mean_and_error(1234.5, 56.0), mean_and_error(0.5, 0.0)
     ('0.877 ± 0.029', '1,234 ± 56', '0.5 ± 0')
     """
     if not (isfinite(error) and error > 0 and isfinite(mean)):
@@ -54,7 +54,7 @@ def uncertain(mean: float, error: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in whole per cent; all and nothing are only said when they are true.
+    """Return a share in whole per cent; 0 % and 100 % only if they are exact.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def percent(share: float) -> str:
 
 
 def choices(n: int, k: int) -> str | None:
-    """Return about how many ways there are to choose k of n things, or None if a computer can try them all.
+    """Return the approximate number of subsets of size k of n, or None if it is at most 10^10.
 
     Examples
     --------

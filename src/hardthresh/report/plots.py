@@ -1,7 +1,6 @@
-"""Charts of a fitted model, with matplotlib: readable in grey, and nothing global is changed.
+"""Charts of a fitted model with matplotlib, readable in grey. Global settings are not changed.
 
-Where an artist stands for one thing with a name and a number, its group id says so; the HTML report shows it as the
-tooltip.
+The group id of an artist is its description in words and numbers, which the HTML report shows as a tooltip.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError
 
 from .facts import CrossValidation, Facts, cross_validation, learning_curve, progress, read
-from .numbers import number, signed, uncertain
+from .numbers import mean_and_error, number, signed
 from .optional import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK, MUTED, PALE, GRID = "#1b2430", "#5a6675", "#c8cfd7", "#e4e8ed"
-DARK, LIGHT, BAND = "#17568f", "#e08a2e", "#d5e3f0"  # dark and light in grey, too
+DARK, LIGHT, BAND = "#17568f", "#e08a2e", "#d5e3f0"  # which differ in grey, too
 SHOWN = 40
-"""At most this many bars: more are not legible."""
+"""Largest number of bars; more are not legible."""
 MARKERS = "os^vDPX*"
-"""The strongest lines of a path have these markers, and their names in the legend."""
+"""Markers of the strongest lines of a path, which the legend names."""
 
 _AXES = """ax : matplotlib Axes, optional
     Where to draw. Default: a new figure of `matplotlib.pyplot`.
@@ -50,11 +49,11 @@ def _takes_axes(plot: _Plot) -> _Plot:
 
 @_takes_axes
 def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
-    """Draw the chosen features as horizontal bars, the strongest effect on top.
+    """Draw the chosen features as horizontal bars, the largest effect on top.
 
     The length of a bar is coefficient x standard deviation of the feature, so that features in different units can be
-    compared; the coefficient itself, if the features were not standardised. At most 40 bars are drawn, and the chart
-    says so when it leaves some out.
+    compared, or the coefficient itself if the features were not standardised. At most 40 bars are drawn; the title
+    gives the number of the others.
 
     Parameters
     ----------
@@ -115,7 +114,7 @@ def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
 
 @_takes_axes
 def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
-    """Draw the coefficient of every feature against k, those of the final model in the foreground.
+    """Draw the coefficients of all features against k, with those of the final model in the foreground.
 
     Parameters
     ----------
@@ -172,13 +171,13 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
 def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     """Draw the cross-validated score against k, the rank or the number of edges, with its band of one standard error.
 
-    Marked are the k that was chosen and the smallest k whose mean score is within one standard error of the best; the
-    pale lines are the folds.
+    Markers show the chosen k and the smallest k whose mean score is within one standard error of the best. Pale lines
+    are the folds.
 
     Parameters
     ----------
     estimator : fitted estimator with cross-validation
-        Scores of scikit-learn whose name begins with ``neg_`` are drawn as the errors they are.
+        Scores of scikit-learn whose names begin with ``neg_`` are drawn as errors.
     {axes}
     InvalidInputError
         If the estimator was not cross-validated because its k was given.
@@ -203,9 +202,9 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     ax.axhline(cv.threshold, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1.5)
     for k, mean, error in zip(cv.k, cv.mean, cv.error, strict=True):
         (dot,) = ax.plot(k, mean, "o", color=DARK, markersize=4.0, zorder=2.5)
-        dot.set_gid(f"{cv.symbol} = {k}: {uncertain(mean, error)}")
+        dot.set_gid(f"{cv.symbol} = {k}: {mean_and_error(mean, error)}")
     ax.plot(
-        *(cv.k[cv.thrifty], cv.mean[cv.thrifty]),
+        *(cv.k[cv.sparsest], cv.mean[cv.sparsest]),
         *("D",),
         markersize=11.0,
         markerfacecolor="none",
@@ -213,7 +212,7 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
         markeredgewidth=2.0,
         linestyle="none",
         zorder=3,
-        label=f"smallest within{_break(ax)}one standard error: {cv.symbol} = {cv.k[cv.thrifty]}",
+        label=f"smallest within{_break(ax)}one standard error: {cv.symbol} = {cv.k[cv.sparsest]}",
     )
     ax.plot(
         *(cv.k[cv.chosen], cv.mean[cv.chosen]),
@@ -232,14 +231,14 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
 
 @_takes_axes
 def plot_convergence(result_or_estimator: Any, ax: Axes | None = None) -> Axes:
-    """Draw the objective of every iteration against the data passes spent until then.
+    """Draw the objective of every iteration against the data passes up to it.
 
     The vertical axis is logarithmic if the objective falls by more than a factor of 100.
 
     Parameters
     ----------
     result_or_estimator : Result or fitted estimator
-        What holds the history of the run; without a record of passes, the iterations are counted.
+        A run with its history; without recorded passes, the horizontal axis counts iterations.
     {axes}
 
     Examples
@@ -328,12 +327,12 @@ _TITLE: dict[str, Any] = {"loc": "left", "fontsize": "small", "color": MUTED}
 
 
 def coefficients_height(n_features: int) -> float:
-    """Return how high, in inches, a chart of so many bars needs to be."""
+    """Return the height, in inches, of a chart with a bar for each feature."""
     return 0.9 + 0.29 * max(1, min(n_features, SHOWN))
 
 
 def shortened(name: str, length: int = 28) -> str:
-    """Return a name that fits beside a chart: its beginning and its end."""
+    """Return the beginning and the end of a name that is too long for a label."""
     return name if len(name) <= length else f"{name[: length // 2]}…{name[-(length - length // 2 - 1) :]}"
 
 
@@ -388,7 +387,7 @@ def _cross_validated(cv: CrossValidation | None, estimator: Any) -> CrossValidat
 
 
 def _number_axis(ax: Axes, cv: CrossValidation) -> None:
-    """Count what is chosen along x, in whole numbers; by factors where the candidates grow by factors."""
+    """Set integer ticks along x; on a logarithmic scale if the candidates grow by factors."""
     from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
     gaps = np.diff(cv.k)
@@ -405,7 +404,7 @@ def _number_axis(ax: Axes, cv: CrossValidation) -> None:
 
 
 def _apart(k: np.ndarray, share: float) -> list[int]:
-    """Return the candidates that can be written on a logarithmic axis: each some share of it after the last."""
+    """Return the candidates to label on a logarithmic axis, at least a given share of its length apart."""
     gap = (k[-1] / k[0]) ** share
     ticks = [int(k[0])]
     for candidate in k[1:].tolist():
@@ -415,7 +414,7 @@ def _apart(k: np.ndarray, share: float) -> list[int]:
 
 
 def _near_nonzero(effects: np.ndarray) -> np.ndarray:
-    """Return where a path or one of its neighbours over k is not zero: where its line is worth drawing."""
+    """Return where a path or its neighbour over k is not zero, so that its line is drawn."""
     near: np.ndarray = np.pad(effects != 0, ((1, 1), (0, 0)))
     near = near[:-2] | near[1:-1] | near[2:]
     return near
