@@ -12,6 +12,7 @@ from matplotlib import pyplot as plt
 from PIL import Image
 
 import hardthresh
+from levels import only_at
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
@@ -46,6 +47,7 @@ def test_the_readme_runs():
     plt.close("all")
 
 
+@only_at("pairs")
 def test_the_picture_of_the_readme_is_that_of_its_five_lines(tmp_path):
     """The picture in the repository says which code drew it; the script draws it by that of the README."""
     with Image.open(ROOT / "docs" / "_static" / "readme.png") as drawn:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import hardthresh
+from levels import at
 
 
 def fresh(code: str, folder: Path) -> str:
@@ -77,7 +78,9 @@ assert before == after, [key for key in before if before[key] != after[key]]
 CORE = "arrays, constraints, core, designs, losses, objectives, solvers, steps"
 
 
-@pytest.mark.parametrize("statement", ["import hardthresh", f"from hardthresh import {CORE}, estimators"])
+@pytest.mark.parametrize(
+    "statement", [*at("pairs", ["import hardthresh"]), f"from hardthresh import {CORE}, estimators"]
+)
 def test_importing_changes_nothing_and_prints_nothing(tmp_path, statement):
     assert fresh(SKLEARN + UNCHANGED.format(statement=statement), tmp_path) == ""
     assert [*tmp_path.iterdir()] == []

@@ -4,7 +4,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.arrays import (
@@ -27,6 +27,7 @@ from hardthresh.arrays import (
     where_true,
 )
 from hardthresh.core import InvalidInputError
+from levels import draws
 
 LIBRARIES = ("numpy", "array_api_strict", "torch")
 libraries = pytest.mark.parametrize("library", LIBRARIES)
@@ -43,7 +44,7 @@ index_sets = st.sets(st.integers(0, 9)).map(lambda chosen: np.array(sorted(chose
 
 @libraries
 @given(index_sets, index_sets)
-@settings(max_examples=40)
+@draws(40)
 def test_index_sets(library, a, b):
     v = np.linspace(-2.0, 3.0, 10)
     ours, theirs = convert(v, library), convert(a, library)
@@ -277,7 +278,7 @@ def slow_inverse(A):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(0, 6), st.integers(-8, 8))
-@settings(max_examples=200)
+@draws(200)
 def test_the_inverse_is_that_of_the_eigenvalues(seed, n, surplus, units):
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((n, n + surplus)) * 10.0 ** (units * rng.random((n, 1)))
@@ -296,7 +297,7 @@ def condition(A):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 10), st.integers(0, 3))
-@settings(max_examples=100)
+@draws(100)
 def test_the_inverse_of_a_singular_matrix_is_the_pseudo_inverse(seed, n, missing):
     """Duplicates and zero columns: what Cholesky cannot do safely is left to the eigenvalues."""
     rng = np.random.default_rng(seed)

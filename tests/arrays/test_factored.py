@@ -5,13 +5,14 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.arrays import FactoredMatrix, Pattern, all_finite, as_floating, namespace, to_numpy, truncated_svd
 from hardthresh.constraints import Rank
 from hardthresh.core import InvalidInputError
 from hardthresh.core.stationarity import norm
+from levels import draws
 
 SHAPES = [(7, 5), (5, 7), (1, 6), (6, 1), (12, 12)]
 
@@ -60,7 +61,7 @@ def close(one, other):
 
 
 @given(matrices, st.floats(-4, 4))
-@settings(max_examples=60)
+@draws(60)
 def test_one_matrix(pair, c):
     A, D = pair
     assert (A.shape, A.ndim, A.size, A.dtype) == (D.shape, D.ndim, D.size, D.dtype)
@@ -93,7 +94,7 @@ def test_one_matrix(pair, c):
 
 
 @given(same_shape_pairs())
-@settings(max_examples=60)
+@draws(60)
 def test_two_matrices(pairs):
     (A, D), (B, E) = pairs
     close(A + B, D + E)
@@ -281,7 +282,7 @@ def test_zero_has_no_singular_vectors(method):
 
 
 @given(st.integers(0, 2**31), st.sampled_from([(7, 5), (5, 7), (12, 12)]), st.integers(0, 6), st.booleans())
-@settings(max_examples=40)
+@draws(40)
 def test_rank_on_a_factored_matrix_is_rank_on_the_dense_one(seed, shape, rank, sparse):
     constraint = Rank(rank)
     (A, D), (B, E) = (random_matrix(seed + i, shape, 2, 2, sparse) for i in (0, 1))

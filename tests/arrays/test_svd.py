@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.arrays import METHODS, to_numpy, truncated_svd
 from hardthresh.core import InvalidInputError
+from levels import draws
 
 SHAPES = [(6, 6), (9, 4), (4, 9), (1, 5), (5, 1)]
 
@@ -34,7 +35,7 @@ def check(A, rank, U, s, Vt, tol):
 @given(
     st.integers(0, 2**31), st.sampled_from(SHAPES), st.integers(0, 8), st.sampled_from(["auto", "lapack", "lanczos"])
 )
-@settings(max_examples=60)
+@draws(60)
 def test_exact_methods_find_the_nearest_matrix(seed, shape, rank, method):
     A = decaying(seed, shape)
     check(A, rank, *truncated_svd(A, rank, method), 1e-10)

@@ -4,11 +4,12 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hardthresh.arrays import to_numpy, top_k
 from hardthresh.core import InvalidInputError
+from levels import draws
 
 LIBRARIES = ("numpy", "array_api_strict", "torch")
 libraries = pytest.mark.parametrize("library", LIBRARIES)
@@ -32,7 +33,7 @@ vectors = st.lists(st.one_of(levels, st.floats(0, 1e3)), max_size=30).map(np.arr
 
 @libraries
 @given(vectors, st.integers(-2, 35))
-@settings(max_examples=80)
+@draws(80)
 @example(np.zeros(7), 3)
 @example(np.array([1.0]), 1)
 @example(np.array([0.0, -0.0, 0.0]), 2)
@@ -58,7 +59,7 @@ sparse_vectors = st.integers(1, 60).flatmap(
 
 @libraries
 @given(sparse_vectors, st.integers(-1, 62))
-@settings(max_examples=150)
+@draws(150)
 @example(np.zeros(9), 4)
 @example(np.array([0.0, 0.0, 0.0, 5.0, -0.0, 5.0, 0.0, 0.0]), 1)
 @example(np.array([0.0, 0.0, 0.0, 5.0, -0.0, 5.0, 0.0, 0.0]), 2)

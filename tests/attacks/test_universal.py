@@ -18,6 +18,7 @@ from hardthresh.report import plot_perturbation
 from hardthresh.solvers import IHT, ProbabilisticIHT, StochasticIHT
 from hardthresh.solvers.batches import Fixed
 from hardthresh.steps import Fixed as FixedStep
+from levels import only_at
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -151,12 +152,14 @@ def attack(net, digits, **options):
     return ht.attacks.universal_perturbation(net, X[:1200], y[:1200], **{"seed": 0, "target": 5, **options})
 
 
+@only_at("pairs")
 def test_more_pixels_mislead_more(net, digits):
     after = [attack(net, digits, k=k).accuracy_after for k in (1, 4, 12)]
     assert after[0] + 0.02 >= after[1] >= after[2] - 0.02
     assert after[2] < 0.6 * attack(net, digits, k=0).accuracy_before
 
 
+@only_at("pairs")
 def test_pixel_space_reaches_what_tanh_hardly_does(net, digits):
     pixel, tanh = attack(net, digits, k=4), attack(net, digits, k=4, space="tanh")
     assert pixel.accuracy_after < tanh.accuracy_after
@@ -630,6 +633,7 @@ def mnist(data_folder):
     return trained(*parts[0], epochs=4, hidden=128), *parts[1:]
 
 
+@only_at("pairs")
 def test_mnist(mnist):
     """Section 8, 12: accuracies of other images, for two of the targets."""
     net, (X, y), (other_X, other_y) = mnist

@@ -10,6 +10,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from levels import only_at
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
 
@@ -52,6 +54,7 @@ def test_with_a_journal(start, calm, tmp_path):
     assert (fire / "requests").read_bytes() == before
 
 
+@only_at("pairs")
 def test_with_a_stored_learner(start, tmp_path):
     calm, fire = tmp_path / "calm", tmp_path / "fire"
     calm.mkdir()
@@ -65,6 +68,7 @@ def test_with_a_stored_learner(start, tmp_path):
     assert_same_study(calm, fire, len(kinds))
 
 
+@only_at("pairs")
 def test_the_study_is_worth_it(calm):
     """It finds the truth, and uses what it may, so that the tests above are about something."""
     numbers, (examples, attributes, most, money) = json.loads((calm / "result").read_text())

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hardthresh.attributes import CallbackSource, Journal
+from levels import only_at
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 ROUNDS = range(10)
@@ -65,6 +66,7 @@ def test_the_second_program_goes_on_when_the_first_is_killed(begin, calm, tmp_pa
     assert requests(tmp_path).keys() == requests(calm).keys()
 
 
+@only_at("pairs")
 @needs_fork
 def test_a_thousand_readers_beside_a_program_that_writes(begin, calm, tmp_path):
     path = tmp_path / "study.sqlite"
@@ -78,6 +80,7 @@ def test_a_thousand_readers_beside_a_program_that_writes(begin, calm, tmp_path):
     assert_bought_once(tmp_path, calm, 1)
 
 
+@only_at("pairs")
 def test_two_threads_with_a_journal_each_buy_each_answer_once(tmp_path):
     asked, observed = [], []
 

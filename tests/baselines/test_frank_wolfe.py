@@ -14,6 +14,7 @@ from hardthresh.constraints import Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError, LowerBound, NotFiniteError, Status, iterate, minimize
 from hardthresh.objectives import LinearModel, MatrixRegression
 from hardthresh.solvers import IHT
+from levels import only_at
 
 VARIANTS = ["plain", "away", "pairwise"]
 both = pytest.mark.parametrize("corrective", [False, True], ids=["steps", "corrective"])
@@ -110,6 +111,7 @@ def test_against_the_lasso(alpha, variant, corrective):
     assert run.value <= LinearModel(X, y).value(lasso.coef_) + 1e-9
 
 
+@only_at("pairs")
 @every_problem
 @every_variant
 @both

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -16,8 +16,9 @@ from hardthresh.core.errors import CapabilityError
 from hardthresh.designs import dense
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, minimize
+from levels import draws
 
-FEW = settings(max_examples=15, phases=[Phase.explicit, Phase.generate])
+FEW = draws(15, phases=[Phase.explicit, Phase.generate])
 
 
 def model_of(seed, loss="squared", n=40, d=9, l2=0.0, noise=1.5):

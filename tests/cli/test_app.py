@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import hardthresh
 from hardthresh.cli import main
 from hardthresh.cli.app import app
+from levels import at, only_at
 
 COMMANDS = ["fit", "predict", "show", "demo", "reproduce", "convert-journal", "list"]
 
@@ -95,7 +96,7 @@ def script() -> list[str]:
     return [str(path)]
 
 
-@pytest.mark.parametrize("command", [script, lambda: [sys.executable, "-m", "hardthresh.cli"]], ids=["script", "-m"])
+@pytest.mark.parametrize("command", [script, *at("pairs", [lambda: [sys.executable, "-m", "hardthresh.cli"]])])
 def test_as_a_process(command, csv, folder):
     args = ["fit", "table.csv", "--target", "ill", "--k", "3", "--alpha", "0", "--max-iter", "1", "--drop", "y"]
     ended = subprocess.run([*command(), *args], cwd=folder, capture_output=True, text=True, encoding="utf-8")
@@ -106,6 +107,7 @@ def test_as_a_process(command, csv, folder):
     assert warning.startswith("warning: SparseLogisticRegression: reached 1 iterations")
 
 
+@only_at("pairs")
 def test_a_terminal_without_our_signs_is_no_reason_to_stop(csv, folder):
     command = [
         sys.executable,

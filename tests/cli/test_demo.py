@@ -3,10 +3,12 @@
 import pytest
 
 from hardthresh import load
+from levels import only_at
 
 pytestmark = pytest.mark.filterwarnings("default")
 
 
+@only_at("pairs")
 def test_the_demo_prints_a_model_and_writes_a_report(done, folder):
     text = done("demo", "--out", "model.json")
     for part in ("Which few of 2,000 genes", "in folds", "How many features?", "chosen", "Certificate", "Converged"):

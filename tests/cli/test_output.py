@@ -11,6 +11,7 @@ import pytest
 
 import hardthresh as ht
 from hardthresh.cli import terminal
+from levels import at, only_at
 
 MODEL = ["--target", "y", "--drop", "ill", "--k", "2"]
 FULL = Path("/dev/full")
@@ -62,6 +63,7 @@ def closed_pipe():
 # --- saved before anything is printed ---
 
 
+@only_at("pairs")
 @on_posix
 def test_fit_saves_its_work_when_the_reader_has_left(process, csv, folder, closed_pipe):
     ended = process("fit", csv, *MODEL, "--out", "m.json", "--report", "r.html", stdout=closed_pipe)
@@ -86,6 +88,7 @@ def test_a_broken_pipe_does_not_end_a_command(monkeypatch):
                 write("Which few of 2,000 genes tell tumour from normal tissue?")
 
 
+@only_at("pairs")
 @on_posix
 def test_warnings_that_cannot_be_written_do_not_end_a_fit(process, csv, folder, closed_pipe):
     args = ["fit", csv, "--target", "ill", "--drop", "y", "--k", "3", "--cv", "3", "--max-iter", "1", "--alpha", "0"]
@@ -94,6 +97,7 @@ def test_warnings_that_cannot_be_written_do_not_end_a_fit(process, csv, folder, 
     assert not ht.load(folder / "m.json").converged_
 
 
+@only_at("pairs")
 @on_posix
 def test_predict_succeeds_when_the_reader_has_left(process, model, csv, closed_pipe):
     ended = process("predict", model, csv, stdout=closed_pipe)
@@ -101,7 +105,7 @@ def test_predict_succeeds_when_the_reader_has_left(process, model, csv, closed_p
 
 
 @with_full_device
-@pytest.mark.parametrize("command", ["fit", "predict"])
+@pytest.mark.parametrize("command", ["fit", *at("pairs", ["predict"])])
 def test_a_full_disc_behind_standard_output_is_an_error_after_saving(process, model, csv, folder, command):
     args = {"fit": [csv, *MODEL, "--out", "m.json"], "predict": [model, csv]}[command]
     with FULL.open("w") as full:

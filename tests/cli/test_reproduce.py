@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from levels import only_at
+
 PAPERS = Path(__file__).parents[2] / "papers"
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -257,6 +259,7 @@ def alone(folder):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@only_at("pairs")
 def test_ctrl_c_in_a_run_that_survives_it_keeps_nothing_of_the_cell(done, folder, computed):
     """`minimize` returns a truncated run then: its numbers would be in the table for ever."""
     (folder / "trap").write_text("press Ctrl-C")

@@ -5,7 +5,6 @@ A new loss, constraint, step rule or solver needs no new test: it is found in th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
@@ -20,6 +19,7 @@ from hardthresh.arrays import to_numpy
 from hardthresh.core import provides, registered
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.objectives import LinearModel
+from levels import reaches
 
 ROOMS = {
     "loss": "losses",
@@ -32,6 +32,17 @@ ROOMS = {
 OTHER_LIBRARIES = ("array_api_strict", "torch")
 SHAPES = ((12,), (4, 3), (4, 4), (6, 6))
 """The shapes that examples of constraints may be meant for."""
+
+
+ALLOWED_REASONS = ("torch is not installed", "is not part of this run")
+"""Why a conformance test may be skipped."""
+
+
+def refuse_skip(report: Any, reason: str) -> None:
+    """Let the report of a skipped test fail, unless the reason is allowed."""
+    if not any(allowed in reason for allowed in ALLOWED_REASONS):
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid} was skipped, which a conformance test may not be: {reason}"
 
 
 def examples(kind: str, where: Callable[[Any], bool] = lambda example: True) -> list[Any]:
@@ -58,16 +69,29 @@ def fits(constraint: Any, shape: tuple[int, ...]) -> bool:
 def problems(runners: list[Any]) -> list[Any]:
     """Solvers or step rules with objectives that can do what they need and constraints that fit.
 
-    Whatever two of them can meet do meet, so that their number grows with the product of two lists and not of three;
-    all three lists are multiplied where ``HARDTHRESH_ALL_PROBLEMS`` is set.
+    At the level ``fast`` each runner meets each class of objectives, and each class of runners and of objectives meets
+    each class of constraints; at ``pairs`` whatever two examples can meet do meet; at ``all`` the lists are multiplied.
     """
-    chosen = list(_combinations(runners))
-    if not os.environ.get("HARDTHRESH_ALL_PROBLEMS"):
-        chosen = _pairwise(chosen)
+    chosen = list(combinations_of(runners))
+    if not reaches("all"):
+        chosen = covering(chosen, pairs_of_examples if reaches("pairs") else pairs_of_classes)
     return [pytest.param(*(p.values[0] for p in three), id="-".join(str(p.id) for p in three)) for three in chosen]
 
 
-def _pairwise(triples: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
+def pairs_of_examples(triple: tuple[Any, Any, Any]) -> set[tuple[str, str]]:
+    """The pairs of a runner, an objective and a constraint that meet in a triple."""
+    return set(combinations([str(p.id) for p in triple], 2))
+
+
+def pairs_of_classes(triple: tuple[Any, Any, Any]) -> set[tuple[str, str]]:
+    """The pairs of classes that meet in a triple, where a runner counts for itself when it meets an objective."""
+    runner, objective, constraint = (type(p.values[0]).__name__ for p in triple)
+    return {(str(triple[0].id), objective), (runner, constraint), (objective, constraint)}
+
+
+def covering(
+    triples: list[tuple[Any, Any, Any]], pairs_of: Callable[[tuple[Any, Any, Any]], set[tuple[str, str]]]
+) -> list[tuple[Any, Any, Any]]:
     """Return enough of the triples for each pair in any of them to be in one that is kept.
 
     In the order of a fixed shuffle, first those that bring three new pairs, then two, then one.
@@ -77,14 +101,15 @@ def _pairwise(triples: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]
     kept = []
     for least in (3, 2, 1):
         for triple in shuffled:
-            pairs = set(combinations([str(p.id) for p in triple], 2)) - met
+            pairs = pairs_of(triple) - met
             if len(pairs) >= least:
                 met |= pairs
                 kept.append(triple)
     return sorted(kept, key=lambda triple: [str(p.id) for p in triple])
 
 
-def _combinations(runners: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
+def combinations_of(runners: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Runners with objectives that can do what they need and constraints that fit."""
     for runner in runners:
         for objective in examples("objective"):
             for constraint in examples("constraint"):

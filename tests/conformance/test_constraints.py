@@ -19,11 +19,12 @@ from cases import (
     selects,
     shape_for,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import InvalidInputError
+from levels import draws
 
 
 def random_point(constraint, seed=0):
@@ -73,7 +74,7 @@ selecting = that(selects)
 
 @that(lambda constraint: selects(constraint) and constraint.exact)
 @given(data=st.data())
-@settings(max_examples=40)
+@draws(40)
 def test_agrees_with_the_slow_twin(constraint, data):
     z = data.draw(tied(constraint))
     assert_same_projection(constraint, constraint.project(z), constraint.reference_project(z))
@@ -81,7 +82,7 @@ def test_agrees_with_the_slow_twin(constraint, data):
 
 @every
 @given(data=st.data())
-@settings(max_examples=25)
+@draws(25)
 def test_is_as_near_as_the_slow_twin(constraint, data):
     z = data.draw(smooth(constraint))
     distance = np.linalg.norm(constraint.project(z).point - z)
@@ -94,7 +95,7 @@ def test_is_as_near_as_the_slow_twin(constraint, data):
 
 @selecting
 @given(data=st.data())
-@settings(max_examples=25)
+@draws(25)
 def test_projection_is_idempotent_and_feasible_among_ties(constraint, data):
     z = data.draw(st.one_of(tied(constraint), smooth(constraint)))
     assert_idempotent(constraint, z)
@@ -356,7 +357,7 @@ def test_a_wrong_shape_is_refused(constraint):
 @selecting
 @pytest.mark.parametrize("library", OTHER_LIBRARIES)
 @given(data=st.data())
-@settings(max_examples=12)
+@draws(12)
 def test_other_array_libraries_agree(constraint, library, data):
     z = data.draw(tied(constraint))
     theirs, ours = constraint.project(convert(z, library)), constraint.project(z)
@@ -425,7 +426,7 @@ def test_sparsity_bounds_are_part_of_the_choice():
 
 
 @given(points((6,), st.sampled_from(LEVELS)), st.integers(0, 6), st.integers(0, 63), st.integers(0, 3))
-@settings(max_examples=150)
+@draws(150)
 def test_sparsity_with_bounds_by_coordinate_agrees_with_its_slow_twin(z, k, mask, shift):
     free = tuple(j for j in range(6) if mask >> j & 1)
     lower = -np.roll(np.array([0.0, 0.25, 0.5, 1.0, 2.0, np.inf]), shift)

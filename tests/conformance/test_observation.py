@@ -10,12 +10,12 @@ import hardthresh
 from hardthresh.attributes import ArraySource
 from hardthresh.core import CapabilityError, InvalidInputError, Status
 from hardthresh.solvers.learner import Learner
+from levels import in_turn
 
 D = 12
 KINDS = ("plain", "shifted", "correlated", "rescaled", "constant columns", "constant target", "short", "wide", "all")
 MARKETS = ("prices", "panels")
 every = pytest.mark.parametrize("solver", examples("observation"))
-every_source = pytest.mark.parametrize("kind", KINDS)
 
 
 def table(kind):
@@ -87,8 +87,7 @@ def everything(thing):
     return thing
 
 
-@every
-@every_source
+@in_turn("solver,kind", examples("observation"), KINDS)
 def test_requests_are_within_the_budget_and_contain_the_support(solver, kind):
     learner, bought = learner_of(solver, kind)
     X, y = table(kind)
@@ -103,9 +102,7 @@ def test_requests_are_within_the_budget_and_contain_the_support(solver, kind):
     assert learner.meter.examples <= len(y)
 
 
-@every
-@every_source
-@pytest.mark.parametrize("known", [True, False], ids=["known length", "unknown length"])
+@in_turn("solver,kind,known", examples("observation"), KINDS, [True, False])
 def test_running_is_asking_and_telling(solver, kind, known):
     asked, _ = learner_of(solver, kind, known)
     for _ in conversation(asked, *table(kind)):
@@ -117,8 +114,7 @@ def test_running_is_asking_and_telling(solver, kind, known):
     assert everything(ran.conclusion()) == everything(asked.conclusion())
 
 
-@every
-@every_source
+@in_turn("solver,kind", examples("observation"), KINDS)
 def test_results_are_finite_affordable_and_repeatable(solver, kind):
     first, second = run(solver, kind), run(solver, kind)
     market = source(kind).market
@@ -151,8 +147,7 @@ def test_states_are_frozen_and_nothing_is_changed_in_them(solver):
     assert len(kept) > 10
 
 
-@every
-@pytest.mark.parametrize("told", [0, 1, 33, 100, 401])
+@in_turn("solver,told", examples("observation"), [0, 1, 33, 100, 401])
 def test_a_stored_learner_goes_on_to_the_same_end(solver, told, tmp_path):
     X, y = table("plain")
     whole, _ = learner_of(solver, "plain")
@@ -169,8 +164,7 @@ def test_a_stored_learner_goes_on_to_the_same_end(solver, told, tmp_path):
     assert everything(again) == everything(whole)
 
 
-@every
-@every_source
+@in_turn("solver,kind", examples("observation"), KINDS)
 def test_answers_of_any_order_and_none_at_all(solver, kind):
     """Backwards, by three, one in seven skipped: as if the others were the stream."""
     X, y = table(kind)

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.constraints import Sparsity
@@ -26,6 +26,7 @@ from hardthresh.core.stopping import Run, Stationarity
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit
 from hardthresh.solvers.steepest import is_steep
+from levels import draws
 
 
 def at(point, gradient):
@@ -37,7 +38,7 @@ def at(point, gradient):
     st.lists(st.floats(-10, 10, allow_subnormal=False), min_size=5, max_size=5),
     st.integers(0, 2**8 - 1),
 )
-@settings(max_examples=60)
+@draws(60)
 def test_the_smallest_L_of_a_full_support(inside, outside, signs):
     """P(w - g/L) = w with g_S = 0 if and only if max |g_off| / L <= min |w_S|."""
     w, g = np.zeros(8), np.zeros(8)

@@ -19,6 +19,7 @@ from hardthresh.core import threads
 from hardthresh.core.threads import in_pieces, serial_blas, thread_count
 from hardthresh.designs import as_design
 from hardthresh.objectives import LinearModel
+from levels import only_at
 
 
 def blas_threads():
@@ -286,6 +287,7 @@ print("".join(fitted(model).tobytes().hex() for model in models))
 """
 
 
+@only_at("pairs")
 def test_fits_have_the_same_bits_with_any_number_of_threads():
     found = set()
     for number in "124":

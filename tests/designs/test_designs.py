@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -17,6 +17,7 @@ from hardthresh.core.meter import Meter
 from hardthresh.designs import DenseDesign, SparseDesign, Standardized, as_design, dense, standardize
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import minimize
+from levels import draws
 
 N = 9
 
@@ -341,7 +342,7 @@ def test_a_large_offset_does_not_swallow_the_variance(storage):
 
 
 @given(st.lists(st.integers(0, 3), min_size=6, max_size=6).filter(any), st.integers(0, 2**12 - 1))
-@settings(max_examples=40)
+@draws(40)
 def test_sparse_moments_are_dense_moments(counts, mask):
     X = np.where(
         [[mask >> (2 * i + j) & 1 for j in range(2)] for i in range(6)], 1.5 + np.arange(12.0).reshape(6, 2), 0

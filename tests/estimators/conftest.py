@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 import hardthresh.estimators  # noqa: F401 - registers them
-from hardthresh.core.registry import registered
+from hardthresh.core.registry import lookup, registered
 from hardthresh.estimators.linear import SparseLinearModel
+from hardthresh.losses import Loss
+from levels import reaches
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,6 +42,31 @@ class Case:
     @property
     def classifies(self) -> bool:
         return bool(is_classifier(self.cls()))
+
+    @property
+    def loss(self) -> Loss:
+        """The loss that it fits by."""
+        return lookup("loss", self.cls._loss)()
+
+    @property
+    def scoring(self) -> str:
+        """The name of a scorer for its predictions."""
+        return "accuracy" if self.classifies else "r2"
+
+    def numbers(self, y: np.ndarray) -> np.ndarray:
+        """Return targets as the loss takes them."""
+        return (y == "well").astype(float) if self.classifies else y
+
+    def linear(self, model: Any, X: Any, **offset: Any) -> Any:
+        """Return the linear predictions of a fitted model: log-odds of a classifier."""
+        return model.decision_function(X, **offset) if self.classifies else model.predict(X, **offset)
+
+    def assert_same_predictions(self, one: np.ndarray, other: np.ndarray, **tolerance: float) -> None:
+        """Labels have to be equal, numbers nearly so."""
+        if self.classifies:
+            assert_array_equal(one, other)
+        else:
+            assert_allclose(one, other, **tolerance)
 
     @property
     def twin(self) -> Any:
@@ -80,10 +108,12 @@ def _parameters(cases: list[Case]) -> list[Any]:
     return [pytest.param(case, id=case.name) for case in cases]
 
 
-@pytest.fixture(scope="session", params=_parameters(CASES))
-def case(request: pytest.FixtureRequest) -> Case:
-    """Every estimator."""
-    return request.param
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Test every estimator; what a chooser inherits is tested on choosers from the level ``pairs`` on."""
+    if "case" in metafunc.fixturenames:
+        inherited = any(metafunc.definition.iter_markers("inherited")) and not reaches("pairs")
+        cases = [case for case in CASES if not (inherited and case.chooses)]
+        metafunc.parametrize("case", _parameters(cases), scope="session")
 
 
 @pytest.fixture(scope="session", params=_parameters([case for case in CASES if not case.chooses]))

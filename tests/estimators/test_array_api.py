@@ -72,9 +72,9 @@ def test_float32_stays_float32(case, xp):
     model = case.make().fit(X, y)
     assert model.coef_.dtype == xp.float32
     assert model.transform(X).dtype == xp.float32
-    scores = model.decision_function if case.classifies else model.predict
-    assert scores(X).dtype == xp.float32
-    assert scores(xp.astype(X, xp.float64) if hasattr(xp, "astype") else X.double()).dtype == xp.float64
+    assert case.linear(model, X).dtype == xp.float32
+    wide = xp.astype(X, xp.float64) if hasattr(xp, "astype") else X.double()
+    assert case.linear(model, wide).dtype == xp.float64
 
 
 def test_a_warm_start_may_change_the_library(plain, xp):

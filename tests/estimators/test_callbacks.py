@@ -9,6 +9,8 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
+from levels import only_at
+
 WITHOUT = """
 import sys
 import numpy as np
@@ -30,6 +32,7 @@ for entry in registered("estimator").values():
 """
 
 
+@only_at("pairs")
 def test_there_may_be_no_callbacks(tmp_path):
     run = subprocess.run([sys.executable, "-c", WITHOUT], cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -148,7 +151,7 @@ def test_a_failing_fit_is_torn_down(case, callback):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_along_the_way(case, callback, weighted):
     X, y = case.data()
-    monitor = callback.ScoringMonitor(scoring="accuracy" if case.classifies else "r2")
+    monitor = callback.ScoringMonitor(scoring=case.scoring)
     model = case.make().set_callbacks(monitor)
     model.fit(X, y, **({"sample_weight": np.linspace(0, 1, y.size)} if weighted else {}))
     scores = monitor.get_logs().data

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from hardthresh.core import HardThreshError
 from hardthresh.estimators import SparseLogisticRegression
+from levels import in_turn, inherited
 
 FORMS = {
     "C": np.ascontiguousarray,
@@ -36,9 +37,8 @@ def scales(kind, d, rng):
 KINDS = ["large", "huge", "tiny", "of float32", "one large column", "one huge column", "mixed", "mixed, modest"]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("standardize", [True, False])
+@inherited
+@in_turn("kind,form,standardize", list(KINDS), list(FORMS), [True, False])
 def test_extreme_entries_are_refused_or_fitted_without_a_warning_of_numpy(case, form, kind, standardize):
     rng = np.random.default_rng(0)
     X, y = case.data(n=40, d=6)

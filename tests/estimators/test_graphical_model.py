@@ -20,6 +20,7 @@ from hardthresh.datasets import make_graphical_model
 from hardthresh.estimators import SparseGaussianGraphicalModel, covariance_selection
 from hardthresh.estimators.covariance_selection import most_likely_precision, positive_definite
 from hardthresh.objectives import GraphicalModel
+from levels import only_at
 
 
 def data(n=120, p=12, graph="random", seed=10):
@@ -298,8 +299,7 @@ def test_covariance_selection_is_where_any_other_method_ends(alpha, dense, monke
 
 
 # --- how many edges --------------------------------------------------------------------------------------------------
-
-
+@only_at("pairs")
 def test_cross_validation_finds_the_number_of_edges():
     X, problem = data(400, 20, "chain")
     model = SparseGaussianGraphicalModel("cv").fit(X)
@@ -325,6 +325,7 @@ def test_a_score_is_that_of_the_fold_by_hand():
     assert model.alpha_ == 0.02
 
 
+@only_at("pairs")
 def test_the_ridge_is_chosen_along_with_the_edges():
     few, many = SparseGaussianGraphicalModel().fit(scarce()), SparseGaussianGraphicalModel().fit(data(1000, 10)[0])
     assert few.alpha_ > many.alpha_

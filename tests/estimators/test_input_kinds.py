@@ -7,6 +7,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from levels import inherited
+
 
 def flat(model):
     return np.reshape(model.coef_, -1)
@@ -47,6 +49,7 @@ CONTAINERS = {
 }
 
 
+@inherited
 @pytest.mark.parametrize("kind", CONTAINERS)
 def test_the_container_does_not_matter(case, kind):
     X, y = case.data()
@@ -56,11 +59,10 @@ def test_the_container_does_not_matter(case, kind):
     assert_array_equal(there.support_, here.support_)
     assert_allclose(there.coef_, here.coef_, rtol=1e-6)
     assert_allclose(there.intercept_, here.intercept_, rtol=1e-6)
-    assert_array_equal(
-        there.predict(CONTAINERS[kind](X)) == here.predict(X), True
-    ) if case.classifies else assert_allclose(there.predict(CONTAINERS[kind](X)), here.predict(X), rtol=1e-6)
+    case.assert_same_predictions(there.predict(CONTAINERS[kind](X)), here.predict(X), rtol=1e-6)
 
 
+@inherited
 def test_sparse_data_that_store_zeros_and_duplicates(case):
     X, y = case.data()
     X[np.abs(X) < 0.7] = 0.0
@@ -73,6 +75,7 @@ def test_sparse_data_that_store_zeros_and_duplicates(case):
     assert_allclose(there.coef_, here.coef_, rtol=1e-6)
 
 
+@inherited
 @pytest.mark.parametrize("write", [False, True])
 def test_a_memory_map_is_read_and_never_written(case, tmp_path, write):
     X, y = case.data()
@@ -92,6 +95,7 @@ def test_no_argument_is_changed(case):
         assert_array_equal(a, copy)
 
 
+@inherited
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(
     "dtype", [np.float32, np.float64, np.float16, np.int8, np.int32, np.int64, np.uint16, np.bool_]
@@ -112,16 +116,15 @@ def test_the_type_of_numbers(case, dtype, sparse):
 
 def test_float32_stays_float32(case):
     X, y = case.data()
-    y = y if case.classifies else y.astype(np.float64)
     model = case.make().fit(X.astype(np.float32), y, sample_weight=np.linspace(1, 2, y.size))
     assert model.coef_.dtype == np.float32
-    scores = model.decision_function if case.classifies else model.predict
-    assert scores(X.astype(np.float32)).dtype == np.float32
+    assert case.linear(model, X.astype(np.float32)).dtype == np.float32
     assert model.transform(X.astype(np.float32)).dtype == np.float32
     if case.chooses:
         assert model.coefs_path_.dtype == np.float32
 
 
+@inherited
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint8, np.bool_, np.float32])
 def test_the_type_of_targets(case, dtype):
     X, _ = case.data()
@@ -135,6 +138,7 @@ def test_the_type_of_targets(case, dtype):
         assert_array_equal(there.predict(X).astype(float), here.predict(X))
 
 
+@inherited
 def test_a_column_of_targets_is_taken_with_a_warning(case):
     X, y = case.data()
     with pytest.warns(Warning, match="A column-vector y was passed when a 1d array was expected"):
@@ -185,6 +189,7 @@ def test_series_are_targets_and_weights(case, library):
     assert_array_equal(there.predict(X, offset=offset), here.predict(X, offset=offset))
 
 
+@inherited
 def test_an_index_that_is_not_in_order_does_not_mix_rows(case):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     X, y = case.data()
@@ -218,6 +223,7 @@ def test_any_shape_gives_a_finite_answer(plain, n, d, k):
     assert model.support_.size <= k
 
 
+@inherited
 def test_no_feature_at_all(case):
     X, y = case.data()
     model = case.make(n_nonzero_coefs=[0] if case.chooses else 0).fit(X, y)

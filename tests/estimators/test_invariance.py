@@ -4,11 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-FEW = settings(max_examples=4, phases=[Phase.explicit, Phase.generate])  # a seed does not shrink to anything simpler
+from levels import draws, inherited
+
+FEW = draws(4, phases=[Phase.explicit, Phase.generate])  # a seed does not shrink to anything simpler
 SEEDS = st.integers(0, 2**20)
 POWERS = st.integers(-60, 60)
 
@@ -37,6 +39,7 @@ def test_a_scale_of_X_changes_only_the_units(case, seed, power):
     assert_array_equal(there.intercept_, here.intercept_)
 
 
+@inherited
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_a_scale_of_X_changes_only_the_units_also_of_columns_that_are_not_standardised(case, scale, fit_intercept):
@@ -48,6 +51,7 @@ def test_a_scale_of_X_changes_only_the_units_also_of_columns_that_are_not_standa
     assert_allclose(there.intercept_, here.intercept_, rtol=1e-5)
 
 
+@inherited
 @given(seed=SEEDS, power=POWERS)
 @FEW
 def test_a_scale_of_y_changes_only_the_units(case, seed, power):
@@ -60,6 +64,7 @@ def test_a_scale_of_y_changes_only_the_units(case, seed, power):
     assert there.intercept_ == here.intercept_ * 2.0**power
 
 
+@inherited
 @given(
     seed=SEEDS,
     powers=st.lists(POWERS, min_size=15, max_size=15),
@@ -75,6 +80,7 @@ def test_units_and_signs_of_single_columns_change_only_their_coefficients(case, 
     assert_allclose(there.intercept_, here.intercept_, rtol=1e-9, atol=1e-12)
 
 
+@inherited
 @pytest.mark.parametrize("scale", [1e-150, 1e-20, 0.3, 1e20, 1e150])
 def test_any_scale_that_numbers_can_have(case, scale):
     X, y = case.data()
@@ -87,6 +93,7 @@ def test_any_scale_that_numbers_can_have(case, scale):
         assert_allclose(coefficients(there) / scale, coefficients(here), rtol=1e-7)
 
 
+@inherited
 def test_a_shift_of_columns_moves_only_the_intercept(case):
     X, y = case.data()
     shift = np.linspace(-100, 100, X.shape[1])
@@ -178,6 +185,7 @@ def test_a_weight_is_a_repetition(case, seed):
         assert_allclose(there.scores_, here.scores_, rtol=1e-6)
 
 
+@inherited
 @pytest.mark.parametrize("scale", [1e-6, 3.0, 1e6])
 def test_only_ratios_of_weights_count(case, scale):
     X, y = case.data()
@@ -187,6 +195,7 @@ def test_only_ratios_of_weights_count(case, scale):
     assert_allclose(there.coef_, here.coef_, rtol=1e-7)
 
 
+@inherited
 def test_equal_weights_are_no_weights(case):
     X, y = case.data()
     none, ones, number = (case.make().fit(X, y, sample_weight=w) for w in (None, np.ones(y.size, int), 2.0))
@@ -211,7 +220,7 @@ def test_a_row_of_weight_zero_is_absent(case, scoring):
     X, y, weight, kept = with_absent_rows(case)
     setting = {}
     if case.chooses and scoring == "default":
-        setting = {"scoring": "accuracy" if case.classifies else "r2"}
+        setting = {"scoring": case.scoring}
     here = case.make(**setting).fit(X, y, sample_weight=weight)
     there = case.make(**setting).fit(X[kept], y[kept], sample_weight=weight[kept])
     for name in ("coef_", "intercept_", "support_", "scale_", "objective_", "scores_", "mean_scores_", "n_iter_"):

@@ -17,6 +17,7 @@ from hardthresh import (
 )
 from hardthresh.core import HardThreshError
 from hardthresh.designs import dense
+from levels import in_turn
 
 N, D = 50_000, 60
 SHARE = 0.6
@@ -60,8 +61,7 @@ def extra_memory(model, X, y, **fit_params):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("kind", ["C", "F", "float32"])
-@pytest.mark.parametrize("name", ESTIMATORS)
+@in_turn("name,kind", list(ESTIMATORS), ["C", "F", "float32"])
 def test_a_fit_needs_a_modest_share_of_the_data_besides_them(name, kind, stored):
     X = np.load(stored[0])
     X = X.astype(np.float32) if kind == "float32" else np.asarray(X, order=kind)

@@ -16,6 +16,7 @@ from hardthresh.objectives import sources as sources_module
 from hardthresh.solvers import IHT, HardThresholdingPursuit, ProbabilisticIHT, StochasticIHT
 from hardthresh.solvers.batches import Fixed
 from hardthresh.steps import Fixed as FixedStep
+from levels import in_turn
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((120, 15))
@@ -140,11 +141,10 @@ def test_a_mini_batch_is_that_of_the_linear_model(way):
         np.testing.assert_allclose(some.rows(np.array([1, 1])).value(W), MODEL.rows(np.array([50])).value(W))
 
 
-@every_way
-@pytest.mark.parametrize(
-    "solver",
+@in_turn(
+    "solver,way",
     [None, IHT(), HardThresholdingPursuit(), ProbabilisticIHT(), StochasticIHT(step=0.3, batch=Fixed(30))],
-    ids=["auto", "iht", "pursuit", "probabilistic", "stochastic"],
+    list(WAYS),
 )
 def test_solvers_find_the_truth(way, solver):
     for f in WAYS[way]().values():

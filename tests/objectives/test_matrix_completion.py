@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.arrays import FactoredMatrix
@@ -18,6 +18,7 @@ from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, HardThresholdi
 from hardthresh.solvers import minimize as solve
 from hardthresh.steps import BarzilaiBorwein, ExactLineSearch, Fixed, SparsePolyak
 from hardthresh.storage import load, save
+from levels import draws
 
 STORAGES = ("dense", "factored")
 LOSSES = ("squared", "logistic", "poisson")
@@ -58,7 +59,7 @@ def slow_gradient(*arguments, W, **settings):
     st.sampled_from(STORAGES),
     st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_it_is_the_mean_loss_of_the_observed_entries(seed, shape, n, loss, l2, storage, weighted):
     rng = np.random.default_rng(seed)
     rows, cols, y = observations(seed, shape, n, loss)

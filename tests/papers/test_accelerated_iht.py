@@ -11,6 +11,7 @@ from papers.accelerated_iht._data import correlated_split
 
 from hardthresh.cli.reproduce import load_runner
 from hardthresh.datasets.files import DatasetError
+from levels import only_at
 
 PAPERS = Path(__file__).resolve().parents[2] / "papers"
 
@@ -39,6 +40,7 @@ FIRST_OF_EACH = {  # cells of one kind return the same fields
 }
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("name", SMALL)
 def test_a_made_up_result_has_the_fields_of_a_real_one(scripts, name):
     item = scripts(name).ITEM

@@ -10,6 +10,7 @@ import pytest
 from hardthresh.cli.reproduce import load_runner
 from hardthresh.datasets.files import DatasetError
 from hardthresh.solvers import AdaptiveHybrid, Exploration
+from levels import only_at
 
 PAPERS = Path(__file__).resolve().parents[2] / "papers"
 
@@ -40,6 +41,7 @@ def made_up_table(scripts, monkeypatch):
     script.split.cache_clear()
 
 
+@only_at("pairs")
 @pytest.mark.usefixtures("made_up_table")
 @pytest.mark.parametrize("name", SMALL)
 def test_a_made_up_result_has_the_fields_of_a_real_one(scripts, name):

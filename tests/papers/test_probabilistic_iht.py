@@ -13,6 +13,7 @@ from hardthresh.core.errors import MissingDependencyError
 from hardthresh.datasets import DatasetError
 from hardthresh.solvers.batches import Authors, Full
 from hardthresh.solvers.voting import CoordinateVote
+from levels import only_at
 
 PAPERS = Path(__file__).parents[2] / "papers"
 
@@ -74,6 +75,7 @@ def test_a_start_is_feasible_and_a_lasso_has_no_more_edges_than_wanted(library):
     assert np.isfinite(value)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("name", ["regression_tables", "graphs_tables"])
 def test_a_made_up_result_has_the_fields_of_a_real_one(library, name):
     item = library.item("probabilistic_iht", name)

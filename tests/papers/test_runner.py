@@ -12,6 +12,7 @@ import pytest
 
 from hardthresh.cli.reproduce import load_runner
 from hardthresh.core.errors import InvalidInputError
+from levels import at, only_at
 
 PAPERS = Path(__file__).parents[2] / "papers"
 
@@ -234,7 +235,7 @@ def made_up(item, full, seed):
     ]
 
 
-@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("full", [False, *at("pairs", [True])])
 def test_what_an_item_says_is_what_is_expected_of_it(runner, full):
     """No row that misses its number, and no number that nothing checks."""
     library = runner.Library(PAPERS)
@@ -256,6 +257,7 @@ def test_what_an_item_says_is_what_is_expected_of_it(runner, full):
     assert checked > 50
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("full", [False, True])
 def test_every_figure_can_be_drawn_and_read(runner, full):
     library = runner.Library(PAPERS)

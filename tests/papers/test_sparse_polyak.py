@@ -29,6 +29,7 @@ from hardthresh.steps import (
     SparsePolyak,
     restricted_smoothness_ar1,
 )
+from levels import only_at
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOSS = {"linear": "squared", "logistic": "logistic"}
@@ -274,6 +275,7 @@ def first_hits(values, f_star, gaps):
     return [int(np.argmax(gap <= q)) if (gap <= q).any() else None for q in gaps]
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(("kind", "rule"), HITS)
 def test_first_hits_of_the_family(kind, rule, seed):
@@ -299,6 +301,7 @@ def test_the_designs_of_the_family():
 # --- 6: the rate does not depend on the dimension ------------------------------------------------------------------
 
 
+@only_at("pairs")
 @pytest.mark.parametrize(("kind", "limit", "gap"), [("linear", 110, 0.01), ("logistic", 200, 0.1)])
 def test_sparse_polyak_is_rate_invariant_and_the_classical_step_is_not(kind, limit, gap):
     """Iterations at d = 1000 and 4000: the quick part of a table that goes on to 16000.
@@ -428,6 +431,7 @@ def test_short_epochs_stall_far_above_the_truth_and_say_so(seed, length, least):
         assert with_epochs("linear", seed, length, 600 // length) > least
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("model_name", "length"), [("linear", 100), ("logistic", 20), ("logistic", 100)])
 def test_epochs_that_are_long_enough_end_below_the_truth_without_a_warning(seed, model_name, length):
@@ -447,6 +451,7 @@ def stalled(objective, constraint, length):
     return (end.value - best) / (objective.value(objective.zeros()) - best), bool(caught)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("kind", ["linear", "logistic", "poisson", "matrix"])
 def test_a_stall_that_leaves_more_than_a_tenth_is_told(kind):
     rng = np.random.default_rng(0)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hardthresh.report import write_report
+from levels import at, only_at
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = """
@@ -37,7 +38,7 @@ def report(classifier, tmp_path):
     return write_report(classifier, tmp_path / "report.html", data_summary={"n": 62, "d": 200}, command="make demo")
 
 
-@pytest.mark.parametrize("width", [1200, 600])
+@pytest.mark.parametrize("width", [1200, *at("pairs", [600])])
 def test_it_renders_without_a_complaint(browse, report, tmp_path, width):
     picture = tmp_path / "report.png"
     _, console = browse(report, f"--screenshot={picture}", f"--window-size={width},5000")
@@ -92,11 +93,12 @@ def measure(browse, tmp_path):
     return measure
 
 
-@pytest.mark.parametrize("width", [1200, 400])
+@pytest.mark.parametrize("width", [400, *at("pairs", [1200])])
 def test_nothing_is_cut_off_or_too_small(measure, report, width):
     assert measure(report, width) == ["4 charts"]
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("width", [1200, 400])
 @pytest.mark.parametrize(("mean", "error"), [(0.12345, 0.00078), (123456.7, 5321.0), (123456.7, 0.00078), (3e-7, 2e-9)])
 def test_scores_stay_in_their_tiles(measure, build, tmp_path, width, mean, error):
@@ -106,6 +108,7 @@ def test_scores_stay_in_their_tiles(measure, build, tmp_path, width, mean, error
     assert measure(page, width) == ["4 charts"]
 
 
+@only_at("pairs")
 def test_what_is_cut_off_is_noticed(measure, report):
     text = report.read_text(encoding="utf-8")
     report.write_text(
@@ -114,6 +117,7 @@ def test_what_is_cut_off_is_noticed(measure, report):
     assert "the page is wider than the screen" in measure(report, 400)
 
 
+@only_at("pairs")
 def test_it_prints(browse, report, tmp_path):
     paper = tmp_path / "report.pdf"
     _, console = browse(report, f"--print-to-pdf={paper}", "--no-pdf-header-footer")
@@ -129,6 +133,7 @@ def test_the_console_is_heard(browse, tmp_path):
     assert "nobody is not defined" in message
 
 
+@only_at("pairs")
 def test_the_report_itself_forbids_loading(browse, report):
     text = report.read_text(encoding="utf-8")
     report.write_text(

@@ -15,6 +15,7 @@ import hardthresh
 from hardthresh import SparseLinearRegression, SparseLinearRegressionCV
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 from hardthresh.report import write_report
+from levels import at
 
 DAY = datetime.date(2026, 1, 31)
 DATA = {
@@ -155,7 +156,7 @@ def test_no_better_exchange_is_no_proof(regression, report):
     assert "strong evidence" not in page.text
 
 
-@pytest.mark.parametrize(("k", "kind"), [(1, "scroll"), (40, "scroll"), (41, "scroll long")])
+@pytest.mark.parametrize(("k", "kind"), [*at("pairs", [(1, "scroll")]), (40, "scroll"), (41, "scroll long")])
 def test_up_to_forty_rows_a_picture_of_the_page_has_the_whole_table(build, tmp_path, k, kind):
     text = write_report(build(k, 100), tmp_path / "report.html").read_text(encoding="utf-8")
     assert f'<div class="{kind}" tabindex' in text

@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, RepeatedKFold, ShuffleSp
 from hardthresh.core.constraint import Selection
 from hardthresh.objectives import LinearModel
 from hardthresh.selection import least_squares_fold_paths
+from levels import in_turn
 
 BUDGETS = (1, 2, 3, 4, 5, 8, 10, 12)
 
@@ -196,16 +197,14 @@ def assert_least_squares(case, training, paths, budgets=BUDGETS, rtol=1e-7):
         assert np.all(part.loss(path)[1:] < part.loss(path)[0])
 
 
-@kinds
-@pytest.mark.parametrize("split", SPLITS)
+@in_turn("kind,split", list(KINDS), list(SPLITS))
 def test_a_fold_fits_what_its_training_rows_alone_give(split, kind):
     case = make(**KINDS[kind])
     training = training_rows(SPLITS[split], 60)
     assert_least_squares(case, training, assert_alone(case, training))
 
 
-@pytest.mark.parametrize("n", [12, 25], ids=["together", "in parts"])
-@kinds
+@in_turn("kind,n", list(KINDS), [12, 25])
 def test_each_row_may_be_left_out_in_turn(kind, n):
     case = make(n=n, **KINDS[kind])
     training = training_rows(LeaveOneOut(), n)
@@ -250,8 +249,7 @@ def test_no_exchange_of_columns_improves_a_fit(settings):
     assert len(case.paths(training, [12])[0].columns) == 12
 
 
-@kinds
-@pytest.mark.parametrize("ruin", ["X", "y", "both", "weights"])
+@in_turn("kind,ruin", list(KINDS), ["X", "y", "both", "weights"])
 def test_held_out_rows_have_no_say(kind, ruin):
     case = make(**KINDS[kind])
     rng = np.random.default_rng(5)

@@ -18,6 +18,7 @@ from hardthresh.objectives import LinearModel
 from hardthresh.selection import path
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, minimize
 from hardthresh.solvers.tableau import Tableau
+from levels import in_turn
 
 
 class Interrupting(LinearModel):
@@ -172,9 +173,7 @@ def assert_consistent(run):
     assert run.constraint.is_full(run.support) or run.support.size <= run.constraint.k + len(run.constraint.free)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@in_turn("kind,loss,seed", list(KINDS), ["squared", "logistic"], [0, 1])
 def test_a_number_alone_has_the_support_that_it_has_in_a_path(loss, kind, seed):
     objective, constraint = of_kind(kind, loss, seed)
     budgets = SQUARED_BUDGETS if loss == "squared" else LOGISTIC_BUDGETS

@@ -9,6 +9,7 @@ from hardthresh.attributes import ArraySource, Market
 from hardthresh.core import InvalidInputError, Status
 from hardthresh.solvers import AdaptiveHybrid
 from hardthresh.solvers.learner import Learner, exhaust
+from levels import only_at
 
 D, S, OBSERVED = 60, 4, 10
 
@@ -200,6 +201,7 @@ def test_on_the_whole_few_examples_are_hardly_worse_than_their_mean():
     assert np.mean(ours) < 1.25 * np.mean(means)
 
 
+@only_at("pairs")
 def test_more_examples_are_better():
     errors = []
     for n in (300, 1500, 6000):
@@ -330,6 +332,7 @@ def test_bad_settings_are_named(make, words):
 class TestSpecification:
     """Checks D15 and D16: one seed of the paper's data at full size; the tables of all seeds are in papers/."""
 
+    @only_at("pairs")
     def test_the_data_of_the_paper(self, generators):
         X, y, train, _, truth = generators.synthetic(0)
         source = ArraySource(X[train], y[train], 50, shuffle=False)
@@ -340,6 +343,7 @@ class TestSpecification:
         late = curve["examples"] > 17_000
         assert np.average(curve["squared_error"][late], weights=np.diff(curve["examples"], prepend=0)[late]) < 1.1
 
+    @only_at("pairs")
     @pytest.mark.parametrize("kind", ["scales", "ar5", "equi3", "noisy"])
     def test_other_data(self, kind):
         """The generators of the specification at a fifth of the attributes, coefficients and examples."""

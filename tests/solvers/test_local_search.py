@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.solvers.local_search import descend, grow, out_and_back, shrink, swings
 from hardthresh.solvers.tableau import Tableau
+from levels import draws
 
 N = 30
 LEAST = 1e-12
@@ -69,7 +70,7 @@ def best_exchange(X, y, chosen, free):
 
 
 @given(seeds, widths, budgets, frees)
-@settings(max_examples=60)
+@draws(60)
 def test_growing_is_forward_selection(seed, m, size, free):
     X, y = data(seed, m)
     tableau = tableau_of(X, y, range(free), free)
@@ -78,7 +79,7 @@ def test_growing_is_forward_selection(seed, m, size, free):
 
 
 @given(seeds, widths, budgets, frees)
-@settings(max_examples=60)
+@draws(60)
 def test_shrinking_is_backward_elimination(seed, m, size, free):
     X, y = data(seed, m)
     chosen = np.r_[np.arange(free), free + np.random.default_rng(seed).permutation(m - free)].tolist()
@@ -112,7 +113,7 @@ def test_growing_to_a_size_it_has_changes_nothing():
 
 
 @given(seeds, widths, budgets, frees)
-@settings(max_examples=100)
+@draws(100)
 def test_descent_ends_where_no_single_exchange_helps(seed, m, size, free):
     X, y = data(seed, m)
     size = min(max(size, free), m)
@@ -140,7 +141,7 @@ def test_descent_repairs_what_greed_got_wrong():
 
 
 @given(seeds, widths, budgets)
-@settings(max_examples=100)
+@draws(100)
 def test_descent_with_signs_keeps_them_and_never_loses(seed, m, size):
     X, y = data(seed, m)
     signs = np.random.default_rng(seed).integers(-1, 2, m)
@@ -158,7 +159,7 @@ def test_descent_with_signs_keeps_them_and_never_loses(seed, m, size):
 
 
 @given(seeds, st.integers(4, 12), frees, st.integers(1, 4), st.integers(0, 3))
-@settings(max_examples=50)
+@draws(50)
 def test_out_and_back_descends_from_forward_selection_and_from_elimination(seed, m, free, budget, further):
     X, y = data(seed, m)
     size, furthest = free + budget, min(free + budget + further, m)
@@ -224,7 +225,7 @@ def test_out_and_back_where_the_columns_run_out():
 
 
 @given(seeds, st.integers(3, 12), frees, st.integers(1, 5), st.integers(1, 6))
-@settings(max_examples=60)
+@draws(60)
 def test_swings_go_out_and_back_and_in_and_back(seed, m, free, budget, reach):
     X, y = data(seed, m)
     size = min(free + budget, m)
@@ -246,7 +247,7 @@ def test_swings_go_out_and_back_and_in_and_back(seed, m, free, budget, reach):
 
 
 @given(seeds, st.integers(3, 12), st.integers(1, 5), st.integers(1, 6))
-@settings(max_examples=60)
+@draws(60)
 def test_swings_keep_signs(seed, m, budget, reach):
     X, y = data(seed, m)
     signs = np.random.default_rng(seed).integers(-1, 2, m)

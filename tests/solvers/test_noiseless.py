@@ -15,6 +15,7 @@ from hardthresh.solvers import (
     minimize,
 )
 from hardthresh.steps import Backtracking, BarzilaiBorwein, ExactLineSearch
+from levels import reaches
 
 SOLVERS = [
     IHT(),
@@ -42,7 +43,7 @@ def data(seed, n=60, d=200, k=3):
 @pytest.mark.parametrize("mean", [0.0, 1e4])
 def test_the_order_of_the_rows_changes_no_number_of_iterations(solver, mean):
     """Sums in another order differ by rounding, as they do on another processor."""
-    for seed in range(4):
+    for seed in range(4 if reaches("pairs") else 1):
         X, y = data(seed)
         X = np.column_stack([X, np.ones(len(y))])
         counts = set()

@@ -4,11 +4,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from hardthresh.solvers.tableau import Tableau
+from levels import draws
 
 N = 20
 TOL = 1e-7
@@ -182,7 +183,7 @@ def test_a_combination_of_the_chosen_columns_is_not_let_in():
 
 
 @given(seeds, sizes, kinds, st.integers(0, 2), moves)
-@settings(max_examples=400)
+@draws(400)
 def test_after_any_changes_it_is_least_squares_on_the_chosen_columns(seed, m, kind, free, changes):
     X, y = data(seed, m, kind)
     chosen = []
@@ -197,7 +198,7 @@ def test_after_any_changes_it_is_least_squares_on_the_chosen_columns(seed, m, ki
 
 
 @given(seeds, sizes, st.integers(0, 9))
-@settings(max_examples=40)
+@draws(40)
 def test_a_tableau_may_start_anywhere(seed, m, size):
     X, y = data(seed, m)
     chosen = np.random.default_rng(seed).permutation(m)[:size].tolist()
@@ -205,7 +206,7 @@ def test_a_tableau_may_start_anywhere(seed, m, size):
 
 
 @given(seeds, sizes, moves)
-@settings(max_examples=60)
+@draws(60)
 def test_only_the_decrease_depends_on_the_coefficients_at_the_start(seed, m, changes):
     """And it is counted from there."""
     X, y = data(seed, m)
@@ -238,7 +239,7 @@ def test_nothing_is_lost_in_large_coefficients():
 
 
 @given(seeds, sizes, kinds, moves)
-@settings(max_examples=40)
+@draws(40)
 def test_dropping_is_the_inverse_of_adding(seed, m, kind, changes):
     X, y = data(seed, m, kind)
     tableau = tableau_of(X, y)
@@ -264,7 +265,7 @@ def test_the_last_column_takes_the_place_of_one_that_leaves():
 
 
 @given(seeds, sizes, moves, moves)
-@settings(max_examples=40)
+@draws(40)
 def test_a_copy_is_independent(seed, m, first, second):
     X, y = data(seed, m)
     tableau = tableau_of(X, y)
@@ -303,7 +304,7 @@ def test_many_additions_keep_their_precision():
 
 
 @given(seeds, sizes, kinds, moves)
-@settings(max_examples=50)
+@draws(50)
 def test_a_tableau_about_some_columns_is_that_of_their_block(seed, m, kind, changes):
     X, y = data(seed, 2 * m, kind)
     columns = np.random.default_rng(seed).permutation(2 * m)[:m]
@@ -333,7 +334,7 @@ def test_combinations_of_the_chosen_columns_bring_nothing():
 
 
 @given(seeds, sizes, st.integers(-30, 30), st.integers(-30, 30))
-@settings(max_examples=30)
+@draws(30)
 def test_units_do_not_matter(seed, m, column_unit, target_unit):
     """Powers of two, so that rounding is the same."""
     X, y = data(seed, m)
@@ -390,7 +391,7 @@ def assert_keeps_the_signs(tableau):
 
 
 @given(seeds, sizes, kinds, moves)
-@settings(max_examples=200)
+@draws(200)
 def test_signs_are_kept_by_every_change(seed, m, kind, changes):
     X, y = data(seed, m, kind)
     tableau = tableau_of(X, y, signs=signs_of(seed, m))
@@ -408,7 +409,7 @@ def test_signs_are_kept_by_every_change(seed, m, kind, changes):
 
 
 @given(seeds, sizes, kinds)
-@settings(max_examples=60)
+@draws(60)
 def test_adding_a_column_never_loses_anything(seed, m, kind):
     """Lawson and Hanson: also where it pushes others out; one of the wrong sign leaves at once."""
     X, y = data(seed, m, kind)
@@ -427,7 +428,7 @@ def test_adding_a_column_never_loses_anything(seed, m, kind):
 
 
 @given(seeds, sizes, kinds)
-@settings(max_examples=60)
+@draws(60)
 def test_only_allowed_slopes_count_as_gains(seed, m, kind):
     X, y = data(seed, m, kind)
     tableau = tableau_of(X, y, signs=signs_of(seed, m))
@@ -447,7 +448,7 @@ def test_only_allowed_slopes_count_as_gains(seed, m, kind):
 
 
 @given(seeds, sizes, kinds)
-@settings(max_examples=60)
+@draws(60)
 def test_with_all_signs_positive_it_is_non_negative_least_squares(seed, m, kind):
     X, y = data(seed, m, kind)
     unit = units(X)
@@ -462,7 +463,7 @@ def test_with_all_signs_positive_it_is_non_negative_least_squares(seed, m, kind)
 
 
 @given(seeds, st.integers(3, 9))
-@settings(max_examples=200)
+@draws(200)
 def test_a_start_from_feasible_coefficients_is_at_least_as_good(seed, m):
     X, y = data(seed, m)
     rng, signs = np.random.default_rng(seed), signs_of(seed, m)
@@ -498,7 +499,7 @@ def test_what_is_left_after_dropping_is_at_least_as_good_as_before(seed):
 
 
 @given(seeds, st.integers(3, 7))
-@settings(max_examples=40)
+@draws(40)
 def test_free_columns_have_no_sign_and_stay(seed, m):
     X, y = data(seed, m)
     signs = np.ones(m, dtype=int)
