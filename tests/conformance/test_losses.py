@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from cases import OTHER_LIBRARIES, back, convert, examples
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.core import InvalidInputError
+from levels import draws
 
 every = pytest.mark.parametrize("loss", examples("loss"))
 convex = pytest.mark.parametrize("loss", examples("loss", where=lambda loss: loss.convex))
@@ -51,6 +52,17 @@ def test_curvature_is_the_derivative_of_the_gradient(loss):
 
 
 @every
+def test_that_holds_for_extreme_predictions_too(loss):
+    """Also where an exponential goes on as a polynomial, because it would overflow."""
+    y, u = grid(loss, EXTREMES)
+    h = 1e-3
+    slope = (loss.value(y, u + h) - loss.value(y, u - h)) / (2 * h)
+    np.testing.assert_allclose(loss.gradient(y, u), slope, rtol=1e-5, atol=1e-8)
+    slope = (loss.gradient(y, u + h) - loss.gradient(y, u - h)) / (2 * h)
+    np.testing.assert_allclose(loss.curvature(y, u), slope, rtol=1e-5, atol=1e-8)
+
+
+@every
 def test_targets_in_the_domain_are_accepted(loss):
     loss.check_targets(targets(loss))
 
@@ -82,7 +94,7 @@ def test_extreme_predictions_stay_finite(loss):
 
 @convex
 @given(a=st.floats(-30, 30), b=st.floats(-30, 30))
-@settings(max_examples=60)
+@draws(60)
 def test_a_convex_loss_lies_below_its_chords(loss, a, b):
     y = targets(loss)
     u, v = np.full_like(y, a), np.full_like(y, b)
@@ -98,7 +110,7 @@ def test_the_convexity_flag_is_true(loss):
 
 @every
 @given(u=st.floats(-1e4, 1e4))
-@settings(max_examples=60)
+@draws(60)
 def test_the_bounds_hold(loss, u):
     y = targets(loss)
     u = np.full_like(y, u)

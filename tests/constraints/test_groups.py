@@ -6,13 +6,14 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.constraints import DoubleSparsity, GroupSparsity, OverlappingGroupSparsity, Sparsity
 from hardthresh.core import InvalidInputError, minimize
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, choose_solver
+from levels import draws
 
 LEVELS = [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0]
 
@@ -50,8 +51,18 @@ def test_any_labels_mean_the_same(kind):
     hash(constraint)
 
 
+@pytest.mark.parametrize("k", [3, 4, 100])
+def test_all_groups_are_a_full_support_whatever_the_budget(k):
+    """There is nothing left to add, so exchanges and the choice of a solver may rely on it."""
+    for constraint in (GroupSparsity([*"aabbcc"], k), GroupSparsity([*"aabbcc."], k, free=(6,))):
+        support = constraint.project(np.ones(len(constraint.labels))).support
+        assert support.size == 3
+        assert constraint.is_full(support)
+        assert not constraint.is_full(support[:2])
+
+
 @given(tied(9), st.permutations(range(9)), st.integers(0, 4), st.booleans())
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_shuffled_labels_give_the_permuted_answer(z, order, k, doubly):
     """Up to ties, which go to the group that appears first."""
     labels = np.array([*"abcabcaab"])
@@ -212,7 +223,7 @@ def test_many_columns_print_in_one_short_line():
 
 
 @given(tied(8), st.integers(0, 4), st.integers(0, 4), st.integers(0, 255))
-@settings(max_examples=120, deadline=None)
+@draws(120)
 def test_double_sparsity_agrees_with_its_slow_twin(z, k, m, mask):
     constraint = DoubleSparsity([0, 1, 0, 2, 1, 0, 2, 2], k, m, free=tuple(j for j in range(8) if mask >> j & 1)[:3])
     fast, slow = constraint.project(z), constraint.reference_project(z)
@@ -241,13 +252,13 @@ def coverings(draw):
 
 
 @given(coverings(), tied(9))
-@settings(max_examples=200, deadline=None)
+@draws(200)
 def test_the_greedy_choice_is_that_of_its_slow_twin(constraint, z):
     assert constraint.project(z).support.tolist() == constraint.reference_greedy(z)
 
 
 @given(coverings(), st.lists(st.floats(-10, 10), min_size=9, max_size=9).map(np.array))
-@settings(max_examples=100, deadline=None)
+@draws(100)
 def test_greedy_keeps_its_share_of_the_energy(constraint, z):
     counted = np.setdiff1d(np.arange(9), constraint.free)
     kept = np.sum(constraint.project(z).point[counted] ** 2)

@@ -1,7 +1,7 @@
 """The one loop: what it yields, records, refuses, survives, and how it goes on."""
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 import numpy as np
@@ -17,6 +17,7 @@ from hardthresh.core import (
     MaxIter,
     NotFiniteError,
     RelativeDecrease,
+    Solver,
     State,
     Status,
     iterate,
@@ -681,3 +682,67 @@ def test_a_gradient_whose_squares_overflow_is_no_end_of_a_search(solver, scale):
     best = ht.minimize(LinearModel(X, y), Sparsity(2)).value
     result = ht.minimize(LinearModel(scale * X, 1e100 * y), Sparsity(2), solver)
     assert not result.converged or result.value < 1.001 * best * 1e200
+
+
+# --- estimates -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimating(Solver):
+    """Goes along the first coordinate, and says of f what it is given: the truth, or an estimate of it."""
+
+    values: tuple[float, ...]
+    exact: tuple[bool, ...]
+
+    def start(self, objective, constraint, w0, seed):
+        return self.state(objective, 0)
+
+    def advance(self, objective, constraint, state):
+        return self.state(objective, state.iteration + 1)
+
+    def state(self, objective, iteration):
+        point = np.zeros(objective.shape)
+        point[0] = iteration
+        at = replace(objective.evaluate(point), value=self.values[iteration])
+        return State(at=at, support=np.flatnonzero(point), iteration=iteration, step=1.0, exact=self.exact[iteration])
+
+
+def interrupt_at(iteration):
+    def callback(state):
+        if state.iteration == iteration:
+            raise KeyboardInterrupt
+
+    return callback
+
+
+@pytest.mark.parametrize(
+    ("exact", "best"),
+    [
+        ((True, True, True, True), 1),
+        ((False, False, False, False), 3),
+        ((True, False, False, False), 3),
+        ((True, True, False, True), 3),
+    ],
+)
+def test_the_best_iterate_is_the_lowest_of_exact_values_and_the_last_of_estimates(objective, exact, best):
+    """Estimates are of different things, so that a low one means nothing."""
+    solver = Estimating((4.0, 1.0, 3.0, 2.0), exact)
+    run = minimize(objective, Sparsity(2), solver, callback=interrupt_at(3), max_iter=3, tol=0.0)
+    assert run.status is Status.INTERRUPTED
+    assert run.w[0] == best
+
+
+@pytest.mark.parametrize(
+    ("exact", "n_iter"),
+    [((True, True, True, True), 2), ((False, False, False, False), 3), ((True, False, True, True), 3)],
+)
+def test_a_small_decrease_is_one_between_two_exact_values(objective, exact, n_iter):
+    solver = Estimating((4.0, 3.0, 3.0, 3.0), exact)
+    run = minimize(objective, Sparsity(2), solver, stop=RelativeDecrease(1e-6), max_iter=3)
+    assert run.n_iter == n_iter
+
+
+def test_estimates_above_the_start_are_no_divergence(objective):
+    for exact, status in ((True, Status.DIVERGED), (False, Status.MAX_ITER)):
+        solver = Estimating((4.0, 5.0, 1e6), (exact,) * 3)
+        assert minimize(objective, Sparsity(2), solver, max_iter=2, tol=0.0).status is status

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import hardthresh.attacks  # noqa: F401  (registers an objective)
@@ -13,6 +13,7 @@ from hardthresh.core.meter import Meter
 from hardthresh.designs import as_design, standardize
 from hardthresh.losses import Logistic
 from hardthresh.objectives import LinearModel
+from levels import draws
 
 EXAMPLES = [
     pytest.param(objective, id=f"{entry.name}{number}")
@@ -213,7 +214,7 @@ def test_the_formulas():
 
 
 @given(st.lists(st.integers(0, 4), min_size=8, max_size=8).filter(any), st.sampled_from(["squared", "logistic"]))
-@settings(max_examples=30)
+@draws(30)
 def test_weights_are_repetitions(counts, loss):
     X, y = data(8)
     y = (y > 0).astype(float)
@@ -357,3 +358,11 @@ def test_libraries_are_not_mixed():
 
     with pytest.raises(InvalidInputError, match="one library"):
         LinearModel(GOOD, array_api_strict.asarray(TARGET))
+
+
+def test_a_ridge_on_every_coordinate_attains_the_bound_of_separated_classes():
+    """A loss that falls for ever has a minimiser beside a ridge: on all coordinates, not on some of them."""
+    X, y = np.array([[-1.0, 0.5], [1.0, 0.5]]), np.array([0.0, 1.0])
+    for l2, attained in ((0.0, False), (0.1, True), ([0.1, 0.2], True), ([0.1, 0.0], False)):
+        assert LinearModel(X, y, loss="logistic", l2=l2).attains_bound == attained
+        assert LinearModel(X, y, l2=l2).attains_bound
