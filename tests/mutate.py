@@ -1,0 +1,124 @@
+"""Make the slips of ``mutants.toml`` one by one in a copy of the checkout, and see whether the fast tests notice.
+
+    python tests/mutate.py                      # all of them
+    python tests/mutate.py pursuit "working set"  # those whose name contains one of these
+    python tests/mutate.py --check              # only whether each can still be made
+
+The tests that a slip names are run first; if none of them fails, all tests are. The exit status is 1 if a slip is not
+noticed, or cannot be made because its text is not there exactly once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+ROOT = Path(__file__).parents[1]
+LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "_build", "auto_examples", "generated")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One slip: a text of the package, what takes its place, and the tests that are run first."""
+
+    name: str
+    room: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    def place(self, root: Path) -> Path:
+        """Return the file that has the text, which is there once in the package."""
+        texts = {path: path.read_text(encoding="utf-8") for path in sorted((root / "src").rglob("*.py"))}
+        places = [path for path, text in texts.items() for _ in range(text.count(self.old))]
+        if len(places) != 1:
+            raise LookupError(f"{self.name}: its text is in the package {len(places)} times; once is needed")
+        return places[0]
+
+    @contextmanager
+    def made(self, root: Path) -> Iterator[None]:
+        """Make the slip, and undo it afterwards."""
+        path = self.place(root)
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(self.old, self.new), encoding="utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(text, encoding="utf-8")
+
+
+def mutants() -> list[Mutant]:
+    """Return the mutants of the table."""
+    table = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
+    return [Mutant(**{**row, "tests": tuple(row["tests"])}) for row in table["mutant"]]
+
+
+def first_failure(root: Path, tests: Sequence[str], workers: str) -> str | None:
+    """Return the test that fails first in a copy of the checkout, or None if none does."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", workers, *tests]
+    environment = os.environ | {"PYTHONPATH": str(root / "src"), "HARDTHRESH_TESTS": "fast"}
+    run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    if run.returncode == 0:
+        return None
+    failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return failed[0].split(" - ")[0] if failed else f"pytest ended with status {run.returncode}"
+
+
+def main() -> int:
+    """Run the mutants that were asked for, and print what became of each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="parts of names; default all")
+    parser.add_argument("--check", action="store_true", help="only check that each can be made")
+    parser.add_argument("--named-only", action="store_true", help="do not go on to all tests")
+    parser.add_argument("--workers", default="auto", help="processes for all tests")
+    asked = parser.parse_args()
+    chosen = [one for one in mutants() if not asked.names or any(name in one.name for name in asked.names)]
+    lost = []
+    for one in chosen:
+        try:
+            one.place(ROOT)
+        except LookupError as error:
+            lost.append(str(error))
+    print(*lost, sep="\n", end="\n" if lost else "")
+    if lost or asked.check:
+        print(f"{len(chosen) - len(lost)} of {len(chosen)} can be made")
+        return int(bool(lost))
+    killed: Counter[str] = Counter()
+    survivors = []
+    with TemporaryDirectory() as folder:
+        root = Path(folder) / "checkout"
+        shutil.copytree(ROOT, root, ignore=LEFT_OUT, symlinks=True)
+        named = sorted({test for one in chosen for test in one.tests})
+        if failure := first_failure(root, named, asked.workers):
+            print(f"without any slip: {failure}")
+            return 1
+        for one in chosen:
+            began = monotonic()
+            with one.made(root):
+                failure = first_failure(root, one.tests, "0")
+                if failure is None and not asked.named_only:
+                    failure = first_failure(root, (), asked.workers)
+            print(f"{one.room}: {one.name}: {failure or 'SURVIVED'} ({monotonic() - began:.0f} s)", flush=True)
+            if failure is None:
+                survivors.append(one)
+            else:
+                killed[one.room] += 1
+    print(f"killed {killed.total()} of {len(chosen)}: {', '.join(f'{room} {n}' for room, n in killed.items())}")
+    for one in survivors:
+        print(f"survived: {one.room}: {one.name}")
+    return int(bool(survivors))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
