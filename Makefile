@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo reproduce reproduce-all test lint format docs bench bench-smoke bench-peers clean
+.PHONY: help demo reproduce reproduce-all check test test-all mutants lint format docs bench bench-smoke bench-peers clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -20,10 +20,26 @@ reproduce: .venv/demo.stamp ## run the experiments of the papers; ARGS names a p
 reproduce-all: .venv/reproduce.stamp ## run every experiment of every paper (quick), and fail if one row is not as expected
 	$(BIN)/hardthresh reproduce all $(ARGS)
 
-test: export OMP_NUM_THREADS = 1
-test: export OPENBLAS_NUM_THREADS = 1
-test: .venv/test.stamp ## run the tests, the doctests and the examples of the user guide
-	$(BIN)/pytest --numprocesses=auto --maxprocesses=8 $(ARGS)
+PYTEST := $(BIN)/pytest --numprocesses=auto
+UNIT := tests/arrays tests/certificates tests/constraints tests/core tests/designs tests/diagnostics \
+  tests/objectives/test_linear_model.py tests/conformance/test_losses.py tests/solvers/test_hard_instances.py \
+  tests/test_layers.py tests/test_messages.py
+check test test-all mutants: export OMP_NUM_THREADS = 1
+check test test-all mutants: export OPENBLAS_NUM_THREADS = 1
+check test: export HARDTHRESH_TESTS = fast
+test-all: export HARDTHRESH_TESTS = all
+
+check: lint ## check style and types, and run the unit tests: half a minute
+	$(PYTEST) $(UNIT) $(ARGS)
+
+test: .venv/test.stamp ## run the tests, the doctests and the examples of the user guide: three minutes on two cores
+	$(PYTEST) $(ARGS)
+
+test-all: .venv/test.stamp ## run every combination of the tests, as continuous integration does
+	$(PYTEST) $(ARGS)
+
+mutants: .venv/test.stamp ## see whether the tests notice slips that are made on purpose; ARGS names some of them
+	$(BIN)/python tests/mutate.py $(ARGS)
 
 lint: .venv/test.stamp ## check style, formatting and types
 	$(BIN)/ruff check
