@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import hardthresh
-from levels import at
+from levels import at, only_at
 
 
 def fresh(code: str, folder: Path) -> str:
@@ -44,6 +44,7 @@ def test_a_solver_needs_no_scikit_learn_and_no_extra(tmp_path):
     assert EXTRAS.union({"joblib", "sklearn"}).isdisjoint(loaded)
 
 
+@only_at("pairs")
 def test_estimators_need_no_extra(tmp_path):
     statement = "from hardthresh import datasets, estimators, load, save"
     loaded = fresh(SKLEARN + LOADED.format(statement=statement), tmp_path).split()

@@ -166,6 +166,7 @@ def test_pixel_space_reaches_what_tanh_hardly_does(net, digits):
     assert pixel.target_rate > tanh.target_rate
 
 
+@only_at("pairs")
 def test_the_loss_that_knows_the_labels_is_the_stronger(net, digits):
     label, top2 = (attack(net, digits, k=10, target=None, loss=loss) for loss in ("label", "top2"))
     assert label.accuracy_after < top2.accuracy_after < label.accuracy_before

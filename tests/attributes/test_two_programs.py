@@ -55,6 +55,7 @@ def test_two_programs_on_a_file_with_a_write_ahead_log(begin, calm, tmp_path):
     assert_bought_once(tmp_path, calm, 2)
 
 
+@only_at("pairs")
 @needs_fork
 @pytest.mark.parametrize("round_", range(3))
 def test_the_second_program_goes_on_when_the_first_is_killed(begin, calm, tmp_path, round_):

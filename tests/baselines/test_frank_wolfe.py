@@ -69,6 +69,7 @@ def projected_gradient(objective, ball):
 # --- what the specification measured ---------------------------------------------------------------------------------
 
 
+@only_at("pairs")
 @pytest.mark.parametrize(
     ("seed", "plain", "away"), [(0, 289, 268), (1, 300, 278), (2, 301, 272)], ids=["seed0", "seed1", "seed2"]
 )

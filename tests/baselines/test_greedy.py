@@ -85,6 +85,17 @@ def test_forward_and_foba_against_their_twins(seed, k):
         assert run.status is Status.SETTLED
 
 
+def test_the_units_of_the_columns_do_not_decide_which_of_them_leaves():
+    """What leaves is what costs least after a refit, not the smallest coefficient."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 3))
+    X[:, 2] = X[:, 0] + X[:, 1] + 0.3 * X[:, 2]
+    y = X[:, 0] + X[:, 1]
+    for units in ([1.0, 1.0, 1.0], [1e3, 1.0, 1.0], [1e3, 1e3, 1e-3], [1e-3, 1e3, 1.0]):
+        run = minimize(LinearModel(X * units, y), Sparsity(3), AdaptiveForwardBackward())
+        np.testing.assert_array_equal(run.support, [0, 1])
+
+
 def test_foba_goes_back_where_forward_cannot():
     X, y = correlated(3)
     y = X[:, 0] + X[:, 1]

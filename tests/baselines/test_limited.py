@@ -14,6 +14,7 @@ from hardthresh.baselines import DantzigSelector, RegularizedDualAveraging, dant
 from hardthresh.baselines.dantzig import moments, selector
 from hardthresh.core import CapabilityError, HardThreshError, InvalidInputError
 from hardthresh.solvers.learner import Learner
+from levels import only_at
 
 both_gradients = pytest.mark.parametrize("gradient", ["truncated", "dense"])
 SOLVERS = {
@@ -203,6 +204,7 @@ def test_the_linear_program_has_the_least_norm_among_its_feasible_points():
 # --- the contract ----------------------------------------------------------------------------------------------------
 
 
+@only_at("pairs")
 @every
 def test_an_easy_problem_within_the_budget(name):
     X, y = easy()

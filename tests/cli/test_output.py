@@ -104,6 +104,7 @@ def test_predict_succeeds_when_the_reader_has_left(process, model, csv, closed_p
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@only_at("pairs")
 @with_full_device
 @pytest.mark.parametrize("command", ["fit", *at("pairs", ["predict"])])
 def test_a_full_disc_behind_standard_output_is_an_error_after_saving(process, model, csv, folder, command):

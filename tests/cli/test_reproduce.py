@@ -273,6 +273,7 @@ def test_ctrl_c_in_a_run_that_survives_it_keeps_nothing_of_the_cell(done, folder
     assert computed() == [3, 4]
 
 
+@only_at("pairs")
 def test_a_killed_process_loses_only_its_cell(done, folder, computed):
     (folder / "trap").write_text("kill")
     assert alone(folder).returncode == -signal.SIGKILL

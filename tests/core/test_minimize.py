@@ -734,7 +734,12 @@ def test_the_best_iterate_is_the_lowest_of_exact_values_and_the_last_of_estimate
 
 @pytest.mark.parametrize(
     ("exact", "n_iter"),
-    [((True, True, True, True), 2), ((False, False, False, False), 3), ((True, False, True, True), 3)],
+    [
+        ((True, True, True, True), 2),
+        ((False, False, False, False), 3),
+        ((True, False, True, True), 3),
+        ((True, True, False, True), 3),
+    ],
 )
 def test_a_small_decrease_is_one_between_two_exact_values(objective, exact, n_iter):
     solver = Estimating((4.0, 3.0, 3.0, 3.0), exact)

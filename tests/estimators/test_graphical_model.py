@@ -574,6 +574,7 @@ def test_a_best_number_of_edges_at_an_end_of_the_range_is_warned_of():
             SparseGaussianGraphicalModel(counts).fit(X)
 
 
+@only_at("pairs")
 @pytest.mark.filterwarnings("error::hardthresh.core.errors.SearchRangeWarning")
 def test_a_search_that_ends_by_itself_is_not_warned_of():
     assert SparseGaussianGraphicalModel().fit(make_graphical_model(300, 20, graph="chain").X).best_n_edges_ == 19

@@ -17,6 +17,7 @@ from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
 from hardthresh.core.result import History
 from hardthresh.estimators import LowRankImputer, low_rank_imputer
 from hardthresh.estimators.completion import rungs
+from levels import only_at
 
 
 def table(n=80, p=25, rank=2, noise=0.0, share=0.3, seed=0, scale=1.0):
@@ -126,6 +127,7 @@ def test_ridge_shrinks_what_is_filled_in():
 # --- the rank by held-out entries
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("rule", ["best", "one_standard_error"])
 def test_the_rank_is_found(rule):
     truth, X = table(n=150, p=40, rank=3, noise=0.5)
@@ -204,6 +206,7 @@ def test_no_direction_is_wasted_on_one_column(seed, rank):
     assert rmse(model.transform(np.where(gaps, np.nan, X)), X, gaps) < 0.15
 
 
+@only_at("pairs")
 def test_the_ranks_beside_the_best_are_compared_too():
     X, gaps = noisy(0, n=200, p=40, rank=10)
     X = np.where(gaps, np.nan, X - X.mean(axis=0))

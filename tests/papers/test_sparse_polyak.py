@@ -424,6 +424,7 @@ def with_epochs(model_name, seed, length, epochs):
     return run(objective, 30, step, length * epochs).history["value"].min() / objective.value(problem.coef)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("length", "least"), [(10, 15.0), (20, 6.0)])
 def test_short_epochs_stall_far_above_the_truth_and_say_so(seed, length, least):

@@ -15,7 +15,7 @@ import hardthresh
 from hardthresh import SparseLinearRegression, SparseLinearRegressionCV
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 from hardthresh.report import write_report
-from levels import at
+from levels import at, only_at
 
 DAY = datetime.date(2026, 1, 31)
 DATA = {
@@ -200,6 +200,7 @@ def test_one_feature(build, report):
     assert page.text.startswith("1 of 100 features predicts the target")
 
 
+@only_at("pairs")
 def test_of_many_features_the_chart_shows_forty_and_the_table_all(build, report, tmp_path):
     page = report(build(200, 2000, classes=(0, 1)))
     assert "200 of 2,000 features tell class 1 from class 0" in page.text
@@ -271,6 +272,7 @@ def test_it_can_be_heard(classifier, report):
     assert all(len(attributes["aria-label"]) > 60 for attributes in charts)
 
 
+@only_at("pairs")
 def test_equal_input_gives_an_equal_file(classifier, report, tmp_path):
     import matplotlib
 

@@ -18,7 +18,7 @@ from hardthresh.objectives import LinearModel
 from hardthresh.selection import path
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, minimize
 from hardthresh.solvers.tableau import Tableau
-from levels import in_turn
+from levels import in_turn, only_at
 
 
 class Interrupting(LinearModel):
@@ -413,6 +413,7 @@ def tecator():
     return table.data[rows], table.target[rows]
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("table", [spectra, tecator])
 @pytest.mark.parametrize("solver", [None, WorkingSet(effort="thorough")], ids=["balanced", "thorough"])
 def test_a_path_over_spectra_ends_at_minimisers(table, solver, monkeypatch):

@@ -23,6 +23,7 @@ from hardthresh.solvers import ProbabilisticIHT, StochasticIHT
 from hardthresh.solvers.batches import Authors, Fixed, Full, NormTest, Power, Progress, Replay
 from hardthresh.solvers.estimate import noisy_estimate
 from hardthresh.solvers.voting import CoordinateVote, SetVote, Vote
+from levels import only_at
 
 PUBLISHED = {"alpha": 1.0, "eta1": 1e-4, "eta2": 1e-4, "delta0": 1.0, "delta_max": 10.0, "gamma": 2.0}
 
@@ -500,6 +501,7 @@ def rare_weights(rng):
     return LinearModel(X, 2.0 * X[:, 3] + 0.1 * rng.standard_normal(100), sample_weight=weights)
 
 
+@only_at("pairs")
 @pytest.mark.parametrize("data", [rare_events, rare_rows, rare_weights])
 def test_a_batch_that_says_nothing_ends_no_run(data):
     """Its gradient is zero at the start, and the next batch would be all rows."""

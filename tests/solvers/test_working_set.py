@@ -18,6 +18,7 @@ from hardthresh.designs import as_design, standardize
 from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, auto, choose_solver, iterate, minimize
+from levels import only_at
 
 EFFORTS = ("fast", "balanced", "thorough")
 every = pytest.mark.parametrize("effort", EFFORTS)
@@ -418,6 +419,7 @@ def pairs_of_columns(X, y, **settings):
     }
 
 
+@only_at("pairs")
 @every
 def test_classifiers_are_nearly_the_best_pair_also_where_columns_correlate(effort):
     """Measured: the best pair on 13 or 14 of 15; the excess of the others is below a hundredth."""
