@@ -1,6 +1,7 @@
 """Universal perturbations: the objective's derivatives, budgets, ranges, what is measured, and what is refused."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -278,6 +279,18 @@ def test_a_perturbation_can_be_stored(net, digits, tmp_path):
 def test_other_solvers_will_do(net, digits, solver):
     p = attack(net, digits, k=6, solver=solver, max_iter=40)
     assert p.accuracy_after < p.accuracy_before
+
+
+class Careless(IHT):
+    """Ends anywhere but in the set."""
+
+    def finish(self, objective, constraint, state):
+        return replace(state, at=objective.evaluate(state.w + 0.5))
+
+
+def test_a_solver_that_leaves_the_budget_is_refused(net, digits):
+    with pytest.raises(InvalidInputError, match="left the budget: 64 of at most 6 pixels differ"):
+        attack(net, digits, k=6, solver=Careless(), max_iter=2)
 
 
 def test_other_images_and_another_model(net, digits):

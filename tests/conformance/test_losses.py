@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.core import InvalidInputError
+from hardthresh.losses import Logistic
 from levels import draws
 
 every = pytest.mark.parametrize("loss", examples("loss"))
@@ -60,6 +61,12 @@ def test_that_holds_for_extreme_predictions_too(loss):
     np.testing.assert_allclose(loss.gradient(y, u), slope, rtol=1e-5, atol=1e-8)
     slope = (loss.gradient(y, u + h) - loss.gradient(y, u - h)) / (2 * h)
     np.testing.assert_allclose(loss.curvature(y, u), slope, rtol=1e-5, atol=1e-8)
+
+
+def test_a_log_loss_that_is_nearly_zero_keeps_its_digits():
+    u = np.array([20.0, 40.0, 300.0, 700.0])
+    for y, sign in ((1.0, 1.0), (0.0, -1.0)):
+        np.testing.assert_allclose(Logistic().value(np.full_like(u, y), sign * u), np.exp(-u), rtol=1e-8)
 
 
 @every

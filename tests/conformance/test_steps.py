@@ -2,7 +2,7 @@
 
 import pickle
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, product
 from math import isfinite
 from typing import Any
 
@@ -384,11 +384,15 @@ def test_backtracking_satisfies_its_majorisation_and_is_monotone():
 
 
 def test_barzilai_borwein_steps_are_the_secant_formula():
+    """The difference of the gradients counts on both supports, also where the second is another one."""
     problem = planted()
     objective, constraint = problem.model(), Sparsity(4)
-    for kind in ("long", "short"):
-        states = iterate(objective, constraint, IHT(step=BarzilaiBorwein(kind=kind)))
+    wrong = np.zeros(40)
+    wrong[np.setdiff1d(np.arange(40), problem.support)[:4]] = 0.1
+    for kind, w0 in product(("long", "short"), (None, wrong)):
+        states = iterate(objective, constraint, IHT(step=BarzilaiBorwein(kind=kind)), w0)
         one, two, three = (next(states) for _ in range(3))
+        assert w0 is None or np.setdiff1d(one.support, two.support).size
         moved = two.w - one.w
         union = np.union1d(one.support, two.support)
         bent = np.zeros_like(moved)
