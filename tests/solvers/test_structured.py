@@ -6,7 +6,8 @@ import pytest
 from hardthresh.constraints import DoubleSparsity, GroupSparsity, OverlappingGroupSparsity, Rank, Sparsity
 from hardthresh.core import iterate
 from hardthresh.objectives import LinearModel, MatrixRegression
-from hardthresh.solvers import AcceleratedIHT, ConjugateIHT, HardThresholdingPursuit, minimize
+from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, HardThresholdingPursuit, minimize
+from hardthresh.steps import Backtracking
 from hardthresh.storage import load, save
 from levels import at
 
@@ -121,3 +122,24 @@ def test_pursuit_ends_where_a_whole_refit_gains_less_than_its_tolerance(seed):
     result = minimize(f, Rank(1), HardThresholdingPursuit(), max_iter=50)
     assert result.converged
     assert result.value <= 1e-8 * f.value(f.zeros())
+
+
+@pytest.mark.parametrize(("seed", "first", "reached"), [(13, None, 0.3065), (3, 100.0, 0.372)])
+def test_backtracking_goes_on_where_the_model_of_an_approximate_projection_rises(seed, first, reached):
+    """The greedy projection on overlapping groups may lead above f(w), and that of a shorter step below."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((20, 12)) @ (np.eye(12) + 0.9 * rng.standard_normal((12, 12)))
+    y = (rng.standard_normal(20) > 0).astype(float)
+    groups = [tuple(int(j) for j in rng.choice(12, 4, replace=False)) for _ in range(6)]
+    groups += [(j, (j + 1) % 12) for j in range(12)]
+    f = LinearModel(X, y, loss="logistic", l2=0.01)
+    result = minimize(f, OverlappingGroupSparsity(groups, 2), IHT(step=Backtracking(first=first)), max_iter=500)
+    assert result.value <= reached
+
+
+def test_backtracking_shrinks_steps_whose_model_overflows():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 5))
+    f = LinearModel(X, X[:, 0])
+    result = minimize(f, Sparsity(1), IHT(step=Backtracking(first=1e160, shrink=1e-4)))
+    assert result.value < 1e-6

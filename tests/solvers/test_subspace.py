@@ -140,3 +140,27 @@ def test_a_step_on_a_bounded_face_keeps_to_it():
     best, _ = nnls(A, np.ones(12))
     assert (found.projection.point >= 0.0).all()
     assert found.value <= f.value(best) + 1e-10
+
+
+def test_a_saturated_column_is_searched_along_from_zero():
+    """At zero the loss has curvature along the first column only, and nearly all of the gradient on the second."""
+    X, y, offset = (
+        np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
+        np.array([1.0, 0.0, 1.0]),
+        np.array([1e-9, 0.0, -800.0]),
+    )
+    f = LinearModel(X, y, loss="logistic", offset=offset)
+    start = Projection(np.zeros(2), np.arange(2))
+    found = refine(f, Sparsity(2), start, cg_iterations=0, rounds=25, tol=1e-11)
+    assert found.value < 0.47
+
+
+def test_a_set_that_does_not_know_the_dimension_of_its_supports_will_do():
+    class Unknown(Rank):
+        def freedom(self, support):
+            raise NotImplementedError
+
+    A, y = np.random.default_rng(0).standard_normal((30, 4, 5)), np.arange(30.0)
+    f = ht.objectives.MatrixRegression(A, y)
+    found, known = (ht.minimize(f, of(1), ht.solvers.HardThresholdingPursuit()) for of in (Unknown, Rank))
+    assert found.value <= known.value * (1 + 1e-6)

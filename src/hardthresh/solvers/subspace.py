@@ -32,6 +32,8 @@ _PAYS = 0.01  # share of f that each further step along the gradient has to gain
 _DELAYED = 2
 """Conjugate gradients end after as many products as a face has dimensions in exact arithmetic, and after up to twice as
 many with rounding; more made answers worse where the Hessian was ill-conditioned (60 small matrix completions)."""
+_LEFT_OUT = 1e-6
+"""Share of the gradient that a Newton step may leave out: a direct solve leaves 1e-16 times the condition number."""
 _SLIDES = 4  # steps without curvature, before the gradient on all of the space is looked at again
 
 
@@ -231,7 +233,7 @@ def refine(
         enough = max(tol, value_rounding(space.objective, at))
         last = promised <= enough
         better = _search(space, constraint, support, at, slope, direction, tries=1 if last else 30)
-        if last and slide and slides <= _SLIDES and norm(flat) * norm(at.point) > enough:
+        if last and slide and slides <= _SLIDES and norm(flat) > _LEFT_OUT * norm(slope):
             beyond = _slide(space, constraint, support, at, flat)
             if beyond is not None and at.value - beyond.value > enough:
                 promised, value, slides, found = 0.0, inf, slides + 1, beyond
@@ -263,9 +265,9 @@ def _slide(space: Subspace, constraint: Constraint, support: Support, at: Evalua
 def _newton(
     space: Subspace, constraint: Constraint, at: Evaluation, slope: Array, face: Support, cg_iterations: int
 ) -> tuple[Array, Array]:
-    """Return an approximate Newton direction on the face, where `slope` is the gradient, and what it leaves of that.
+    """Return an approximate Newton direction p on the face, where `slope` is the gradient g, and the residual H p + g.
 
-    The second is known of direct solves alone, and zero otherwise: the gradient where the Hessian is singular.
+    The residual is not small where H is singular. It is known if the objective has a Hessian, and else given as zero.
     """
     small = space.objective
     if cg_iterations == 0 and provides(small, "hessian") and slope.ndim == 1 and slope.shape[0] <= DIRECT:
@@ -286,12 +288,20 @@ def _newton(
         return -conjugate_gradients(apply, slope, cg_iterations), unknown
     coordinates = space.coordinates(face)
     if coordinates is None or coordinates.shape[0] >= 2 * DIRECT:
-        limit = min(4 * DIRECT, _DELAYED * constraint.freedom(face))
+        limit = _most_products(constraint, face)
         return -conjugate_gradients(apply, slope, limit, 1e-10), unknown
     solution = conjugate_gradients(apply, slope, coordinates.shape[0] + 1, 1e-10)
     if products <= coordinates.shape[0]:  # enough in exact arithmetic
         return -solution, unknown
     return -_solve(apply, lambda v: space.keep(v, face), slope, coordinates, solution), unknown
+
+
+def _most_products(constraint: Constraint, face: Support) -> int:
+    """Return a limit of conjugate gradients on a face, by its dimension if the constraint knows it."""
+    try:
+        return min(4 * DIRECT, _DELAYED * constraint.freedom(face))
+    except NotImplementedError:
+        return 4 * DIRECT
 
 
 def _solve(

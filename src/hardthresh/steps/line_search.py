@@ -99,7 +99,7 @@ def majorised_step(
         model = at.value + float(xp.sum(at.gradient * moved)) + squared / (2.0 * step)
         if value <= min(most, model + rounding):
             return Descent(projection, step, value, prediction)
-        if inside and at.value - model <= rounding:
+        if inside and abs(at.value - model) <= rounding:
             return None
         step *= shrink
     return None
