@@ -294,6 +294,13 @@ def test_the_best_of_equally_steep_directions_is_taken():
     assert_allclose(np.abs((model.U_ * model.singular_values_) @ model.V_.T), 1.0, atol=0.01)
 
 
+@pytest.mark.filterwarnings("ignore:4 observed entries are fewer", "ignore:what is filled in is not determined")
+def test_the_history_begins_at_rank_0_where_directions_are_tied():
+    model = LowRankImputer(1).fit(UNRELATED)
+    assert model.history_["value"][0] == LowRankImputer(0).fit(UNRELATED).objective_
+    assert np.all(np.diff(model.history_["value"]) <= 0.0)
+
+
 def test_what_is_determined_is_not_warned_of():
     """Equally steep directions, both of which are wanted; and none."""
     rng = np.random.default_rng(0)
