@@ -47,7 +47,12 @@ def test_a_name_is_taken_only_once():
             pass
 
     assert lookup("loss", "taken") is First
-    register("solver", "taken")(First)  # another kind, another list
+
+    @register("solver", "taken")
+    class Other:
+        """Another kind has another list."""
+
+    assert lookup("solver", "taken") is Other
 
 
 def test_a_module_may_be_loaded_again():

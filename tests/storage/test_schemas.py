@@ -314,6 +314,44 @@ def test_files_of_version_2_with_classes_of_users_still_load(homemade, tmp_path)
     assert ht.load(tmp_path / "x.json") == homemade.Homemade()
 
 
+def test_files_of_version_2_with_classes_of_users_are_upgraded(monkeypatch, own_names, tmp_path):
+    module = ModuleType("their_steps")
+    monkeypatch.setitem(sys.modules, "their_steps", module)
+    upgrade = "upgrades=[lambda fields: {'beside': fields['next_to']}]"
+    exec(HOMEMADE.replace('"homemade")', f'"homemade", {upgrade})'), vars(module))
+    beside = {"$": "object", "class": "their_steps.Beside", "fields": {"x": 2}}
+    put(tmp_path / "x.json", {"$": "object", "class": "their_steps.Homemade", "fields": {"next_to": beside}})
+    assert ht.load(tmp_path / "x.json") == module.Homemade(module.Beside(2))
+
+
+@pytest.mark.usefixtures("own_names")
+def test_names_have_one_form_and_a_class_has_one():
+    with pytest.raises(InvalidInputError, match="a name in files is 'kind/name' in small letters"):
+        stored("no slash at all")
+
+    @stored("test/first")
+    @dataclass(frozen=True)
+    class Thing:
+        x: int
+
+    with pytest.raises(InvalidInputError, match="Thing has the name 'test/first' in files; a class has one"):
+        stored("test/second")(Thing)
+
+
+def test_a_refused_registration_leaves_nothing(own_names):
+    stored("step/taken")(type("First", (), {"__module__": "elsewhere"}))
+    with pytest.raises(InvalidInputError, match="'step/taken' in files is taken"):
+        register("step", "taken")(type("Second", (), {"__module__": "elsewhere"}))
+    assert "taken" not in registry.registered("step")
+
+
+@pytest.mark.parametrize("version", [None, "1", 1.0, True, 0])
+def test_an_invented_version_is_refused(version, window, tmp_path):
+    put(tmp_path / "x.json", {"$": "object", "class": "test/window", "version": version, "fields": {"width": 6}})
+    with pytest.raises(StorageError, match="which is not a version"):
+        ht.load(tmp_path / "x.json")
+
+
 def test_without_their_file_classes_of_users_are_unknown(homemade, tmp_path, monkeypatch):
     ht.save(homemade.Homemade(), tmp_path / "x.json")
     monkeypatch.delitem(registry._ENTRIES["step"], "homemade")

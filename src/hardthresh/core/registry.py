@@ -67,8 +67,9 @@ def register(
             raise InvalidInputError(
                 f"the {kind} name {format_value(name)} is taken by {taken.cls.__qualname__}; choose another"
             )
+        stored(f"{kind}/{name}", upgrades)(cls)
         known[name] = Entry(name, cls, examples if examples is not None else lambda: [cls()])
-        return stored(f"{kind}/{name}", upgrades)(cls)
+        return cls
 
     return add
 

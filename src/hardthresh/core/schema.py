@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -70,7 +71,7 @@ def stored(name: str, upgrades: Iterable[Upgrade] = ()) -> Callable[[T], T]:
     Raises
     ------
     InvalidInputError
-        If the name is taken by another class.
+        If the name is not of this form or taken by another class, or if the class has another name.
 
     Examples
     --------
@@ -84,7 +85,13 @@ def stored(name: str, upgrades: Iterable[Upgrade] = ()) -> Callable[[T], T]:
     ...     size: int
     """
 
+    if not re.fullmatch(r"[a-z][a-z0-9_]*/[a-z][a-z0-9_]*", name):
+        raise InvalidInputError(f"a name in files is 'kind/name' in small letters, such as 'state/iht'; got {name!r}")
+
     def add(cls: T) -> T:
+        other = next((known for known, schema in _SCHEMAS.items() if schema.cls is cls and known != name), None)
+        if other is not None:
+            raise InvalidInputError(f"{cls.__qualname__} has the name {other!r} in files; a class has one")
         taken = _SCHEMAS.get(name)
         if taken is not None and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
             raise InvalidInputError(

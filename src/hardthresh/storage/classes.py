@@ -9,8 +9,6 @@ from enum import Enum
 from importlib import resources
 from typing import Any
 
-# so that what these rooms, and those below them, store is on the list
-from hardthresh import attacks, baselines, certificates, constraints, losses, steps  # noqa: F401
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import registered
 from hardthresh.core.schema import Schema, schemas
@@ -20,8 +18,7 @@ from .errors import StorageError
 NAMES_OF_VERSION_2: dict[str, str] = json.loads(
     resources.files(__package__).joinpath("names_of_version_2.json").read_text("utf-8")
 )
-"""The names of hardthresh's classes in files of format versions 1 and 2, module and class, and their names since. It is
-history: nothing is added."""
+"""The registered name of each class that files of format versions 1 and 2 name by its module. It is not extended."""
 
 _SPLITTERS = (
     "GroupKFold",
@@ -60,11 +57,15 @@ def known_classes() -> dict[str, Schema]:
 
     The classes that have a name, and by their path those of files outside hardthresh in which a class has one.
     """
+    # what these rooms, and those below them, store is named when they are imported
+    from hardthresh import attacks, baselines, certificates, constraints, losses, steps  # noqa: F401
+
     named = schemas()
     files = {schema.cls.__module__ for schema in named.values() if not schema.cls.__module__.startswith("hardthresh.")}
     beside = (cls for file in files & sys.modules.keys() for cls in vars(sys.modules[file]).values())
     classes = [cls for cls in beside if isinstance(cls, type) and cls.__module__ in files and kind_of(cls)]
-    return {path_of(cls): Schema(path_of(cls), cls) for cls in classes} | named
+    upgrades = {schema.cls: schema.upgrades for schema in named.values()}  # also for what was written by its path
+    return {path_of(cls): Schema(path_of(cls), cls, upgrades.get(cls, ())) for cls in classes} | named
 
 
 class Finder:

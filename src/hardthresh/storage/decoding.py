@@ -66,8 +66,9 @@ class Decoder:
         return schema.cls(**fields)
 
     def _estimator(self, node: Node) -> Any:
-        parts = {name: part for name, part in node["fitted"].items() if is_fitted_attribute(name)}
-        schema, fields = self._fields(node, node["parameters"] | parts)
+        parameters = {name: part for name, part in node["parameters"].items() if not is_fitted_attribute(name)}
+        fitted_parts = {name: part for name, part in node["fitted"].items() if is_fitted_attribute(name)}
+        schema, fields = self._fields(node, parameters | fitted_parts)
         fitted = {name: field for name, field in fields.items() if is_fitted_attribute(name)}
         model = schema.cls(**{name: field for name, field in fields.items() if name not in fitted})
         vars(model).update(fitted)
@@ -85,7 +86,9 @@ class Decoder:
     def _fields(self, node: Node, parts: Mapping[str, Node]) -> tuple[Schema, dict[str, Any]]:
         """Return the schema of a node's class, and of the node's parts the fields in their present version."""
         schema, version = self._classes.find(node["class"], node["$"]), node.get("version", 1)
-        if version not in range(1, schema.version + 1):
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            raise StorageError(f"it holds a {schema.name} of version {version!r}, which is not a version")
+        if version > schema.version:
             raise StorageError(
                 f"it holds a {schema.name} of version {version!r}; this is hardthresh {__version__}, which reads "
                 f"versions up to {schema.version}: upgrade hardthresh"
