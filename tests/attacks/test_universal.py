@@ -289,7 +289,7 @@ class Careless(IHT):
 
 
 def test_a_solver_that_leaves_the_budget_is_refused(net, digits):
-    with pytest.raises(InvalidInputError, match="left the budget: 64 of at most 6 pixels differ"):
+    with pytest.raises(InvalidInputError, match="exceeded the budget: 64 pixels differ, at most 6 may"):
         attack(net, digits, k=6, solver=Careless(), max_iter=2)
 
 

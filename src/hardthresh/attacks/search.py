@@ -21,9 +21,9 @@ from .model import CHUNK, classes_of, evaluation_mode, images_for
 from .problem import Attack
 from .result import UniversalPerturbation, count_changed, measures, share
 
-_STARTS = 4  # two of each kind of solver; strength still grows with more of them, in proportion to the time
-_FIRST_BATCH = 500  # images of the first mini-batch of the first search, whose gradient is hardly noisy
-_OTHER_BATCH = 50  # of the later searches, as in the paper's code: their noise leads them to other pixels
+_STARTS = 4  # two with each kind of settings; arbitrary: more starts can only be stronger, and take longer
+_FIRST_BATCH = 500  # images of the first mini-batch of the first search; arbitrary
+_OTHER_BATCH = 50  # of the later searches: so few that the noise leads them to other pixels
 _COLOURS = (1, 3, 4)  # numbers of channels of common images: grey, RGB, RGBA
 
 

@@ -330,7 +330,7 @@ def frank_wolfe(
     >>> from hardthresh.datasets import make_sparse_regression
     >>> from hardthresh.objectives import LinearModel
     >>> drawn = make_sparse_regression(60, 100, 4)
-    >>> f = LinearModel(drawn.X, drawn.y)
+    >>> f = LinearModel(drawn.X, drawn.X @ drawn.coef)   # without noise
     >>> b = ht.baselines.frank_wolfe(f, radius=40.0, variant="pairwise", corrective=True)
     >>> b.n_iter, bool((b.support == drawn.support).all())
     (4, True)
