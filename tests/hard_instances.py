@@ -91,6 +91,7 @@ def grouped(seed: int, n: int = 80, d: int = 60, size: int = 4, n_true: int = 4,
 NEIGHBOURS = Columns(60, 120, 0.9)
 EQUAL = Columns(60, 120, 0.8, neighbours=False)
 WIDE = Columns(100, 500, 0.9)
+FEW_ROWS = Columns(60, 800, 0.9)
 LABELS = np.arange(60) // 4
 CHAIN = tuple(tuple(range(start, start + 6)) for start in range(0, 56, 4))
 PROBLEMS: dict[str, tuple[Any, int, Constraint]] = {
@@ -104,6 +105,7 @@ PROBLEMS: dict[str, tuple[Any, int, Constraint]] = {
     "unscaled": (lambda seed: unscaled(seed, NEIGHBOURS, 10), 19, Sparsity(10)),
     "suppressed": (suppressed, 8, Sparsity(6)),
     "wide": (lambda seed: linear(seed, WIDE, 10), 14, Sparsity(25)),
+    "few rows": (lambda seed: linear(seed, FEW_ROWS, 12), 2, Sparsity(12)),
     "groups": (grouped, 10, GroupSparsity(LABELS, 4)),
     "double": (grouped, 17, DoubleSparsity(LABELS, 5, 2)),
     "overlapping groups": (grouped, 6, OverlappingGroupSparsity(CHAIN, 4)),

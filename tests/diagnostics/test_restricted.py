@@ -9,7 +9,7 @@ from papers.sparse_polyak._data import ar1_problem
 from scipy.sparse.linalg import aslinearoperator
 
 from hardthresh.constraints import Rank, Sparsity
-from hardthresh.core import CapabilityError, InvalidInputError
+from hardthresh.core import CapabilityError, Evaluation, InvalidInputError
 from hardthresh.diagnostics import RestrictedCondition, restricted_condition
 from hardthresh.objectives import LinearModel, MatrixRegression
 
@@ -30,6 +30,33 @@ def enumerated(objective, budget, w=None, free=()):
 def ar1(seed, n=30, **settings):
     drawn = ar1_problem(10, 2, 2, n_samples=n, correlation=(0.0, 0.5, 0.9)[seed % 3], seed=seed, **settings)
     return drawn.X, drawn.y
+
+
+class Saddle:
+    """Half of w' H w for a diagonal H: it bends downwards along one coordinate."""
+
+    lower_bound, shape, bends = -inf, (6,), np.array([3.0, 1.0, -2.0, 0.5, 1.0, 2.0])
+
+    def zeros(self):
+        return np.zeros(6)
+
+    def predict(self, w):
+        return w
+
+    def value(self, w, prediction=None):
+        return 0.5 * float(self.bends @ (w * w))
+
+    def evaluate(self, w, prediction=None):
+        return Evaluation(w, self.value(w), self.bends * w, w)
+
+    def curvature(self, at, direction):
+        return self.bends * direction
+
+
+def test_a_curvature_below_zero_is_said_to_be():
+    found = restricted_condition(Saddle(), Sparsity(1), np.ones(6))
+    assert found.smoothness == pytest.approx(3.0)
+    assert found.strong_convexity == pytest.approx(-2.0)
 
 
 @pytest.mark.parametrize("seed", range(9))

@@ -13,7 +13,9 @@ from hardthresh.solvers.block_search import (
     MOST_COLUMNS,
     BlockModel,
     block_model,
+    descend,
     exchanges,
+    grow,
     search,
     search_blocks,
     tables,
@@ -211,6 +213,23 @@ def test_the_order_of_rows_and_columns_does_not_matter(seed):
     ]
     np.testing.assert_allclose(runs[1].w, runs[0].w, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(runs[2].w, runs[0].w[columns], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [13, 25, 27, 33])
+def test_swings_find_what_exchanges_do_not(seed):
+    """20 pairs of correlated columns, of which 5 may be chosen: adding some and dropping as many leads on."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 40))
+    for j in range(1, 40):
+        X[:, j] = 0.9 * X[:, j - 1] + np.sqrt(1 - 0.9**2) * X[:, j]
+    y = X @ rng.standard_normal(40)
+    pairs = list(np.arange(40).reshape(20, 2))
+    model = BlockModel(X.T @ X / 30, X.T @ y / 30, pairs, np.empty(0, dtype=int), 2.2e-16)
+    nothing, end = model.fit(()), 10**12
+    exchanged = descend(model, grow(model, nothing, 5, 1e-9, end), 1e-9, end)
+    found = search(model, nothing, 5, 1e-9)
+    assert len(found.chosen) == 5
+    assert found.decrease > 1.02 * exchanged.decrease
 
 
 def test_where_there_are_no_blocks_there_is_no_model():
