@@ -21,7 +21,7 @@ reproduce-all: .venv/reproduce.stamp ## run every experiment of every paper (qui
 	$(BIN)/hardthresh reproduce all $(ARGS)
 
 PYTEST := $(BIN)/pytest --numprocesses=auto
-UNIT := tests/arrays tests/certificates tests/constraints tests/core tests/designs tests/diagnostics \
+UNIT := tests/arrays tests/certificates/test_swap.py tests/constraints tests/core tests/designs tests/diagnostics \
   tests/objectives/test_linear_model.py tests/conformance/test_losses.py tests/solvers/test_hard_instances.py \
   tests/test_layers.py tests/test_messages.py
 check test test-all mutants: export OMP_NUM_THREADS = 1
