@@ -125,6 +125,7 @@ def test_steps_are_finite_and_projections_feasible(step, loss, constraint):
             np.testing.assert_array_equal(move.evaluation.point, move.projection.point)
 
 
+@pytest.mark.filterwarnings("ignore::hardthresh.core.StallWarning")
 @every_problem
 def test_points_and_supports_may_be_of_any_kind(step, objective, constraint):
     for state in islice(iterate(objective, constraint, IHT(step=step)), 12):

@@ -541,3 +541,14 @@ def test_squares_of_sparse_entries_may_overflow_if_those_of_centred_ones_do_not(
         atol=1e-7,
     )
     assert_allclose(sparse.pullback_squares(weights) / size**2, dense.pullback_squares(weights) / size**2, atol=1e-7)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_known_squares_follow_the_sum_of_the_weights(intercept):
+    """Those of the weights that a design was standardised by are not computed again, for any multiple of them."""
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.ones(20))
+    design = standardize(as_design(rng.standard_normal((20, 4))), weights, scale=False, intercept=intercept)
+    for times in (1.0, 0.25, 3.0):
+        expected = (times * weights) @ np.asarray(design.dense()) ** 2
+        np.testing.assert_allclose(design.pullback_squares(times * weights), expected, rtol=1e-12)
