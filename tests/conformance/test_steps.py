@@ -1,6 +1,7 @@
 """Every registered step rule keeps the contract of `hardthresh.core.StepRule`, on both losses."""
 
 import pickle
+import warnings
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import isfinite
@@ -125,10 +126,12 @@ def test_steps_are_finite_and_projections_feasible(step, loss, constraint):
             np.testing.assert_array_equal(move.evaluation.point, move.projection.point)
 
 
-@pytest.mark.filterwarnings("ignore::hardthresh.core.StallWarning")
 @every_problem
 def test_points_and_supports_may_be_of_any_kind(step, objective, constraint):
-    for state in islice(iterate(objective, constraint, IHT(step=step)), 12):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StallWarning)  # short epochs may stall, and say so
+        states = list(islice(iterate(objective, constraint, IHT(step=step)), 12))
+    for state in states:
         again = constraint.project(state.w)
         assert_same_point(constraint, again.point, state.w)
         assert constraint.same(again.support, state.support)
