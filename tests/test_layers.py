@@ -23,7 +23,7 @@ FLOORS = [
     ("arrays",),
     ("designs",),
     ("losses", "constraints", "steps"),
-    ("objectives", "attributes"),
+    ("objectives", "limited"),
     ("solvers",),
     ("baselines",),
     ("certificates",),

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV
 
 import hardthresh as ht
-from hardthresh import attributes, baselines, constraints, datasets, diagnostics, objectives, selection, solvers, steps
+from hardthresh import baselines, constraints, datasets, diagnostics, limited, objectives, selection, solvers, steps
 from hardthresh.cli import reading
 from hardthresh.core import LowerBound, MaxIter, lookup
 from hardthresh.core.errors import format_value
@@ -84,9 +84,9 @@ BAD = {
     "no source": lambda: ht.LimitedAttributeRegression().fit_source(Thing()),
     "classes": lambda: ht.LimitedAttributeLogisticRegression().partial_fit(X, ILL, classes=[TEXT, "b"]),
     # sources
-    "names of attributes": lambda: attributes.ArraySource(X, Y, n_observed=2, feature_names=NAMES),
-    "a row that is none": lambda: attributes.RowSource([Thing()], n_features=4, n_observed=2).draw(1),
-    "ask": lambda: attributes.CallbackSource(Thing(), n_features=4, n_observed=2),
+    "names of attributes": lambda: limited.ArraySource(X, Y, n_observed=2, feature_names=NAMES),
+    "a row that is none": lambda: limited.RowSource([Thing()], n_features=4, n_observed=2).draw(1),
+    "ask": lambda: limited.CallbackSource(Thing(), n_features=4, n_observed=2),
     # the pieces
     "k": lambda: constraints.Sparsity(REAL),
     "free": lambda: constraints.Sparsity(1, free=[REAL]),

@@ -11,8 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import hardthresh as ht
-from hardthresh.attributes import ArraySource
 from hardthresh.datasets import make_clinic
+from hardthresh.limited import ArraySource
 from hardthresh.report import plot_learning_curve
 from hardthresh.solvers import AdaptiveHybrid
 

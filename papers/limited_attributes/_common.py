@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.attributes import ArraySource
 from hardthresh.baselines import DantzigSelector, RegularizedDualAveraging
+from hardthresh.limited import ArraySource
 from hardthresh.solvers import AdaptiveHybrid, Exploration, Hybrid
 from hardthresh.solvers.learner import BuyingSolver, Learner
 from hardthresh.solvers.schedules import Geometric

@@ -9,10 +9,10 @@ import pytest
 from scipy.optimize import linprog
 
 from hardthresh import load, save
-from hardthresh.attributes import ArraySource, Market
 from hardthresh.baselines import DantzigSelector, RegularizedDualAveraging, dantzig
 from hardthresh.baselines.dantzig import moments, selector
 from hardthresh.core import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.limited import ArraySource, Market
 from hardthresh.solvers.learner import Learner
 from levels import only_at
 

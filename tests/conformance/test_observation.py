@@ -7,8 +7,8 @@ import pytest
 from cases import examples
 
 import hardthresh
-from hardthresh.attributes import ArraySource
 from hardthresh.core import CapabilityError, InvalidInputError, Status
+from hardthresh.limited import ArraySource
 from hardthresh.solvers.learner import Learner
 from levels import in_turn
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hardthresh.attributes import Market
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.datasets import make_clinic
+from hardthresh.limited import Market
 
 
 def test_the_same_seed_makes_the_same_patients():

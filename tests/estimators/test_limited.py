@@ -20,9 +20,9 @@ from sklearn.preprocessing import StandardScaler
 
 import hardthresh as ht
 from hardthresh import LimitedAttributeLogisticRegression, LimitedAttributeRegression
-from hardthresh.attributes import ArraySource, CallbackSource
 from hardthresh.baselines import DantzigSelector
 from hardthresh.core import CapabilityError, HardThreshError, InvalidInputError
+from hardthresh.limited import ArraySource, CallbackSource
 from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid, LogisticHybrid
 from hardthresh.solvers.schedules import Geometric
 from levels import only_at, reaches

@@ -5,8 +5,8 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 import pytest
 
-from hardthresh.attributes import ArraySource, Market
 from hardthresh.core import InvalidInputError, Status
+from hardthresh.limited import ArraySource, Market
 from hardthresh.solvers import AdaptiveHybrid
 from hardthresh.solvers.learner import Learner, exhaust
 from levels import only_at

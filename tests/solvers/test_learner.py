@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import hardthresh
-from hardthresh.attributes import ArraySource, CallbackSource, Market
 from hardthresh.core import InvalidInputError, Status
 from hardthresh.core.errors import HardThreshError
+from hardthresh.limited import ArraySource, CallbackSource, Market
 from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid, LogisticHybrid
 from hardthresh.solvers.learner import Learner, exhaust
 from hardthresh.solvers.learning_curve import WINDOWS, LearningCurve

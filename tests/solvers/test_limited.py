@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardthresh.attributes import ArraySource, Market
 from hardthresh.core import CapabilityError, InvalidInputError, Status
+from hardthresh.limited import ArraySource, Market
 from hardthresh.solvers import Exploitation, Exploration, Hybrid
 from hardthresh.solvers.learner import Learner, exhaust
 from hardthresh.solvers.schedules import Geometric, scheduled

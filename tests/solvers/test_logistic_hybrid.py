@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from hardthresh.attributes import ArraySource, Market
+from hardthresh.limited import ArraySource, Market
 from hardthresh.solvers import LogisticHybrid
 from hardthresh.solvers.logistic_hybrid import LogisticState, _loss, _moved
 

@@ -16,9 +16,9 @@ import numpy as np
 from sklearn import model_selection
 
 import hardthresh as ht
-from hardthresh import attributes, baselines, certificates, constraints, core, losses, objectives, solvers, steps
+from hardthresh import baselines, certificates, constraints, core, limited, losses, objectives, solvers, steps
 from hardthresh.arrays import FactoredMatrix, to_numpy
-from hardthresh.attributes.answers import Answer
+from hardthresh.limited.sources.values import Answer
 from hardthresh.solvers import batches, voting
 from hardthresh.solvers.accelerated import SmallMove
 from hardthresh.solvers.learner import Learner
@@ -165,8 +165,8 @@ def partitions(splitters: list[Any]) -> list[float]:
     return [row for split in splits for _, held_out in split for row in (len(held_out), *held_out)]
 
 
-PLAIN = attributes.Market.of(D, 5)
-PRICED = attributes.Market.of(D, costs={"a": 2.0, "b": 1.0, "c": 0.7}, panels=list("abc" * 4), budget=3.0)
+PLAIN = limited.Market.of(D, 5)
+PRICED = limited.Market.of(D, costs={"a": 2.0, "b": 1.0, "c": 0.7}, panels=list("abc" * 4), budget=3.0)
 SIX = constraints.Sparsity(6)
 THREE = constraints.Sparsity(3, free=(7,))
 
@@ -268,11 +268,11 @@ LEARNERS = {
     "dual_averaging": learner(baselines.RegularizedDualAveraging(3, gamma=200.0), PLAIN),
     "dantzig": learner(baselines.DantzigSelector(3), PLAIN),
     "learning_result": Kind(
-        lambda: solvers.AdaptiveHybrid(3).run(attributes.ArraySource(X, NUMBERS, 5, shuffle=False)),
+        lambda: solvers.AdaptiveHybrid(3).run(limited.ArraySource(X, NUMBERS, 5, shuffle=False)),
         lambda result: [*result.w, result.intercept, result.meter.attributes, *result.learning_curve["squared_error"]],
     ),
     "answer": Kind(lambda: [Answer(3, [1, 2], [0.5, -1.0], 2.0, False, 2.0), Answer("p7", [4], None, None, True, 1.0)]),
-    "market": Kind(lambda: [PLAIN, PRICED, attributes.Meter(PRICED, 3, 2, 2, 4.0), attributes.Example(3, 0.5)]),
+    "market": Kind(lambda: [PLAIN, PRICED, limited.Meter(PRICED, 3, 2, 2, 4.0), limited.Example(3, 0.5)]),
 }
 
 OTHERS = {

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.optimize import linprog
 
 from hardthresh.arrays import top_k
-from hardthresh.attributes import Market
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_real
+from hardthresh.limited import Market
 from hardthresh.solvers.learner import BuyingSolver
 from hardthresh.solvers.observation import ObservationState, Request, require_plain
 
@@ -97,7 +97,7 @@ class DantzigSelector(BuyingSolver):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.attributes import ArraySource
+    >>> from hardthresh.limited import ArraySource
     >>> X = np.random.default_rng(0).standard_normal((4000, 12))
     >>> source = ArraySource(X, X[:, 1] - X[:, 7], n_observed=6)
     >>> result = DantzigSelector(n_nonzero=2).run(source)

@@ -13,12 +13,12 @@ from typing import Literal, get_args
 import numpy as np
 
 from hardthresh.arrays import top_k
-from hardthresh.attributes import Market
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_real
+from hardthresh.limited import Market
 from hardthresh.solvers.learner import BuyingSolver
 from hardthresh.solvers.observation import ObservationState, Request, places, require_plain
 
@@ -103,7 +103,7 @@ class RegularizedDualAveraging(BuyingSolver):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.attributes import ArraySource
+    >>> from hardthresh.limited import ArraySource
     >>> X = np.random.default_rng(0).standard_normal((4000, 12))
     >>> source = ArraySource(X, X[:, 1] - X[:, 7], n_observed=6)
     >>> result = RegularizedDualAveraging(n_nonzero=2, gamma=5.0).run(source)

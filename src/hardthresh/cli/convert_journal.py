@@ -16,7 +16,7 @@ def convert_journal(
 
     Stop the program that writes to it first.
     """
-    from hardthresh.attributes import convert_journal
+    from hardthresh.limited import convert_journal
 
     count = convert_journal(old, new)
     typer.echo(f"{count:,} {'answer' if count == 1 else 'answers'} of {old} written to {new}")

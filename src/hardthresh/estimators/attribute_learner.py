@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from hardthresh.attributes import Meter
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
+from hardthresh.limited import Meter
 from hardthresh.solvers.learner import Learner
 
 

@@ -15,12 +15,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hardthresh.attributes import ArraySource, AttributeSource, Market
-from hardthresh.attributes.source import refuse_repeated
 from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
+from hardthresh.limited import ArraySource, AttributeSource, Market
+from hardthresh.limited.sources.base import refuse_repeated
 from hardthresh.solvers import AdaptiveHybrid, LogisticHybrid
 from hardthresh.solvers.learner import BuyingSolver, Learner, exhaust
 

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from hardthresh.attributes import Market
 from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer, is_real
+from hardthresh.limited import Market
 
 from .learner import BuyingSolver
 from .moments import Covariances, Moments
@@ -133,7 +133,7 @@ class AdaptiveHybrid(BuyingSolver):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.attributes import ArraySource
+    >>> from hardthresh.limited import ArraySource
     >>> X = np.random.default_rng(0).standard_normal((8000, 40)) * 50 + 10
     >>> source = ArraySource(X, X[:, 1] - X[:, 7] + 3, n_observed=6)
     >>> result = AdaptiveHybrid(n_nonzero=2).run(source)

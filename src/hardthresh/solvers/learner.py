@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.attributes import AttributeSource, Market, Meter
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.result import Status
 from hardthresh.core.schema import stored
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array, is_integer
+from hardthresh.limited import AttributeSource, Market, Meter
 
 from .learning_curve import LearningCurve
 from .observation import ObservationSolver, ObservationState, Request

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hardthresh.arrays import top_k
-from hardthresh.attributes import Market
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer, is_real
+from hardthresh.limited import Market
 
 from .learner import BuyingSolver
 from .observation import ObservationState, Request, places, portion, require_plain, starting_point
@@ -111,7 +111,7 @@ class Exploration(BuyingSolver):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.attributes import ArraySource
+    >>> from hardthresh.limited import ArraySource
     >>> X = np.random.default_rng(0).standard_normal((4000, 12))
     >>> source = ArraySource(X, X[:, 1] - X[:, 7], n_observed=6)
     >>> result = Exploration(step=0.25, batches=40, n_nonzero=2, max_updates=12).run(source)
@@ -221,7 +221,7 @@ class Exploitation(BuyingSolver):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.attributes import ArraySource
+    >>> from hardthresh.limited import ArraySource
     >>> X = np.random.default_rng(0).standard_normal((2000, 4))
     >>> source = ArraySource(X, X[:, 1] - X[:, 3], n_observed=2)
     >>> Exploitation(step=0.1, batches=50).run(source, w0=[0.0, 0.1, 0.0, 0.1]).w.round(2)
@@ -334,7 +334,7 @@ class Hybrid(BuyingSolver):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.attributes import ArraySource
+    >>> from hardthresh.limited import ArraySource
     >>> X = np.random.default_rng(0).standard_normal((8000, 12))
     >>> from hardthresh.solvers.schedules import Geometric
     >>> source = ArraySource(X, X[:, 1] - X[:, 7], n_observed=6)

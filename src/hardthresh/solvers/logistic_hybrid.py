@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import expit
 
-from hardthresh.attributes import Market
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
+from hardthresh.limited import Market
 
 from .adaptive_hybrid import AdaptiveHybrid, AdaptiveState
 from .moments import Moments
@@ -77,7 +77,7 @@ class LogisticHybrid(AdaptiveHybrid):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.attributes import ArraySource
+    >>> from hardthresh.limited import ArraySource
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((8000, 40))
     >>> y = rng.random(8000) < 1 / (1 + np.exp(2 * X[:, 7] - 2 * X[:, 1]))

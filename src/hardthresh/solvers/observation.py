@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from hardthresh.attributes import Market
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
+from hardthresh.limited import Market
 
 LEAST = 32  # examples whose answers are worked in together, for speed
 

@@ -7,8 +7,8 @@ from math import expm1, inf, log
 
 import numpy as np
 
-from hardthresh.attributes import Market
 from hardthresh.core.typing import Array
+from hardthresh.limited import Market
 
 from .local_search import descend, grow, shrink
 from .moments import Moments

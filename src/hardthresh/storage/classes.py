@@ -58,7 +58,7 @@ def known_classes() -> dict[str, Schema]:
     The classes that have a name, and by their path those of files outside hardthresh in which a class has one.
     """
     # what these rooms, and those below them, store is named when they are imported
-    from hardthresh import attacks, baselines, certificates, constraints, losses, steps  # noqa: F401
+    from hardthresh import attacks, baselines, certificates, constraints, limited, losses, steps  # noqa: F401
 
     named = schemas()
     files = {schema.cls.__module__ for schema in named.values() if not schema.cls.__module__.startswith("hardthresh.")}

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.arrays import top_k
-from hardthresh.attributes import Market
 from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.limited import Market
 
 
 @st.composite

@@ -10,10 +10,10 @@ from scipy.sparse import issparse
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
+from hardthresh.limited.cost_model import Market
 
-from .answers import as_target
-from .market import Market
-from .source import AttributeSource, Example, market_of
+from .base import AttributeSource, Example, market_of
+from .values import as_target
 
 
 class ArraySource(AttributeSource):
@@ -59,7 +59,7 @@ class ArraySource(AttributeSource):
     (4, 2, 1)
     >>> patients.observe([1])
     Traceback (most recent call last):
-    hardthresh.attributes.meter.BudgetError: 3 attributes of one example were asked for, 2 of them bought before; ...
+    hardthresh.limited.meter.BudgetError: 3 attributes of one example were asked for, 2 of them bought before; ...
     """
 
     def __init__(

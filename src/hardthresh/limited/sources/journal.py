@@ -17,10 +17,10 @@ import numpy as np
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
 from hardthresh.core.typing import Array, is_real
+from hardthresh.limited.cost_model import Market
 
-from .answers import Answer, example_name
-from .market import Market
-from .source import AttributeSource, Example, Examples
+from .base import AttributeSource, Example, Examples
+from .values import Answer, example_name
 
 
 class Journal(AttributeSource):
@@ -81,7 +81,7 @@ class Journal(AttributeSource):
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from hardthresh.attributes import CallbackSource
+    >>> from hardthresh.limited import CallbackSource
     >>> def ask(patient, indices):
     ...     print("measure", indices, "of patient", patient)
     ...     return [10.0 * patient + j for j in indices]

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hardthresh.core.errors import InvalidInputError, warn
+from hardthresh.limited.cost_model import Market
 
-from .answers import Answer
-from .market import Market
+from .values import Answer
 
 
 def convert_journal(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:

@@ -20,8 +20,8 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value
 from hardthresh.core.typing import Array, is_integer
 
-from .answers import as_target
-from .source import AttributeSource, Example, market_of
+from .base import AttributeSource, Example, market_of
+from .values import as_target
 
 _BUFFER = 1 << 16  # bytes read of a column of a Parquet file at a time
 _PARQUET = (".parquet", ".pq")

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import hardthresh as ht
-from hardthresh.attributes import ArraySource, CallbackSource
-from hardthresh.attributes.callback import HOPELESS
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.limited import ArraySource, CallbackSource
+from hardthresh.limited.sources.callback import HOPELESS
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((600, 8))

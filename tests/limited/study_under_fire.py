@@ -19,7 +19,8 @@ import numpy as np
 
 import hardthresh as ht
 import hardthresh.storage
-from hardthresh.attributes import CallbackSource, Journal, Market, journal_file
+from hardthresh.limited import CallbackSource, Journal, Market
+from hardthresh.limited.sources import journal_file
 from hardthresh.solvers import AdaptiveHybrid
 from hardthresh.solvers.learner import Learner
 

@@ -1,14 +1,18 @@
 """Sources of examples whose attributes are bought one by one, and the meter that refuses to exceed the budget."""
 
-from .arrays import ArraySource
-from .callback import CallbackSource
-from .files import FileSource
-from .journal import Journal
-from .journal_conversion import convert_journal
-from .market import Market
+from .cost_model import Market
 from .meter import BudgetError, Meter
-from .rows import RowSource
-from .source import AttributeSource, Example, Examples
+from .sources import (
+    ArraySource,
+    AttributeSource,
+    CallbackSource,
+    Example,
+    Examples,
+    FileSource,
+    Journal,
+    RowSource,
+    convert_journal,
+)
 
 __all__ = [
     "ArraySource",

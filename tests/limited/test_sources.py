@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from hardthresh.attributes import ArraySource, CallbackSource, FileSource, Journal, RowSource
 from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
+from hardthresh.limited import ArraySource, CallbackSource, FileSource, Journal, RowSource
 from hardthresh.solvers import AdaptiveHybrid
 
 N, D, OBSERVED = 700, 12, 4

@@ -11,8 +11,8 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array
 
-from .answers import as_numbers, as_target
-from .source import AttributeSource, Example, market_of
+from .base import AttributeSource, Example, market_of
+from .values import as_numbers, as_target
 
 
 class RowSource(AttributeSource):

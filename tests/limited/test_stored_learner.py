@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hardthresh as ht
-from hardthresh.attributes import Market
+from hardthresh.limited import Market
 from hardthresh.solvers import AdaptiveHybrid, Hybrid, LogisticHybrid
 from hardthresh.solvers.learner import Learner
 from levels import reaches

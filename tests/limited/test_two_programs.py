@@ -10,7 +10,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from hardthresh.attributes import CallbackSource, Journal
+from hardthresh.limited import CallbackSource, Journal
 from levels import only_at
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")

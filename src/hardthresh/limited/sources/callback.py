@@ -12,8 +12,8 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array, is_integer
 
-from .answers import as_numbers, as_target
-from .source import AttributeSource, Example, market_of
+from .base import AttributeSource, Example, market_of
+from .values import as_numbers, as_target
 
 HOPELESS = 1000  # examples in a row that could not be had
 REMEMBERED = 100_000  # names of examples that others are compared with

@@ -9,8 +9,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from hardthresh.attributes import ArraySource, CallbackSource, Journal, convert_journal
 from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.limited import ArraySource, CallbackSource, Journal, convert_journal
 
 pytestmark = pytest.mark.usefixtures("no_disk")
 

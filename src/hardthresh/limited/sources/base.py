@@ -12,9 +12,8 @@ import numpy as np
 from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError, format_value
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer
-
-from .market import Market
-from .meter import Meter
+from hardthresh.limited.cost_model import Market
+from hardthresh.limited.meter import Meter
 
 
 @stored("purchase/example")

@@ -16,9 +16,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from hardthresh.attributes import ArraySource, BudgetError, CallbackSource, Journal
-from hardthresh.attributes.journal_file import _checksum
 from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
+from hardthresh.limited import ArraySource, BudgetError, CallbackSource, Journal
+from hardthresh.limited.sources.journal_file import _checksum
 from hardthresh.solvers import AdaptiveHybrid
 
 pytestmark = pytest.mark.usefixtures("no_disk")
@@ -80,7 +80,7 @@ def test_every_answer_is_a_row(path):
 
 
 def test_an_answer_says_who_bought_it_and_when(path, monkeypatch):
-    monkeypatch.setattr("hardthresh.attributes.journal.getuser", lambda: "ann")
+    monkeypatch.setattr("hardthresh.limited.sources.journal.getuser", lambda: "ann")
     monkeypatch.setattr("socket.gethostname", lambda: "lab")
     before = datetime.now(UTC) - timedelta(milliseconds=1)  # the file has no more digits
     Journal(Clinic().source(), path).draw(1).observe([0])
@@ -94,7 +94,7 @@ def test_who_is_known_where_the_system_knows_no_user(path, monkeypatch):
     def fail():
         raise KeyError("getpwuid(): uid not found: 1234")
 
-    monkeypatch.setattr("hardthresh.attributes.journal.getuser", fail)
+    monkeypatch.setattr("hardthresh.limited.sources.journal.getuser", fail)
     monkeypatch.setattr("socket.gethostname", lambda: "lab\udcff")
     Journal(Clinic().source(), path).draw(1).observe([0])
     assert answers(path, "who") == [("unknown@lab?",)]
@@ -207,7 +207,7 @@ def test_numbers_keep_their_bits(path):
 
 
 def test_long_journals_are_read_in_portions(path, monkeypatch):
-    monkeypatch.setattr("hardthresh.attributes.journal_file._PORTION", 50)
+    monkeypatch.setattr("hardthresh.limited.sources.journal_file._PORTION", 50)
     Journal(Clinic().source(), path).draw(40).observe([0, 4])
     clinic = Clinic()
     journal = Journal(clinic.source(), path)
@@ -375,7 +375,7 @@ BOUGHT = '{"example": 0, "indices": [0, 4], "observed": [0.0, 0.5], "target": 0.
 @pytest.mark.parametrize("timeout", [None, 0])
 def test_a_commit_waits_for_a_reader_and_warns(path, monkeypatch, timeout):
     """However short the timeout is: the answer is paid."""
-    monkeypatch.setattr("hardthresh.attributes.journal_file._STALLED", 0.0)
+    monkeypatch.setattr("hardthresh.limited.sources.journal_file._STALLED", 0.0)
     journal = Journal(Clinic().source(), path, timeout=timeout)
     with transaction(path, "BEGIN") as reader:
         monkeypatch.setattr(time, "sleep", lambda seconds: reader.execute("ROLLBACK"))
@@ -726,10 +726,10 @@ def test_names_that_no_file_can_hold_are_refused(path, name):
 
 def test_without_sqlite3_only_journals_are_missing(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sqlite3", None)
-    monkeypatch.delitem(sys.modules, "hardthresh.attributes.journal_file")
+    monkeypatch.delitem(sys.modules, "hardthresh.limited.sources.journal_file")
     with pytest.raises(MissingDependencyError, match="a journal needs sqlite3, without which this Python was built"):
         Journal(Clinic().source(), path)
-    code = "import sys; sys.modules['sqlite3'] = None; import hardthresh.attributes, hardthresh.solvers"
+    code = "import sys; sys.modules['sqlite3'] = None; import hardthresh.limited, hardthresh.solvers"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardthresh.attributes import ArraySource, BudgetError, Market, Meter, RowSource
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.limited import ArraySource, BudgetError, Market, Meter, RowSource
 from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid
 
 X = np.arange(60.0).reshape(6, 10)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import hardthresh as ht
-from hardthresh.attributes import ArraySource, CallbackSource, Journal, Market, RowSource
 from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
 from hardthresh.estimators import LimitedAttributeRegression
+from hardthresh.limited import ArraySource, CallbackSource, Journal, Market, RowSource
 from hardthresh.solvers import AdaptiveHybrid
 from hardthresh.solvers.learner import Learner
 
@@ -184,7 +184,7 @@ def test_a_stream_that_has_an_example_twice_is_refused_when_it_comes():
 
 
 def test_only_the_latest_names_of_a_stream_are_remembered(monkeypatch):
-    monkeypatch.setattr("hardthresh.attributes.callback.REMEMBERED", 2)
+    monkeypatch.setattr("hardthresh.limited.sources.callback.REMEMBERED", 2)
     source = CallbackSource(print, 4, 2, target=lambda i: 0.0, examples=iter("abca"))
     assert source.draw(4).ids == list("abca")
 

@@ -17,7 +17,7 @@ from urllib.parse import quote_from_bytes
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
 
-from .answers import Answer
+from .values import Answer
 
 T = TypeVar("T")
 

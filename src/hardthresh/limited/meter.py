@@ -10,7 +10,7 @@ from hardthresh.core.errors import HardThreshError
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
-from .market import Market
+from .cost_model import Market
 
 
 class BudgetError(HardThreshError, ValueError):

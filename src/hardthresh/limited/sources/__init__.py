@@ -1,0 +1,21 @@
+"""Where examples come from: a table, rows, a file, or whoever measures; and the journal of what was bought."""
+
+from .array import ArraySource
+from .base import AttributeSource, Example, Examples
+from .callback import CallbackSource
+from .file import FileSource
+from .journal import Journal
+from .journal_conversion import convert_journal
+from .rows import RowSource
+
+__all__ = [
+    "ArraySource",
+    "AttributeSource",
+    "CallbackSource",
+    "Example",
+    "Examples",
+    "FileSource",
+    "Journal",
+    "RowSource",
+    "convert_journal",
+]
