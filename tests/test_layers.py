@@ -23,9 +23,10 @@ FLOORS = [
     ("arrays",),
     ("designs",),
     ("losses", "constraints", "steps"),
-    ("objectives", "limited"),
+    ("objectives",),
     ("solvers",),
     ("baselines",),
+    ("limited",),
     ("certificates",),
     ("diagnostics",),
     ("attacks",),
@@ -43,21 +44,22 @@ REGISTERED: dict[str, tuple[Kind, ...]] = {
     "losses": ("loss",),
     "constraints": ("constraint",),
     "steps": ("step",),
-    "solvers": ("solver", "observation"),
+    "solvers": ("solver",),
+    "limited/algorithms": ("observation",),
 }
 HELPERS = {
     "constraints/labels.py": "labels of columns as numbers of groups",
+    "limited/algorithms/moments.py": "running means and co-moments",
+    "limited/algorithms/schedules.py": "how many examples an update takes",
+    "limited/algorithms/support_choice.py": "which few of the attributes that were observed together",
     "losses/base.py": "the contract that all losses keep",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
     "solvers/block_search.py": "local search over whole groups of coordinates",
     "solvers/effort.py": "how hard the working set searches",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
     "solvers/exchange_model.py": "the quadratic model of all exchanges, with bounds of its rounding",
-    "solvers/learning_curve.py": "how well a learner predicts",
     "solvers/local_model.py": "the quadratic model that the working set searches",
     "solvers/local_search.py": "greedy walks, exchanges and swings on a tableau",
-    "solvers/learner.py": "the conversation between a solver that buys what it sees and whoever answers",
-    "solvers/moments.py": "running means and co-moments",
     "solvers/momentum.py": "how far accelerated solvers go on",
     "solvers/batches.py": "batch rules of stochastic solvers",
     "solvers/confirmation.py": "how long a trial step is and what confirms it, for the probabilistic solver",
@@ -65,12 +67,9 @@ HELPERS = {
     "solvers/probabilistic_state.py": "what a probabilistic run knows, and when nothing is left to do",
     "solvers/scale.py": "settings that carry a unit, for the probabilistic solver",
     "solvers/voting.py": "votes on the index set, for the probabilistic solver",
-    "solvers/observation.py": "the contract of solvers that buy what they see",
-    "solvers/schedules.py": "how many examples an update takes",
     "solvers/start.py": "where solvers start",
     "solvers/steepest.py": "what solvers do where curvature says nothing",
     "solvers/subspace.py": "what solvers do on one support",
-    "solvers/support_repair.py": "which few of the attributes that were observed together",
     "solvers/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",
     "solvers/working_block.py": "what the runs of the working set know",
 }
@@ -143,13 +142,14 @@ def unregistered(room: str) -> list[str]:
     """The files of a room that define nothing the registry knows."""
     from hardthresh.core.registry import registered
 
-    import_module(f"hardthresh.{room}")
+    folder = f"hardthresh.{room}".replace("/", ".")
+    import_module(folder)
     homes = {entry.cls.__module__ for kind in REGISTERED[room] for entry in registered(kind).values()}
     files = [path for path in sorted((PACKAGE / room).glob("*.py")) if not path.name.startswith("_")]
     return [
         f"{room}/{path.name}"
         for path in files
-        if f"{room}/{path.name}" not in HELPERS and f"hardthresh.{room}.{path.stem}" not in homes
+        if f"{room}/{path.name}" not in HELPERS and f"{folder}.{path.stem}" not in homes
     ]
 
 

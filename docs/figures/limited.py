@@ -12,9 +12,8 @@ import numpy as np
 
 import hardthresh as ht
 from hardthresh.datasets import make_clinic
-from hardthresh.limited import ArraySource
+from hardthresh.limited import AdaptiveHybrid, ArraySource
 from hardthresh.report import plot_learning_curve
-from hardthresh.solvers import AdaptiveHybrid
 
 DOCS = Path(__file__).parents[1]
 SEEDS = range(5)

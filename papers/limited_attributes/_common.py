@@ -9,11 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.baselines import DantzigSelector, RegularizedDualAveraging
-from hardthresh.limited import ArraySource
-from hardthresh.solvers import AdaptiveHybrid, Exploration, Hybrid
-from hardthresh.solvers.learner import BuyingSolver, Learner
-from hardthresh.solvers.schedules import Geometric
+from hardthresh.limited import (
+    AdaptiveHybrid,
+    ArraySource,
+    DantzigSelector,
+    Exploration,
+    Hybrid,
+    RegularizedDualAveraging,
+)
+from hardthresh.limited.algorithms.schedules import Geometric
+from hardthresh.limited.learner import BuyingSolver, Learner
 
 
 def _hybrid(step: float) -> Callable[[int], BuyingSolver]:

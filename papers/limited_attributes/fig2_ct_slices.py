@@ -18,13 +18,12 @@ from matplotlib.figure import Figure
 from papers.runner import Cell, Item, Row, pick
 from papers.runner.figures import LINES, MUTED, NOTE, label, new_figure, remark, shared_legend
 
-from hardthresh.baselines import DantzigSelector, RegularizedDualAveraging
 from hardthresh.datasets import DatasetError, fetch_blogfeedback, fetch_ct_slices
 from hardthresh.datasets.files import local_folders
 from hardthresh.estimators import SparseLinearRegression
-from hardthresh.solvers import AdaptiveHybrid, Exploration, Hybrid
-from hardthresh.solvers.learner import BuyingSolver
-from hardthresh.solvers.schedules import Geometric
+from hardthresh.limited import AdaptiveHybrid, DantzigSelector, Exploration, Hybrid, RegularizedDualAveraging
+from hardthresh.limited.algorithms.schedules import Geometric
+from hardthresh.limited.learner import BuyingSolver
 
 from ._common import error, follow, mean
 

@@ -20,11 +20,18 @@ from sklearn.preprocessing import StandardScaler
 
 import hardthresh as ht
 from hardthresh import LimitedAttributeLogisticRegression, LimitedAttributeRegression
-from hardthresh.baselines import DantzigSelector
 from hardthresh.core import CapabilityError, HardThreshError, InvalidInputError
-from hardthresh.limited import ArraySource, CallbackSource
-from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid, LogisticHybrid
-from hardthresh.solvers.schedules import Geometric
+from hardthresh.limited import (
+    AdaptiveHybrid,
+    ArraySource,
+    CallbackSource,
+    DantzigSelector,
+    Exploitation,
+    Exploration,
+    Hybrid,
+    LogisticHybrid,
+)
+from hardthresh.limited.algorithms.schedules import Geometric
 from levels import only_at, reaches
 
 D, TRUTH = 24, [3, 10, 17]

@@ -19,10 +19,9 @@ import numpy as np
 
 import hardthresh as ht
 import hardthresh.storage
-from hardthresh.limited import CallbackSource, Journal, Market
+from hardthresh.limited import AdaptiveHybrid, CallbackSource, Journal, Market
+from hardthresh.limited.learner import Learner
 from hardthresh.limited.sources import journal_file
-from hardthresh.solvers import AdaptiveHybrid
-from hardthresh.solvers.learner import Learner
 
 D, OBSERVED = 10, 4
 PATIENTS, ANSWERS = 320, 40

@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
-from hardthresh.limited import ArraySource, BudgetError, CallbackSource, Journal
+from hardthresh.limited import AdaptiveHybrid, ArraySource, BudgetError, CallbackSource, Journal
 from hardthresh.limited.sources.journal_file import _checksum
-from hardthresh.solvers import AdaptiveHybrid
 
 pytestmark = pytest.mark.usefixtures("no_disk")
 

@@ -8,8 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.limited import ArraySource, BudgetError, Market, Meter, RowSource
-from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid
+from hardthresh.limited import (
+    AdaptiveHybrid,
+    ArraySource,
+    BudgetError,
+    Exploitation,
+    Exploration,
+    Hybrid,
+    Market,
+    Meter,
+    RowSource,
+)
 
 X = np.arange(60.0).reshape(6, 10)
 

@@ -14,8 +14,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
-from hardthresh.limited import ArraySource, CallbackSource, FileSource, Journal, RowSource
-from hardthresh.solvers import AdaptiveHybrid
+from hardthresh.limited import AdaptiveHybrid, ArraySource, CallbackSource, FileSource, Journal, RowSource
 
 N, D, OBSERVED = 700, 12, 4
 NAMES = [f"x{j}" for j in range(D)]

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import hardthresh as ht
-from hardthresh.limited import Market
-from hardthresh.solvers import AdaptiveHybrid, Hybrid, LogisticHybrid
-from hardthresh.solvers.learner import Learner
+from hardthresh.limited import AdaptiveHybrid, Hybrid, LogisticHybrid, Market
+from hardthresh.limited.learner import Learner
 from levels import reaches
 
 PLAIN = Market.of(9, 4)

@@ -9,7 +9,7 @@ import pytest
 
 from hardthresh.cli.reproduce import load_runner
 from hardthresh.datasets.files import DatasetError
-from hardthresh.solvers import AdaptiveHybrid, Exploration
+from hardthresh.limited import AdaptiveHybrid, Exploration
 from levels import only_at
 
 PAPERS = Path(__file__).resolve().parents[2] / "papers"

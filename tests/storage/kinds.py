@@ -18,12 +18,12 @@ from sklearn import model_selection
 import hardthresh as ht
 from hardthresh import baselines, certificates, constraints, core, limited, losses, objectives, solvers, steps
 from hardthresh.arrays import FactoredMatrix, to_numpy
+from hardthresh.limited.algorithms.schedules import Geometric
+from hardthresh.limited.learner import Learner
 from hardthresh.limited.sources.values import Answer
 from hardthresh.solvers import batches, voting
 from hardthresh.solvers.accelerated import SmallMove
-from hardthresh.solvers.learner import Learner
 from hardthresh.solvers.probabilistic_state import NothingLeft
-from hardthresh.solvers.schedules import Geometric
 
 RNG = np.random.default_rng(20261122)
 N, D = 25, 12
@@ -97,7 +97,7 @@ def learner(solver: Any, market: Any, y: Any = NUMBERS, told: int = 17) -> Kind:
         return [*end.w, end.intercept, learner.meter.attributes, learner.meter.money, *learner.curve.errors]
 
     def make() -> Any:
-        w0 = np.eye(D)[3] if isinstance(solver, solvers.Exploitation) else None
+        w0 = np.eye(D)[3] if isinstance(solver, limited.Exploitation) else None
         return tell(Learner.of(solver, market, w0, 5 * N), told)
 
     return Kind(make, use)
@@ -260,15 +260,15 @@ RUNS = {
 }
 
 LEARNERS = {
-    "exploration": learner(solvers.Exploration(0.1, Geometric(15, 1.2), 3), PLAIN),
-    "exploitation": learner(solvers.Exploitation(0.1, 25), PLAIN),
-    "hybrid": learner(solvers.Hybrid(0.1, 8, 10, 1, 2, n_nonzero=3), PLAIN, told=21),
-    "adaptive": learner(solvers.AdaptiveHybrid(3), PRICED, told=60),
-    "logistic_adaptive": learner(solvers.LogisticHybrid(3), PLAIN, CLASSES, told=60),
-    "dual_averaging": learner(baselines.RegularizedDualAveraging(3, gamma=200.0), PLAIN),
-    "dantzig": learner(baselines.DantzigSelector(3), PLAIN),
+    "exploration": learner(limited.Exploration(0.1, Geometric(15, 1.2), 3), PLAIN),
+    "exploitation": learner(limited.Exploitation(0.1, 25), PLAIN),
+    "hybrid": learner(limited.Hybrid(0.1, 8, 10, 1, 2, n_nonzero=3), PLAIN, told=21),
+    "adaptive": learner(limited.AdaptiveHybrid(3), PRICED, told=60),
+    "logistic_adaptive": learner(limited.LogisticHybrid(3), PLAIN, CLASSES, told=60),
+    "dual_averaging": learner(limited.RegularizedDualAveraging(3, gamma=200.0), PLAIN),
+    "dantzig": learner(limited.DantzigSelector(3), PLAIN),
     "learning_result": Kind(
-        lambda: solvers.AdaptiveHybrid(3).run(limited.ArraySource(X, NUMBERS, 5, shuffle=False)),
+        lambda: limited.AdaptiveHybrid(3).run(limited.ArraySource(X, NUMBERS, 5, shuffle=False)),
         lambda result: [*result.w, result.intercept, result.meter.attributes, *result.learning_curve["squared_error"]],
     ),
     "answer": Kind(lambda: [Answer(3, [1, 2], [0.5, -1.0], 2.0, False, 2.0), Answer("p7", [4], None, None, True, 1.0)]),

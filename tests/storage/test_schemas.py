@@ -33,9 +33,9 @@ from hardthresh.core import (
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.solver import Solver
 from hardthresh.core.step import StepRule
+from hardthresh.limited.contract import ObservationSolver, ObservationState
 from hardthresh.losses.base import Loss
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers.observation import ObservationSolver, ObservationState
 from hardthresh.storage import StorageError
 from hardthresh.storage.classes import NAMES_OF_VERSION_2, kind_of
 

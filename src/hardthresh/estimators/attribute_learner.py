@@ -12,7 +12,7 @@ from sklearn.base import clone
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 from hardthresh.limited import Meter
-from hardthresh.solvers.learner import Learner
+from hardthresh.limited.learner import Learner
 
 
 @stored("learner/estimator")

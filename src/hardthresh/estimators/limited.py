@@ -19,10 +19,9 @@ from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
-from hardthresh.limited import ArraySource, AttributeSource, Market
+from hardthresh.limited import AdaptiveHybrid, ArraySource, AttributeSource, LogisticHybrid, Market
+from hardthresh.limited.learner import BuyingSolver, Learner, exhaust
 from hardthresh.limited.sources.base import refuse_repeated
-from hardthresh.solvers import AdaptiveHybrid, LogisticHybrid
-from hardthresh.solvers.learner import BuyingSolver, Learner, exhaust
 
 from .attribute_learner import AttributeLearner
 from .base import is_integer
@@ -416,9 +415,9 @@ _PARAMETERS = """n_nonzero_coefs : int, optional
     random_state : int, optional
         Seed of the order in which `fit` takes the rows; None is the same order at every call."""
 
-_PUBLISHED = """`hardthresh.solvers.Exploration` and `Hybrid` are the published algorithms: they have
+_PUBLISHED = """`hardthresh.limited.Exploration` and `Hybrid` are the published algorithms: they have
         no intercept, so attributes and targets need mean 0, and with a step that is too long they diverge."""
-_OTHERS = "Else a solver for two classes: a `hardthresh.solvers.LogisticHybrid`."
+_OTHERS = "Else a solver for two classes: a `hardthresh.limited.LogisticHybrid`."
 
 _ATTRIBUTES = """support_ : array of int
         The attributes with non-zero coefficients, increasing.
@@ -554,7 +553,7 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
 
     See Also
     --------
-    hardthresh.solvers.LogisticHybrid : How the coefficients are learned.
+    hardthresh.limited.LogisticHybrid : How the coefficients are learned.
 
     Notes
     -----

@@ -1,5 +1,14 @@
-"""Sources of examples whose attributes are bought one by one, and the meter that refuses to exceed the budget."""
+"""Learning from examples whose attributes are bought one by one: sources, the meter, and the algorithms."""
 
+from .algorithms import (
+    AdaptiveHybrid,
+    DantzigSelector,
+    Exploitation,
+    Exploration,
+    Hybrid,
+    LogisticHybrid,
+    RegularizedDualAveraging,
+)
 from .cost_model import Market
 from .meter import BudgetError, Meter
 from .sources import (
@@ -15,16 +24,23 @@ from .sources import (
 )
 
 __all__ = [
+    "AdaptiveHybrid",
     "ArraySource",
     "AttributeSource",
     "BudgetError",
     "CallbackSource",
+    "DantzigSelector",
     "Example",
     "Examples",
+    "Exploitation",
+    "Exploration",
     "FileSource",
+    "Hybrid",
     "Journal",
+    "LogisticHybrid",
     "Market",
     "Meter",
+    "RegularizedDualAveraging",
     "RowSource",
     "convert_journal",
 ]

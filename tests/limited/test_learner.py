@@ -9,11 +9,19 @@ import pytest
 import hardthresh
 from hardthresh.core import InvalidInputError, Status
 from hardthresh.core.errors import HardThreshError
-from hardthresh.limited import ArraySource, CallbackSource, Market
-from hardthresh.solvers import AdaptiveHybrid, Exploitation, Exploration, Hybrid, LogisticHybrid
-from hardthresh.solvers.learner import Learner, exhaust
-from hardthresh.solvers.learning_curve import WINDOWS, LearningCurve
-from hardthresh.solvers.schedules import Geometric
+from hardthresh.limited import (
+    AdaptiveHybrid,
+    ArraySource,
+    CallbackSource,
+    Exploitation,
+    Exploration,
+    Hybrid,
+    LogisticHybrid,
+    Market,
+)
+from hardthresh.limited.algorithms.schedules import Geometric
+from hardthresh.limited.learner import Learner, exhaust
+from hardthresh.limited.learning_curve import WINDOWS, LearningCurve
 from hardthresh.storage import StorageError
 
 N, D, OBSERVED = 1500, 12, 6

@@ -8,11 +8,11 @@ from math import expm1, inf, log
 import numpy as np
 
 from hardthresh.core.typing import Array
-from hardthresh.limited import Market
+from hardthresh.limited.cost_model import Market
+from hardthresh.solvers.local_search import descend, grow, shrink
+from hardthresh.solvers.tableau import Tableau
 
-from .local_search import descend, grow, shrink
 from .moments import Moments
-from .tableau import Tableau
 
 PER_VARIABLE = 2  # examples per variable, before the fit of all of them is trusted
 _ROUNDING = 1e-9  # of what may be spent

@@ -14,10 +14,12 @@ from hardthresh.core.result import Status
 from hardthresh.core.schema import stored
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array, is_integer
-from hardthresh.limited import AttributeSource, Market, Meter
 
+from .contract import ObservationSolver, ObservationState, Request
+from .cost_model import Market
 from .learning_curve import LearningCurve
-from .observation import ObservationSolver, ObservationState, Request
+from .meter import Meter
+from .sources import AttributeSource
 
 
 @stored("learner/answers")

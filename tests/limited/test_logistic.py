@@ -8,9 +8,8 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from hardthresh.limited import ArraySource, Market
-from hardthresh.solvers import LogisticHybrid
-from hardthresh.solvers.logistic_hybrid import LogisticState, _loss, _moved
+from hardthresh.limited import ArraySource, LogisticHybrid, Market
+from hardthresh.limited.algorithms.logistic import LogisticState, _loss, _moved
 
 D, N, SUPPORT = 12, 6000, [1, 4, 7]
 

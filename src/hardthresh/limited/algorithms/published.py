@@ -18,10 +18,10 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer, is_real
-from hardthresh.limited import Market
+from hardthresh.limited.contract import ObservationState, Request, places, portion, require_plain, starting_point
+from hardthresh.limited.cost_model import Market
+from hardthresh.limited.learner import BuyingSolver
 
-from .learner import BuyingSolver
-from .observation import ObservationState, Request, places, portion, require_plain, starting_point
 from .schedules import Schedule, scheduled
 
 
@@ -336,7 +336,7 @@ class Hybrid(BuyingSolver):
     >>> import numpy as np
     >>> from hardthresh.limited import ArraySource
     >>> X = np.random.default_rng(0).standard_normal((8000, 12))
-    >>> from hardthresh.solvers.schedules import Geometric
+    >>> from hardthresh.limited.algorithms.schedules import Geometric
     >>> source = ArraySource(X, X[:, 1] - X[:, 7], n_observed=6)
     >>> result = Hybrid(0.2, Geometric(40, 2), Geometric(200, 2), n_nonzero=2).run(source)
     >>> result.w[[1, 7]].round(3)

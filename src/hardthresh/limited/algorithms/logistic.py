@@ -13,12 +13,12 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
-from hardthresh.limited import Market
+from hardthresh.limited.contract import ObservationState, places
+from hardthresh.limited.cost_model import Market
 
-from .adaptive_hybrid import AdaptiveHybrid, AdaptiveState
+from .adaptive import AdaptiveHybrid, AdaptiveState
 from .moments import Moments
-from .observation import ObservationState, places
-from .support_repair import least_squares
+from .support_choice import least_squares
 
 _STEPS = 50  # Newton steps on each part of the stream, at most,
 _HALVINGS = 40  # of one of them

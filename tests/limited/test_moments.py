@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardthresh.solvers.moments import Covariances, Moments
+from hardthresh.limited.algorithms.moments import Covariances, Moments
 
 cuts = st.lists(st.integers(0, 40), max_size=6).map(sorted)
 shifts = st.sampled_from([0.0, 1.0, -1e4, 1e6])

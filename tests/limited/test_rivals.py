@@ -9,11 +9,11 @@ import pytest
 from scipy.optimize import linprog
 
 from hardthresh import load, save
-from hardthresh.baselines import DantzigSelector, RegularizedDualAveraging, dantzig
-from hardthresh.baselines.dantzig import moments, selector
 from hardthresh.core import CapabilityError, HardThreshError, InvalidInputError
-from hardthresh.limited import ArraySource, Market
-from hardthresh.solvers.learner import Learner
+from hardthresh.limited import ArraySource, DantzigSelector, Market, RegularizedDualAveraging
+from hardthresh.limited.algorithms import dantzig
+from hardthresh.limited.algorithms.dantzig import moments, selector
+from hardthresh.limited.learner import Learner
 from levels import only_at
 
 both_gradients = pytest.mark.parametrize("gradient", ["truncated", "dense"])

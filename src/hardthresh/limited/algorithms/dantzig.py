@@ -14,9 +14,9 @@ from hardthresh.core.errors import HardThreshError, InvalidInputError, format_va
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_real
-from hardthresh.limited import Market
-from hardthresh.solvers.learner import BuyingSolver
-from hardthresh.solvers.observation import ObservationState, Request, require_plain
+from hardthresh.limited.contract import ObservationState, Request, require_plain
+from hardthresh.limited.cost_model import Market
+from hardthresh.limited.learner import BuyingSolver
 
 _SUBSET = 1  # the purpose of random numbers
 _HELD = 256  # examples that are added to the moments together: adding one costs as much as adding all

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from hardthresh.core import InvalidInputError, Status
-from hardthresh.limited import ArraySource, Market
-from hardthresh.solvers import AdaptiveHybrid
-from hardthresh.solvers.learner import Learner, exhaust
+from hardthresh.limited import AdaptiveHybrid, ArraySource, Market
+from hardthresh.limited.learner import Learner, exhaust
 from levels import only_at
 
 D, S, OBSERVED = 60, 4, 10

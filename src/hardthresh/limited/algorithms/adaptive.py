@@ -12,12 +12,12 @@ from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer, is_real
-from hardthresh.limited import Market
+from hardthresh.limited.contract import ObservationState, Request, places, portion
+from hardthresh.limited.cost_model import Market
+from hardthresh.limited.learner import BuyingSolver
 
-from .learner import BuyingSolver
 from .moments import Covariances, Moments
-from .observation import ObservationState, Request, places, portion
-from .support_repair import PER_VARIABLE, choose, intercept, least_squares, needed
+from .support_choice import PER_VARIABLE, choose, intercept, least_squares, needed
 
 FIRST_BATCH = 150  # examples per block in the first exploration, at least,
 PER_COEFFICIENT = 4  # or so many for each coefficient,

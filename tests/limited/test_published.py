@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.core import CapabilityError, InvalidInputError, Status
-from hardthresh.limited import ArraySource, Market
-from hardthresh.solvers import Exploitation, Exploration, Hybrid
-from hardthresh.solvers.learner import Learner, exhaust
-from hardthresh.solvers.schedules import Geometric, scheduled
+from hardthresh.limited import ArraySource, Exploitation, Exploration, Hybrid, Market
+from hardthresh.limited.algorithms.schedules import Geometric, scheduled
+from hardthresh.limited.learner import Learner, exhaust
 
 
 def table(n, d=11, noise=0.1, seed=0):

@@ -12,7 +12,8 @@ import numpy as np
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
-from hardthresh.limited import Market
+
+from .cost_model import Market
 
 LEAST = 32  # examples whose answers are worked in together, for speed
 

@@ -18,9 +18,9 @@ from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_real
-from hardthresh.limited import Market
-from hardthresh.solvers.learner import BuyingSolver
-from hardthresh.solvers.observation import ObservationState, Request, places, require_plain
+from hardthresh.limited.contract import ObservationState, Request, places, require_plain
+from hardthresh.limited.cost_model import Market
+from hardthresh.limited.learner import BuyingSolver
 
 At = Literal["truncated", "dense"]
 _SUBSET = 0  # the purpose of random numbers

@@ -9,7 +9,7 @@ from cases import examples
 import hardthresh
 from hardthresh.core import CapabilityError, InvalidInputError, Status
 from hardthresh.limited import ArraySource
-from hardthresh.solvers.learner import Learner
+from hardthresh.limited.learner import Learner
 from levels import in_turn
 
 D = 12
