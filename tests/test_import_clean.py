@@ -44,9 +44,14 @@ def test_a_solver_needs_no_scikit_learn_and_no_extra(tmp_path):
     assert EXTRAS.union({"joblib", "sklearn"}).isdisjoint(loaded)
 
 
+def test_an_algorithm_that_buys_attributes_needs_no_scikit_learn_and_no_extra(tmp_path):
+    loaded = fresh(LOADED.format(statement="from hardthresh.limited import AdaptiveHybrid, Journal"), tmp_path).split()
+    assert EXTRAS.union({"joblib", "sklearn"}).isdisjoint(loaded)
+
+
 @only_at("pairs")
 def test_estimators_need_no_extra(tmp_path):
-    statement = "from hardthresh import datasets, estimators, load, save"
+    statement = "from hardthresh import LimitedAttributeRegression, datasets, estimators, load, save"
     loaded = fresh(SKLEARN + LOADED.format(statement=statement), tmp_path).split()
     assert EXTRAS.isdisjoint(loaded)
 

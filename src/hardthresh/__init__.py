@@ -40,8 +40,6 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     )
     from hardthresh.core import Result, Status
     from hardthresh.estimators import (
-        LimitedAttributeLogisticRegression,
-        LimitedAttributeRegression,
         LowRankImputer,
         LowRankRegression,
         LowRankRegressionCV,
@@ -51,6 +49,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
         SparseLogisticRegression,
         SparseLogisticRegressionCV,
     )
+    from hardthresh.limited import LimitedAttributeLogisticRegression, LimitedAttributeRegression
     from hardthresh.solvers import iterate, minimize
     from hardthresh.storage import load, save
 
@@ -98,8 +97,8 @@ __all__ = [
 _HOME = {
     "Result": "core",
     "Status": "core",
-    "LimitedAttributeLogisticRegression": "estimators",
-    "LimitedAttributeRegression": "estimators",
+    "LimitedAttributeLogisticRegression": "limited",
+    "LimitedAttributeRegression": "limited",
     "LowRankImputer": "estimators",
     "LowRankRegression": "estimators",
     "LowRankRegressionCV": "estimators",

@@ -1,5 +1,6 @@
 """``hardthresh list``."""
 
+from importlib import import_module
 from typing import get_args
 
 import numpy as np
@@ -21,9 +22,9 @@ USES = {
 
 
 def ours(kind):
-    """The registered classes of the room that is listed; other tests may have imported baselines."""
-    room = getattr(ht, KINDS[kind].room)
-    return [entry.cls.__name__ for entry in registered(kind).values() if entry.cls.__name__ in room.__all__]
+    """The registered classes of the rooms that are listed; other tests may have imported baselines."""
+    public = {name for room in KINDS[kind].rooms for name in import_module(f"hardthresh.{room}").__all__}
+    return [entry.cls.__name__ for entry in registered(kind).values() if entry.cls.__name__ in public]
 
 
 @pytest.fixture

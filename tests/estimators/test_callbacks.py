@@ -17,7 +17,7 @@ import numpy as np
 import sklearn.feature_selection, sklearn.metrics, sklearn.model_selection  # they need theirs
 sys.modules["sklearn.callback"] = None  # as before scikit-learn 1.9
 from hardthresh.core.registry import registered
-import hardthresh.estimators
+import hardthresh.estimators, hardthresh.limited.estimators
 from hardthresh.estimators.callbacks import CallbackSupportMixin
 assert CallbackSupportMixin.__module__ == "hardthresh.estimators.callbacks"
 rng = np.random.default_rng(0)

@@ -6,6 +6,7 @@ Below the level ``pairs``, one estimator of each family does, and one that choos
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hardthresh.estimators
+import hardthresh.limited.estimators
 from hardthresh.core.registry import registered
 from levels import reaches
 
@@ -28,5 +29,8 @@ def test_scikit_learn_checks(estimator, check, recwarn):
 
 
 def test_every_public_estimator_is_checked():
-    assert {type(estimator).__name__ for estimator in ESTIMATORS} == set(hardthresh.estimators.__all__)
+    assert {type(estimator).__name__ for estimator in ESTIMATORS} == {
+        *hardthresh.estimators.__all__,
+        *hardthresh.limited.estimators.__all__,
+    }
     assert {type(estimator).__name__ for estimator in CHECKED} >= set(FAMILIES)

@@ -10,8 +10,15 @@ import pytest
 
 import hardthresh as ht
 from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError
-from hardthresh.estimators import LimitedAttributeRegression
-from hardthresh.limited import AdaptiveHybrid, ArraySource, CallbackSource, Journal, Market, RowSource
+from hardthresh.limited import (
+    AdaptiveHybrid,
+    ArraySource,
+    CallbackSource,
+    Journal,
+    LimitedAttributeRegression,
+    Market,
+    RowSource,
+)
 from hardthresh.limited.learner import Learner
 
 LOST = "a purchase for these examples was interrupted; draw others"

@@ -8,6 +8,7 @@ import pytest
 
 import hardthresh as ht
 import hardthresh.estimators
+import hardthresh.limited.estimators
 from hardthresh.core.registry import registered
 from hardthresh.storage import StorageError
 

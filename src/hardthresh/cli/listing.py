@@ -17,8 +17,8 @@ class Listed:
 
     Attributes
     ----------
-    room : str
-        The module of the classes.
+    rooms : tuple of str
+        The modules of the classes.
     title : str
         Heading of the list.
     use : str
@@ -27,19 +27,21 @@ class Listed:
         Whether users pass the name, and not the class.
     """
 
-    room: str
+    rooms: tuple[str, ...]
     title: str
     use: str
     named: bool = False
 
 
 KINDS: dict[Kind, Listed] = {
-    "loss": Listed("losses", "Losses", 'LinearModel(X, y, loss="logistic")', named=True),
-    "constraint": Listed("constraints", "Constraints", "hardthresh.constraints.Sparsity(10)"),
-    "step": Listed("steps", "Step rules", "IHT(step=hardthresh.steps.SparsePolyak(0.1))"),
-    "solver": Listed("solvers", "Solvers", 'SparseLinearRegression(solver="pursuit")', named=True),
-    "observation": Listed("limited", "Solvers that buy attributes", "hardthresh.limited.AdaptiveHybrid(5)"),
-    "estimator": Listed("estimators", "Estimators", "hardthresh.SparseLinearRegression(n_nonzero_coefs=10)"),
+    "loss": Listed(("losses",), "Losses", 'LinearModel(X, y, loss="logistic")', named=True),
+    "constraint": Listed(("constraints",), "Constraints", "hardthresh.constraints.Sparsity(10)"),
+    "step": Listed(("steps",), "Step rules", "IHT(step=hardthresh.steps.SparsePolyak(0.1))"),
+    "solver": Listed(("solvers",), "Solvers", 'SparseLinearRegression(solver="pursuit")', named=True),
+    "observation": Listed(("limited",), "Solvers that buy attributes", "hardthresh.limited.AdaptiveHybrid(5)"),
+    "estimator": Listed(
+        ("estimators", "limited.estimators"), "Estimators", "hardthresh.SparseLinearRegression(n_nonzero_coefs=10)"
+    ),
 }
 
 
@@ -54,12 +56,12 @@ def list_registered() -> None:
 
     console = Terminal()
     for kind, listed in KINDS.items():
-        room = import_module(f"hardthresh.{listed.room}")
+        public = {name for room in listed.rooms for name in import_module(f"hardthresh.{room}").__all__}
         grid = Table.grid(padding=(0, 2))
         grid.add_column(no_wrap=True)
         grid.add_column()
         for name, entry in registered(kind).items():
-            if entry.cls.__name__ not in room.__all__:
+            if entry.cls.__name__ not in public:
                 continue  # of another room that registers classes of this kind, such as baselines
             word, sentence = _entry(name, entry.cls, listed.named)
             grid.add_row(f"  {word}", Text(sentence, style="dim"))

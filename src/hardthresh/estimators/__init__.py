@@ -2,15 +2,12 @@
 
 from .classification import SparseLogisticRegression, SparseLogisticRegressionCV
 from .graphical_model import SparseGaussianGraphicalModel
-from .limited import LimitedAttributeLogisticRegression, LimitedAttributeRegression
 from .low_rank import LowRankRegression
 from .low_rank_cross_validation import LowRankRegressionCV
 from .low_rank_imputer import LowRankImputer
 from .regression import SparseLinearRegression, SparseLinearRegressionCV
 
 __all__ = [
-    "LimitedAttributeLogisticRegression",
-    "LimitedAttributeRegression",
     "LowRankImputer",
     "LowRankRegression",
     "LowRankRegressionCV",

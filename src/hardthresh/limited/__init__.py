@@ -1,5 +1,9 @@
 """Learning from examples whose attributes are bought one by one: sources, the meter, and the algorithms."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .algorithms import (
     AdaptiveHybrid,
     DantzigSelector,
@@ -23,6 +27,9 @@ from .sources import (
     convert_journal,
 )
 
+if TYPE_CHECKING:
+    from .estimators import LimitedAttributeLogisticRegression, LimitedAttributeRegression
+
 __all__ = [
     "AdaptiveHybrid",
     "ArraySource",
@@ -37,6 +44,8 @@ __all__ = [
     "FileSource",
     "Hybrid",
     "Journal",
+    "LimitedAttributeLogisticRegression",
+    "LimitedAttributeRegression",
     "LogisticHybrid",
     "Market",
     "Meter",
@@ -44,3 +53,12 @@ __all__ = [
     "RowSource",
     "convert_journal",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the estimators, and scikit-learn with them, on first use."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import estimators
+
+    return getattr(estimators, name)

@@ -84,7 +84,9 @@ class Finder:
         """
         name = NAMES_OF_VERSION_2.get(name, name)
         if name not in self._known:
-            import hardthresh.estimators  # noqa: F401 -- with scikit-learn, which not every file needs
+            # with scikit-learn, which not every file needs
+            import hardthresh.estimators
+            import hardthresh.limited.estimators  # noqa: F401
 
             self._known = known_classes()
         schema = self._known.get(name)

@@ -11,8 +11,9 @@ from sklearn.base import clone
 
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
-from hardthresh.limited import Meter
-from hardthresh.limited.learner import Learner
+
+from .learner import Learner
+from .meter import Meter
 
 
 @stored("learner/estimator")

@@ -18,15 +18,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
-from hardthresh.core.typing import Array
-from hardthresh.limited import AdaptiveHybrid, ArraySource, AttributeSource, LogisticHybrid, Market
-from hardthresh.limited.learner import BuyingSolver, Learner, exhaust
-from hardthresh.limited.sources.base import refuse_repeated
+from hardthresh.core.typing import Array, is_integer
+from hardthresh.estimators.documentation import names_methods
+from hardthresh.estimators.soundness import check_linear_model
 
+from .algorithms import AdaptiveHybrid, LogisticHybrid
 from .attribute_learner import AttributeLearner
-from .base import is_integer
-from .documentation import names_methods
-from .soundness import check_linear_model
+from .cost_model import Market
+from .learner import BuyingSolver, Learner, exhaust
+from .sources import ArraySource, AttributeSource
+from .sources.base import refuse_repeated
+
+__all__ = ["LimitedAttributeLogisticRegression", "LimitedAttributeRegression"]
 
 
 @stored("purchase/budget")
