@@ -45,7 +45,7 @@ REGISTERED: dict[str, tuple[Kind, ...]] = {
     "constraints": ("constraint",),
     "steps": ("step",),
     "solvers": ("solver",),
-    "limited/algorithms": ("observation",),
+    "limited/algorithms": ("algorithm",),
 }
 HELPERS = {
     "constraints/labels.py": "labels of columns as numbers of groups",

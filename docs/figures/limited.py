@@ -12,7 +12,7 @@ import numpy as np
 
 import hardthresh as ht
 from hardthresh.datasets import make_clinic
-from hardthresh.limited import AdaptiveHybrid, ArraySource
+from hardthresh.limited import AdaptiveHybrid, ArraySource, Learner
 from hardthresh.report import plot_learning_curve
 
 DOCS = Path(__file__).parents[1]
@@ -64,7 +64,8 @@ def needed(d, s, observed, share, seed):
     """How many examples it takes until the support is the truth, for good; None if that takes too many."""
     X, y, w = problem(d, s, share, seed, ROWS)
     since = None
-    for state in AdaptiveHybrid(s).iterate(ArraySource(X, y, n_observed=observed, seed=seed)):
+    source = ArraySource(X, y, n_observed=observed, seed=seed)
+    for state in Learner.for_source(AdaptiveHybrid(s), source).iterate(source):
         if not np.array_equal(state.support, np.flatnonzero(w)):
             since = None
         elif since is None:

@@ -17,16 +17,16 @@ from hardthresh.limited import (
     Hybrid,
     RegularizedDualAveraging,
 )
-from hardthresh.limited.algorithms.schedules import Geometric
-from hardthresh.limited.learner import BuyingSolver, Learner
+from hardthresh.limited.algorithms import Geometric
+from hardthresh.limited.learner import Algorithm, Learner
 
 
-def _hybrid(step: float) -> Callable[[int], BuyingSolver]:
+def _hybrid(step: float) -> Callable[[int], Algorithm]:
     """Return Algorithm 3 with the batches that were tuned on data set 100, and three explorations per round."""
-    return lambda s: Hybrid(step, Geometric(200, 2), Geometric(2000, 2), 3, 5, n_nonzero=s)
+    return lambda s: Hybrid(step, Geometric(200, 2), Geometric(2000, 2), 3, 5, n_nonzero_coefs=s)
 
 
-METHODS: dict[str, Callable[[int], BuyingSolver]] = {
+METHODS: dict[str, Callable[[int], Algorithm]] = {
     "adaptive": lambda s: AdaptiveHybrid(s),
     "hybrid": _hybrid(0.3),
     "hybrid .1": _hybrid(0.1),
@@ -145,7 +145,7 @@ def error(X: Any, y: Any, w: Any, b: float) -> float:
 
 
 def follow(
-    solver: BuyingSolver,
+    solver: Algorithm,
     X: Any,
     y: Any,
     n_observed: int,
@@ -161,12 +161,12 @@ def follow(
     a run that diverged the measures are infinite from there on.
     """
     source = ArraySource(X, y, n_observed=n_observed, shuffle=False)
-    learner = Learner.of(solver, source.market, None, source.remaining)
+    learner = Learner.of(solver, source.cost_model, None, source.remaining)
     watched = next(iter(measures.values()))
     due = [*points]
     rows: dict[str, list[float]] = {name: [] for name in measures}
     first, updates = None, 0
-    while learner.learn(source):
+    while learner.step(source):
         used, state = source.meter.examples, learner.state
         if level is not None and first is None and state.updates != updates:
             first = used if watched(state.w, state.intercept) < level else None
@@ -184,12 +184,12 @@ def follow(
         "first": first,
         "examples": source.meter.examples,
         "most": source.meter.max_per_example,
-        "support": learner.conclusion().support.tolist(),
+        "support": learner.final_state().support.tolist(),
     }
 
 
 def _add(rows: dict[str, list[float]], measures: dict[str, Measure], learner: Learner) -> None:
-    state = learner.conclusion()
+    state = learner.final_state()
     for name, measure in measures.items():
         rows[name].append(measure(state.w, state.intercept))
 

@@ -22,17 +22,17 @@ from hardthresh.datasets import DatasetError, fetch_blogfeedback, fetch_ct_slice
 from hardthresh.datasets.files import local_folders
 from hardthresh.estimators import SparseLinearRegression
 from hardthresh.limited import AdaptiveHybrid, DantzigSelector, Exploration, Hybrid, RegularizedDualAveraging
-from hardthresh.limited.algorithms.schedules import Geometric
-from hardthresh.limited.learner import BuyingSolver
+from hardthresh.limited.algorithms import Geometric
+from hardthresh.limited.learner import Algorithm
 
 from ._common import error, follow, mean
 
 POINTS = [5000, 10_000, 20_000, 30_000]
 BUDGETS, WIDTH = [5, 10], 20
 STREAMS = {"blog": 47_157, "ct slices": 48_150}
-LEARNERS: dict[str, Callable[[int], BuyingSolver]] = {
+LEARNERS: dict[str, Callable[[int], Algorithm]] = {
     "adaptive": lambda s: AdaptiveHybrid(s),
-    "hybrid": lambda s: Hybrid(0.02, Geometric(200, 2), Geometric(2000, 2), 3, 5, n_nonzero=s),
+    "hybrid": lambda s: Hybrid(0.02, Geometric(200, 2), Geometric(2000, 2), 3, 5, n_nonzero_coefs=s),
     "exploration": lambda s: Exploration(0.05, 400, s),
     "rda": lambda s: RegularizedDualAveraging(s, gamma=GAMMA),
     "dantzig": lambda s: DantzigSelector(s, c=C),
@@ -107,7 +107,7 @@ def run(name: str, method: str, s: int, seed: int, points: list[int], rows: int 
     return {"error": [error(X_test, y_test, w, b)]}
 
 
-def _learned(solver: BuyingSolver, X: Any, y: Any, X_test: Any, y_test: Any, points: list[int]) -> list[float]:
+def _learned(solver: Algorithm, X: Any, y: Any, X_test: Any, y_test: Any, points: list[int]) -> list[float]:
     """Return the errors at the points and at the end."""
 
     def measure(w: Any, b: float) -> float:

@@ -16,7 +16,7 @@ USES = {
     "solver": lambda word: ht.SparseLinearRegression(n_nonzero_coefs=1, solver=word).fit(X, X[:, 0]),
     "constraint": lambda word: getattr(ht.constraints, word),
     "step": lambda word: getattr(ht.steps, word),
-    "observation": lambda word: getattr(ht.limited, word),
+    "algorithm": lambda word: getattr(ht.limited, word),
     "estimator": lambda word: getattr(ht, word),
 }
 

@@ -27,7 +27,7 @@ ROOMS = {
     "step": "steps",
     "solver": "solvers",
     "objective": "attacks",  # which import the objectives
-    "observation": "limited",
+    "algorithm": "limited",
 }
 OTHER_LIBRARIES = ("array_api_strict", "torch")
 SHAPES = ((12,), (4, 3), (4, 4), (6, 6))

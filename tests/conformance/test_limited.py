@@ -1,4 +1,4 @@
-"""Every registered solver that buys what it sees keeps to the budget, to its contract, and to what it was told."""
+"""Every registered algorithm keeps to the budget, to its contract, and to what it was told."""
 
 from dataclasses import FrozenInstanceError, fields, is_dataclass
 
@@ -8,18 +8,17 @@ from cases import examples
 
 import hardthresh
 from hardthresh.core import CapabilityError, InvalidInputError, Status
-from hardthresh.limited import ArraySource
-from hardthresh.limited.learner import Learner
+from hardthresh.limited import ArraySource, Learner, learn
 from levels import in_turn
 
 D = 12
 KINDS = ("plain", "shifted", "correlated", "rescaled", "constant columns", "constant target", "short", "wide", "all")
-MARKETS = ("prices", "panels")
-every = pytest.mark.parametrize("solver", examples("observation"))
+COST_MODELS = ("prices", "panels")
+every = pytest.mark.parametrize("algorithm", examples("algorithm"))
 
 
 def table(kind):
-    """Examples with targets 0 and 1, which every solver can learn from."""
+    """Examples with targets 0 and 1, which every algorithm can learn from."""
     rng = np.random.default_rng(11)
     n, d = {"short": 90, "wide": 800}.get(kind, 480), {"wide": 40}.get(kind, D)
     X = rng.standard_normal((n, d))
@@ -38,32 +37,32 @@ def table(kind):
 
 def source(kind, **settings):
     X, y = table(kind)
-    market = {"n_observed": {"all": D, "wide": 8}.get(kind, 6)}
+    cost_model = {"n_observed": {"all": D, "wide": 8}.get(kind, 6)}
     if kind == "prices":
-        market = {"costs": 1.0 + np.arange(D) % 3, "budget": 11.0}
+        cost_model = {"costs": 1.0 + np.arange(D) % 3, "budget": 11.0}
     if kind == "panels":
-        market = {"costs": np.ones(D), "panels": [j // 2 for j in range(D)], "budget": 7.0}
-    return ArraySource(X, y, shuffle=False, **market, **settings)
+        cost_model = {"costs": np.ones(D), "panels": [j // 2 for j in range(D)], "budget": 7.0}
+    return ArraySource(X, y, shuffle=False, **cost_model, **settings)
 
 
-def start_of(solver, d):
+def start_of(algorithm, d):
     """A starting point, for those that work on the support of one; the others begin at their own."""
     w0 = np.zeros(d)
     w0[[1, 4]] = 0.1
-    return w0 if type(solver).__name__ == "Exploitation" else None
+    return w0 if type(algorithm).__name__ == "Exploitation" else None
 
 
-def learner_of(solver, kind, known=True):
+def learner_of(algorithm, kind, known=True):
     """A learner and its source, the length of which it may know."""
     bought = source(kind)
     return Learner.of(
-        solver, bought.market, start_of(solver, bought.n_features), bought.remaining if known else None
+        algorithm, bought.cost_model, start_of(algorithm, bought.n_features), bought.remaining if known else None
     ), bought
 
 
-def run(solver, kind):
+def run(algorithm, kind):
     bought = source(kind)
-    return solver.run(bought, start_of(solver, bought.n_features))
+    return learn(algorithm, bought, start_of(algorithm, bought.n_features))
 
 
 def conversation(learner, X, y):
@@ -87,39 +86,39 @@ def everything(thing):
     return thing
 
 
-@in_turn("solver,kind", examples("observation"), KINDS)
-def test_requests_are_within_the_budget_and_contain_the_support(solver, kind):
-    learner, bought = learner_of(solver, kind)
+@in_turn("algorithm,kind", examples("algorithm"), KINDS)
+def test_requests_are_within_the_budget_and_contain_the_support(algorithm, kind):
+    learner, bought = learner_of(algorithm, kind)
     X, y = table(kind)
     spent = 0.0
     for _, indices in conversation(learner, X, y):
         assert np.all(np.diff(indices) > 0)
         assert np.isin(learner.state.support, indices).all()
-        assert bought.market.affords(bought.market.cost(indices))
-        spent += bought.market.cost(indices)
+        assert bought.cost_model.within_budget(bought.cost_model.cost(indices))
+        spent += bought.cost_model.cost(indices)
     assert learner.meter.money == pytest.approx(spent)
-    assert learner.meter.max_per_example <= bought.market.budget
+    assert learner.meter.max_per_example <= bought.cost_model.budget
     assert learner.meter.examples <= len(y)
 
 
-@in_turn("solver,kind,known", examples("observation"), KINDS, [True, False])
-def test_running_is_asking_and_telling(solver, kind, known):
-    asked, _ = learner_of(solver, kind, known)
+@in_turn("algorithm,kind,known", examples("algorithm"), KINDS, [True, False])
+def test_running_is_asking_and_telling(algorithm, kind, known):
+    asked, _ = learner_of(algorithm, kind, known)
     for _ in conversation(asked, *table(kind)):
         pass
-    ran, bought = learner_of(solver, kind, known)
-    while ran.learn(bought):
+    ran, bought = learner_of(algorithm, kind, known)
+    while ran.step(bought):
         pass
     assert everything(ran) == everything(asked)
-    assert everything(ran.conclusion()) == everything(asked.conclusion())
+    assert everything(ran.final_state()) == everything(asked.final_state())
 
 
-@in_turn("solver,kind", examples("observation"), KINDS)
-def test_results_are_finite_affordable_and_repeatable(solver, kind):
-    first, second = run(solver, kind), run(solver, kind)
-    market = source(kind).market
-    assert market.affords(market.cost(first.support))
-    assert first.support.size <= getattr(solver, "n_nonzero", first.support.size)
+@in_turn("algorithm,kind", examples("algorithm"), KINDS)
+def test_results_are_finite_affordable_and_repeatable(algorithm, kind):
+    first, second = run(algorithm, kind), run(algorithm, kind)
+    cost_model = source(kind).cost_model
+    assert cost_model.within_budget(cost_model.cost(first.support))
+    assert first.support.size <= getattr(algorithm, "n_nonzero_coefs", first.support.size)
     assert np.all(np.isfinite(first.w))
     assert np.isfinite(first.intercept)
     np.testing.assert_array_equal(first.w, second.w)
@@ -131,29 +130,29 @@ def test_results_are_finite_affordable_and_repeatable(solver, kind):
 
 
 @every
-def test_states_are_frozen_and_nothing_is_changed_in_them(solver):
-    learner, bought = learner_of(solver, "plain")
+def test_states_are_frozen_and_nothing_is_changed_in_them(algorithm):
+    learner, bought = learner_of(algorithm, "plain")
     kept = []
     for _ in range(20):
         state = learner.state
         with pytest.raises((FrozenInstanceError, TypeError)):
             state.seen = 0
         kept.append((state, everything(state)))
-        if not learner.learn(bought):
+        if not learner.step(bought):
             break
-    learner.conclusion()
+    learner.final_state()
     for state, numbers in kept:
         assert everything(state) == numbers
     assert len(kept) > 10
 
 
-@in_turn("solver,told", examples("observation"), [0, 1, 33, 100, 401])
-def test_a_stored_learner_goes_on_to_the_same_end(solver, told, tmp_path):
+@in_turn("algorithm,told", examples("algorithm"), [0, 1, 33, 100, 401])
+def test_a_stored_learner_goes_on_to_the_same_end(algorithm, told, tmp_path):
     X, y = table("plain")
-    whole, _ = learner_of(solver, "plain")
+    whole, _ = learner_of(algorithm, "plain")
     for _ in conversation(whole, X, y):
         pass
-    learner, _ = learner_of(solver, "plain")
+    learner, _ = learner_of(algorithm, "plain")
     for id_, _ in conversation(learner, X, y):
         if id_ == told:
             break
@@ -164,11 +163,11 @@ def test_a_stored_learner_goes_on_to_the_same_end(solver, told, tmp_path):
     assert everything(again) == everything(whole)
 
 
-@in_turn("solver,kind", examples("observation"), KINDS)
-def test_answers_of_any_order_and_none_at_all(solver, kind):
+@in_turn("algorithm,kind", examples("algorithm"), KINDS)
+def test_answers_of_any_order_and_none_at_all(algorithm, kind):
     """Backwards, by three, one in seven skipped: as if the others were the stream."""
     X, y = table(kind)
-    learner, _ = learner_of(solver, kind)
+    learner, _ = learner_of(algorithm, kind)
     told = []
     while not learner.done and learner.next_example + 3 < len(y):
         for id_, indices in reversed(learner.questions(3)):
@@ -179,50 +178,50 @@ def test_answers_of_any_order_and_none_at_all(solver, kind):
                 told.append(id_)
     assert learner.meter.examples == len(told) == len(set(told))
     assert learner.state.seen <= len(told)
-    assert np.all(np.isfinite(learner.conclusion().w))
+    assert np.all(np.isfinite(learner.final_state().w))
 
 
 @every
-@pytest.mark.parametrize("kind", MARKETS)
-def test_prices_are_kept_or_refused(solver, kind):
+@pytest.mark.parametrize("kind", COST_MODELS)
+def test_prices_are_kept_or_refused(algorithm, kind):
     """Panels are bought whole, and nobody exceeds the budget; who cannot do it says so before a purchase."""
     bought = source(kind)
     try:
-        solver.start(bought.market, start_of(solver, D), bought.remaining)
+        algorithm.start(bought.cost_model, start_of(algorithm, D), bought.remaining)
     except CapabilityError:
         with pytest.raises(CapabilityError, match="AdaptiveHybrid"):
-            solver.run(bought, start_of(solver, D))
+            learn(algorithm, bought, start_of(algorithm, D))
         assert bought.meter.examples == 0
         return
-    ran = solver.run(bought, start_of(solver, D))
-    assert bought.market.affords(bought.market.cost(ran.support))
-    assert bought.market.affords(bought.meter.money / bought.meter.examples)
+    ran = learn(algorithm, bought, start_of(algorithm, D))
+    assert bought.cost_model.within_budget(bought.cost_model.cost(ran.support))
+    assert bought.cost_model.within_budget(bought.meter.money / bought.meter.examples)
     assert np.all(np.isfinite(ran.w))
 
 
 @every
 @pytest.mark.parametrize("w0", [np.ones(D - 1), np.full(D, np.nan), np.ones((D, 1))], ids=["length", "NaN", "shape"])
-def test_a_bad_starting_point_is_refused_before_a_purchase(solver, w0):
+def test_a_bad_starting_point_is_refused_before_a_purchase(algorithm, w0):
     bought = source("plain")
     with pytest.raises(InvalidInputError, match="w0"):
-        solver.run(bought, w0)
+        learn(algorithm, bought, w0)
     assert bought.meter.examples == 0
 
 
 @every
-def test_no_example_at_all(solver):
+def test_no_example_at_all(algorithm):
     bought = ArraySource(np.zeros((0, D)), [], 6)
-    w0 = start_of(solver, D)
-    ran = solver.run(bought, w0)
+    w0 = start_of(algorithm, D)
+    ran = learn(algorithm, bought, w0)
     np.testing.assert_array_equal(ran.w, np.zeros(D) if w0 is None else w0)
     assert ran.meter.examples == 0
     assert ran.status is Status.SOURCE_EMPTY
-    assert solver.trouble(ran.learner.state)
+    assert algorithm.failure_reason(ran.learner.state)
 
 
 @every
-def test_the_learning_curve_covers_what_was_learned(solver):
-    ran = run(solver, "plain")
+def test_the_learning_curve_covers_what_was_learned(algorithm):
+    ran = run(algorithm, "plain")
     curve = ran.learning_curve
     assert {"examples", "attributes", "squared_error"} == curve.keys()
     assert np.all(np.diff(curve["examples"]) > 0)
@@ -237,15 +236,15 @@ def test_the_learning_curve_covers_what_was_learned(solver):
 
 @every
 @pytest.mark.parametrize("y", [7.0, -1.0, np.nan, np.inf, "ill", None])
-def test_a_target_that_makes_no_sense_changes_nothing(solver, y):
-    learner, _ = learner_of(solver, "plain")
+def test_a_target_that_makes_no_sense_changes_nothing(algorithm, y):
+    learner, _ = learner_of(algorithm, "plain")
     X, _ = table("plain")
     for _ in range(3):
         id_, indices = learner.ask()
         learner.tell(id_, X[id_, indices], 1.0)
     id_, indices = learner.ask()
     before = everything(learner)
-    if solver.target == "number" and y in (7.0, -1.0):
+    if algorithm.target == "number" and y in (7.0, -1.0):
         learner.tell(id_, X[id_, indices], y)
         return
     with pytest.raises(InvalidInputError):

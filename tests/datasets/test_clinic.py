@@ -5,7 +5,7 @@ import pytest
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.datasets import make_clinic
-from hardthresh.limited import Market
+from hardthresh.limited import CostModel
 
 
 def test_the_same_seed_makes_the_same_patients():
@@ -20,8 +20,8 @@ def test_everything_has_a_name_a_panel_and_a_price():
     assert clinic.X.shape == (20, 51)
     assert len(set(clinic.feature_names)) == len(clinic.panels) == 51
     assert set(clinic.panels) == set(clinic.prices)
-    market = Market.of(51, costs=clinic.prices, panels=clinic.panels, budget=60.0)
-    assert market.cost(np.arange(51)) == sum(clinic.prices.values())
+    cost_model = CostModel.of(51, costs=clinic.prices, panels=clinic.panels, budget=60.0)
+    assert cost_model.cost(np.arange(51)) == sum(clinic.prices.values())
     assert list(clinic.to_pandas().columns) == clinic.feature_names
 
 

@@ -19,13 +19,12 @@ import numpy as np
 
 import hardthresh as ht
 import hardthresh.storage
-from hardthresh.limited import AdaptiveHybrid, CallbackSource, Journal, Market
-from hardthresh.limited.learner import Learner
+from hardthresh.limited import AdaptiveHybrid, CallbackSource, CostModel, Journal, Learner, learn
 from hardthresh.limited.sources import journal_file
 
 D, OBSERVED = 10, 4
 PATIENTS, ANSWERS = 320, 40
-SOLVER = AdaptiveHybrid(n_nonzero=2)
+ALGORITHM = AdaptiveHybrid(n_nonzero_coefs=2)
 
 
 class Fuse:
@@ -84,7 +83,7 @@ def with_journal(folder, fuse):
     journal_file._SYNCHRONOUS = "OFF"
     device = Device(folder, fuse)
     inner = CallbackSource(device.ask, n_features=D, n_observed=OBSERVED, target=device.target, n_examples=PATIENTS)
-    result = SOLVER.run(Journal(inner, folder / "study.sqlite"))
+    result = learn(ALGORITHM, Journal(inner, folder / "study.sqlite"))
     meter = result.meter
     return [*result.w, result.intercept], [meter.examples, meter.attributes, meter.max_per_example, meter.money]
 
@@ -105,7 +104,7 @@ def with_learner(folder, fuse):
     """Answer the questions of a learner that is stored after every answer, three at a time and the last one first."""
     os.fsync = lambda descriptor: fuse.at("saving")
     device, path = Device(folder, fuse), folder / "state.json"
-    learner = ht.load(path) if path.exists() else Learner.of(SOLVER, Market.of(D, OBSERVED), length=ANSWERS)
+    learner = ht.load(path) if path.exists() else Learner.of(ALGORITHM, CostModel.of(D, OBSERVED), length=ANSWERS)
     while learner.meter.examples < ANSWERS:
         patient, indices = learner.questions(3)[-1]
         values = device.ask(patient, indices)
@@ -115,7 +114,7 @@ def with_learner(folder, fuse):
             learner.tell(patient, values, device.target(patient))
         ht.save(learner, path)
         fuse.at("saved")
-    state, meter = learner.conclusion(), learner.meter
+    state, meter = learner.final_state(), learner.meter
     return [*state.w, state.intercept], [meter.examples, meter.attributes, meter.max_per_example, meter.money]
 
 

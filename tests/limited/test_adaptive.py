@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hardthresh.core import InvalidInputError, Status
-from hardthresh.limited import AdaptiveHybrid, ArraySource, Market
-from hardthresh.limited.learner import Learner, exhaust
+from hardthresh.limited import AdaptiveHybrid, ArraySource, CostModel, Learner, learn
 from levels import only_at
 
 D, S, OBSERVED = 60, 4, 10
@@ -37,8 +36,8 @@ def in_order(X, y, n_observed=OBSERVED, **settings):
     return ArraySource(X, y, n_observed, shuffle=False, **settings)
 
 
-def run(X, y, n_observed=OBSERVED, n_nonzero=S, **settings):
-    return AdaptiveHybrid(n_nonzero).run(in_order(X, y, n_observed, **settings))
+def run(X, y, n_observed=OBSERVED, n_nonzero_coefs=S, **settings):
+    return learn(AdaptiveHybrid(n_nonzero_coefs), in_order(X, y, n_observed, **settings))
 
 
 def least_squares(X, y):
@@ -51,9 +50,9 @@ def least_squares(X, y):
 class Diary(ArraySource):
     """Remembers what was observed of which row: in the order given, in which rows are handed out."""
 
-    def observations(self, solver):
-        """Run a solver, and return its result and the indices that it asked for of each example."""
-        learner = Learner.of(solver, self.market, length=self.remaining)
+    def observations(self, algorithm):
+        """Run an algorithm, and return its result and the indices that it asked for of each example."""
+        learner = Learner.of(algorithm, self.cost_model, length=self.remaining)
         observed = []
         X, y = np.asarray(self._X), self._y
         while len(observed) < len(y):
@@ -61,7 +60,7 @@ class Diary(ArraySource):
             assert id_ == len(observed)
             observed.append(set(indices.tolist()))
             learner.tell(id_, X[id_, indices], y[id_])
-        return learner.conclusion(), observed, learner
+        return learner.final_state(), observed, learner
 
 
 @pytest.mark.parametrize("kind", ["independent", "ar", "equicorrelated", "rescaled", "shifted", "noisy"])
@@ -135,7 +134,7 @@ def test_where_everything_is_affordable_it_is_least_squares_with_selection():
     np.testing.assert_allclose(found.w[found.support], coef, rtol=1e-9)
     np.testing.assert_allclose(found.intercept, intercept, atol=1e-9)
     assert found.meter.attributes == 500 * 12
-    everything = run(X, y, 12, n_nonzero=12)
+    everything = run(X, y, 12, n_nonzero_coefs=12)
     np.testing.assert_allclose(everything.w, least_squares(X, y)[0], rtol=1e-8)
 
 
@@ -150,7 +149,7 @@ def test_duplicates_and_constants(value):
     assert not np.isin(found.support, spare[:30:2]).any()
     assert found.support.size == S
     assert np.mean((X @ found.w + found.intercept - y) ** 2) < 1.02 * 0.25
-    many = run(X, y, 20, n_nonzero=10)
+    many = run(X, y, 20, n_nonzero_coefs=10)
     assert np.all(np.isfinite(many.w))
     assert np.abs(many.w * X.std(axis=0)).max() < 2  # the two of a pair are never played off against each other
     assert not np.isin(many.support, spare[:30:2]).any()
@@ -226,16 +225,16 @@ class TestPrices:
     def test_budgets_are_kept_and_panels_whole(self, prediction_budget):
         X, y, truth, panels, costs = self.priced()
         source = Diary(X, y, costs=costs, panels=panels.tolist(), budget=25.0, shuffle=False)
-        solver = AdaptiveHybrid(S, prediction_budget)
-        state, observed, learner = source.observations(solver)
-        market = source.market
+        algorithm = AdaptiveHybrid(S, prediction_budget)
+        state, observed, learner = source.observations(algorithm)
+        cost_model = source.cost_model
         for indices in set(map(frozenset, observed)):
-            assert market.cost(sorted(indices)) <= 25.0
-            assert indices == set(market.bundle(sorted(indices)).tolist())
+            assert cost_model.cost(sorted(indices)) <= 25.0
+            assert indices == set(cost_model.whole_panels(sorted(indices)).tolist())
         limit = 20.0 if prediction_budget is None else prediction_budget
-        assert 0 < market.cost(state.support) <= limit
+        assert 0 < cost_model.cost(state.support) <= limit
         assert learner.meter.attributes == sum(map(len, observed))
-        assert learner.meter.money == pytest.approx(sum(market.cost(sorted(indices)) for indices in observed))
+        assert learner.meter.money == pytest.approx(sum(cost_model.cost(sorted(indices)) for indices in observed))
         if prediction_budget is None:
             np.testing.assert_array_equal(state.support, np.flatnonzero(truth))
         else:
@@ -243,7 +242,9 @@ class TestPrices:
 
     def test_equal_prices_of_any_size_are_no_prices(self):
         X, y, _ = table()
-        priced = AdaptiveHybrid(S).run(ArraySource(X, y, costs=np.full(D, 8.0), budget=8.0 * OBSERVED, shuffle=False))
+        priced = learn(
+            AdaptiveHybrid(S), ArraySource(X, y, costs=np.full(D, 8.0), budget=8.0 * OBSERVED, shuffle=False)
+        )
         np.testing.assert_array_equal(priced.support, run(X, y).support)
         assert priced.meter.money == 8 * priced.meter.attributes
         assert priced.meter.max_per_example <= OBSERVED
@@ -251,18 +252,18 @@ class TestPrices:
     def test_the_dearest_has_to_fit_beside_the_predictor(self):
         X, y, _, panels, costs = self.priced()
         with pytest.raises(InvalidInputError, match="prediction_budget is 21; it must be <= 20"):
-            AdaptiveHybrid(S, 21.0).run(ArraySource(X, y, costs=costs, panels=panels.tolist(), budget=25.0))
+            learn(AdaptiveHybrid(S, 21.0), ArraySource(X, y, costs=costs, panels=panels.tolist(), budget=25.0))
         with pytest.raises(InvalidInputError, match="as the cheapest costs 2, it would always be empty"):
-            AdaptiveHybrid(S, 1.5).run(ArraySource(X, y, costs=costs, panels=panels.tolist(), budget=25.0))
+            learn(AdaptiveHybrid(S, 1.5), ArraySource(X, y, costs=costs, panels=panels.tolist(), budget=25.0))
 
     def test_what_no_predictor_can_hold_is_not_bought(self):
         X, y, _, panels, costs = self.priced()
         source = in_order(X, y, None, costs=costs, panels=panels.tolist(), budget=6.0)
-        dear = source.market.price[source.market.panel] > 3.0
+        dear = source.cost_model.price[source.cost_model.panel] > 3.0
         seen = []
         source.draw, draw = lambda count: seen.append(examples := draw(count)) or examples, source.draw
         with pytest.warns(UserWarning, match=f"{np.count_nonzero(dear)} of {X.shape[1]} attributes"):
-            AdaptiveHybrid(S).run(source)
+            learn(AdaptiveHybrid(S), source)
         assert sum(map(len, seen)) == len(y)
         assert not any(np.any(dear[examples.owned]) for examples in seen)
 
@@ -270,15 +271,15 @@ class TestPrices:
         X, y, _, panels, costs = self.priced()
         for n in (0, 1, 2, 5, 20, 60):
             source = in_order(X[:n], y[:n], None, costs=costs, panels=panels.tolist(), budget=25.0)
-            found = AdaptiveHybrid(S).run(source)
+            found = learn(AdaptiveHybrid(S), source)
             assert np.all(np.isfinite(found.w))
-            assert source.market.cost(found.support) <= 20.0
+            assert source.cost_model.cost(found.support) <= 20.0
 
 
 def test_the_length_of_the_stream_need_not_be_known():
     X, y, truth = table("ar")
     source = in_order(X, y)
-    found = exhaust(Learner.of(AdaptiveHybrid(S), source.market), source)
+    found = Learner.of(AdaptiveHybrid(S), source.cost_model).run(source)
     np.testing.assert_array_equal(found.support, np.flatnonzero(truth))
     assert found.meter.examples == 6000
 
@@ -299,9 +300,9 @@ def test_memory_does_not_grow_with_the_stream():
     for n in (2000, 20_000):
         X, y, _ = table(n=n)
         source = in_order(X, y)
-        learner = Learner.of(AdaptiveHybrid(S), source.market, length=n)
+        learner = Learner.of(AdaptiveHybrid(S), source.cost_model, length=n)
         most = 0
-        while learner.learn(source):
+        while learner.step(source):
             most = max(most, stored_numbers(learner.state))
         assert (
             stored_numbers(learner) - stored_numbers(learner.state) < 4 * 256 + 2 * D + 32 * (OBSERVED + 3) + 2 * D + 50
@@ -314,13 +315,16 @@ def test_memory_does_not_grow_with_the_stream():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: AdaptiveHybrid(0), "n_nonzero must be an integer >= 1, got 0"),
+        (lambda: AdaptiveHybrid(0), "n_nonzero_coefs must be >= 1, got 0"),
         (lambda: AdaptiveHybrid(2.0), "got 2.0"),
         (lambda: AdaptiveHybrid(True), "got True"),
         (lambda: AdaptiveHybrid(3, 0), "prediction_budget must be a number > 0, got 0"),
         (lambda: AdaptiveHybrid(3, np.nan), "got nan"),
-        (lambda: AdaptiveHybrid(OBSERVED).start(Market.of(D, OBSERVED)), "n_nonzero must be below the 10 attributes"),
-        (lambda: AdaptiveHybrid(S).start(Market.of(D, OBSERVED), np.ones(D)), "always starts from the null model"),
+        (
+            lambda: AdaptiveHybrid(OBSERVED).start(CostModel.of(D, OBSERVED)),
+            "n_nonzero_coefs must be at most 9 with this budget for one example, got 10",
+        ),
+        (lambda: AdaptiveHybrid(S).start(CostModel.of(D, OBSERVED), np.ones(D)), "always starts from the null model"),
     ],
 )
 def test_bad_settings_are_named(make, words):
@@ -335,7 +339,7 @@ class TestSpecification:
     def test_the_data_of_the_paper(self, generators):
         X, y, train, _, truth = generators.synthetic(0)
         source = ArraySource(X[train], y[train], 50, shuffle=False)
-        found = AdaptiveHybrid(25).run(source)
+        found = learn(AdaptiveHybrid(25), source)
         assert found.support.tolist() == list(range(25))
         assert np.sum((found.w - truth) ** 2) <= 4.0e-4
         curve = found.learning_curve

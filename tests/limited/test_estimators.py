@@ -30,8 +30,9 @@ from hardthresh.limited import (
     Exploration,
     Hybrid,
     LogisticHybrid,
+    learn,
 )
-from hardthresh.limited.algorithms.schedules import Geometric
+from hardthresh.limited.algorithms import Geometric
 from levels import only_at, reaches
 
 D, TRUTH = 24, [3, 10, 17]
@@ -124,14 +125,17 @@ def test_the_lines_of_the_issue():
     assert m.learning_curve_["squared_error"][-1] < 3 < m.learning_curve_["squared_error"][0]
 
     src = ArraySource(X, y, n_observed=50, shuffle=False)
-    r = Hybrid(
-        step=0.3,
-        explore_batches=lambda k: 200 * 2 ** (k - 1),
-        exploit_batches=lambda k: 2000 * 2 ** (k - 1),
-        explore_steps=3,
-        exploit_steps=5,
-        n_nonzero=25,
-    ).run(src)
+    r = learn(
+        Hybrid(
+            step=0.3,
+            explore_batches=lambda k: 200 * 2 ** (k - 1),
+            exploit_batches=lambda k: 2000 * 2 ** (k - 1),
+            explore_steps=3,
+            exploit_steps=5,
+            n_nonzero_coefs=25,
+        ),
+        src,
+    )
     assert r.w.shape == (500,)
     assert r.support.size == 25
     assert r.meter.max_per_example == 50
@@ -141,11 +145,11 @@ def test_the_lines_of_the_issue():
     small = X[:, :60]
     y = small[:, 7] - small[:, 30] + small[:, 31] + small[:, 59]
     src = ArraySource(small, y, n_observed=10, shuffle=False)
-    r = Exploration(step=0.25, batches=20, n_nonzero=4, max_updates=12).run(src, w0=None)
+    r = learn(Exploration(step=0.25, batches=20, n_nonzero_coefs=4, max_updates=12), src, w0=None)
     assert r.meter.examples == 12 * 10 * 20
     assert r.support.tolist() == [7, 30, 31, 59]
     w0 = r.w
-    again = Exploitation(step=0.1, batches=50, max_updates=20).run(src, w0=w0)
+    again = learn(Exploitation(step=0.1, batches=50, max_updates=20), src, w0=w0)
     truth = np.isin(np.arange(60), [7, 31, 59]) * 1.0 - (np.arange(60) == 30)
     assert np.sum((again.w - truth) ** 2) < 0.1 * np.sum((w0 - truth) ** 2)
 
@@ -184,15 +188,15 @@ def test_in_pieces_it_buys_as_if_from_an_endless_stream(kind):
     estimator, target = kind
     X, y = table()
 
-    def endless():
+    def unknown_length():
         codes = y if estimator is LimitedAttributeRegression else (labels(y) == "well").astype(float)
         return CallbackSource(
             lambda i, indices: X[i, indices], D, 8, target=codes.__getitem__, examples=iter(range(2400))
         )
 
     model = estimator(3, 8).partial_fit(X, target(y))
-    other = estimator(3, 8).fit_source(endless())
-    assert endless().remaining is None
+    other = estimator(3, 8).fit_source(unknown_length())
+    assert unknown_length().remaining is None
     assert_array_equal(model.coef_, other.coef_)
     assert_array_equal(model.learning_curve_["squared_error"], other.learning_curve_["squared_error"])
 
@@ -323,10 +327,10 @@ def test_no_example_costs_more_than_the_budget(kind, settings):
     estimator, target = kind
     X, y = table()
     model = estimator(3, **settings).fit(pd.DataFrame(X, columns=NAMES), target(y))
-    market, budget = model.learner_.market, model.budget_
-    assert budget.per_example == market.budget == settings.get("budget", settings.get("n_observed"))
-    assert budget.money <= market.budget * 2400 * (1 + 1e-9)
-    assert budget.per_prediction == market.cost(model.support_) <= market.room
+    cost_model, budget = model.learner_.cost_model, model.budget_
+    assert budget.per_example == cost_model.budget == settings.get("budget", settings.get("n_observed"))
+    assert budget.money <= cost_model.budget * 2400 * (1 + 1e-9)
+    assert budget.per_prediction == cost_model.cost(model.support_) <= cost_model.prediction_limit
     assert budget.per_prediction <= settings.get("prediction_budget", np.inf)
     assert model.support_.size <= 3
     assert set(model.support_) <= set(TRUTH)
@@ -418,7 +422,7 @@ def test_defaults_are_a_tenth_of_the_attributes_and_twice_that():
     [
         AdaptiveHybrid(3),
         Exploration(0.02, Geometric(10, 1.2), 3),
-        Hybrid(0.02, 8, 60, n_nonzero=3),
+        Hybrid(0.02, 8, 60, n_nonzero_coefs=3),
     ],
     ids=lambda strategy: type(strategy).__name__,
 )
@@ -426,7 +430,7 @@ def test_strategies_are_the_solvers(strategy):
     X, y = table()
     model = LimitedAttributeRegression(n_observed=8, strategy=strategy, random_state=0).fit(X, y)
     seed = int(np.random.RandomState(0).randint(2**31 - 1))
-    run = strategy.run(ArraySource(X, y, n_observed=8, seed=seed))
+    run = learn(strategy, ArraySource(X, y, n_observed=8, seed=seed))
     assert_array_equal(model.coef_, run.w)
     assert model.intercept_ == run.intercept
     assert model.budget_.attributes == run.meter.attributes
@@ -436,7 +440,7 @@ def test_strategies_are_the_solvers(strategy):
 
 def test_a_strategy_that_diverges_says_so():
     X, y = table()
-    for strategy in (Exploration(5.0, 10, 3), Hybrid(5.0, 8, 60, n_nonzero=3)):
+    for strategy in (Exploration(5.0, 10, 3), Hybrid(5.0, 8, 60, n_nonzero_coefs=3)):
         with pytest.warns(ConvergenceWarning, match="LimitedAttributeRegression: the objective grows.*smaller step"):
             model = LimitedAttributeRegression(n_observed=8, strategy=strategy).fit(X, y)
         assert not model.converged_
@@ -465,7 +469,7 @@ BAD_SETTINGS = [
     ({"n_observed": 8.0}, "n_observed must be an integer .* got 8.0"),
     ({"n_observed": "8"}, "n_observed must be an integer .* got '8'"),
     ({"n_observed": True}, "n_observed must be an integer .* got True"),
-    ({"n_observed": 3}, "n_nonzero must be below the 3 attributes"),
+    ({"n_observed": 3}, "n_nonzero_coefs must be at most 2 with this budget"),
     ({"n_nonzero_coefs": 0}, "n_nonzero_coefs must be None or an integer in 1 .. 24, got 0"),
     ({"n_nonzero_coefs": 25}, "n_nonzero_coefs must be None or an integer in 1 .. 24, got 25"),
     ({"n_nonzero_coefs": 2.5}, "n_nonzero_coefs must be None or an integer in 1 .. 24, got 2.5"),
@@ -489,11 +493,11 @@ BAD_SETTINGS = [
     ({"prediction_budget": 8.0}, "prediction_budget is 8; it must be <= 7"),
     ({"prediction_budget": -1}, "prediction_budget must be a number > 0, got -1"),
     ({"prediction_budget": "3"}, "prediction_budget must be a number > 0, got '3'"),
-    ({"strategy": "hybrid"}, "strategy must be \"auto\" or a solver.*got 'hybrid'"),
-    ({"strategy": None}, 'strategy must be "auto" or a solver'),
-    ({"strategy": Hybrid}, 'strategy must be "auto" or a solver'),
-    ({"strategy": ht.solvers.IHT()}, 'strategy must be "auto" or a solver'),
-    ({"strategy": Hybrid(0.1, 5, 5, n_nonzero=3)}, "a strategy that is a solver has its own n_nonzero"),
+    ({"strategy": "hybrid"}, "strategy must be \"auto\" or an algorithm.*got 'hybrid'"),
+    ({"strategy": None}, 'strategy must be "auto" or an algorithm'),
+    ({"strategy": Hybrid}, 'strategy must be "auto" or an algorithm'),
+    ({"strategy": ht.solvers.IHT()}, 'strategy must be "auto" or an algorithm'),
+    ({"strategy": Hybrid(0.1, 5, 5, n_nonzero_coefs=3)}, "a strategy has its own n_nonzero_coefs"),
 ]
 
 
@@ -520,7 +524,9 @@ def test_a_price_that_is_missing_is_named():
 
 def test_published_strategies_refuse_prices():
     X, y = table()
-    model = LimitedAttributeRegression(strategy=Hybrid(0.1, 5, 5, n_nonzero=3), costs=np.linspace(1, 2, D), budget=12.0)
+    model = LimitedAttributeRegression(
+        strategy=Hybrid(0.1, 5, 5, n_nonzero_coefs=3), costs=np.linspace(1, 2, D), budget=12.0
+    )
     with pytest.raises(CapabilityError, match="use AdaptiveHybrid"):
         model.fit(X, y)
 
@@ -836,7 +842,7 @@ def test_a_fitted_model_comes_back(kind, tmp_path, named):
         )
 
 
-@pytest.mark.parametrize("strategy", [Exploration(0.02, Geometric(10, 1.2), 3), Hybrid(0.02, 8, 60, n_nonzero=3)])
+@pytest.mark.parametrize("strategy", [Exploration(0.02, Geometric(10, 1.2), 3), Hybrid(0.02, 8, 60, n_nonzero_coefs=3)])
 def test_strategies_are_stored_too(strategy, tmp_path):
     X, y = table()
     model = LimitedAttributeRegression(n_observed=8, strategy=strategy).fit(X, y)

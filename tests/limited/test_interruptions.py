@@ -14,12 +14,12 @@ from hardthresh.limited import (
     AdaptiveHybrid,
     ArraySource,
     CallbackSource,
+    CostModel,
     Journal,
+    Learner,
     LimitedAttributeRegression,
-    Market,
     RowSource,
 )
-from hardthresh.limited.learner import Learner
 
 LOST = "a purchase for these examples was interrupted; draw others"
 
@@ -144,7 +144,7 @@ def test_what_is_owned_cannot_be_forgotten():
     with pytest.raises(ValueError, match="read-only"):
         rows.owned[:] = 0
     with pytest.raises(ValueError, match="read-only"):
-        source.market.price[:] = 0.1
+        source.cost_model.price[:] = 0.1
 
 
 def test_returned_values_are_not_those_that_are_kept():
@@ -153,25 +153,32 @@ def test_returned_values_are_not_those_that_are_kept():
     assert rows.observe([1, 2]).tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda market: pickle.loads(pickle.dumps(market))])
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda cost_model: pickle.loads(pickle.dumps(cost_model))])
 def test_a_copied_market_is_as_firm(again):
-    market = again(Market.of(3, costs=[1.0, 2.0, 4.0], budget=5))
-    assert (market.price.tolist(), market.panel.tolist(), market.budget) == ([1.0, 2.0, 4.0], [0, 1, 2], 5.0)
-    assert [array.flags.writeable for array in (market.price, market.panel)] == [False, False]
+    cost_model = again(CostModel.of(3, costs=[1.0, 2.0, 4.0], budget=5))
+    assert (cost_model.price.tolist(), cost_model.panel.tolist(), cost_model.budget) == (
+        [1.0, 2.0, 4.0],
+        [0, 1, 2],
+        5.0,
+    )
+    assert [array.flags.writeable for array in (cost_model.price, cost_model.panel)] == [False, False]
 
 
 def test_a_stored_market_is_as_firm(tmp_path):
-    ht.save(Learner.of(AdaptiveHybrid(n_nonzero=1), Market.of(3, costs=[1.0, 2.0, 2.5], budget=5)), tmp_path / "l.json")
-    market = ht.load(tmp_path / "l.json").market
-    assert market.price.tolist() == [1.0, 2.0, 2.5]
-    assert [array.flags.writeable for array in (market.price, market.panel)] == [False, False]
+    ht.save(
+        Learner.of(AdaptiveHybrid(n_nonzero_coefs=1), CostModel.of(3, costs=[1.0, 2.0, 2.5], budget=5)),
+        tmp_path / "l.json",
+    )
+    cost_model = ht.load(tmp_path / "l.json").cost_model
+    assert cost_model.price.tolist() == [1.0, 2.0, 2.5]
+    assert [array.flags.writeable for array in (cost_model.price, cost_model.panel)] == [False, False]
 
 
 def test_a_market_does_not_see_what_becomes_of_the_prices_it_was_given():
     prices = np.array([1.0, 2.0])
-    market = Market(np.arange(2), prices, 5.0)
+    cost_model = CostModel(np.arange(2), prices, 5.0)
     prices[:] = 0.1
-    assert market.price.tolist() == [1.0, 2.0]
+    assert cost_model.price.tolist() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
-from hardthresh.limited import AdaptiveHybrid, ArraySource, BudgetError, CallbackSource, Journal
+from hardthresh.limited import AdaptiveHybrid, ArraySource, BudgetError, CallbackSource, Journal, learn
 from hardthresh.limited.sources.journal_file import _checksum
 
 pytestmark = pytest.mark.usefixtures("no_disk")
@@ -690,12 +690,12 @@ def test_data_that_changed_are_refused(path):
     assert "has the target 2.0 for example 1, which has 5.0 now" in str(refused.value)
 
 
-def test_a_solver_with_other_settings_is_refused(path):
+def test_an_algorithm_with_other_settings_is_refused(path):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((300, 8)), rng.standard_normal(300)
 
     def run(k):
-        return AdaptiveHybrid(n_nonzero=k).run(Journal(ArraySource(X, y, 4), path))
+        return learn(AdaptiveHybrid(n_nonzero_coefs=k), Journal(ArraySource(X, y, 4), path))
 
     first = run(2)
     assert run(2).w.tobytes() == first.w.tobytes()

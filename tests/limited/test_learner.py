@@ -13,25 +13,26 @@ from hardthresh.limited import (
     AdaptiveHybrid,
     ArraySource,
     CallbackSource,
+    CostModel,
     Exploitation,
     Exploration,
     Hybrid,
+    Learner,
     LogisticHybrid,
-    Market,
+    learn,
 )
-from hardthresh.limited.algorithms.schedules import Geometric
-from hardthresh.limited.learner import Learner, exhaust
+from hardthresh.limited.algorithms import Geometric
 from hardthresh.limited.learning_curve import WINDOWS, LearningCurve
 from hardthresh.storage import StorageError
 
 N, D, OBSERVED = 1500, 12, 6
-SOLVERS = {
+ALGORITHMS = {
     "exploration": Exploration(0.1, Geometric(15, 1.2), 3),
     "exploitation": Exploitation(0.1, 45),
-    "hybrid": Hybrid(0.1, 10, 40, n_nonzero=3),
+    "hybrid": Hybrid(0.1, 10, 40, n_nonzero_coefs=3),
     "adaptive": AdaptiveHybrid(3),
 }
-every = pytest.mark.parametrize("name", SOLVERS)
+every = pytest.mark.parametrize("name", ALGORITHMS)
 
 
 def table(n=N):
@@ -42,12 +43,16 @@ def table(n=N):
 
 def learner_of(name, n=N):
     w0 = np.eye(D)[2] - np.eye(D)[5] if name == "exploitation" else None
-    return Learner.of(SOLVERS[name], Market.of(D, OBSERVED), w0, n)
+    return Learner.of(ALGORITHMS[name], CostModel.of(D, OBSERVED), w0, n)
 
 
 def run(name, X, y):
     w0 = np.eye(D)[2] - np.eye(D)[5] if name == "exploitation" else None
-    return SOLVERS[name].run(ArraySource(X, y, OBSERVED, shuffle=False), w0)
+    return learn(ALGORITHMS[name], ArraySource(X, y, OBSERVED, shuffle=False), w0)
+
+
+def iterate(name, source):
+    return Learner.for_source(ALGORITHMS[name], source).iterate(source)
 
 
 def converse(learner, X, y, most=None):
@@ -78,7 +83,7 @@ def test_asking_and_telling_is_running(name):
     learner, ran = learner_of(name), run(name, X, y)
     converse(learner, X, y)
     assert everything(learner) == everything(ran.learner)
-    end = learner.conclusion()
+    end = learner.final_state()
     np.testing.assert_array_equal(end.w, ran.w)
     assert end.intercept == ran.intercept
     for field in ("attributes", "examples", "max_per_example", "money"):
@@ -152,7 +157,7 @@ BAD_ANSWERS = [
     (lambda id_, x, y: (-1, x, y), "no question about example -1 is open"),
     (lambda id_, x, y: (float(id_), x, y), "no question about example 3.0 is open"),
     (lambda id_, x, y: (True, x, y), "no question about example True is open"),
-    (lambda id_, x, y: (0, x, y), "example 0 was told before"),
+    (lambda id_, x, y: (0, x, y), "example 0 was answered before"),
     (lambda id_, x, y: (id_, x[:-1], y), r"values of shape \(5,\) for example 3; \(6,\) is needed"),
     (lambda id_, x, y: (id_, x[None], y), r"values of shape \(1, 6\)"),
     (lambda id_, x, y: (id_, 1.0, y), r"values of shape \(\)"),
@@ -164,7 +169,7 @@ BAD_ANSWERS = [
     (lambda id_, x, y: (id_, x, np.nan), "the target of example 3 is nan"),
     (lambda id_, x, y: (id_, x, None), "the target of example 3 is None"),
     (lambda id_, x, y: (id_, x, [y]), r"the target of example 3 is \[0.5\]"),
-    (lambda id_, x, y: (id_, x, "high"), "the target of example 3 must be numbers, got 'high'"),
+    (lambda id_, x, y: (id_, x, "high"), "the target of example 3 is 'high'; it must be a finite number"),
 ]
 
 
@@ -189,7 +194,7 @@ def test_skipping_what_is_not_asked_changes_nothing(example):
     converse(learner, X, y, 3)
     learner.ask()
     before = everything(learner)
-    with pytest.raises(InvalidInputError, match=r"told before|no question about"):
+    with pytest.raises(InvalidInputError, match=r"answered before|no question about"):
         learner.skip(example)
     assert everything(learner) == before
 
@@ -202,12 +207,12 @@ def test_a_number_of_questions_is_positive(count):
 
 def test_when_all_is_done_there_is_nothing_to_ask():
     X, y = table()
-    learner = Learner.of(Exploration(0.1, 10, 3, max_updates=2), Market.of(D, OBSERVED))
+    learner = Learner.of(Exploration(0.1, 10, 3, max_updates=2), CostModel.of(D, OBSERVED))
     converse(learner, X, y)
     assert learner.done
-    assert learner.request is None
+    assert learner.query is None
     assert learner.questions(5) == []
-    assert not learner.learn(ArraySource(X, y, OBSERVED))
+    assert not learner.step(ArraySource(X, y, OBSERVED))
     for act in (learner.ask, lambda: learner.tell(0, [], 1.0), lambda: learner.skip(0)):
         with pytest.raises(HardThreshError, match="nothing left to ask: all updates that were asked for are made"):
             act()
@@ -215,11 +220,11 @@ def test_when_all_is_done_there_is_nothing_to_ask():
 
 def test_a_learner_that_diverged_says_so_and_stays_finite():
     X, y = table()
-    learner = Learner.of(Exploration(1e200, 10, 3), Market.of(D, OBSERVED))
+    learner = Learner.of(Exploration(1e200, 10, 3), CostModel.of(D, OBSERVED))
     converse(learner, X, y)
     assert learner.done
     assert learner.diverged
-    assert np.all(np.isfinite(learner.conclusion().w))
+    assert np.all(np.isfinite(learner.final_state().w))
     with pytest.raises(HardThreshError, match="take a smaller step"):
         learner.ask()
 
@@ -234,7 +239,7 @@ def test_a_conclusion_changes_nothing(name):
         for learner in (plain, curious):
             converse(learner, X, y, 1)
         before = everything(curious)
-        end = curious.conclusion()
+        end = curious.final_state()
         assert everything(curious) == before
         assert np.all(np.isfinite(end.w))
     assert everything(plain) == everything(curious)
@@ -244,9 +249,9 @@ def test_a_conclusion_uses_half_a_request():
     X, y = table()
     learner = learner_of("adaptive")
     converse(learner, X, y, 517)
-    told = np.count_nonzero(learner.answers.told)
+    told = np.count_nonzero(learner.answers.answered)
     assert 0 < told < len(learner.answers.ids)
-    end = learner.conclusion()
+    end = learner.final_state()
     assert end.seen == learner.state.seen + told == learner.meter.examples == 517
     assert end.own.count == learner.state.own.count + told
 
@@ -325,7 +330,7 @@ def test_a_stored_learner_goes_on_as_if_nothing_had_happened(name, stages, tmp_p
         hardthresh.save(learner, tmp_path / f"{number}.json")
         again = hardthresh.load(tmp_path / f"{number}.json")
         assert everything(again) == everything(learner)
-        assert everything(again.conclusion()) == everything(learner.conclusion())
+        assert everything(again.final_state()) == everything(learner.final_state())
         learner = again
     converse(learner, X, y)
     assert everything(learner) == everything(whole)
@@ -340,17 +345,17 @@ def test_an_open_question_is_asked_again_after_an_interruption(tmp_path):
     hardthresh.save(learner, tmp_path / "learner.json")
     again = hardthresh.load(tmp_path / "learner.json")
     assert [id_ for id_, _ in again.questions(2)] == [1, 3]
-    with pytest.raises(InvalidInputError, match="example 2 was told before"):
+    with pytest.raises(InvalidInputError, match="example 2 was answered before"):
         again.tell(2, X[2, questions[2][1]], y[2])
 
 
 @pytest.mark.parametrize(
-    "solver",
-    [Exploration(0.1, lambda t: 10 * t, 3), Hybrid(0.1, 10, 20, exploit_steps=lambda k: k, n_nonzero=3)],
+    "algorithm",
+    [Exploration(0.1, lambda t: 10 * t, 3), Hybrid(0.1, 10, 20, exploit_steps=lambda k: k, n_nonzero_coefs=3)],
     ids=["exploration", "hybrid"],
 )
-def test_functions_cannot_be_stored_and_the_way_out_is_named(solver, tmp_path):
-    learner = Learner.of(solver, Market.of(D, OBSERVED))
+def test_functions_cannot_be_stored_and_the_way_out_is_named(algorithm, tmp_path):
+    learner = Learner.of(algorithm, CostModel.of(D, OBSERVED))
     with pytest.raises(StorageError, match="Geometric"):
         hardthresh.save(learner, tmp_path / "learner.json")
     assert not list(tmp_path.iterdir())
@@ -358,22 +363,22 @@ def test_functions_cannot_be_stored_and_the_way_out_is_named(solver, tmp_path):
 
 def test_a_run_can_go_on_with_more_examples():
     X, y = table(3000)
-    first = AdaptiveHybrid(3).run(ArraySource(X[:N], y[:N], OBSERVED, shuffle=False))
+    first = learn(AdaptiveHybrid(3), ArraySource(X[:N], y[:N], OBSERVED, shuffle=False))
     more = ArraySource(X[N:], y[N:], OBSERVED, shuffle=False)
-    while first.learner.learn(more):
+    while first.learner.step(more):
         pass
-    end = first.learner.conclusion()
+    end = first.learner.final_state()
     assert end.seen == 3000
     assert np.sum((end.w[end.support] - [1.0, -1.0, 0.5]) ** 2) < 0.01
 
 
 def test_iterating_yields_the_start_and_every_update():
     X, y = table()
-    states = list(SOLVERS["exploration"].iterate(ArraySource(X, y, OBSERVED, shuffle=False)))
+    states = list(iterate("exploration", ArraySource(X, y, OBSERVED, shuffle=False)))
     assert [state.updates for state in states] == list(range(len(states)))
     assert len(states) > 5
     np.testing.assert_array_equal(states[-1].w, run("exploration", X, y).w)
-    few = list(islice(SOLVERS["adaptive"].iterate(ArraySource(X, y, OBSERVED, shuffle=False)), 4))
+    few = list(islice(iterate("adaptive", ArraySource(X, y, OBSERVED, shuffle=False)), 4))
     assert few[0].updates == 0
     assert np.all(np.diff([state.updates for state in few]) > 0)
 
@@ -390,25 +395,25 @@ def test_the_result_says_how_it_ended(name):
 
 def test_a_run_in_pieces_that_diverges_keeps_the_same_best_coefficients():
     X, y = table()
-    solver, market = Exploration(2.0, 10, 3), Market.of(D, OBSERVED)
-    whole, pieces = Learner.of(solver, market), Learner.of(solver, market)
-    result = exhaust(whole, ArraySource(X, y, OBSERVED, shuffle=False))
+    algorithm, cost_model = Exploration(2.0, 10, 3), CostModel.of(D, OBSERVED)
+    whole, pieces = Learner.of(algorithm, cost_model), Learner.of(algorithm, cost_model)
+    result = whole.run(ArraySource(X, y, OBSERVED, shuffle=False))
     assert result.status is Status.DIVERGED
     for start in range(0, N, 100):
         rows = slice(start, start + 100)
-        last = exhaust(pieces, ArraySource(X[rows], y[rows], OBSERVED, shuffle=False))
+        last = pieces.run(ArraySource(X[rows], y[rows], OBSERVED, shuffle=False))
     assert everything(pieces) == everything(whole)
     np.testing.assert_array_equal(last.w, result.w)
-    assert "smaller step" in pieces.trouble(pieces.conclusion())
+    assert "smaller step" in pieces.failure_reason(pieces.final_state())
     assert np.mean((X @ result.w - y) ** 2) < np.mean((X @ pieces.state.w - y) ** 2)
 
 
 def test_a_model_worse_than_the_mean_is_trouble():
     X, y = table()
     for shift, trouble in ((0.0, False), (10.0, True)):
-        learner = Learner.of(Exploration(0.02, 10, 3), Market.of(D, OBSERVED))
-        exhaust(learner, ArraySource(X, y - 2 + shift, OBSERVED, shuffle=False))
-        assert ("predicts worse than the mean" in learner.trouble(learner.conclusion())) == trouble
+        learner = Learner.of(Exploration(0.02, 10, 3), CostModel.of(D, OBSERVED))
+        learner.run(ArraySource(X, y - 2 + shift, OBSERVED, shuffle=False))
+        assert ("predicts worse than the mean" in learner.failure_reason(learner.final_state())) == trouble
 
 
 @pytest.mark.parametrize("name", ["exploration", "hybrid", "adaptive"])
@@ -417,25 +422,25 @@ def test_who_goes_on_learns_what_only_the_rest_shows(name):
     X, y = table(6000)
     y[:3000] = 0.1 * X[:3000, 2]
     learner = learner_of(name, 3000)
-    exhaust(learner, ArraySource(X[:3000], y[:3000], OBSERVED, shuffle=False))
-    learner.go_on()
-    exhaust(learner, ArraySource(X[3000:], y[3000:], OBSERVED, shuffle=False))
+    learner.run(ArraySource(X[:3000], y[:3000], OBSERVED, shuffle=False))
+    learner.forget_length()
+    learner.run(ArraySource(X[3000:], y[3000:], OBSERVED, shuffle=False))
     assert learner.state.length is None
     assert learner.state.seen > 5500
-    assert {2, 5} <= set(learner.conclusion().support.tolist())
+    assert {2, 5} <= set(learner.final_state().support.tolist())
 
 
 def test_a_plan_that_was_cut_short_is_made_whole():
     X, y = table()
-    solver, market = Hybrid(0.1, 10, 40, n_nonzero=3, max_rounds=2), Market.of(D, OBSERVED)
-    short, whole = Learner.of(solver, market, length=450), Learner.of(solver, market)
-    exhaust(short, ArraySource(X[:450], y[:450], OBSERVED, shuffle=False))
-    assert not solver.through(short.state)
-    short.go_on()
-    exhaust(short, ArraySource(X[450:], y[450:], OBSERVED, shuffle=False))
-    exhaust(whole, ArraySource(X, y, OBSERVED, shuffle=False))
-    assert solver.through(short.state)
-    assert solver.through(whole.state)
+    algorithm, cost_model = Hybrid(0.1, 10, 40, n_nonzero_coefs=3, max_rounds=2), CostModel.of(D, OBSERVED)
+    short, whole = Learner.of(algorithm, cost_model, length=450), Learner.of(algorithm, cost_model)
+    short.run(ArraySource(X[:450], y[:450], OBSERVED, shuffle=False))
+    assert not algorithm.finished(short.state)
+    short.forget_length()
+    short.run(ArraySource(X[450:], y[450:], OBSERVED, shuffle=False))
+    whole.run(ArraySource(X, y, OBSERVED, shuffle=False))
+    assert algorithm.finished(short.state)
+    assert algorithm.finished(whole.state)
 
 
 @every
@@ -444,8 +449,8 @@ def test_examples_that_cannot_be_had_are_no_examples_that_are_left(name):
     holes = np.where(np.random.default_rng(1).random((N, 1)) < 0.6, np.nan, X)
     learner = learner_of(name)
     source = ArraySource(holes, y, OBSERVED, shuffle=False)
-    exhaust(learner, source)
-    told = 0 if learner.answers is None else int(learner.answers.told.sum())
+    learner.run(source)
+    told = 0 if learner.answers is None else int(learner.answers.answered.sum())
     assert learner.dropped > 500
     assert learner.state.left == source.remaining + told
 
@@ -460,5 +465,5 @@ def test_a_target_that_is_no_class_is_refused_before_a_purchase():
     X, _ = table()
     source = CallbackSource(lambda i, indices: X[i, indices], D, OBSERVED, target=lambda i: 7.0)
     with pytest.raises(InvalidInputError, match="targets must be 0 or 1, got 7"):
-        LogisticHybrid(3).run(source)
+        learn(LogisticHybrid(3), source)
     assert source.meter.attributes == 0

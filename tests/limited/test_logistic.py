@@ -8,14 +8,14 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from hardthresh.limited import ArraySource, LogisticHybrid, Market
+from hardthresh.limited import ArraySource, CostModel, LogisticHybrid, learn
 from hardthresh.limited.algorithms.logistic import LogisticState, _loss, _moved
 
 D, N, SUPPORT = 12, 6000, [1, 4, 7]
 
 
 def state_of(logit, information):
-    empty = LogisticHybrid(n_nonzero=2).start(Market.of(D, 6))
+    empty = LogisticHybrid(n_nonzero_coefs=2).start(CostModel.of(D, 6))
     return replace(empty, logit=np.asarray(logit, dtype=float), information=np.asarray(information, dtype=float))
 
 
@@ -90,7 +90,7 @@ def test_the_model_stays_finite_whatever_comes(size):
 @pytest.mark.parametrize("kind", ["normal", "skewed", "steep", "binary"])
 def test_nearly_the_log_loss_of_logistic_regression_on_all_examples(kind):
     X, y = table(kind)
-    found = LogisticHybrid(n_nonzero=3).run(ArraySource(X, y, n_observed=8, shuffle=False))
+    found = learn(LogisticHybrid(n_nonzero_coefs=3), ArraySource(X, y, n_observed=8, shuffle=False))
     assert found.support.tolist() == SUPPORT
     full = LogisticRegression(C=np.inf, tol=1e-8, max_iter=2000).fit(X[:, SUPPORT], y)
     best = log_loss(y, full.predict_proba(X[:, SUPPORT]))
@@ -103,25 +103,27 @@ def test_the_null_model_knows_how_rare_the_positives_are(positives):
     """Their share is (k + 1/2)/(n + 1), so that the log-odds are finite, and not those of one in a hundred."""
     n = 200
     y = (np.arange(n) < positives).astype(float)
-    solver, market = LogisticHybrid(n_nonzero=1), Market.of(D, 3)
-    state = solver.start(market)
+    algorithm, cost_model = LogisticHybrid(n_nonzero_coefs=1), CostModel.of(D, 3)
+    state = algorithm.start(cost_model)
     for part in np.split(y, 10):
-        request = solver.request(market, state)
-        state = solver.absorb(market, state, request.indices, np.zeros((len(part), request.indices.size)), part)
+        request = algorithm.query(cost_model, state)
+        state = algorithm.absorb(cost_model, state, request.indices, np.zeros((len(part), request.indices.size)), part)
     assert not state.fitted
-    assert solver.conclude(market, state).intercept == pytest.approx(np.log((positives + 0.5) / (n - positives + 0.5)))
+    assert algorithm.finalize(cost_model, state).intercept == pytest.approx(
+        np.log((positives + 0.5) / (n - positives + 0.5))
+    )
 
 
 def test_rare_positives_are_given_their_rate():
     X, y = table("rare")
-    found = LogisticHybrid(n_nonzero=3).run(ArraySource(X, y, n_observed=8, shuffle=False))
+    found = learn(LogisticHybrid(n_nonzero_coefs=3), ArraySource(X, y, n_observed=8, shuffle=False))
     rate = expit(X @ found.w + found.intercept).mean()
     assert y.mean() < 0.003
     assert 0.8 * y.mean() < rate < 1.25 * y.mean()
 
 
 def test_the_state_is_one_of_logistic_regression_from_the_start():
-    state = LogisticHybrid(n_nonzero=2).start(Market.of(D, 6))
+    state = LogisticHybrid(n_nonzero_coefs=2).start(CostModel.of(D, 6))
     assert isinstance(state, LogisticState)
     assert state.logit.shape == (1,)
     assert state.phase == "explore"

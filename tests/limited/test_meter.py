@@ -12,12 +12,13 @@ from hardthresh.limited import (
     AdaptiveHybrid,
     ArraySource,
     BudgetError,
+    CostModel,
     Exploitation,
     Exploration,
     Hybrid,
-    Market,
     Meter,
     RowSource,
+    learn,
 )
 
 X = np.arange(60.0).reshape(6, 10)
@@ -90,21 +91,21 @@ def test_a_budget_of_equal_prices_is_told_as_a_number_of_attributes():
 
 @pytest.mark.parametrize("price", [2.0, 0.1, 7.3])
 @pytest.mark.parametrize(
-    "solver",
+    "algorithm",
     [
-        AdaptiveHybrid(n_nonzero=3),
-        Exploration(step=0.1, batches=40, n_nonzero=2),
-        Hybrid(0.1, 40, 60, n_nonzero=2, max_rounds=3),
+        AdaptiveHybrid(n_nonzero_coefs=3),
+        Exploration(step=0.1, batches=40, n_nonzero_coefs=2),
+        Hybrid(0.1, 40, 60, n_nonzero_coefs=2, max_rounds=3),
         Exploitation(step=0.1, batches=40),
     ],
 )
-def test_a_solver_does_the_same_at_another_price_for_all(solver, price):
+def test_an_algorithm_does_the_same_at_another_price_for_all(algorithm, price):
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((1500, 10))
     y = Z[:, 2] - Z[:, 7]
-    w0 = np.eye(10)[4] if isinstance(solver, Exploitation) else None
-    plain = solver.run(ArraySource(Z, y, 4), w0)
-    priced = solver.run(ArraySource(Z, y, costs=[price] * 10, budget=4.5 * price), w0)
+    w0 = np.eye(10)[4] if isinstance(algorithm, Exploitation) else None
+    plain = learn(algorithm, ArraySource(Z, y, 4), w0)
+    priced = learn(algorithm, ArraySource(Z, y, costs=[price] * 10, budget=4.5 * price), w0)
     assert priced.w.tobytes() == plain.w.tobytes()
     assert counts(priced.meter)[:3] == counts(plain.meter)[:3]
     assert priced.meter.money == pytest.approx(price * plain.meter.money)
@@ -140,22 +141,27 @@ def test_an_example_that_is_not_there_costs_nothing_and_one_with_a_gap_is_paid()
 
 
 def test_buying_for_nobody_counts_nothing():
-    meter = Meter(Market.of(5, 3))
-    assert meter.buy(np.array([1]), np.array([0, 4]), 0).tolist() == [0, 1, 4]
+    purchase, meter = CostModel.of(5, 3).purchase([0, 4], owned=np.array([1])), Meter()
+    assert (purchase.new.tolist(), purchase.owned.tolist(), purchase.cost) == ([0, 4], [0, 1, 4], 2.0)
+    meter.add(purchase, 0)
     assert counts(meter) == (0, 0, 0, 0.0)
+    meter.add(purchase, 3)
+    assert counts(meter) == (0, 6, 3, 6.0)
 
 
-@pytest.mark.parametrize("solver", [AdaptiveHybrid(n_nonzero=2), Exploration(step=0.1, batches=7, n_nonzero=2)])
-def test_a_solver_counts_as_its_source_does(solver):
+@pytest.mark.parametrize(
+    "algorithm", [AdaptiveHybrid(n_nonzero_coefs=2), Exploration(step=0.1, batches=7, n_nonzero_coefs=2)]
+)
+def test_an_algorithm_counts_as_its_source_does(algorithm):
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((500, 10))
     Z[rng.random(Z.shape) < 0.02] = np.nan
-    result = solver.run(ArraySource(Z, rng.standard_normal(500), n_observed=4))
+    result = learn(algorithm, ArraySource(Z, rng.standard_normal(500), n_observed=4))
     learner = result.learner
     assert counts(learner.meter) == counts(result.meter)
     assert result.meter.max_per_example <= 4
     assert learner.dropped > 0
-    unabsorbed = 0 if learner.answers is None else int(learner.answers.told.sum())
+    unabsorbed = 0 if learner.answers is None else int(learner.answers.answered.sum())
     assert result.meter.examples == learner.state.seen + learner.dropped + unabsorbed
 
 

@@ -26,7 +26,7 @@ def test_a_study_to_which_nobody_comes_ends():
     with pytest.raises(
         InvalidInputError, match=f"{HOPELESS} examples in a row could not be had, {HOPELESS - 1} the last"
     ):
-        ht.limited.AdaptiveHybrid(2).run(source)
+        ht.limited.learn(ht.limited.AdaptiveHybrid(2), source)
     assert len(asked) == HOPELESS
 
 
@@ -64,7 +64,7 @@ def test_what_is_shown_is_short():
     learner = ht.LimitedAttributeRegression(2, 4).start(8)
     example, indices = learner.ask()
     learner.tell(example, X[0, indices], 1.0)
-    result = ht.limited.AdaptiveHybrid(2).run(ArraySource(X, Y, 4))
+    result = ht.limited.learn(ht.limited.AdaptiveHybrid(2), ArraySource(X, Y, 4))
     for shown in map(repr, (learner, learner.learner, result)):
         assert len(shown) < 200
         assert "array" not in shown

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardthresh.core import CapabilityError, InvalidInputError, Status
-from hardthresh.limited import ArraySource, Exploitation, Exploration, Hybrid, Market
+from hardthresh.limited import ArraySource, CostModel, Exploitation, Exploration, Hybrid, Learner, learn
 from hardthresh.limited.algorithms.schedules import Geometric, scheduled
-from hardthresh.limited.learner import Learner, exhaust
 
 
 def table(n, d=11, noise=0.1, seed=0):
@@ -95,11 +94,12 @@ def assert_same_purchases(meter, twin):
 def test_exploration_is_algorithm_1(batches, n_observed, s, start):
     X, y = table(1800)
     w0 = None if start is None else np.linspace(-0.2, 0.3, 11)
-    solver = Exploration(0.1, batches, s, max_updates=4)
+    algorithm = Exploration(0.1, batches, s, max_updates=4)
     source = in_order(X, y, n_observed)
-    run = solver.run(source, w0)
+    run = learn(algorithm, source, w0)
     twin = SlowTwin(X, y)
-    for t, state in enumerate(solver.iterate(in_order(X, y, n_observed), w0)):
+    source = in_order(X, y, n_observed)
+    for t, state in enumerate(Learner.for_source(algorithm, source, w0).iterate(source)):
         expected = SlowTwin(X, y).exploration(
             [0.0] * 11 if w0 is None else w0, 0.1, n_observed, s, lambda t: scheduled(batches, t, ""), t
         )
@@ -116,7 +116,7 @@ def test_exploitation_is_algorithm_2(batches):
     X, y = table(400)
     w0 = np.zeros(11)
     w0[[1, 4, 7]] = [0.5, 0.1, -0.2]
-    run = Exploitation(0.1, batches, max_updates=6).run(in_order(X, y), w0)
+    run = learn(Exploitation(0.1, batches, max_updates=6), in_order(X, y), w0)
     twin = SlowTwin(X, y)
     expected = twin.exploitation(list(w0), 0.1, lambda t: scheduled(batches, t, ""), 6)
     np.testing.assert_allclose(run.w, expected, rtol=1e-12, atol=0)
@@ -135,7 +135,7 @@ def test_exploitation_is_algorithm_2(batches):
 )
 def test_hybrid_is_algorithm_3(settings):
     X, y = table(3000)
-    run = Hybrid(0.1, n_nonzero=3, max_rounds=3, **settings).run(in_order(X, y))
+    run = learn(Hybrid(0.1, n_nonzero_coefs=3, max_rounds=3, **settings), in_order(X, y))
     twin = SlowTwin(X, y)
     theta = [0.0] * 11
     values = {"explore_steps": 3, "exploit_steps": 5} | settings
@@ -151,7 +151,7 @@ def test_hybrid_is_algorithm_3(settings):
 def test_a_hybrid_exploits_all_that_is_too_little_to_explore():
     """The last round: no exploration of 3 * 4 * 10 examples fits into the 115 that are left, 11 batches of 10 do."""
     X, y = table(120 + 50 + 115)
-    run = Hybrid(0.1, 10, 10, n_nonzero=3).run(in_order(X, y))
+    run = learn(Hybrid(0.1, 10, 10, n_nonzero_coefs=3), in_order(X, y))
     twin = SlowTwin(X, y)
     theta = twin.exploration([0.0] * 11, 0.1, 6, 3, lambda t: 10, 3)
     theta = twin.exploitation(theta, 0.1, lambda t: 10, 5 + 11)
@@ -163,7 +163,7 @@ def test_a_hybrid_exploits_all_that_is_too_little_to_explore():
 
 def test_a_first_round_that_is_too_short_explores_as_long_as_it_can():
     X, y = table(95)
-    run = Hybrid(0.1, 10, 10, n_nonzero=3, max_rounds=1).run(in_order(X, y))
+    run = learn(Hybrid(0.1, 10, 10, n_nonzero_coefs=3, max_rounds=1), in_order(X, y))
     twin = SlowTwin(X, y)
     theta = twin.exploitation(twin.exploration([0.0] * 11, 0.1, 6, 3, lambda t: 10, 2), 0.1, lambda t: 10, 1)
     np.testing.assert_allclose(run.w, theta, rtol=1e-12, atol=0)
@@ -174,14 +174,14 @@ def test_a_first_round_that_is_too_short_explores_as_long_as_it_can():
 def test_a_round_that_was_cut_short_is_not_all_that_was_asked_for(n):
     """One round takes 120 + 50 examples."""
     X, y = table(n)
-    run = Hybrid(0.1, 10, 10, n_nonzero=3, max_rounds=1).run(in_order(X, y))
+    run = learn(Hybrid(0.1, 10, 10, n_nonzero_coefs=3, max_rounds=1), in_order(X, y))
     assert run.status is Status.SOURCE_EMPTY
     assert run.meter.examples == {0: 0, 39: 0, 121: 120, 125: 120}[n]
 
 
 def test_a_round_that_was_not_cut_short_is():
     X, y = table(170)
-    run = Hybrid(0.1, 10, 10, n_nonzero=3, max_rounds=1).run(in_order(X, y))
+    run = learn(Hybrid(0.1, 10, 10, n_nonzero_coefs=3, max_rounds=1), in_order(X, y))
     assert run.status is Status.ENOUGH
     assert run.meter.examples == 170
 
@@ -197,7 +197,7 @@ def test_an_update_costs_what_the_paper_says(d, n_observed, s, B):
     source = ArraySource(X, rng.standard_normal(len(X)), n_observed, shuffle=False)
     spent = [(0, 0)]
     supports = []
-    for state in Exploration(0.1, B, s, max_updates=2).iterate(source):
+    for state in Learner.for_source(Exploration(0.1, B, s, max_updates=2), source).iterate(source):
         spent.append((source.meter.examples, source.meter.attributes))
         supports.append(set(state.support))
     for update, support in enumerate(supports[:2]):
@@ -219,18 +219,18 @@ def test_the_gradient_is_unbiased():
     parts = ceil(d / (n_observed - s))
     X = rng.standard_normal((repeats * parts * B, d)) @ mixing.T
     y = X @ truth + rng.standard_normal(len(X))
-    solver, market = Exploration(1.0, B, s), Market.of(d, n_observed)
-    start = solver.start(market, theta)
+    algorithm, cost_model = Exploration(1.0, B, s), CostModel.of(d, n_observed)
+    start = algorithm.start(cost_model, theta)
     gradients = []
     rows = iter(range(len(X)))
     for _ in range(repeats):
         state = start
         while state.updates == 0:
-            request = solver.request(market, state)
+            request = algorithm.query(cost_model, state)
             chosen = [next(rows) for _ in range(request.count)]
             before, state = (
                 state,
-                solver.absorb(market, state, request.indices, X[np.ix_(chosen, request.indices)], y[chosen]),
+                algorithm.absorb(cost_model, state, request.indices, X[np.ix_(chosen, request.indices)], y[chosen]),
             )
         last = np.arange((parts - 1) * (n_observed - s), d)
         g = before.gradient.copy()
@@ -250,28 +250,28 @@ def test_the_gradient_is_unbiased():
 def test_what_is_too_little_for_an_update_is_not_bought(n):
     """An update takes 4 blocks of 10 examples."""
     X, y = table(n)
-    run = Exploration(0.1, 10, 3).run(in_order(X, y))
+    run = learn(Exploration(0.1, 10, 3), in_order(X, y))
     assert run.learner.state.updates == n // 40
     assert run.meter.examples == n // 40 * 40
     assert run.status is Status.SOURCE_EMPTY
     assert (f"the last {n % 40} are too few for another update" in run.message) == (n % 40 > 0)
     w0 = np.eye(11)[1]
-    exploited = Exploitation(0.1, 40).run(in_order(X, y), w0)
+    exploited = learn(Exploitation(0.1, 40), in_order(X, y), w0)
     assert exploited.meter.examples == n // 40 * 40
     assert np.array_equal(exploited.w, w0) == (n < 40)
 
 
 @pytest.mark.parametrize(
-    "solver", [Exploration(0.1, 10, 3), Hybrid(0.1, 10, 20, n_nonzero=3)], ids=["exploration", "hybrid"]
+    "algorithm", [Exploration(0.1, 10, 3), Hybrid(0.1, 10, 20, n_nonzero_coefs=3)], ids=["exploration", "hybrid"]
 )
-def test_without_a_known_length_the_last_update_is_begun_and_left(solver):
+def test_without_a_known_length_the_last_update_is_begun_and_left(algorithm):
     X, y = table(330)
     source = in_order(X, y)
-    run = exhaust(Learner.of(solver, source.market), source)
-    known = solver.run(in_order(X, y))
+    run = Learner.of(algorithm, source.cost_model).run(source)
+    known = learn(algorithm, in_order(X, y))
     assert run.meter.examples == 330
     assert run.status is Status.SOURCE_EMPTY
-    if isinstance(solver, Exploration):
+    if isinstance(algorithm, Exploration):
         np.testing.assert_array_equal(run.w, known.w)
 
 
@@ -279,12 +279,12 @@ def test_without_a_known_length_the_last_update_is_begun_and_left(solver):
 @pytest.mark.parametrize("kind", ["exploration", "exploitation", "hybrid"])
 def test_a_step_that_is_too_long_is_said_to_be(kind, step):
     X, y = table(3000)
-    solver, w0 = {
+    algorithm, w0 = {
         "exploration": (Exploration(step, 10, 3), None),
         "exploitation": (Exploitation(step, 10), np.eye(11)[1]),
-        "hybrid": (Hybrid(step, 10, 10, n_nonzero=3), None),
+        "hybrid": (Hybrid(step, 10, 10, n_nonzero_coefs=3), None),
     }[kind]
-    run = solver.run(in_order(X, y), w0)
+    run = learn(algorithm, in_order(X, y), w0)
     assert run.status is Status.DIVERGED
     assert np.all(np.isfinite(run.w))
     assert np.mean((X @ run.w - y) ** 2) <= 1.1 * np.mean((y - (0 if w0 is None else X @ w0)) ** 2)  # the best iterate
@@ -295,19 +295,19 @@ def test_a_step_that_is_too_long_is_said_to_be(kind, step):
 
 def test_nothing_to_learn_is_no_error():
     X, _ = table(1000)
-    for solver in (Exploration(0.1, 10, 3), Hybrid(0.1, 10, 20, n_nonzero=3)):
-        run = solver.run(in_order(X, np.zeros(1000)))
+    for algorithm in (Exploration(0.1, 10, 3), Hybrid(0.1, 10, 20, n_nonzero_coefs=3)):
+        run = learn(algorithm, in_order(X, np.zeros(1000)))
         assert not run.support.size
         assert run.status is Status.SOURCE_EMPTY
 
 
 def test_it_learns():
     X, y = table(20_000)
-    for solver in (
+    for algorithm in (
         Exploration(0.2, Geometric(40, 1.2), 3),
-        Hybrid(0.2, Geometric(40, 2), Geometric(200, 2), 3, 4, n_nonzero=3),
+        Hybrid(0.2, Geometric(40, 2), Geometric(200, 2), 3, 4, n_nonzero_coefs=3),
     ):
-        run = solver.run(in_order(X, y))
+        run = learn(algorithm, in_order(X, y))
         assert run.support.tolist() == [1, 4, 8]
         np.testing.assert_allclose(run.w[run.support], [1.0, -0.8, 0.6], atol=0.05)
 
@@ -320,12 +320,12 @@ def test_it_learns():
         (lambda: Exploration(np.nan, 10, 3), "got nan"),
         (lambda: Exploration("0.1", 10, 3), "got '0.1'"),
         (lambda: Exploitation(-1.0, 10), "got -1.0"),
-        (lambda: Hybrid(True, 10, 10, n_nonzero=3), "got True"),
-        (lambda: Hybrid(0.1, 10, 10, n_nonzero=0), "n_nonzero must be an integer >= 1, got 0"),
-        (lambda: Exploration(0.1, 10, 0), "n_nonzero must be an integer >= 1, got 0"),
+        (lambda: Hybrid(True, 10, 10, n_nonzero_coefs=3), "got True"),
+        (lambda: Hybrid(0.1, 10, 10, n_nonzero_coefs=0), "n_nonzero_coefs must be >= 1, got 0"),
+        (lambda: Exploration(0.1, 10, 0), "n_nonzero_coefs must be >= 1, got 0"),
         (lambda: Exploration(0.1, 10, 2.0), "got 2.0"),
         (lambda: Exploration(0.1, 10, 3, max_updates=0), "got 0"),
-        (lambda: Hybrid(0.1, 10, 10, n_nonzero=3, max_rounds=1.5), "got 1.5"),
+        (lambda: Hybrid(0.1, 10, 10, n_nonzero_coefs=3, max_rounds=1.5), "got 1.5"),
         (lambda: Geometric(0.5, 2), "a batch must have >= 1 example"),
         (lambda: Geometric(3, 0), "grow by a ratio > 0"),
     ],
@@ -336,49 +336,54 @@ def test_bad_settings_are_named(make, words):
 
 
 @pytest.mark.parametrize(
-    ("solver", "words"),
+    ("algorithm", "words"),
     [
         (Exploration(0.1, 0, 3), "batches must be an integer >= 1 for each t, got 0 for t = 1"),
         (Exploration(0.1, 2.5, 3), "got 2.5"),
         (Exploration(0.1, lambda t: 30 - 20 * t, 3), "got -10 for t = 2"),
-        (Exploration(0.1, 10, 6), "n_nonzero must be below the 6 attributes that may be observed, got 6"),
-        (Hybrid(0.1, 10, 10, n_nonzero=7), "below the 6 attributes"),
-        (Hybrid(0.1, 0, 10, n_nonzero=3), "explore_batches must be"),
-        (Hybrid(0.1, 10, 0, n_nonzero=3), "exploit_batches must be"),
-        (Hybrid(0.1, 10, 10, explore_steps=0, n_nonzero=3), "explore_steps must be"),
-        (Hybrid(0.1, 10, 10, exploit_steps=lambda k: None, n_nonzero=3), "exploit_steps must be .* got None for t = 1"),
+        (Exploration(0.1, 10, 6), "n_nonzero_coefs must be at most 5 with this budget for one example, got 6"),
+        (Hybrid(0.1, 10, 10, n_nonzero_coefs=7), "at most 5 with this budget"),
+        (Hybrid(0.1, 0, 10, n_nonzero_coefs=3), "explore_batches must be"),
+        (Hybrid(0.1, 10, 0, n_nonzero_coefs=3), "exploit_batches must be"),
+        (Hybrid(0.1, 10, 10, explore_steps=0, n_nonzero_coefs=3), "explore_steps must be"),
+        (
+            Hybrid(0.1, 10, 10, exploit_steps=lambda k: None, n_nonzero_coefs=3),
+            "exploit_steps must be .* got None for t = 1",
+        ),
         (Exploitation(0.1, 10), "the support of w0, which is empty"),
     ],
 )
-def test_settings_that_do_not_fit_the_source_are_named(solver, words):
+def test_settings_that_do_not_fit_the_source_are_named(algorithm, words):
     X, y = table(400)
     with pytest.raises(InvalidInputError, match=words):
-        solver.run(in_order(X, y))
+        learn(algorithm, in_order(X, y))
 
 
-@pytest.mark.parametrize("solver", [Exploration(0.1, 10, 3), Exploitation(0.1, 10), Hybrid(0.1, 10, 10, n_nonzero=3)])
+@pytest.mark.parametrize(
+    "algorithm", [Exploration(0.1, 10, 3), Exploitation(0.1, 10), Hybrid(0.1, 10, 10, n_nonzero_coefs=3)]
+)
 @pytest.mark.parametrize("w0", [np.ones(10), np.ones((11, 1)), np.full(11, np.nan), [np.inf] * 11], ids=lambda w: "")
-def test_a_starting_point_that_is_none_is_refused(solver, w0):
+def test_a_starting_point_that_is_none_is_refused(algorithm, w0):
     X, y = table(400)
     source = in_order(X, y)
     with pytest.raises(InvalidInputError, match="w0 must be 11 finite numbers"):
-        solver.run(source, w0)
+        learn(algorithm, source, w0)
     assert source.meter.examples == 0
 
 
 def test_a_support_to_exploit_has_to_be_affordable():
     X, y = table(400)
     with pytest.raises(InvalidInputError, match="the support of w0 costs 11 per example; the budget is 6"):
-        Exploitation(0.1, 10).run(in_order(X, y), np.ones(11))
+        learn(Exploitation(0.1, 10), in_order(X, y), np.ones(11))
 
 
 def test_prices_and_panels_are_for_another_solver():
     X, y = table(400)
     priced = {"costs": np.arange(1.0, 12.0), "budget": 20.0}
-    for solver in (Exploration(0.1, 10, 3), Hybrid(0.1, 10, 10, n_nonzero=3)):
-        for market in (priced, {"n_observed": 6, "panels": [j // 2 for j in range(11)]}):
+    for algorithm in (Exploration(0.1, 10, 3), Hybrid(0.1, 10, 10, n_nonzero_coefs=3)):
+        for cost_model in (priced, {"n_observed": 6, "panels": [j // 2 for j in range(11)]}):
             with pytest.raises(CapabilityError, match="one price, each bought alone; use AdaptiveHybrid"):
-                solver.run(ArraySource(X, y, **market))
+                learn(algorithm, ArraySource(X, y, **cost_model))
 
 
 def test_a_given_support_can_be_exploited_at_any_prices():
@@ -386,9 +391,9 @@ def test_a_given_support_can_be_exploited_at_any_prices():
     X, y = table(400)
     w0 = np.zeros(11)
     w0[[1, 4]] = 0.5
-    solver = Exploitation(0.1, 20)
-    priced = solver.run(in_order(X, y, None, costs=np.arange(1.0, 12.0), budget=11.0), w0)
-    np.testing.assert_array_equal(priced.w, solver.run(in_order(X, y), w0).w)
+    algorithm = Exploitation(0.1, 20)
+    priced = learn(algorithm, in_order(X, y, None, costs=np.arange(1.0, 12.0), budget=11.0), w0)
+    np.testing.assert_array_equal(priced.w, learn(algorithm, in_order(X, y), w0).w)
     assert priced.meter.money == 400 * (2.0 + 5.0)
 
 
@@ -399,5 +404,5 @@ def test_a_schedule_is_a_number_or_a_function():
 
 
 def test_a_forgotten_sparsity_is_no_sparsity_of_one():
-    with pytest.raises(TypeError, match="n_nonzero"):
+    with pytest.raises(TypeError, match="n_nonzero_coefs"):
         Hybrid(0.1, 10, 10)

@@ -14,7 +14,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
-from hardthresh.limited import AdaptiveHybrid, ArraySource, CallbackSource, FileSource, Journal, RowSource
+from hardthresh.limited import AdaptiveHybrid, ArraySource, CallbackSource, FileSource, Journal, RowSource, learn
 
 N, D, OBSERVED = 700, 12, 4
 NAMES = [f"x{j}" for j in range(D)]
@@ -125,12 +125,12 @@ def journal(folder, X, y):
 
 
 def replayed(folder, X, y):
-    AdaptiveHybrid(n_nonzero=2).run(journal(folder, X, y))
+    learn(AdaptiveHybrid(n_nonzero_coefs=2), journal(folder, X, y))
     return journal(folder, X, y)
 
 
 def half_replayed(folder, X, y):
-    AdaptiveHybrid(n_nonzero=2).run(journal(folder, X, y))
+    learn(AdaptiveHybrid(n_nonzero_coefs=2), journal(folder, X, y))
     path = folder / "journal.sqlite"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("DELETE FROM answers WHERE number > (SELECT count(*) / 2 FROM answers)")
@@ -153,7 +153,7 @@ WITHOUT = [*TABLES_WITHOUT, endless, endless_targets, journal_of_callback]
 
 
 def learned(source):
-    result = AdaptiveHybrid(n_nonzero=2).run(source)
+    result = learn(AdaptiveHybrid(n_nonzero_coefs=2), source)
     meter = source.meter
     assert meter == result.meter
     counts = (meter.examples, meter.attributes, meter.max_per_example, meter.money, result.learner.dropped)
@@ -268,7 +268,7 @@ def test_patients_who_do_not_come_are_replaced_and_cost_nothing():
 
     def learned_from(patients, ask):
         source = CallbackSource(ask, D, OBSERVED, target=y, examples=iter(patients))
-        return AdaptiveHybrid(n_nonzero=2).run(source)
+        return learn(AdaptiveHybrid(n_nonzero_coefs=2), source)
 
     came = [i for i in range(N) if i % 3 != 1]
     result = learned_from(range(N), lambda i, indices: None if i % 3 == 1 else X[i, indices])

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import hardthresh as ht
-from hardthresh.limited import AdaptiveHybrid, Hybrid, LogisticHybrid, Market
-from hardthresh.limited.learner import Learner
+from hardthresh.limited import AdaptiveHybrid, CostModel, Hybrid, Learner, LogisticHybrid
 from levels import reaches
 
-PLAIN = Market.of(9, 4)
-LAB = Market.of(9, costs={"a": 2.0, "b": 1.0, "c": 0.7}, panels=list("abcabcabc"), budget=3.0)
+PLAIN = CostModel.of(9, 4)
+LAB = CostModel.of(9, costs={"a": 2.0, "b": 1.0, "c": 0.7}, panels=list("abcabcabc"), budget=3.0)
 
 
 def bits(value):
@@ -27,18 +26,18 @@ def bits(value):
 @pytest.mark.usefixtures("no_disk")
 @pytest.mark.filterwarnings("ignore:.* attributes are in panels for more:UserWarning")
 @pytest.mark.parametrize(
-    ("solver", "market"),
+    ("algorithm", "cost_model"),
     [
-        (AdaptiveHybrid(n_nonzero=2), LAB),
-        (LogisticHybrid(n_nonzero=2), PLAIN),
-        (Hybrid(0.1, 2, 3, 1, 2, n_nonzero=2), PLAIN),
+        (AdaptiveHybrid(n_nonzero_coefs=2), LAB),
+        (LogisticHybrid(n_nonzero_coefs=2), PLAIN),
+        (Hybrid(0.1, 2, 3, 1, 2, n_nonzero_coefs=2), PLAIN),
     ],
     ids=["adaptive, priced", "logistic", "published"],
 )
-def test_stored_at_every_stage(tmp_path, solver, market):
+def test_stored_at_every_stage(tmp_path, algorithm, cost_model):
     rng = np.random.default_rng(3)
-    stored = Learner.of(solver, market, length=60)
-    never = Learner.of(solver, market, length=60)
+    stored = Learner.of(algorithm, cost_model, length=60)
+    never = Learner.of(algorithm, cost_model, length=60)
     partial = 0
     for step in range(45):
         questions = never.questions(3)
@@ -50,10 +49,10 @@ def test_stored_at_every_stage(tmp_path, solver, market):
                 learner.skip(example, paid=step % 2 == 0)
             else:
                 learner.tell(example, x, y)
-        partial += never.answers is not None and bool(never.answers.told.any())
+        partial += never.answers is not None and bool(never.answers.answered.any())
         if reaches("pairs") or step % 6 == 0:
             ht.save(stored, tmp_path / "learner.json")
             stored = ht.load(tmp_path / "learner.json")
         assert bits(stored) == bits(never)
     assert 5 < partial < 45
-    assert bits(stored.conclusion()) == bits(never.conclusion())
+    assert bits(stored.final_state()) == bits(never.final_state())

@@ -184,7 +184,7 @@ def buyers():
     return {
         "regression": ht.LimitedAttributeRegression(n_nonzero_coefs=2, n_observed=6).fit(X, y),
         "classifier": ht.LimitedAttributeLogisticRegression(2, costs=prices, budget=12.0).fit(X, y > 0),
-        "result": ht.limited.AdaptiveHybrid(2).run(ht.limited.ArraySource(X, y, n_observed=6)),
+        "result": ht.limited.learn(ht.limited.AdaptiveHybrid(2), ht.limited.ArraySource(X, y, n_observed=6)),
     }
 
 
@@ -252,7 +252,7 @@ def test_models_without_a_learning_curve_are_refused(regression, ax):
         plot_learning_curve(ht.LimitedAttributeRegression(), ax)
     nothing = ht.limited.ArraySource(np.zeros((0, 9)), [], n_observed=4)
     with pytest.raises(InvalidInputError, match="empty"):
-        plot_learning_curve(ht.limited.AdaptiveHybrid(2).run(nothing), ax)
+        plot_learning_curve(ht.limited.learn(ht.limited.AdaptiveHybrid(2), nothing), ax)
 
 
 @pytest.mark.parametrize("plot", CHARTS)

@@ -18,8 +18,6 @@ from sklearn import model_selection
 import hardthresh as ht
 from hardthresh import baselines, certificates, constraints, core, limited, losses, objectives, solvers, steps
 from hardthresh.arrays import FactoredMatrix, to_numpy
-from hardthresh.limited.algorithms.schedules import Geometric
-from hardthresh.limited.learner import Learner
 from hardthresh.limited.sources.values import Answer
 from hardthresh.solvers import batches, voting
 from hardthresh.solvers.accelerated import SmallMove
@@ -83,7 +81,7 @@ def run(objective: Callable[[], Any], constraint: Any, solver: Any, iterations: 
     return Kind(lambda: go(iterations, seed=3), use)
 
 
-def learner(solver: Any, market: Any, y: Any = NUMBERS, told: int = 17) -> Kind:
+def learner(algorithm: Any, cost_model: Any, y: Any = NUMBERS, told: int = 17) -> Kind:
     """A learner that was told some answers, and what it ends with when it is told the rest."""
 
     def tell(learner: Any, until: int) -> Any:
@@ -93,12 +91,12 @@ def learner(solver: Any, market: Any, y: Any = NUMBERS, told: int = 17) -> Kind:
         return learner
 
     def use(learner: Any) -> list[float]:
-        end = tell(learner, 5 * N).conclusion()
+        end = tell(learner, 5 * N).final_state()
         return [*end.w, end.intercept, learner.meter.attributes, learner.meter.money, *learner.curve.errors]
 
     def make() -> Any:
-        w0 = np.eye(D)[3] if isinstance(solver, limited.Exploitation) else None
-        return tell(Learner.of(solver, market, w0, 5 * N), told)
+        w0 = np.eye(D)[3] if isinstance(algorithm, limited.Exploitation) else None
+        return tell(limited.Learner.of(algorithm, cost_model, w0, 5 * N), told)
 
     return Kind(make, use)
 
@@ -165,8 +163,8 @@ def partitions(splitters: list[Any]) -> list[float]:
     return [row for split in splits for _, held_out in split for row in (len(held_out), *held_out)]
 
 
-PLAIN = limited.Market.of(D, 5)
-PRICED = limited.Market.of(D, costs={"a": 2.0, "b": 1.0, "c": 0.7}, panels=list("abc" * 4), budget=3.0)
+PLAIN = limited.CostModel.of(D, 5)
+PRICED = limited.CostModel.of(D, costs={"a": 2.0, "b": 1.0, "c": 0.7}, panels=list("abc" * 4), budget=3.0)
 SIX = constraints.Sparsity(6)
 THREE = constraints.Sparsity(3, free=(7,))
 
@@ -260,19 +258,19 @@ RUNS = {
 }
 
 LEARNERS = {
-    "exploration": learner(limited.Exploration(0.1, Geometric(15, 1.2), 3), PLAIN),
+    "exploration": learner(limited.Exploration(0.1, limited.algorithms.Geometric(15, 1.2), 3), PLAIN),
     "exploitation": learner(limited.Exploitation(0.1, 25), PLAIN),
-    "hybrid": learner(limited.Hybrid(0.1, 8, 10, 1, 2, n_nonzero=3), PLAIN, told=21),
+    "hybrid": learner(limited.Hybrid(0.1, 8, 10, 1, 2, n_nonzero_coefs=3), PLAIN, told=21),
     "adaptive": learner(limited.AdaptiveHybrid(3), PRICED, told=60),
     "logistic_adaptive": learner(limited.LogisticHybrid(3), PLAIN, CLASSES, told=60),
     "dual_averaging": learner(limited.RegularizedDualAveraging(3, gamma=200.0), PLAIN),
     "dantzig": learner(limited.DantzigSelector(3), PLAIN),
     "learning_result": Kind(
-        lambda: limited.AdaptiveHybrid(3).run(limited.ArraySource(X, NUMBERS, 5, shuffle=False)),
+        lambda: limited.learn(limited.AdaptiveHybrid(3), limited.ArraySource(X, NUMBERS, 5, shuffle=False)),
         lambda result: [*result.w, result.intercept, result.meter.attributes, *result.learning_curve["squared_error"]],
     ),
     "answer": Kind(lambda: [Answer(3, [1, 2], [0.5, -1.0], 2.0, False, 2.0), Answer("p7", [4], None, None, True, 1.0)]),
-    "market": Kind(lambda: [PLAIN, PRICED, limited.Meter(PRICED, 3, 2, 2, 4.0), limited.Example(3, 0.5)]),
+    "market": Kind(lambda: [PLAIN, PRICED, limited.Meter(3, 2, 2, 4.0), limited.Example(3, 0.5)]),
 }
 
 OTHERS = {

@@ -14,6 +14,7 @@ from typing import get_args
 import numpy as np
 import pytest
 from equality import assert_same
+from kinds import LEARNERS
 from test_kinds import STORED, every, read
 
 import hardthresh as ht
@@ -33,7 +34,7 @@ from hardthresh.core import (
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.solver import Solver
 from hardthresh.core.step import StepRule
-from hardthresh.limited.contract import ObservationSolver, ObservationState
+from hardthresh.limited.contract import Algorithm, AlgorithmState
 from hardthresh.losses.base import Loss
 from hardthresh.objectives import LinearModel
 from hardthresh.storage import StorageError
@@ -113,7 +114,7 @@ def test_every_class_that_a_stored_object_can_hold_has_a_name():
         if "__main__" not in module.name and module.name.split(".")[1] not in ("cli", "report"):
             importlib.import_module(module.name)
     named = {entry.cls for entry in schema.schemas().values()}
-    contracts = (Constraint, Loss, ObservationSolver, ObservationState, Solver, State, StepRule, StopRule)
+    contracts = (Algorithm, AlgorithmState, Constraint, Loss, Solver, State, StepRule, StopRule)
     reached = {cls for base in (*contracts, *named) for cls in with_subclasses(base)}
     reached |= {cls for held in list(reached) for part in fields_of(held) for cls in with_subclasses(part)}
     storable = {cls for cls in reached if is_ours(cls)}
@@ -156,6 +157,17 @@ def test_a_name_is_given_only_once():
 
 
 # --- versions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_files_of_version_3_with_the_kind_observation_still_load(name, tmp_path):
+    """Algorithms were registered as observation, before any of their fields was renamed."""
+    text = (STORED / f"{name}.json").read_text()
+    for path, now in NAMES_OF_VERSION_2.items():
+        text = text.replace(f'"{path}"', f'"{re.sub("^algorithm/", "observation/", now)}"')
+    assert "hardthresh." not in text
+    (tmp_path / "x.json").write_text(text.replace('"format_version": 2', '"format_version": 3'))
+    assert_same(ht.load(tmp_path / "x.json"), read(STORED / f"{name}.json", name))
 
 
 def written_fields(cls):

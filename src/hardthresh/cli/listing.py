@@ -38,7 +38,7 @@ KINDS: dict[Kind, Listed] = {
     "constraint": Listed(("constraints",), "Constraints", "hardthresh.constraints.Sparsity(10)"),
     "step": Listed(("steps",), "Step rules", "IHT(step=hardthresh.steps.SparsePolyak(0.1))"),
     "solver": Listed(("solvers",), "Solvers", 'SparseLinearRegression(solver="pursuit")', named=True),
-    "observation": Listed(("limited",), "Solvers that buy attributes", "hardthresh.limited.AdaptiveHybrid(5)"),
+    "algorithm": Listed(("limited",), "Algorithms for paid attributes", "hardthresh.limited.AdaptiveHybrid(5)"),
     "estimator": Listed(
         ("estimators", "limited.estimators"), "Estimators", "hardthresh.SparseLinearRegression(n_nonzero_coefs=10)"
     ),

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from .errors import InvalidInputError, format_value
 from .schema import Upgrade, stored
 
-Kind = Literal["loss", "constraint", "step", "solver", "objective", "estimator", "observation"]
+Kind = Literal["loss", "constraint", "step", "solver", "objective", "estimator", "algorithm"]
 T = TypeVar("T", bound=type)
 
 
@@ -45,8 +45,8 @@ def register(
 
     Parameters
     ----------
-    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "observation"}
-        The list; "observation" is that of the solvers that buy what they see.
+    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "algorithm"}
+        The list; "algorithm" is that of `hardthresh.limited`, which chooses what to observe.
     name : str
         The name under which users ask for it; unique within its kind.
     examples : callable returning an iterable of instances, optional
@@ -79,7 +79,7 @@ def registered(kind: Kind) -> dict[str, Entry]:
 
     Parameters
     ----------
-    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "observation"}
+    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "algorithm"}
         The list.
 
     Returns
@@ -94,7 +94,7 @@ def lookup(kind: Kind, name: str) -> type:
 
     Parameters
     ----------
-    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "observation"}
+    kind : {"loss", "constraint", "step", "solver", "objective", "estimator", "algorithm"}
         The list.
     name : str
         The name.

@@ -44,6 +44,11 @@ class Schema:
         return fields
 
 
+def renames(**names: str) -> Upgrade:
+    """Return an upgrade that renames fields: ``renames(old="new")``."""
+    return lambda fields: {names.get(name, name): value for name, value in fields.items()}
+
+
 _SCHEMAS: dict[str, Schema] = {}
 
 

@@ -13,8 +13,10 @@ from .algorithms import (
     LogisticHybrid,
     RegularizedDualAveraging,
 )
-from .cost_model import Market
-from .meter import BudgetError, Meter
+from .contract import Algorithm, AlgorithmState, Query
+from .cost_model import BudgetError, CostModel, Purchase
+from .learner import Learner, LearningResult, learn
+from .meter import Meter
 from .sources import (
     ArraySource,
     AttributeSource,
@@ -32,10 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdaptiveHybrid",
+    "Algorithm",
+    "AlgorithmState",
     "ArraySource",
     "AttributeSource",
     "BudgetError",
     "CallbackSource",
+    "CostModel",
     "DantzigSelector",
     "Example",
     "Examples",
@@ -44,14 +49,18 @@ __all__ = [
     "FileSource",
     "Hybrid",
     "Journal",
+    "Learner",
+    "LearningResult",
     "LimitedAttributeLogisticRegression",
     "LimitedAttributeRegression",
     "LogisticHybrid",
-    "Market",
     "Meter",
+    "Purchase",
+    "Query",
     "RegularizedDualAveraging",
     "RowSource",
     "convert_journal",
+    "learn",
 ]
 
 

@@ -106,8 +106,8 @@ class AttributeLearner:
             If there were too few answers to choose attributes by more than chance.
         """
         learner, model = deepcopy(self.learner), clone(self.estimator)
-        model._keep_columns(learner.market.n_features, self.feature_names)
+        model._keep_columns(learner.cost_model.n_features, self.feature_names)
         model._know_classes()
-        state = learner.conclusion()
+        state = learner.final_state()
         model._keep(learner, state.w, state.intercept, None, f"{learner.meter.examples} examples were answered")
-        return model._warn(learner.trouble(state))
+        return model._warn(learner.failure_reason(state))

@@ -1,25 +1,31 @@
-"""The contract of solvers that buy what they see: which attributes of the next examples, and what to make of them."""
+"""The contract of an algorithm: which attributes of the next examples to observe, and what to learn from the answers.
+
+`Learner` asks on behalf of an algorithm, so an algorithm knows neither sources nor budgets spent; the user guide shows
+how to write one.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import inf
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
-from .cost_model import Market
+from .cost_model import CostModel
 
-LEAST = 32  # examples whose answers are worked in together, for speed
+SMALLEST_BATCH = 32
+"""Examples whose answers are absorbed together, at least: fewer cost more calls, more cost only memory (arbitrary)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class Query:
     """What to observe of the next examples.
 
     Attributes
@@ -27,7 +33,7 @@ class Request:
     indices : int array
         The attributes, increasing.
     count : int
-        Of how many examples.
+        The number of examples, >= 1.
     """
 
     indices: Array
@@ -36,8 +42,8 @@ class Request:
 
 @stored("state/observation")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ObservationState:
-    """Everything such a solver needs to go on: frozen, and of plain values and arrays, so that it can be stored.
+class AlgorithmState:
+    """Everything that an algorithm needs to continue, in plain values and arrays, so that it can be stored.
 
     Attributes
     ----------
@@ -48,9 +54,9 @@ class ObservationState:
     updates : int
         How often the coefficients were updated.
     seen : int
-        The examples that were learned from.
+        The number of examples that were learned from.
     length : int or None
-        How many examples there are altogether, where that is known.
+        The number of examples in the whole stream, where that is known.
     """
 
     w: Array
@@ -61,89 +67,132 @@ class ObservationState:
 
     @property
     def left(self) -> float:
-        """How many examples are left; infinity where that is not known."""
+        """The number of examples left; infinity where the length is not known."""
         return inf if self.length is None else self.length - self.seen
 
     @property
     def support(self) -> Array:
-        """The increasing indices of the coefficients that are not zero."""
+        """The increasing indices of the non-zero coefficients."""
         return np.flatnonzero(self.w)
 
 
-class ObservationSolver(ABC):
-    """An algorithm that chooses what to observe, as a frozen dataclass of settings.
+class Algorithm(ABC):
+    """Chooses what to observe, and learns from the answers; a frozen dataclass of settings.
 
-    `Learner` keeps up the conversation between it and whoever has the answers. Answers to one request are worked in
-    together, so that it makes no difference in which pieces, or in which order, they arrive.
+    A subclass needs `start`, `query` and `absorb`. The other methods have defaults that suit an algorithm for numbers
+    which never ends by itself. All answers to one query are absorbed together, so it makes no difference in which
+    pieces, or in which order, they arrive.
     """
 
-    state_type: ClassVar[type[ObservationState]] = ObservationState
     takes_steps: ClassVar[bool] = False
-    """Whether it takes steps of a length that is given, which may be too long."""
+    """Whether it takes steps of a given length, which may be too long and make the coefficients diverge."""
     target: ClassVar[Literal["number", "class"]] = "number"
-    """What it learns to predict: numbers, or which of two classes, coded 0 and 1."""
+    """What it predicts: numbers, or which of two classes, coded 0 and 1."""
 
     @abstractmethod
-    def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> ObservationState:
-        """Return the state before the first example, of a stream of `length` examples if that is known."""
+    def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> AlgorithmState:
+        """Return the state before the first example.
+
+        Parameters
+        ----------
+        cost_model : CostModel
+            The attributes, their prices, and the budget for one example.
+        w0 : array, shape (d,), optional
+            The starting point.
+        length : int, optional
+            The number of examples in the stream, where that is known.
+
+        Raises
+        ------
+        InvalidInputError, CapabilityError
+            If the settings do not fit the cost model; nothing has been bought then.
+        """
 
     @abstractmethod
-    def request(self, market: Market, state: ObservationState) -> Request | None:
-        """Return what to observe next, which always contains the support of `state.w`; None when all is done."""
+    def query(self, cost_model: CostModel, state: AlgorithmState) -> Query | None:
+        """Return what to observe next, within the budget; None when the algorithm has finished.
+
+        The indices include the support of ``state.w``, which the learner uses to predict before it learns.
+        """
 
     @abstractmethod
-    def absorb(self, market: Market, state: ObservationState, indices: Array, x: Array, y: Array) -> ObservationState:
+    def absorb(
+        self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array
+    ) -> AlgorithmState:
         """Return the state after some answers: x of shape (count, len(indices)), y of shape (count,)."""
 
     def check_targets(self, y: Array) -> None:
-        """Raise InvalidInputError for targets that it cannot learn from: by default, those that are not finite."""
-        if not np.all(np.isfinite(y)):
-            raise InvalidInputError("targets must be finite numbers")
+        """Raise InvalidInputError for finite numbers that are no targets; by default all are."""
+        return
 
-    def endless(self, market: Market, state: ObservationState) -> ObservationState:
-        """Return a state of a stream of known length as one of a stream that goes on, nobody knows how long."""
+    def unknown_length(self, cost_model: CostModel, state: AlgorithmState) -> AlgorithmState:
+        """Return the state for a stream of unknown length, after one whose length was known."""
         return replace(state, length=None)
 
     def response(self, linear: Array) -> Array:
-        """Return predictions of the target from values of the linear predictor; by default, these."""
+        """Return predictions of the target from the linear predictor; by default the same numbers."""
         return linear
 
-    def trouble(self, state: ObservationState) -> str:
+    def failure_reason(self, state: AlgorithmState) -> str:
         """Return why the coefficients cannot be relied on; empty if nothing is known against them."""
         return "" if state.updates else "there were too few examples for a single update"
 
-    def through(self, state: ObservationState) -> bool:
-        """Return whether all updates that were asked for are made; by default, there is no end to them."""
+    def finished(self, state: AlgorithmState) -> bool:
+        """Return whether all updates that the settings ask for are made; by default there is no limit."""
         return False
 
-    def conclude(self, market: Market, state: ObservationState) -> ObservationState:
-        """Return the state with the best coefficients that can be made of what was seen; by default, that one."""
+    def finalize(self, cost_model: CostModel, state: AlgorithmState) -> AlgorithmState:
+        """Return the state with the best coefficients that can be computed so far; by default the same state."""
         return state
 
 
-def portion(market: Market, left: int) -> int:
-    """Return how many of the `left` examples with one request to ask about together: memory stays within O(s'^2)."""
-    return min(left, max(LEAST, market.n_observed if market.plain else LEAST))
+def batch_size(cost_model: CostModel, left: int) -> int:
+    """Return how many of `left` examples one query asks about, so that memory stays within O(s'^2)."""
+    return min(left, max(SMALLEST_BATCH, cost_model.n_observed if cost_model.uniform else SMALLEST_BATCH))
 
 
-def require_plain(market: Market, solver: ObservationSolver) -> None:
-    """Raise if attributes have different prices or are sold in panels."""
-    if not market.plain:
+def checked_sparsity(value: Any, most: int | None = None) -> int:
+    """Return a setting `n_nonzero_coefs` as an integer >= 1.
+
+    Parameters
+    ----------
+    value : int
+        The setting.
+    most : int, optional
+        The largest number that the budget allows, once that is known.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is anything else.
+    """
+    s = checked_integer("n_nonzero_coefs", value, least=1)
+    if most is not None and s > most:
+        raise InvalidInputError(
+            f"n_nonzero_coefs must be at most {most} with this budget for one example, got {s}; choose fewer, or allow "
+            "more attributes of each example"
+        )
+    return s
+
+
+def require_uniform_prices(cost_model: CostModel, algorithm: Algorithm) -> None:
+    """Raise CapabilityError if attributes have different prices or are sold in panels."""
+    if not cost_model.uniform:
         raise CapabilityError(
-            f"{type(solver).__name__} is for attributes of one price, each bought alone; use AdaptiveHybrid"
+            f"{type(algorithm).__name__} is for attributes of one price, each bought alone; use AdaptiveHybrid"
         )
 
 
-def starting_point(market: Market, w0: Array | None) -> Array:
-    """Return a starting point as checked float64 coefficients, by default 0."""
+def starting_point(cost_model: CostModel, w0: Array | None) -> Array:
+    """Return a starting point as checked float64 coefficients; by default 0."""
     if w0 is None:
-        return np.zeros(market.n_features)
+        return np.zeros(cost_model.n_features)
     w = np.array(w0, dtype=np.float64)
-    if w.shape != (market.n_features,) or not np.all(np.isfinite(w)):
-        raise InvalidInputError(f"w0 must be {market.n_features} finite numbers, got shape {w.shape}")
+    if w.shape != (cost_model.n_features,) or not np.all(np.isfinite(w)):
+        raise InvalidInputError(f"w0 must be {cost_model.n_features} finite numbers, got shape {w.shape}")
     return w
 
 
-def places(indices: Array, chosen: Array) -> Array:
-    """Return where `chosen` stand among the increasing `indices` that contain them."""
+def positions(indices: Array, chosen: Array) -> Array:
+    """Return the positions of `chosen` in the increasing `indices` that contain them."""
     return np.searchsorted(indices, chosen)

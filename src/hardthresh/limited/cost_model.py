@@ -11,21 +11,45 @@ from typing import Any, Self
 import numpy as np
 
 from hardthresh.arrays import top_k
-from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
+from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError, format_value
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer, is_real
 
-_ROUNDING = 1e-9  # of the budget: sums of prices are not exact
+_ROUNDING = 1e-9  # of the budget: sums of prices are not exact; arbitrary between their rounding and a real price
+_NOTHING = np.empty(0, dtype=np.intp)
+
+
+class BudgetError(HardThreshError, ValueError):
+    """More was asked for than the budget for one example covers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Purchase:
+    """What is bought of one example at one time.
+
+    Attributes
+    ----------
+    new : int array
+        The attributes that are bought, increasing.
+    owned : int array
+        The attributes that are owned afterwards, increasing.
+    cost : float
+        The price of the new ones.
+    """
+
+    new: Array
+    owned: Array
+    cost: float
 
 
 @stored("purchase/cost_model")
 @dataclass(frozen=True, eq=False)
-class Market:
+class CostModel:
     """The attributes of an example, the panels they are sold in, the prices, and what may be spent on one example.
 
     A *panel* is a set of attributes that are bought together, such as the values of one blood test. Without panels
     every attribute is a panel of its own; without prices each attribute costs 1, and the budget is the number s' of
-    attributes that may be observed of one example. Make one with `Market.of`. Its arrays cannot be written to.
+    attributes that may be observed of one example. Make one with `CostModel.of`. Its arrays cannot be written to.
 
     Attributes
     ----------
@@ -60,7 +84,7 @@ class Market:
         panels: Sequence[Any] | None = None,
         budget: float | None = None,
     ) -> Self:
-        """Return the market for `n_features` attributes.
+        """Return the cost model for `n_features` attributes.
 
         Parameters
         ----------
@@ -84,25 +108,25 @@ class Market:
 
         Examples
         --------
-        >>> Market.of(500, 50).budget
+        >>> CostModel.of(500, 50).budget
         50.0
         >>> panels = ["blood", "blood", "blood", "scan"]
-        >>> lab = Market.of(4, costs={"blood": 20.0, "scan": 90.0}, panels=panels, budget=100.0)
-        >>> lab.cost([0, 2]), lab.cost([1, 3]), lab.bundle([0])
+        >>> lab = CostModel.of(4, costs={"blood": 20.0, "scan": 90.0}, panels=panels, budget=100.0)
+        >>> lab.cost([0, 2]), lab.cost([1, 3]), lab.whole_panels([0])
         (20.0, 110.0, array([0, 1, 2]))
         """
         if not (is_integer(n_features) and n_features >= 1):
             raise InvalidInputError(f"the number of attributes must be an integer >= 1, got {format_value(n_features)}")
         labels, panel = _numbered(panels, int(n_features))
         price = _prices(costs, labels, panel)
-        market = cls(panel, price, _budget(n_observed, budget, int(n_features), priced=costs is not None))
+        cost_model = cls(panel, price, _budget(n_observed, budget, int(n_features), priced=costs is not None))
         dearest = int(np.argmax(price))
-        if price[dearest] > market.budget * (1 + _ROUNDING):
+        if price[dearest] > cost_model.budget * (1 + _ROUNDING):
             raise InvalidInputError(
                 f"{format_value(labels[dearest])} costs {price[dearest]:g}, more than the budget of "
-                f"{market.budget:g} for one example, so it can never be bought; raise the budget or leave it out"
+                f"{cost_model.budget:g} for one example, so it can never be bought; raise the budget or leave it out"
             )
-        return market
+        return cost_model
 
     @property
     def n_features(self) -> int:
@@ -110,24 +134,24 @@ class Market:
         return int(self.panel.size)
 
     @cached_property
-    def plain(self) -> bool:
+    def uniform(self) -> bool:
         """Whether every attribute is sold alone, all for the same price."""
         return self.price.size == self.panel.size and bool(np.all(self.price == self.price[0]))
 
     @property
     def n_observed(self) -> int:
-        """s', how many attributes of an example the budget buys; with equal prices only (`plain`)."""
+        """s', how many attributes of an example the budget buys; with equal prices only (`uniform`)."""
         return self.count_for(self.budget)
 
     def count_for(self, money: float) -> int:
-        """Return how many attributes of an example some money buys, with equal prices (`plain`).
+        """Return how many attributes of an example some money buys, with equal prices (`uniform`).
 
         Raises
         ------
         CapabilityError
             If the prices differ, or there are panels: then it depends on which.
         """
-        if not self.plain:
+        if not self.uniform:
             raise CapabilityError("prices differ, or attributes are sold in panels: it depends on which are bought")
         return min(self.n_features, int(money / float(self.price[0]) * (1 + _ROUNDING)))
 
@@ -135,11 +159,29 @@ class Market:
         """Return what some attributes of one example cost; a panel is paid once."""
         return float(np.sum(self.price[np.unique(self.panel[np.asarray(indices, dtype=np.intp)])]))
 
-    def affords(self, cost: float, budget: float | None = None) -> bool:
+    def within_budget(self, cost: float, budget: float | None = None) -> bool:
         """Return whether a sum of prices is within the budget."""
         return cost <= (self.budget if budget is None else budget) * (1 + _ROUNDING)
 
-    def bundle(self, indices: Any) -> Array:
+    def purchase(self, indices: Any, owned: Array = _NOTHING) -> Purchase:
+        """Return what has to be bought of an example, by whole panels, so that `indices` are owned too.
+
+        Raises
+        ------
+        BudgetError
+            If all that is owned then costs more than the budget for one example.
+        """
+        together = self.whole_panels(np.union1d(owned, indices))
+        if not self.within_budget(cost := self.cost(together)):
+            what = f"{together.size} attributes" if self.uniform else f"attributes for {cost:g}"
+            raise BudgetError(
+                f"{what} of one example were asked for, {owned.size} of them bought before; the budget is "
+                f"{self.n_observed if self.uniform else self.budget:g}"
+            )
+        together.setflags(write=False)
+        return Purchase(np.setdiff1d(together, owned, assume_unique=True), together, cost - self.cost(owned))
+
+    def whole_panels(self, indices: Any) -> Array:
         """Return, increasing, all attributes of the panels that some attributes belong to."""
         indices = np.asarray(indices, dtype=np.intp)
         if self.price.size == self.panel.size:
@@ -147,22 +189,22 @@ class Market:
         return np.flatnonzero(np.isin(self.panel, np.unique(self.panel[indices])))
 
     @cached_property
-    def room(self) -> float:
+    def prediction_limit(self) -> float:
         """What a predictor may cost, so that every panel it may hold can be explored beside it.
 
         That is the budget less the dearest panel, of those that cost at most half of the budget: a dearer one cannot
         be explored beside a predictor that holds it.
         """
-        if self.affords(float(np.sum(self.price))):
+        if self.within_budget(float(np.sum(self.price))):
             return self.budget
         usable = self.price[self.price <= self.budget / 2 * (1 + _ROUNDING)]
         return self.budget - float(np.max(usable)) if usable.size else 0.0
 
-    def dearest(self, limit: float) -> float:
+    def panel_limit(self, limit: float) -> float:
         """Return what a panel may cost at most to be in a predictor for `limit`, and to be explored beside any such."""
-        return limit if self.affords(float(np.sum(self.price))) else min(limit, self.budget - limit)
+        return limit if self.within_budget(float(np.sum(self.price))) else min(limit, self.budget - limit)
 
-    def blocks(self, support: Array, dearest: float = inf) -> Array:
+    def partition(self, support: Array, dearest: float = inf) -> Array:
         """Return, for each attribute, the part of a partition it belongs to; each part can be bought beside `support`.
 
         The parts are numbered from 0, and -1 stands for the attributes of the panels of `support`, and of those that
@@ -170,7 +212,7 @@ class Market:
         prices there are ceil((d - s)/(s' - s)) parts for a support of s attributes.
         """
         left_out = self.price > dearest * (1 + _ROUNDING)
-        left_out[self.panel[self.bundle(support)]] = True
+        left_out[self.panel[self.whole_panels(support)]] = True
         room = self.budget - self.cost(support)
         part_of = np.full(self.price.size, -1)
         part, left = -1, 0.0
@@ -188,7 +230,7 @@ class Market:
         greedy heuristic for a knapsack: panels by the squares of their scores, or by these per price, whichever way
         ends with more, and the best attributes of them.
         """
-        if self.plain:
+        if self.uniform:
             return top_k(score, min(count, self.count_for(limit)))
         energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
         ways = []
@@ -199,7 +241,7 @@ class Market:
 
     def extend(self, support: Array, score: Array) -> Array:
         """Return `support`, all that its panels hold, and what has the largest scores for the rest of the budget."""
-        owned = self.bundle(support)
+        owned = self.whole_panels(support)
         energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
         energy[self.panel[owned]] = 0.0
         room = self.budget - self.cost(owned)

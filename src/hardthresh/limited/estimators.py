@@ -24,8 +24,9 @@ from hardthresh.estimators.soundness import check_linear_model
 
 from .algorithms import AdaptiveHybrid, LogisticHybrid
 from .attribute_learner import AttributeLearner
-from .cost_model import Market
-from .learner import BuyingSolver, Learner, exhaust
+from .contract import Algorithm
+from .cost_model import CostModel
+from .learner import Learner
 from .sources import ArraySource, AttributeSource
 from .sources.base import refuse_repeated
 
@@ -67,9 +68,9 @@ class Budget:
     per_prediction: float
 
 
-def _allowance(market: Market) -> float:
+def _allowance(cost_model: CostModel) -> float:
     """Return what may be observed of an example: a number of attributes where they have one price, else money."""
-    return market.n_observed if market.plain else market.budget
+    return cost_model.n_observed if cost_model.uniform else cost_model.budget
 
 
 class LimitedAttributeModel(SelectorMixin, BaseEstimator):
@@ -82,7 +83,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         self,
         n_nonzero_coefs: int | None = None,
         n_observed: int | None = None,
-        strategy: str | BuyingSolver = "auto",
+        strategy: str | Algorithm = "auto",
         *,
         costs: Any = None,
         panels: Any = None,
@@ -120,7 +121,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         """
         X, y = self._validated(X, y, reset=True)
         source = self._source(X, self._encoded(y, None), shuffle=True)
-        return self._listen(self._new_learner(source.market, source.remaining), source)
+        return self._listen(self._new_learner(source.cost_model, source.remaining), source)
 
     def fit_source(self, source: AttributeSource) -> Self:
         """Learn from a source until it is empty.
@@ -138,16 +139,16 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             raise InvalidInputError(
                 f"a source is needed, such as ArraySource(X, y, n_observed=50); got {format_value(source)}"
             )
-        if self.n_observed not in (None, _allowance(source.market)):
+        if self.n_observed not in (None, _allowance(source.cost_model)):
             raise InvalidInputError(
-                f"n_observed is {self.n_observed}, but the source allows {_allowance(source.market):g} for an example; "
-                "leave n_observed out, the source has the budget"
+                f"n_observed is {self.n_observed}, but the source allows {_allowance(source.cost_model):g} for an "
+                "example; leave n_observed out, the source has the budget"
             )
         if not (self.costs is None and self.panels is None and self.budget is None):
             raise InvalidInputError("costs, panels and budget belong to the source; leave them out here")
         self._keep_columns(source.n_features, source.feature_names)
         self._know_classes()
-        return self._listen(self._new_learner(source.market, source.remaining), source)
+        return self._listen(self._new_learner(source.cost_model, source.remaining), source)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from some more rows, in the order given; in pieces it makes the same model as at once.
@@ -168,30 +169,28 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         y = self._encoded(y, classes, keep=not first)
         if first:
             source = self._source(X, y, shuffle=False)
-            return self._listen(self._new_learner(source.market, None), source)
+            return self._listen(self._new_learner(source.cost_model, None), source)
         self._refuse_changes(self.learner_)
-        self.learner_.go_on()
-        return self._listen(self.learner_, ArraySource(X, y, market=self.learner_.market, shuffle=False))
+        self.learner_.forget_length()
+        return self._listen(self.learner_, ArraySource(X, y, cost_model=self.learner_.cost_model, shuffle=False))
 
     def _refuse_changes(self, learner: Learner) -> None:
         """Raise if the settings are no longer those that a learner was made with."""
-        market, changed = learner.market, self._solver(learner.market.n_features) != learner.solver
-        if self.n_observed not in (None, _allowance(market)):
+        cost_model, changed = learner.cost_model, self._algorithm(learner.cost_model.n_features) != learner.algorithm
+        if self.n_observed not in (None, _allowance(cost_model)):
             changed = True
         if not (self.costs is None and self.panels is None and self.budget is None):
             names = getattr(self, "feature_names_in_", None)
-            terms = ArraySource(
-                np.empty((0, market.n_features)), [], **self._terms(market.n_features, names), feature_names=names
-            ).market
+            terms = CostModel.of(cost_model.n_features, **self._terms(cost_model.n_features, names))
             changed = changed or not (
-                np.array_equal(terms.panel, market.panel)
-                and np.array_equal(terms.price, market.price)
-                and terms.budget == market.budget
+                np.array_equal(terms.panel, cost_model.panel)
+                and np.array_equal(terms.price, cost_model.price)
+                and terms.budget == cost_model.budget
             )
         if changed:
             raise InvalidInputError(
                 "settings cannot change between the pieces that a model learns from: it was begun with "
-                f"{learner.solver} and a budget of {market.budget:g} for an example; fit begins anew"
+                f"{learner.algorithm} and a budget of {cost_model.budget:g} for an example; fit begins anew"
             )
 
     def start(self, n_features: int, feature_names: Sequence[str] | None = None) -> AttributeLearner:
@@ -212,8 +211,8 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         if names is not None and len(names) != n_features:
             raise InvalidInputError(f"feature_names has {len(names)} names; {n_features} are needed")
         refuse_repeated(names)
-        market = Market.of(n_features, **self._terms(n_features, names))
-        return AttributeLearner(clone(self), self._new_learner(market, None), names)
+        cost_model = CostModel.of(n_features, **self._terms(n_features, names))
+        return AttributeLearner(clone(self), self._new_learner(cost_model, None), names)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -298,7 +297,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return X, np.asarray(y)
 
     def _encoded(self, y: Array, classes: Any, *, keep: bool = False) -> Array:
-        """Return targets as the solver wants them."""
+        """Return targets as the algorithm wants them."""
         return y
 
     def _know_classes(self) -> None:
@@ -332,13 +331,15 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             )
         return int(k)
 
-    def _new_learner(self, market: Market, length: int | None) -> Learner:
-        return Learner.of(self._solver(market.n_features), market, length=length)
+    def _new_learner(self, cost_model: CostModel, length: int | None) -> Learner:
+        return Learner.of(self._algorithm(cost_model.n_features), cost_model, length=length)
 
-    def _solver(self, n_features: int) -> BuyingSolver:
-        if isinstance(self.strategy, BuyingSolver):
+    def _algorithm(self, n_features: int) -> Algorithm:
+        if isinstance(self.strategy, Algorithm):
             if not (self.n_nonzero_coefs is None and self.prediction_budget is None):
-                raise InvalidInputError("a strategy that is a solver has its own n_nonzero; leave n_nonzero_coefs out")
+                raise InvalidInputError(
+                    "a strategy has its own n_nonzero_coefs and prediction_budget; leave them out here"
+                )
             if self.strategy.target != self._automatic.target:
                 raise InvalidInputError(
                     f"{type(self).__name__} learns with the {_LOSSES[self._automatic.target]}, the strategy "
@@ -347,18 +348,18 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             return self.strategy
         if self.strategy != "auto":
             raise InvalidInputError(
-                f'strategy must be "auto" or a solver, such as Hybrid(...); got {format_value(self.strategy)}'
+                f'strategy must be "auto" or an algorithm, such as Hybrid(...); got {format_value(self.strategy)}'
             )
         return self._automatic(self._sparsity(n_features), self.prediction_budget)
 
     def _listen(self, learner: Learner, source: AttributeSource) -> Self:
         """Let a learner learn from a source, and keep what came of it."""
-        result = exhaust(learner, source)
+        result = learner.run(source)
         self._keep(learner, result.w, result.intercept, source.remaining, result.message)
-        return self._warn(result.message if learner.diverged else result.trouble)
+        return self._warn(result.message if learner.diverged else result.failure_reason)
 
     def _keep(self, learner: Learner, w: Array, intercept: Any, unused: int | None, reason: str) -> None:
-        market, meter = learner.market, learner.meter
+        cost_model, meter = learner.cost_model, learner.meter
         self.coef_: Array = w
         self.intercept_: Any = intercept
         self.support_ = np.flatnonzero(w)
@@ -373,15 +374,15 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             unused,
             meter.max_per_example,
             meter.money,
-            market.budget,
-            market.cost(self.support_),
+            cost_model.budget,
+            cost_model.cost(self.support_),
         )
 
-    def _warn(self, trouble: str) -> Self:
-        self.converged_ = not trouble
-        if trouble:
-            self.stop_reason_ = trouble
-            warn(f"{type(self).__name__}: {trouble}", ConvergenceWarning)
+    def _warn(self, failure_reason: str) -> Self:
+        self.converged_ = not failure_reason
+        if failure_reason:
+            self.stop_reason_ = failure_reason
+            warn(f"{type(self).__name__}: {failure_reason}", ConvergenceWarning)
         return self
 
     def _check_attributes(self) -> None:
@@ -404,7 +405,7 @@ _PARAMETERS = """n_nonzero_coefs : int, optional
     n_observed : int, optional
         s', how many attributes of one example may be observed; default twice `n_nonzero_coefs`. What is beyond s
         explores, so a few more than s are needed, and many more are better.
-    strategy : "auto" or solver
+    strategy : "auto" or Algorithm
         "auto" needs no tuning. {strategies}
     costs : array, shape (n_features,), or mapping, optional
         Prices > 0 of the attributes, by position or by name, or with `panels` by panel; `budget` is then needed.
@@ -420,7 +421,7 @@ _PARAMETERS = """n_nonzero_coefs : int, optional
 
 _PUBLISHED = """`hardthresh.limited.Exploration` and `Hybrid` are the published algorithms: they have
         no intercept, so attributes and targets need mean 0, and with a step that is too long they diverge."""
-_OTHERS = "Else a solver for two classes: a `hardthresh.limited.LogisticHybrid`."
+_OTHERS = "Else an algorithm for two classes: a `hardthresh.limited.LogisticHybrid`."
 
 _ATTRIBUTES = """support_ : array of int
         The attributes with non-zero coefficients, increasing.

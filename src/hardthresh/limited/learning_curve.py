@@ -91,7 +91,7 @@ class LearningCurve:
         return self.latest > EXPLODED * first
 
     @property
-    def trouble(self) -> str:
+    def failure_reason(self) -> str:
         """Whether the latest examples were predicted worse than by the mean of the targets before them."""
         windows = count = 0
         while windows < len(self.counts) and count < max(FEWEST, RECENT * self.seen):

@@ -278,7 +278,7 @@ def plot_learning_curve(result_or_estimator: Any, ax: Axes | None = None) -> Axe
 
     Parameters
     ----------
-    result_or_estimator : ObservationResult or fitted estimator
+    result_or_estimator : LearningResult or fitted estimator
         What was learned from attributes that were bought: `LimitedAttributeRegression`, its logistic twin, or the
         result of such a solver.
     {axes}

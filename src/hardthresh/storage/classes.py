@@ -20,6 +20,9 @@ NAMES_OF_VERSION_2: dict[str, str] = json.loads(
 )
 """The registered name of each class that files of format versions 1 and 2 name by its module. It is not extended."""
 
+_RENAMED_KINDS = {"observation": "algorithm"}
+"""Kinds of the registry that had another name in files of format version 3, and their name of today."""
+
 _SPLITTERS = (
     "GroupKFold",
     "GroupShuffleSplit",
@@ -83,6 +86,9 @@ class Finder:
             If there is none.
         """
         name = NAMES_OF_VERSION_2.get(name, name)
+        if name not in self._known:
+            kind_in_file, _, word = name.partition("/")
+            name = f"{_RENAMED_KINDS[kind_in_file]}/{word}" if kind_in_file in _RENAMED_KINDS else name
         if name not in self._known:
             # with scikit-learn, which not every file needs
             import hardthresh.estimators

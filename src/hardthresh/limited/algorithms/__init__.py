@@ -3,8 +3,10 @@
 from .adaptive import AdaptiveHybrid
 from .dantzig import DantzigSelector
 from .dual_averaging import RegularizedDualAveraging
+from .exploitation import Exploitation
+from .exploration import Exploration
+from .hybrid import Hybrid
 from .logistic import LogisticHybrid
-from .published import Exploitation, Exploration, Hybrid
 from .schedules import Geometric
 
 __all__ = [

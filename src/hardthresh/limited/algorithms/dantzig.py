@@ -12,11 +12,10 @@ from hardthresh.arrays import top_k
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
 from hardthresh.core.registry import register
-from hardthresh.core.schema import stored
+from hardthresh.core.schema import renames, stored
 from hardthresh.core.typing import Array, is_real
-from hardthresh.limited.contract import ObservationState, Request, require_plain
-from hardthresh.limited.cost_model import Market
-from hardthresh.limited.learner import BuyingSolver
+from hardthresh.limited.contract import Algorithm, AlgorithmState, Query, checked_sparsity, require_uniform_prices
+from hardthresh.limited.cost_model import CostModel
 
 _SUBSET = 1  # the purpose of random numbers
 _HELD = 256  # examples that are added to the moments together: adding one costs as much as adding all
@@ -24,7 +23,7 @@ _HELD = 256  # examples that are added to the moments together: adding one costs
 
 @stored("state/dantzig")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DantzigState(ObservationState):
+class DantzigState(AlgorithmState):
     """The state of `DantzigSelector`: sums over examples, and the examples that are not in them yet.
 
     Attributes
@@ -52,9 +51,14 @@ class DantzigState(ObservationState):
     failure: str = ""
 
 
-@register("observation", "dantzig", lambda: [DantzigSelector(n_nonzero=3)])
+@register(
+    "algorithm",
+    "dantzig",
+    lambda: [DantzigSelector(n_nonzero_coefs=3)],
+    upgrades=[renames(n_nonzero="n_nonzero_coefs")],
+)
 @dataclass(frozen=True)
-class DantzigSelector(BuyingSolver):
+class DantzigSelector(Algorithm):
     r"""The point of least l1 norm that explains all correlations, from s' random attributes of each example.
 
     .. math:: \hat w = \arg\min \|w\|_1 \quad \text{subject to} \quad \|\hat b - \hat Σ w\|_\infty \le λ,
@@ -63,11 +67,11 @@ class DantzigSelector(BuyingSolver):
     The second moments are unbiased: sums of the products that were seen, divided by the number of examples times the
     probability of seeing them, s'/d for b and for the diagonal of Σ, s'(s' - 1)/(d(d - 1)) for pairs. The s largest
     coefficients are kept. The linear program is solved once, at the end: before, the coefficients are 0, and so they
-    stay if it has no solution, as λ is too small for the noise in the moments (`trouble` says so).
+    stay if it has no solution, as λ is too small for the noise in the moments (`failure_reason` says so).
 
     Parameters
     ----------
-    n_nonzero : int >= 1
+    n_nonzero_coefs : int >= 1
         s <= s'.
     c : float > 0
         The constant of λ.
@@ -97,34 +101,33 @@ class DantzigSelector(BuyingSolver):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.limited import ArraySource
+    >>> from hardthresh.limited import ArraySource, learn
     >>> X = np.random.default_rng(0).standard_normal((4000, 12))
     >>> source = ArraySource(X, X[:, 1] - X[:, 7], n_observed=6)
-    >>> result = DantzigSelector(n_nonzero=2).run(source)
+    >>> result = learn(DantzigSelector(n_nonzero_coefs=2), source)
     >>> result.support, result.w[[1, 7]].round(1), result.meter.max_per_example
     (array([1, 7]), array([ 1., -1.]), 6)
     """
 
-    n_nonzero: int
+    n_nonzero_coefs: int
     c: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        checked_integer("n_nonzero", self.n_nonzero, least=1)
+        checked_sparsity(self.n_nonzero_coefs)
         if not (is_real(self.c) and 0 < self.c < inf):
             raise InvalidInputError(f"c must be a finite number > 0, got {format_value(self.c)}")
         checked_integer("seed", self.seed, least=0)
 
-    def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> DantzigState:
+    def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> DantzigState:
         """Return the state that has seen nothing."""
         if w0 is not None:
             raise InvalidInputError("the Dantzig selector has no starting point; leave w0 out")
-        require_plain(market, self)
-        d, width = market.n_features, market.n_observed
+        require_uniform_prices(cost_model, self)
+        d, width = cost_model.n_features, cost_model.n_observed
         if width < min(2, d):
             raise InvalidInputError("products of two attributes are needed, so n_observed must be at least 2")
-        if self.n_nonzero > width:
-            raise InvalidInputError(f"n_nonzero must be at most the {width} attributes observed, got {self.n_nonzero}")
+        checked_sparsity(self.n_nonzero_coefs, width)
         return DantzigState(
             w=np.zeros(d),
             length=length,
@@ -135,59 +138,59 @@ class DantzigSelector(BuyingSolver):
             values=np.zeros((0, width + 1)),
         )
 
-    def request(self, market: Market, state: ObservationState) -> Request | None:
+    def query(self, cost_model: CostModel, state: AlgorithmState) -> Query | None:
         """Ask for a random subset of one example."""
         assert isinstance(state, DantzigState)
-        return Request(state.observed, 1)
+        return Query(state.observed, 1)
 
-    def absorb(self, market: Market, state: ObservationState, indices: Array, x: Array, y: Array) -> DantzigState:
+    def absorb(self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array) -> DantzigState:
         """Keep the example; from time to time add the examples kept to the moments."""
         assert isinstance(state, DantzigState)
         now = replace(
             state,
             held=np.vstack([state.held, indices]),
             values=np.vstack([state.values, np.column_stack([x, y])]),
-            observed=self._subset(market.n_features, indices.size, state.seen + 1),
+            observed=self._subset(cost_model.n_features, indices.size, state.seen + 1),
             seen=state.seen + 1,
         )
         return _summed(now) if len(now.held) >= _HELD else now
 
-    def conclude(self, market: Market, state: ObservationState) -> DantzigState:
+    def finalize(self, cost_model: CostModel, state: AlgorithmState) -> DantzigState:
         """Return the state with the s largest coefficients of the solution."""
         assert isinstance(state, DantzigState)
         if state.seen == 0:
             return state
         state = _summed(state)
-        second, first = moments(market, state)
+        second, first = moments(cost_model, state)
         try:
-            solution = selector(second, first, self.penalty(market, state))
+            solution = selector(second, first, self.penalty(cost_model, state))
         except HardThreshError as error:
             return replace(state, failure=str(error))
         w = np.zeros_like(solution)
-        largest = top_k(np.abs(solution), self.n_nonzero)
+        largest = top_k(np.abs(solution), self.n_nonzero_coefs)
         w[largest] = solution[largest]
         return replace(state, w=w, updates=state.updates + 1)
 
-    def trouble(self, state: ObservationState) -> str:
+    def failure_reason(self, state: AlgorithmState) -> str:
         """Return why there is no solution: nothing was seen, or the program has none."""
         assert isinstance(state, DantzigState)
         return state.failure if state.seen else "there were no examples"
 
-    def penalty(self, market: Market, state: DantzigState) -> float:
+    def penalty(self, cost_model: CostModel, state: DantzigState) -> float:
         """Return λ, by which correlations may stay unexplained, after all examples of a state."""
-        d, n = market.n_features, state.seen
+        d, n = cost_model.n_features, state.seen
         squares = state.squares + float(np.sum(state.values[:, -1] ** 2))
-        return self.c * sqrt(d * log(d) / (market.n_observed * n)) * sqrt(squares / n)
+        return self.c * sqrt(d * log(d) / (cost_model.n_observed * n)) * sqrt(squares / n)
 
     def _subset(self, d: int, width: int, example: int) -> Array:
         drawn = np.random.default_rng((self.seed, example, _SUBSET)).choice(d, width, replace=False)
         return np.sort(drawn)
 
 
-def moments(market: Market, state: DantzigState) -> tuple[Array, Array]:
+def moments(cost_model: CostModel, state: DantzigState) -> tuple[Array, Array]:
     """Return unbiased estimates of E x x^T and E x y."""
     state = _summed(state)
-    d, width, n = market.n_features, market.n_observed, max(1, state.seen)
+    d, width, n = cost_model.n_features, cost_model.n_observed, max(1, state.seen)
     single = width / d
     pair = single * (width - 1) / (d - 1) if d > 1 else 1.0
     second = state.products / (n * pair)

@@ -16,11 +16,17 @@ from hardthresh.arrays import top_k
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
-from hardthresh.core.schema import stored
+from hardthresh.core.schema import renames, stored
 from hardthresh.core.typing import Array, is_real
-from hardthresh.limited.contract import ObservationState, Request, places, require_plain
-from hardthresh.limited.cost_model import Market
-from hardthresh.limited.learner import BuyingSolver
+from hardthresh.limited.contract import (
+    Algorithm,
+    AlgorithmState,
+    Query,
+    checked_sparsity,
+    positions,
+    require_uniform_prices,
+)
+from hardthresh.limited.cost_model import CostModel
 
 At = Literal["truncated", "dense"]
 _SUBSET = 0  # the purpose of random numbers
@@ -28,7 +34,7 @@ _SUBSET = 0  # the purpose of random numbers
 
 @stored("state/dual_averaging")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DualAveragingState(ObservationState):
+class DualAveragingState(AlgorithmState):
     """The state of `RegularizedDualAveraging`, between two examples.
 
     Attributes
@@ -38,7 +44,7 @@ class DualAveragingState(ObservationState):
     dense : array, shape (d,)
         The dual average w_t, of which `w` is the largest part.
     chosen : int array
-        S_t, the places of its s largest coefficients.
+        S_t, the positions of its s largest coefficients.
     observed : int array
         S_t and the random U_t: what is observed of the next example.
     """
@@ -50,15 +56,16 @@ class DualAveragingState(ObservationState):
 
 
 @register(
-    "observation",
+    "algorithm",
     "dual_averaging",
     lambda: [
-        RegularizedDualAveraging(n_nonzero=3, gamma=12.0),
-        RegularizedDualAveraging(n_nonzero=3, gamma=40.0, gradient="dense"),
+        RegularizedDualAveraging(n_nonzero_coefs=3, gamma=12.0),
+        RegularizedDualAveraging(n_nonzero_coefs=3, gamma=40.0, gradient="dense"),
     ],
+    upgrades=[renames(n_nonzero="n_nonzero_coefs")],
 )
 @dataclass(frozen=True)
-class RegularizedDualAveraging(BuyingSolver):
+class RegularizedDualAveraging(Algorithm):
     r"""Dual averaging of unbiased gradients, one example at a time; the largest coefficients and random ones are seen.
 
     .. math:: w_{t+1} = \arg\min_w \Bigl\langle \frac1t \sum_{i \le t} g_i, w \Bigr\rangle + λ \|w\|_1
@@ -69,7 +76,7 @@ class RegularizedDualAveraging(BuyingSolver):
 
     Parameters
     ----------
-    n_nonzero : int >= 1
+    n_nonzero_coefs : int >= 1
         s < s'; the predictor is H_s(w_t).
     gamma : float > 0
         γ, the weight of the proximal term; the gradient is that of (a - y)^2, with its factor 2.
@@ -103,22 +110,22 @@ class RegularizedDualAveraging(BuyingSolver):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.limited import ArraySource
+    >>> from hardthresh.limited import ArraySource, learn
     >>> X = np.random.default_rng(0).standard_normal((4000, 12))
     >>> source = ArraySource(X, X[:, 1] - X[:, 7], n_observed=6)
-    >>> result = RegularizedDualAveraging(n_nonzero=2, gamma=5.0).run(source)
+    >>> result = learn(RegularizedDualAveraging(n_nonzero_coefs=2, gamma=5.0), source)
     >>> result.support, result.meter.max_per_example, result.w[[1, 7]].round(1)
     (array([1, 7]), 6, array([ 1., -1.]))
     """
 
-    n_nonzero: int
+    n_nonzero_coefs: int
     gamma: float
     l1: float = 0.0
     gradient: At = "truncated"
     seed: int = 0
 
     def __post_init__(self) -> None:
-        checked_integer("n_nonzero", self.n_nonzero, least=1)
+        checked_sparsity(self.n_nonzero_coefs)
         if not (is_real(self.gamma) and 0 < self.gamma < inf):
             raise InvalidInputError(f"gamma must be a finite number > 0, got {format_value(self.gamma)}")
         if not (is_real(self.l1) and 0 <= self.l1 < inf):
@@ -129,51 +136,50 @@ class RegularizedDualAveraging(BuyingSolver):
             )
         checked_integer("seed", self.seed, least=0)
 
-    def start(self, market: Market, w0: Array | None = None, length: int | None = None) -> DualAveragingState:
+    def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> DualAveragingState:
         """Return the state at w = 0; ties are won by the lowest indices."""
         if w0 is not None:
             raise InvalidInputError("dual averaging starts from 0, which its proximal term pulls to; leave w0 out")
-        require_plain(market, self)
-        spare, outside = self._drawn(market)
-        if spare < 1 and outside:
-            raise InvalidInputError(
-                f"n_nonzero must be below the {market.n_observed} attributes that may be observed, got "
-                f"{self.n_nonzero}: what is left explores"
-            )
+        require_uniform_prices(cost_model, self)
+        checked_sparsity(self.n_nonzero_coefs, cost_model.count_for(cost_model.prediction_limit))
+        spare, outside = self._drawn(cost_model)
         if self.gradient == "dense" and spare == 1 < outside:
             raise InvalidInputError(
-                f"gradient='dense' needs pairs of explored attributes: n_nonzero must be <= {market.n_observed - 2}"
+                f"gradient='dense' needs pairs of explored attributes: n_nonzero_coefs must be <= "
+                f"{cost_model.n_observed - 2}"
             )
-        zero = np.zeros(market.n_features)
+        zero = np.zeros(cost_model.n_features)
         none = np.empty(0, dtype=np.intp)
         state = DualAveragingState(w=zero, length=length, summed=zero, dense=zero, chosen=none, observed=none)
-        return self._about_to_see(market, state)
+        return self._about_to_see(cost_model, state)
 
-    def request(self, market: Market, state: ObservationState) -> Request | None:
+    def query(self, cost_model: CostModel, state: AlgorithmState) -> Query | None:
         """Ask for S_t and U_t of one example."""
         assert isinstance(state, DualAveragingState)
-        return Request(state.observed, 1)
+        return Query(state.observed, 1)
 
-    def absorb(self, market: Market, state: ObservationState, indices: Array, x: Array, y: Array) -> DualAveragingState:
+    def absorb(
+        self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array
+    ) -> DualAveragingState:
         """Add the gradient of the example, and go to the minimiser."""
         assert isinstance(state, DualAveragingState)
         (row,), (target,) = x, y
         summed = state.summed.copy()
-        summed[indices] += self.estimate(market, state, indices, row, float(target))
+        summed[indices] += self.estimate(cost_model, state, indices, row, float(target))
         t = state.seen + 1
         dense = -np.sign(summed) * np.maximum(np.abs(summed) - self.l1 * t, 0.0) / (self.gamma * sqrt(t))
         now = replace(state, summed=summed, dense=dense, seen=t, updates=t)
-        return self._about_to_see(market, now)
+        return self._about_to_see(cost_model, now)
 
-    def estimate(self, market: Market, state: DualAveragingState, indices: Array, x: Array, y: float) -> Array:
+    def estimate(self, cost_model: CostModel, state: DualAveragingState, indices: Array, x: Array, y: float) -> Array:
         """Return g_t at the `indices` that were observed, from one example: elsewhere it is 0.
 
         With ``p = |U_t| / (d - s)`` and ``p_2 = p (|U_t| - 1) / (d - s - 1)``, the probabilities of seeing an attribute
         outside S_t, and two of them.
         """
-        spare, outside = self._drawn(market)
+        spare, outside = self._drawn(cost_model)
         certain = np.zeros(indices.size, dtype=bool)
-        certain[places(indices, state.chosen)] = True
+        certain[positions(indices, state.chosen)] = True
         p = spare / outside if outside else 1.0
         chance = np.where(certain, 1.0, p)
         term = x * state.dense[indices]
@@ -185,18 +191,18 @@ class RegularizedDualAveraging(BuyingSolver):
         seen_with = prediction + np.where(certain, explored / p, (explored - term) * p / pair + term)
         return 2 * (seen_with - y) * x / chance
 
-    def _drawn(self, market: Market) -> tuple[int, int]:
+    def _drawn(self, cost_model: CostModel) -> tuple[int, int]:
         """Return how many attributes U_t has, and of how many."""
-        outside = max(0, market.n_features - self.n_nonzero)
-        return min(market.n_observed - self.n_nonzero, outside), outside
+        outside = max(0, cost_model.n_features - self.n_nonzero_coefs)
+        return min(cost_model.n_observed - self.n_nonzero_coefs, outside), outside
 
-    def _about_to_see(self, market: Market, state: DualAveragingState) -> DualAveragingState:
+    def _about_to_see(self, cost_model: CostModel, state: DualAveragingState) -> DualAveragingState:
         """Return the state with S_t, the predictor on it, and U_t."""
-        chosen = np.sort(top_k(np.abs(state.dense), min(self.n_nonzero, market.n_features)))
+        chosen = np.sort(top_k(np.abs(state.dense), min(self.n_nonzero_coefs, cost_model.n_features)))
         w = np.zeros_like(state.dense)
         w[chosen] = state.dense[chosen]
-        spare, _ = self._drawn(market)
-        others = np.ones(market.n_features, dtype=bool)
+        spare, _ = self._drawn(cost_model)
+        others = np.ones(cost_model.n_features, dtype=bool)
         others[chosen] = False
         draw = np.random.default_rng((self.seed, state.seen, _SUBSET))
         explored = draw.choice(np.flatnonzero(others), spare, replace=False)

@@ -11,10 +11,10 @@ from scipy.special import expit
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
-from hardthresh.core.schema import stored
+from hardthresh.core.schema import renames, stored
 from hardthresh.core.typing import Array
-from hardthresh.limited.contract import ObservationState, places
-from hardthresh.limited.cost_model import Market
+from hardthresh.limited.contract import AlgorithmState, positions
+from hardthresh.limited.cost_model import CostModel
 
 from .adaptive import AdaptiveHybrid, AdaptiveState
 from .moments import Moments
@@ -48,7 +48,12 @@ class LogisticState(AdaptiveState):
     information: Array = field(default_factory=lambda: np.eye(1))
 
 
-@register("observation", "logistic_adaptive", lambda: [LogisticHybrid(n_nonzero=3)])
+@register(
+    "algorithm",
+    "logistic_adaptive",
+    lambda: [LogisticHybrid(n_nonzero_coefs=3)],
+    upgrades=[renames(n_nonzero="n_nonzero_coefs")],
+)
 @dataclass(frozen=True)
 class LogisticHybrid(AdaptiveHybrid):
     """`AdaptiveHybrid` for two classes, coded 0 and 1: a heuristic.
@@ -67,7 +72,7 @@ class LogisticHybrid(AdaptiveHybrid):
 
     Parameters
     ----------
-    n_nonzero, prediction_budget
+    n_nonzero_coefs, prediction_budget
         As in `AdaptiveHybrid`.
 
     Notes
@@ -77,11 +82,11 @@ class LogisticHybrid(AdaptiveHybrid):
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.limited import ArraySource
+    >>> from hardthresh.limited import ArraySource, learn
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((8000, 40))
     >>> y = rng.random(8000) < 1 / (1 + np.exp(2 * X[:, 7] - 2 * X[:, 1]))
-    >>> result = LogisticHybrid(n_nonzero=2).run(ArraySource(X, y, n_observed=6))
+    >>> result = learn(LogisticHybrid(n_nonzero_coefs=2), ArraySource(X, y, n_observed=6))
     >>> result.support, result.w[[1, 7]].round()
     (array([1, 7]), array([ 2., -2.]))
     """
@@ -95,24 +100,23 @@ class LogisticHybrid(AdaptiveHybrid):
         for label in np.setdiff1d(y, (0.0, 1.0))[:1]:
             raise InvalidInputError(f"targets must be 0 or 1, got {label:g}")
 
-    def absorb(self, market: Market, state: ObservationState, indices: Array, x: Array, y: Array) -> AdaptiveState:
+    def absorb(self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array) -> AdaptiveState:
         """Learn the coefficients of the support, then as `AdaptiveHybrid`."""
         assert isinstance(state, LogisticState)
-        self.check_targets(y)
-        z = (x[:, places(indices, state.chosen)] - state.centre) / state.scale
+        z = (x[:, positions(indices, state.chosen)] - state.centre) / state.scale
         moved = _moved(_faded(state, len(y)), np.column_stack([z, np.ones(len(y))]), y)
-        return super().absorb(market, moved, indices, x, y)
+        return super().absorb(cost_model, moved, indices, x, y)
 
-    def conclude(self, market: Market, state: ObservationState) -> AdaptiveState:
+    def finalize(self, cost_model: CostModel, state: AlgorithmState) -> AdaptiveState:
         """Return the coefficients as they are: on another support they would have to be learned first."""
         assert isinstance(state, LogisticState)
-        return self._refitted(state) if state.fitted else super().conclude(market, state)
+        return self._refitted(state) if state.fitted else super().finalize(cost_model, state)
 
-    def trouble(self, state: ObservationState) -> str:
+    def failure_reason(self, state: AlgorithmState) -> str:
         """Return whether there were two classes, and what `AdaptiveHybrid` finds."""
         assert isinstance(state, AdaptiveState)
         alone = state.seen and state.own.count and float(state.own.mean[-1]) in (0.0, 1.0)
-        return "all targets are of one class; examples of two are needed" if alone else super().trouble(state)
+        return "all targets are of one class; examples of two are needed" if alone else super().failure_reason(state)
 
     def response(self, linear: Array) -> Array:
         """Return probabilities of class 1."""

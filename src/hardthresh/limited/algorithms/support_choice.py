@@ -8,7 +8,7 @@ from math import expm1, inf, log
 import numpy as np
 
 from hardthresh.core.typing import Array
-from hardthresh.limited.cost_model import Market
+from hardthresh.limited.cost_model import CostModel
 from hardthresh.solvers.local_search import descend, grow, shrink
 from hardthresh.solvers.tableau import Tableau
 
@@ -58,7 +58,7 @@ def needed(n: int, p: int, size: int) -> float:
     return (log(n) + 2 * log(p)) / freedom if freedom > 0 else inf
 
 
-def choose(moments: Moments, observed: Array, market: Market, count: int, limit: float) -> Subset:
+def choose(moments: Moments, observed: Array, cost_model: CostModel, count: int, limit: float) -> Subset:
     """Return least squares on at most `count` variables that cost at most `limit`, chosen among the `observed` ones.
 
     From all of them the cheapest to miss are dropped, or, while there are few examples, the best are added as long as
@@ -69,13 +69,13 @@ def choose(moments: Moments, observed: Array, market: Market, count: int, limit:
     p = observed.size
     enough = moments.count >= PER_VARIABLE * p
     everything, nothing = np.arange(p), np.empty(0, dtype=np.intp)
-    if market.plain:
+    if cost_model.uniform:
         tableau = _tableau(moments, everything if enough else nothing)
         if not enough:
             _grow(tableau, count, moments.count)
         shrink(tableau, count)
         return _subset(descend(tableau, tableau.size, _NEGLIGIBLE, _NEGLIGIBLE), moments)
-    shop = _Shop(observed, market, count, limit, moments.count)
+    shop = _Shop(observed, cost_model, count, limit, moments.count)
     starts = [shop.bought(_tableau(moments, nothing), per_price=per_price) for per_price in (False, True)]
     if enough:
         starts.append(shop.sold(_tableau(moments, everything)))
@@ -98,22 +98,22 @@ class _Shop:
     """Which of the observed variables a predictor can have for its money."""
 
     observed: Array
-    market: Market
+    cost_model: CostModel
     count: int
     limit: float
     n: int
 
     def extra(self, tableau: Tableau) -> Array:
         """Return what each variable would cost besides the chosen ones."""
-        market, panel = self.market, self.market.panel[self.observed]
-        return np.where(np.isin(panel, panel[tableau.chosen]), 0.0, market.price[panel])
+        cost_model, panel = self.cost_model, self.cost_model.panel[self.observed]
+        return np.where(np.isin(panel, panel[tableau.chosen]), 0.0, cost_model.price[panel])
 
     def best(self, tableau: Tableau, *, per_price: bool = False) -> int | None:
         """Return the affordable variable that explains most, or most for its price; None if there is none."""
         if not self.observed.size:
             return None
         extra = self.extra(tableau)
-        cost = self.market.cost(self.observed[tableau.chosen])
+        cost = self.cost_model.cost(self.observed[tableau.chosen])
         gains = np.where(extra <= self.limit - cost + self.limit * _ROUNDING, tableau.gains(), 0.0)
         j = int(np.argmax(gains / np.maximum(extra, self.limit * _ROUNDING) if per_price else gains))
         return j if gains[j] > _NEGLIGIBLE else None
@@ -135,10 +135,10 @@ class _Shop:
 
     def sold(self, tableau: Tableau) -> Tableau:
         """Return a tableau without what explains least for its price, until the rest is affordable."""
-        observed, market = self.observed, self.market
-        while not market.affords(market.cost(observed[tableau.chosen]), self.limit):
-            panels = np.unique(market.panel[observed[tableau.chosen]])
-            dear = [self._loss(tableau, panel) / market.price[panel] for panel in panels]
+        observed, cost_model = self.observed, self.cost_model
+        while not cost_model.within_budget(cost_model.cost(observed[tableau.chosen]), self.limit):
+            panels = np.unique(cost_model.panel[observed[tableau.chosen]])
+            dear = [self._loss(tableau, panel) / cost_model.price[panel] for panel in panels]
             self._drop(tableau, int(panels[int(np.argmin(dear))]))
         shrink(tableau, self.count)
         return self.bought(tableau, per_price=False)
@@ -165,7 +165,7 @@ class _Shop:
         return tableau.decrease - without.decrease
 
     def _drop(self, tableau: Tableau, panel: int) -> None:
-        for j in [j for j in tableau.chosen if self.market.panel[self.observed[j]] == panel]:
+        for j in [j for j in tableau.chosen if self.cost_model.panel[self.observed[j]] == panel]:
             tableau.drop(tableau.chosen.index(j))
 
 

@@ -10,9 +10,9 @@ from scipy.sparse import issparse
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
-from hardthresh.limited.cost_model import Market
+from hardthresh.limited.cost_model import CostModel
 
-from .base import AttributeSource, Example, market_of
+from .base import AttributeSource, Example, cost_model_of
 from .values import as_target
 
 
@@ -32,17 +32,17 @@ class ArraySource(AttributeSource):
     shuffle : bool
         False hands them out in the order given, so that runs can be replayed.
     costs, panels, budget
-        Prices, attributes that are bought together, and the budget in money: see `Market.of`.
+        Prices, attributes that are bought together, and the budget in money: see `CostModel.of`.
     feature_names : sequence of str, optional
         The names of the attributes.
-    market : Market, optional
+    cost_model : CostModel, optional
         Prices and budget in one, in the place of `n_observed`, `costs`, `panels` and `budget`.
 
     Raises
     ------
     InvalidInputError
-        For lengths that do not fit together, targets that are NaN or infinite, and as in `Market.of`; while attributes
-        are bought, for infinity.
+        For lengths that do not fit together, targets that are NaN or infinite, and as in `CostModel.of`; while
+        attributes are bought, for infinity.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class ArraySource(AttributeSource):
     (4, 2, 1)
     >>> patients.observe([1])
     Traceback (most recent call last):
-    hardthresh.limited.meter.BudgetError: 3 attributes of one example were asked for, 2 of them bought before; ...
+    hardthresh.limited.cost_model.BudgetError: 3 attributes of one example were asked for, 2 of them bought before; ...
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ArraySource(AttributeSource):
         panels: Sequence[Any] | None = None,
         budget: float | None = None,
         feature_names: Sequence[str] | None = None,
-        market: Market | None = None,
+        cost_model: CostModel | None = None,
     ) -> None:
         if feature_names is None and hasattr(X, "columns"):
             feature_names = list(X.columns)
@@ -89,17 +89,17 @@ class ArraySource(AttributeSource):
             as_target(float(self._y[row]), int(row))
         if self._X.dtype.kind not in "fiub":
             raise InvalidInputError(f"X must be numeric, got dtype {self._X.dtype}")
-        if market is None:
-            market = market_of(self._X.shape[1], n_observed, feature_names, costs, panels, budget)
+        if cost_model is None:
+            cost_model = cost_model_of(self._X.shape[1], n_observed, feature_names, costs, panels, budget)
         elif (
             any(term is not None for term in (n_observed, costs, panels, budget))
-            or market.n_features != self._X.shape[1]
+            or cost_model.n_features != self._X.shape[1]
         ):
             raise InvalidInputError(
-                f"a market is for tables of its {market.n_features} attributes, and takes the place of n_observed, "
-                "costs, panels and budget"
+                f"a cost model is for tables of its {cost_model.n_features} attributes, and takes the place of "
+                "n_observed, costs, panels and budget"
             )
-        super().__init__(market, feature_names)
+        super().__init__(cost_model, feature_names)
         n = self._X.shape[0]
         self._order = np.random.default_rng(seed).permutation(n) if shuffle else np.arange(n)
         self._position = 0

@@ -12,8 +12,10 @@ import numpy as np
 from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError, format_value
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer
-from hardthresh.limited.cost_model import Market
+from hardthresh.limited.cost_model import CostModel, Purchase
 from hardthresh.limited.meter import Meter
+
+from .values import as_target
 
 
 @stored("purchase/example")
@@ -64,7 +66,7 @@ class Examples:
         self.places: Array = np.arange(len(examples))
         self._source = source
         self._examples = list(examples)
-        self._owned = _fixed(np.empty(0, dtype=np.intp))
+        self._purchase = source.cost_model.purchase([])
         self._values: Array = np.empty((len(self._examples), 0))
         self._asked = False
         self._broken = False
@@ -78,7 +80,12 @@ class Examples:
     @property
     def owned(self) -> Array:
         """The attributes bought so far, increasing."""
-        return self._owned
+        return self._purchase.owned
+
+    @property
+    def purchase(self) -> Purchase:
+        """What the last purchase was, of each of the `paid` examples."""
+        return self._purchase
 
     @property
     def ids(self) -> list[Any]:
@@ -127,20 +134,13 @@ class Examples:
         ------
         HardThreshError
             If the targets come with the attributes, and nothing was observed yet.
-        InvalidInputError
-            For targets that are NaN or infinite.
         """
-        y = np.array(self.known_targets(), dtype=np.float64)  # NaN for None
-        for row in np.flatnonzero(~np.isfinite(y)):
-            example = self._examples[row]
+        for example in self._examples:
             if example.y is None:
                 raise HardThreshError(
                     f"the target of example {format_value(example.id)} comes with its attributes: observe first"
                 )
-            raise InvalidInputError(
-                f"the target of example {format_value(example.id)} is {example.y}; it must be a finite number"
-            )
-        return y
+        return np.array(self.known_targets(), dtype=np.float64)
 
     def _observed(self, indices: Any, *, ask: bool) -> Array:
         """Return attributes, after a purchase if they are new, or if there was none before and `ask` wants one."""
@@ -149,18 +149,18 @@ class Examples:
                 "a purchase for these examples was interrupted; draw others: what it bought of these is paid, and lost"
             )
         wanted = self._source._checked(indices)
-        owned = self._source.meter.covered(self._owned, wanted)
-        new = np.setdiff1d(owned, self._owned, assume_unique=True)
-        if new.size or (ask and not self._asked):
+        purchase = self._source.cost_model.purchase(wanted, self.owned)
+        if purchase.new.size or (ask and not self._asked):
             self._broken = True
-            self._buy(new)
+            self._buy(purchase)
             self._broken = False
-        values: Array = self._values[:, np.searchsorted(self._owned, wanted)]
+        values: Array = self._values[:, np.searchsorted(self.owned, wanted)]
         return values
 
-    def _buy(self, new: Array) -> None:
+    def _buy(self, purchase: Purchase) -> None:
         """Read attributes, charge what came, also if reading is interrupted, and drop what cannot be had."""
-        meter = self._source.meter
+        meter, new = self._source.meter, purchase.new
+        unknown = {place for place, example in enumerate(self._examples) if example.y is None}
         came: list[int] = []
         rows: list[Array] = []
         self.reached = 0
@@ -168,24 +168,26 @@ class Examples:
             for place, row in enumerate(self._source._read(self._examples, new)):
                 self.reached = place + 1
                 if row is not None:
+                    if place in unknown:
+                        _check_targets(self._examples[place : place + 1])
                     came.append(place)
                     rows.append(row)
-                    self._refuse_infinity(self._examples[place], new, row)
+                    self._check_finite(self._examples[place], new, row)
         finally:
             self.paid = len(rows)
             if not self._asked:
                 meter.draw(len(rows) - len(self))
-            owned = meter.buy(self._owned, new, len(rows))
+            meter.add(purchase, len(rows))
         values = np.array(rows, dtype=np.float64).reshape(len(rows), new.size)
         whole = np.flatnonzero(~np.isnan(values).any(axis=1))
         kept = [came[place] for place in whole]
         self._examples = [self._examples[place] for place in kept]
         self.places = self.places[kept]
-        order = np.argsort(np.concatenate([self._owned, new]))
+        order = np.argsort(np.concatenate([self.owned, new]))
         self._values = np.hstack([self._values[kept], values[whole]])[:, order]
-        self._owned, self._asked = _fixed(owned), True
+        self._purchase, self._asked = purchase, True
 
-    def _refuse_infinity(self, example: Example, indices: Array, row: Array) -> None:
+    def _check_finite(self, example: Example, indices: Array, row: Array) -> None:
         for column in np.flatnonzero(np.isinf(row)):
             raise InvalidInputError(
                 f"{self._source._named(indices[column])} of example {format_value(example.id)} is {row[column]}; a "
@@ -201,30 +203,33 @@ class AttributeSource(ABC):
 
     Parameters
     ----------
-    market : Market
+    cost_model : CostModel
         Attributes, prices and budget.
     feature_names : sequence of str, optional
         The names of the attributes.
 
     Attributes
     ----------
-    market : Market
+    cost_model : CostModel
         Attributes, prices and budget.
     meter : Meter
         What was bought so far.
     feature_names : array of str, or None
         The names of the attributes.
+    targets_known : bool
+        Whether an example has its target when it is handed out; else it comes with the first answer.
     """
 
+    targets_known = True
     _ended = False
 
-    def __init__(self, market: Market, feature_names: Sequence[str] | None = None) -> None:
-        self.market = market
-        self.meter = Meter(market)
+    def __init__(self, cost_model: CostModel, feature_names: Sequence[str] | None = None) -> None:
+        self.cost_model = cost_model
+        self.meter = Meter()
         self.feature_names = None if feature_names is None else np.asarray(list(feature_names), dtype=object)
-        if self.feature_names is not None and self.feature_names.size != market.n_features:
+        if self.feature_names is not None and self.feature_names.size != cost_model.n_features:
             raise InvalidInputError(
-                f"feature_names has {self.feature_names.size} names; {market.n_features} are needed, one for each "
+                f"feature_names has {self.feature_names.size} names; {cost_model.n_features} are needed, one for each "
                 "attribute"
             )
         refuse_repeated(self.feature_names)
@@ -232,7 +237,7 @@ class AttributeSource(ABC):
     @property
     def n_features(self) -> int:
         """d, the number of attributes."""
-        return self.market.n_features
+        return self.cost_model.n_features
 
     @property
     def ended(self) -> bool:
@@ -249,6 +254,8 @@ class AttributeSource(ABC):
         if not (is_integer(count) and count >= 0):
             raise InvalidInputError(f"count must be an integer >= 0, got {format_value(count)}")
         examples = self._next(int(count))
+        if self.targets_known:
+            _check_targets(examples)
         self.meter.draw(len(examples))
         return Examples(self, examples)
 
@@ -280,10 +287,10 @@ class AttributeSource(ABC):
         return wanted.astype(np.intp)
 
 
-def _fixed(array: Array) -> Array:
-    """Return an array that cannot be written to."""
-    array.setflags(write=False)
-    return array
+def _check_targets(examples: Iterable[Example]) -> None:
+    """Make the targets of examples floats; the one place where the targets of a source are validated."""
+    for example in examples:
+        example.y = as_target(example.y, example.id)
 
 
 def refuse_repeated(names: Iterable[Any] | None) -> None:
@@ -295,15 +302,15 @@ def refuse_repeated(names: Iterable[Any] | None) -> None:
         seen.add(name)
 
 
-def market_of(
+def cost_model_of(
     n_features: int,
     n_observed: int | None,
     names: Sequence[str] | None,
     costs: Sequence[float] | Mapping[Any, float] | None,
     panels: Sequence[Any] | None,
     budget: float | None,
-) -> Market:
-    """Return a market, as `Market.of`; without panels a mapping has the price of each attribute by its name."""
+) -> CostModel:
+    """Return a cost_model, as `CostModel.of`; without panels a mapping has the price of each attribute by its name."""
     if panels is None and names is not None and isinstance(costs, Mapping):
         panels = names
-    return Market.of(n_features, n_observed, costs=costs, panels=panels, budget=budget)
+    return CostModel.of(n_features, n_observed, costs=costs, panels=panels, budget=budget)

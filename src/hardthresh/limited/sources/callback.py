@@ -12,8 +12,8 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array, is_integer
 
-from .base import AttributeSource, Example, market_of
-from .values import as_numbers, as_target
+from .base import AttributeSource, Example, cost_model_of
+from .values import as_numbers
 
 HOPELESS = 1000  # examples in a row that could not be had
 REMEMBERED = 100_000  # names of examples that others are compared with
@@ -45,7 +45,7 @@ class CallbackSource(AttributeSource):
     n_examples : int >= 0, optional
         At most so many.
     costs, panels, budget
-        Prices, attributes that are bought together, and the budget in money: see `Market.of`. With `feature_names` a
+        Prices, attributes that are bought together, and the budget in money: see `CostModel.of`. With `feature_names` a
         mapping can have the price of each attribute by its name.
     feature_names : sequence of str, optional
         The names of the attributes.
@@ -53,10 +53,10 @@ class CallbackSource(AttributeSource):
     Raises
     ------
     InvalidInputError
-        As in `Market.of`, and for examples that are there twice. While examples are measured: for an answer of another
-        length, NaN, infinity, and what is no number, with the example and the attribute; and for an example without a
-        target. Answers that were paid before are kept if the source is in a `Journal`, and only there: without it,
-        nothing more can be bought of examples that were drawn together once their purchase was interrupted.
+        As in `CostModel.of`, and for examples that are there twice. While examples are measured: for an answer of
+        another length, NaN, infinity, and anything but numbers, with the example and the attribute; and for an example
+        without a target. Answers that were paid before are kept if the source is in a `Journal`, and only there:
+        without it, nothing more can be bought of examples that were drawn together once their purchase was interrupted.
 
     Examples
     --------
@@ -99,10 +99,11 @@ class CallbackSource(AttributeSource):
             if feature_names is None:
                 raise InvalidInputError("give n_features, the number of attributes, or feature_names")
             n_features = len(feature_names)
-        super().__init__(market_of(n_features, n_observed, feature_names, costs, panels, budget), feature_names)
+        super().__init__(cost_model_of(n_features, n_observed, feature_names, costs, panels, budget), feature_names)
         self._ask = ask
         self._absent = 0
         self._target = target
+        self.targets_known = target is not None
         ids = _default_ids(target) if examples is None else examples
         lengths = [n for n in (len(ids) if isinstance(ids, Sized) else None, n_examples) if n is not None]
         self._left = min(lengths) if lengths else None
@@ -127,14 +128,14 @@ class CallbackSource(AttributeSource):
             self._left -= len(drawn)
         return drawn
 
-    def _looked_up(self, id_: Any) -> float | None:
+    def _looked_up(self, id_: Any) -> Any:
         """Return the target of an example; None if it comes with the answer."""
         if self._target is None:
             return None
         if callable(self._target):
-            return as_target(self._target(id_), id_)
+            return self._target(id_)
         try:
-            return as_target(self._target[id_], id_)
+            return self._target[id_]
         except (LookupError, TypeError):
             raise InvalidInputError(f"example {format_value(id_)} has no target") from None
 
@@ -161,7 +162,7 @@ class CallbackSource(AttributeSource):
                     f"ask returned {format_value(answer)} for example {format_value(example.id)}; "
                     "without target= it must return a pair (values, y), or None"
                 )
-            answer, example.y = answer[0], as_target(answer[1], example.id)
+            answer, example.y = answer[0], answer[1]
         values = as_numbers(
             answer, indices.size, f"example {format_value(example.id)}", lambda place: self._named(int(indices[place]))
         )

@@ -20,8 +20,7 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value
 from hardthresh.core.typing import Array, is_integer
 
-from .base import AttributeSource, Example, market_of
-from .values import as_target
+from .base import AttributeSource, Example, cost_model_of
 
 _BUFFER = 1 << 16  # bytes read of a column of a Parquet file at a time
 _PARQUET = (".parquet", ".pq")
@@ -50,13 +49,13 @@ class FileSource(AttributeSource):
     chunk_rows : int >= 1
         How many rows of a Parquet file are in memory together; a text file is read line by line.
     costs, panels, budget
-        Prices, attributes that are bought together, and the budget in money: see `Market.of`. A mapping can have the
+        Prices, attributes that are bought together, and the budget in money: see `CostModel.of`. A mapping can have the
         price of each attribute by its name.
 
     Raises
     ------
     InvalidInputError
-        For a file that cannot be read, columns that are not there, columns without numbers, and as in `Market.of`;
+        For a file that cannot be read, columns that are not there, columns without numbers, and as in `CostModel.of`;
         while it is read, for a cell that is no number, if it is bought, with its row (from 0) and column.
     MissingDependencyError
         For a Parquet file without pyarrow, which the extra ``hardthresh[parquet]`` brings.
@@ -101,7 +100,7 @@ class FileSource(AttributeSource):
         self._table = _table(self.path)
         names = _chosen(self._table.names, target, features, self.path)
         self._table.check([*names, target])
-        super().__init__(market_of(len(names), n_observed, names, costs, panels, budget), names)
+        super().__init__(cost_model_of(len(names), n_observed, names, costs, panels, budget), names)
         self._rows = self._table.rows(names, target, int(chunk_rows))
         self._drawn = 0
 
@@ -113,7 +112,7 @@ class FileSource(AttributeSource):
     def _next(self, count: int) -> list[Example]:
         drawn = []
         for row, y in islice(self._rows, count):
-            drawn.append(Example(self._drawn, as_target(y, self._drawn), row))
+            drawn.append(Example(self._drawn, y, row))
             self._drawn += 1
         return drawn
 

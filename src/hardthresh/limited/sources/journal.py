@@ -17,7 +17,7 @@ import numpy as np
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
 from hardthresh.core.typing import Array, is_real
-from hardthresh.limited.cost_model import Market
+from hardthresh.limited.cost_model import CostModel
 
 from .base import AttributeSource, Example, Examples
 from .values import Answer, example_name
@@ -49,7 +49,7 @@ class Journal(AttributeSource):
     Raises
     ------
     InvalidInputError
-        If the file is not a journal, is damaged or was changed, or belongs to another market or other data. While
+        If the file is not a journal, is damaged or was changed, or belongs to another cost model or other data. While
         answers are replayed: if the program asks for something else than the file has next, because its settings have
         changed, or because two programs with different settings use one journal. Nothing is bought then.
     HardThreshError
@@ -60,10 +60,10 @@ class Journal(AttributeSource):
     -----
     The table ``answers`` has a row for every purchase: ``number``, 1, 2, ... in order; ``example``; ``indices`` of the
     attributes and their values, ``observed``, both as JSON, which keeps every bit of a number; ``target``; ``paid``;
-    ``cost``, by the prices of the market; ``who``; ``answered_at``, in UTC; and ``checksum``, of this row and all rows
-    before it, which is verified when the answer is replayed. ``observed`` and ``target`` are NULL for an example that
-    could not be had. The table ``terms`` describes the market. Any program for SQLite can read them, also during a
-    purchase.
+    ``cost``, by the prices of the cost model; ``who``; ``answered_at``, in UTC; and ``checksum``, of this row and all
+    rows before it, which is verified when the answer is replayed. ``observed`` and ``target`` are NULL for an example
+    that could not be had. The table ``terms`` describes the cost model. Any program for SQLite can read them, also
+    during a purchase.
 
     A purchase is one transaction: take the write lock, read the answer if another program has written it, and else buy
     it and commit. An answer is on disk before it is used and the next one is bought. A program that is killed loses
@@ -110,13 +110,14 @@ class Journal(AttributeSource):
         except ImportError as error:
             raise MissingDependencyError("a journal needs sqlite3, without which this Python was built") from error
         names = None if source.feature_names is None else source.feature_names.tolist()
-        super().__init__(source.market, names)
+        super().__init__(source.cost_model, names)
         if who is not None and not (isinstance(who, str) and who.strip() and who.isprintable()):
             raise InvalidInputError(f"who must be a name, got {who!r}")
         if timeout is not None and not (is_real(timeout) and timeout >= 0):
             raise InvalidInputError(f"timeout must be a number of seconds >= 0, or None, got {timeout!r}")
         self.path = Path(path)
         self._source = source
+        self.targets_known = source.targets_known
         self._who = _user_and_host() if who is None else who
         self._file = JournalFile(path, _terms(source), timeout)
         self._pending: deque[Answer] = deque()
@@ -173,7 +174,7 @@ class Journal(AttributeSource):
             observed=values[0].tolist() if len(inner) else None,
             target=float(targets[0]) if len(inner) else None,
             paid=paid,
-            cost=self.market.cost(indices) if paid else 0.0,
+            cost=self.cost_model.cost(indices) if paid else 0.0,
             who=self._who,
             answered_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
@@ -204,13 +205,13 @@ class Journal(AttributeSource):
 
 def _terms(source: AttributeSource) -> dict[str, Any]:
     """Return the terms of a journal, which must be the same at every start."""
-    market: Market = source.market
-    free = market.plain and market.price[0] == 1.0
+    cost_model: CostModel = source.cost_model
+    free = cost_model.uniform and cost_model.price[0] == 1.0
     return {
-        "n_features": market.n_features,
-        "budget": market.budget,
-        "panels": None if free else market.panel.tolist(),
-        "prices": None if free else market.price.tolist(),
+        "n_features": cost_model.n_features,
+        "budget": cost_model.budget,
+        "panels": None if free else cost_model.panel.tolist(),
+        "prices": None if free else cost_model.price.tolist(),
         "feature_names": None if source.feature_names is None else [str(name) for name in source.feature_names],
         "examples": source.remaining,
     }

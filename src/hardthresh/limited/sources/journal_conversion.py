@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hardthresh.core.errors import InvalidInputError, warn
-from hardthresh.limited.cost_model import Market
+from hardthresh.limited.cost_model import CostModel
 
 from .values import Answer
 
@@ -73,10 +73,10 @@ def convert_journal(old: str | os.PathLike[str], new: str | os.PathLike[str]) ->
     if not target.parent.is_dir():
         raise InvalidInputError(f"there is no folder {target.parent} to write {target.name} in")
     terms = _terms(source)
-    market = _market(source, terms)
+    cost_model = _cost_model(source, terms)
     with TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
         draft = Path(folder) / "draft"
-        count = JournalFile(draft, terms).extend(_answers(source, market))
+        count = JournalFile(draft, terms).extend(_answers(source, cost_model))
         _publish(draft, target)
     return count
 
@@ -96,20 +96,20 @@ def _terms(path: Path) -> dict[str, Any]:
     return terms
 
 
-def _market(path: Path, terms: dict[str, Any]) -> Market:
+def _cost_model(path: Path, terms: dict[str, Any]) -> CostModel:
     """Return the prices that an old journal was written with."""
     from .journal_file import TERMS
 
     try:
         n_features, budget, panels, prices, *_ = [terms[name] for name in TERMS]
         if panels is None:
-            return Market.of(n_features, int(budget))
-        return Market.of(n_features, costs=dict(enumerate(prices)), panels=panels, budget=budget)
+            return CostModel.of(n_features, int(budget))
+        return CostModel.of(n_features, costs=dict(enumerate(prices)), panels=panels, budget=budget)
     except (ArithmeticError, LookupError, TypeError, ValueError):
         raise _damaged(path, 1) from None
 
 
-def _answers(path: Path, market: Market) -> Iterator[Answer]:
+def _answers(path: Path, cost_model: CostModel) -> Iterator[Answer]:
     """Yield the answers of an old journal."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -120,17 +120,17 @@ def _answers(path: Path, market: Market) -> Iterator[Answer]:
                     UserWarning,
                 )
             elif number > 1:
-                yield _answer(path, number, line, market)
+                yield _answer(path, number, line, cost_model)
 
 
-def _answer(path: Path, number: int, line: bytes, market: Market) -> Answer:
+def _answer(path: Path, number: int, line: bytes, cost_model: CostModel) -> Answer:
     try:
         content = json.loads(line)
         indices, values = content["indices"], content["values"]
         paid = content["paid"] if values is None else True
         if not isinstance(paid, bool):
             raise TypeError("paid is not a truth value")
-        cost = market.cost(indices) if paid else 0.0
+        cost = cost_model.cost(indices) if paid else 0.0
         return Answer(content["example"], indices, values, None if values is None else content["target"], paid, cost)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
         raise _damaged(path, number) from None

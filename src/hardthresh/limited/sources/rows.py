@@ -11,8 +11,8 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array
 
-from .base import AttributeSource, Example, market_of
-from .values import as_numbers, as_target
+from .base import AttributeSource, Example, cost_model_of
+from .values import as_numbers
 
 
 class RowSource(AttributeSource):
@@ -29,7 +29,7 @@ class RowSource(AttributeSource):
     n_observed : int in 1 .. d, optional
         s', how many attributes of one example may be observed.
     costs, panels, budget
-        Prices, attributes that are bought together, and the budget in money: see `Market.of`. With `feature_names` a
+        Prices, attributes that are bought together, and the budget in money: see `CostModel.of`. With `feature_names` a
         mapping can have the price of each attribute by its name.
     feature_names : sequence of str, optional
         The names of the attributes: needed for mappings.
@@ -37,7 +37,7 @@ class RowSource(AttributeSource):
     Raises
     ------
     InvalidInputError
-        As in `Market.of`; while rows are read, for one that is no pair, has another length or lacks a name, and for
+        As in `CostModel.of`; while rows are read, for one that is no pair, has another length or lacks a name, and for
         what is no number. The message has the number of the example, from 0.
 
     Notes
@@ -79,7 +79,7 @@ class RowSource(AttributeSource):
             if feature_names is None:
                 raise InvalidInputError("give n_features, the number of attributes, or feature_names")
             n_features = len(feature_names)
-        super().__init__(market_of(n_features, n_observed, feature_names, costs, panels, budget), feature_names)
+        super().__init__(cost_model_of(n_features, n_observed, feature_names, costs, panels, budget), feature_names)
         self._length = len(rows) if isinstance(rows, Sized) else None
         self._rows: Iterator[tuple[Any, Any]] = iter(rows)
         self._drawn = 0
@@ -108,7 +108,7 @@ class RowSource(AttributeSource):
                 raise InvalidInputError(
                     f"the row of example {number} has {has}; {self.n_features} are needed, one for each attribute"
                 )
-        return Example(number, as_target(y, number), row)
+        return Example(number, y, row)
 
     def _read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array]:
         for example in examples:

@@ -1,0 +1,191 @@
+"""Exploration: Algorithm 1 of Murata and Suzuki, as published.
+
+T. Murata and T. Suzuki (2018), *Sample efficient stochastic gradient iterative hard thresholding method for stochastic
+sparse linear regression with limited attribute observation*, NeurIPS. Their loss is (a - y)^2 without a half, so that
+gradients carry a factor 2, and L = 2 lambda_max(E x x^T).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hardthresh.arrays import top_k
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.registry import register
+from hardthresh.core.schema import renames, stored
+from hardthresh.core.typing import Array, is_integer, is_real
+from hardthresh.limited.contract import (
+    Algorithm,
+    AlgorithmState,
+    Query,
+    batch_size,
+    checked_sparsity,
+    positions,
+    require_uniform_prices,
+    starting_point,
+)
+from hardthresh.limited.cost_model import CostModel
+
+from .schedules import Schedule, scheduled
+
+
+@stored("state/exploration")
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExplorationState(AlgorithmState):
+    """The state within an update of `Exploration`.
+
+    Attributes
+    ----------
+    gradient : array, shape (d,)
+        g_t on the blocks that are complete.
+    block, taken : int
+        The block under way, and how many of its examples were seen.
+    partial : array
+        The sum of their gradients on the block.
+    """
+
+    gradient: Array
+    partial: Array = field(default_factory=lambda: np.zeros(0))
+    block: int = 0
+    taken: int = 0
+
+
+@register(
+    "algorithm",
+    "exploration",
+    lambda: [Exploration(step=0.25, batches=20, n_nonzero_coefs=3)],
+    upgrades=[renames(n_nonzero="n_nonzero_coefs")],
+)
+@dataclass(frozen=True)
+class Exploration(Algorithm):
+    """Stochastic IHT with gradients put together of blocks of attributes, each seen on other examples (Algorithm 1).
+
+    .. math:: g_t|_{J_i} = \\frac{1}{B_t} \\sum_b 2 (θ_{t-1}^T x_i^{(b)} - y_i^{(b)}) x_i^{(b)}|_{J_i},
+              \\qquad θ_t = H_s(θ_{t-1} - η g_t)
+
+    for the d' = ceil(d / (s' - s)) blocks J_i of s' - s consecutive attributes: unbiased, as the support of θ is
+    observed on every example.
+
+    Parameters
+    ----------
+    step : float > 0
+        η, which multiplies the gradient of (a - y)^2. It must stay below 1/(2 L_s), and in practice well below, since
+        the noise of the gradient acts like curvature: 0.3 needs batches of about 4 s for standardised attributes.
+    batches : int or callable
+        B_t, examples per block, a number or a function of t = 1, 2, ..., such as `Geometric`.
+    n_nonzero_coefs : int >= 1
+        s < s'.
+    max_updates : int, optional
+        T; None goes on until the source has too few examples for an update.
+
+    Raises
+    ------
+    CapabilityError
+        On attributes with different prices or in panels: use `AdaptiveHybrid`.
+
+    Notes
+    -----
+    An update costs d' B_t examples and at most s' attributes of each; O(s') operations per example and
+    O(d) memory. With s = O(kappa^2 s*), η = Theta(1/L_s) and large enough batches the excess risk falls linearly
+    with high probability (Theorem 4.1); O~(d s*^2/s' + d s* sigma^2/(s' eps)) examples suffice (Corollary 4.2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.limited import ArraySource, learn
+    >>> X = np.random.default_rng(0).standard_normal((4000, 12))
+    >>> source = ArraySource(X, X[:, 1] - X[:, 7], n_observed=6)
+    >>> result = learn(Exploration(step=0.25, batches=40, n_nonzero_coefs=2, max_updates=12), source)
+    >>> result.support, result.meter.examples, result.meter.max_per_example
+    (array([1, 7]), 1440, 6)
+    """
+
+    takes_steps: ClassVar[bool] = True
+
+    step: float
+    batches: Schedule
+    n_nonzero_coefs: int
+    max_updates: int | None = None
+
+    def __post_init__(self) -> None:
+        check_step(self.step, self.max_updates)
+        checked_sparsity(self.n_nonzero_coefs)
+
+    def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> ExplorationState:
+        """Return H_s(w0)."""
+        require_uniform_prices(cost_model, self)
+        checked_sparsity(self.n_nonzero_coefs, cost_model.n_observed - 1)
+        w = self._threshold(starting_point(cost_model, w0))
+        return ExplorationState(w=w, gradient=np.zeros_like(w), length=length)
+
+    def query(self, cost_model: CostModel, state: AlgorithmState) -> Query | None:
+        """Ask for a block and the support, if there are examples enough for the update."""
+        assert isinstance(state, ExplorationState)
+        batch = self._batch(state)
+        left = (self.blocks(cost_model) - state.block) * batch - state.taken
+        if self.finished(state) or state.left < left:
+            return None
+        indices = np.union1d(self._block(cost_model, state.block), state.support)
+        return Query(indices, batch_size(cost_model, batch - state.taken))
+
+    def absorb(
+        self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array
+    ) -> ExplorationState:
+        """Add to the gradient; step when it is whole."""
+        assert isinstance(state, ExplorationState)
+        block = self._block(cost_model, state.block)
+        partial = summed_gradients(state.w, indices, x, y, block) + (state.partial if state.taken else 0.0)
+        now = replace(state, partial=partial, taken=state.taken + len(y), seen=state.seen + len(y))
+        if now.taken < self._batch(now):
+            return now
+        gradient = now.gradient.copy()
+        gradient[block] = partial / now.taken
+        if now.block + 1 < self.blocks(cost_model):
+            return replace(now, gradient=gradient, block=now.block + 1, taken=0)
+        w = self._threshold(now.w - self.step * gradient)
+        return replace(now, w=w, updates=now.updates + 1, gradient=np.zeros_like(w), block=0, taken=0)
+
+    def finished(self, state: AlgorithmState) -> bool:
+        """Return whether there were `max_updates`."""
+        return state.updates == self.max_updates
+
+    def blocks(self, cost_model: CostModel) -> int:
+        """Return d', how many parts the gradient is put together of."""
+        return ceil(cost_model.n_features / self._width(cost_model))
+
+    def _batch(self, state: ExplorationState) -> int:
+        return scheduled(self.batches, state.updates + 1, "batches")
+
+    def _threshold(self, z: Array) -> Array:
+        if not np.all(np.isfinite(z)):
+            return z  # it diverged; there are no largest entries
+        w = np.zeros_like(z)
+        largest = top_k(np.abs(z), self.n_nonzero_coefs)
+        w[largest] = z[largest]
+        return w
+
+    def _width(self, cost_model: CostModel) -> int:
+        return cost_model.n_observed - self.n_nonzero_coefs
+
+    def _block(self, cost_model: CostModel, number: int) -> Array:
+        width = self._width(cost_model)
+        return np.arange(number * width, min((number + 1) * width, cost_model.n_features))
+
+
+def summed_gradients(w: Array, indices: Array, x: Array, y: Array, block: Array) -> Array:
+    """Return the sum over examples of l'(theta_S^T x_S) x_J for l = (a - y)^2."""
+    support = np.flatnonzero(w)
+    residual = x[:, positions(indices, support)] @ w[support] - y
+    summed: Array = 2 * (residual @ x[:, positions(indices, block)])
+    return summed
+
+
+def check_step(step: Any, rounds: Any) -> None:
+    if not (is_real(step) and 0 < step < np.inf):
+        raise InvalidInputError(f"step must be a finite number > 0, got {step!r}")
+    if not (rounds is None or (is_integer(rounds) and rounds >= 1)):
+        raise InvalidInputError(f"the number of updates or rounds must be None or an integer >= 1, got {rounds!r}")
