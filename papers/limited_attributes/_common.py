@@ -14,10 +14,10 @@ from hardthresh.limited import (
     ArraySource,
     DantzigSelector,
     Exploration,
+    Geometric,
     Hybrid,
     RegularizedDualAveraging,
 )
-from hardthresh.limited.algorithms import Geometric
 from hardthresh.limited.learner import Algorithm, Learner
 
 

@@ -21,8 +21,7 @@ from papers.runner.figures import LINES, MUTED, NOTE, label, new_figure, remark,
 from hardthresh.datasets import DatasetError, fetch_blogfeedback, fetch_ct_slices
 from hardthresh.datasets.files import local_folders
 from hardthresh.estimators import SparseLinearRegression
-from hardthresh.limited import AdaptiveHybrid, DantzigSelector, Exploration, Hybrid, RegularizedDualAveraging
-from hardthresh.limited.algorithms import Geometric
+from hardthresh.limited import AdaptiveHybrid, DantzigSelector, Exploration, Geometric, Hybrid, RegularizedDualAveraging
 from hardthresh.limited.learner import Algorithm
 
 from ._common import error, follow, mean

@@ -1,6 +1,6 @@
 """Every registered algorithm keeps to the budget, to its contract, and to what it was told."""
 
-from dataclasses import FrozenInstanceError, fields, is_dataclass
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from cases import examples
 
 import hardthresh
 from hardthresh.core import CapabilityError, InvalidInputError, Status
-from hardthresh.limited import ArraySource, Learner, learn
+from hardthresh.limited import AdaptiveHybrid, ArraySource, Exploitation, Learner, LogisticHybrid, learn
 from levels import in_turn
 
 D = 12
@@ -251,3 +251,18 @@ def test_a_target_that_makes_no_sense_changes_nothing(algorithm, y):
         learner.tell(id_, X[id_, indices], y)
     assert everything(learner) == before
     learner.tell(id_, X[id_, indices], 0.0)
+
+
+@every
+def test_no_coefficients_are_the_null_model(algorithm):
+    """With k = 0 the prediction is that of no attribute, and the budget is kept all the same."""
+    if isinstance(algorithm, Exploitation):  # its number is that of its starting point
+        return
+    bought, y = source("plain"), table("plain")[1]
+    ran = learn(replace(algorithm, n_nonzero_coefs=0), bought)
+    assert not np.any(ran.w)
+    assert 0 < bought.meter.max_per_example <= 6
+    intercept = y.mean() if isinstance(algorithm, AdaptiveHybrid) else 0.0
+    if isinstance(algorithm, LogisticHybrid):
+        intercept = np.log(y.mean() / (1 - y.mean()))
+    assert ran.intercept == pytest.approx(intercept, abs=0.05)

@@ -315,14 +315,14 @@ def test_memory_does_not_grow_with_the_stream():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: AdaptiveHybrid(0), "n_nonzero_coefs must be >= 1, got 0"),
+        (lambda: AdaptiveHybrid(-1), "n_nonzero_coefs must be >= 0, got -1"),
         (lambda: AdaptiveHybrid(2.0), "got 2.0"),
         (lambda: AdaptiveHybrid(True), "got True"),
         (lambda: AdaptiveHybrid(3, 0), "prediction_budget must be a number > 0, got 0"),
         (lambda: AdaptiveHybrid(3, np.nan), "got nan"),
         (
             lambda: AdaptiveHybrid(OBSERVED).start(CostModel.of(D, OBSERVED)),
-            "n_nonzero_coefs must be at most 9 with this budget for one example, got 10",
+            "n_nonzero_coefs must be at most 9 for these attributes and this budget, got 10",
         ),
         (lambda: AdaptiveHybrid(S).start(CostModel.of(D, OBSERVED), np.ones(D)), "always starts from the null model"),
     ],

@@ -16,12 +16,12 @@ from hardthresh.limited import (
     CostModel,
     Exploitation,
     Exploration,
+    Geometric,
     Hybrid,
     Learner,
     LogisticHybrid,
     learn,
 )
-from hardthresh.limited.algorithms import Geometric
 from hardthresh.limited.learning_curve import WINDOWS, LearningCurve
 from hardthresh.storage import StorageError
 

@@ -58,9 +58,9 @@ def test_what_was_bought_is_not_read_again():
     read = []
 
     class Watched(ArraySource):
-        def _read(self, examples, indices):
+        def read(self, examples, indices):
             read.append(indices.tolist())
-            return super()._read(examples, indices)
+            return super().read(examples, indices)
 
     examples = Watched(X, np.arange(6.0), n_observed=3).draw(3)
     for indices in ([2, 1], [1], [2, 9], [9, 1, 2]):

@@ -298,7 +298,7 @@ def test_there_is_no_starting_point(name):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RegularizedDualAveraging(0, 1.0), "n_nonzero_coefs.*got 0"),
+        (lambda: RegularizedDualAveraging(-1, 1.0), "n_nonzero_coefs.*got -1"),
         (lambda: RegularizedDualAveraging(2, 0.0), "gamma.*got 0.0"),
         (lambda: RegularizedDualAveraging(2, 1.0, l1=-1.0), "l1.*got -1.0"),
         (lambda: RegularizedDualAveraging(2, 1.0, gradient="sparse"), "truncated, dense.*'sparse'"),
@@ -306,9 +306,18 @@ def test_there_is_no_starting_point(name):
         (lambda: DantzigSelector(True), "n_nonzero_coefs.*got True"),
         (lambda: DantzigSelector(2, c=np.inf), "c must.*got inf"),
         (lambda: DantzigSelector(2, seed=0.5), "seed.*got 0.5"),
-        (lambda: RegularizedDualAveraging(5, 1.0).start(CostModel.of(10, 5)), "at most 4 with this budget.*got 5"),
-        (lambda: RegularizedDualAveraging(4, 1.0, gradient="dense").start(CostModel.of(10, 5)), "must be <= 3"),
-        (lambda: DantzigSelector(6).start(CostModel.of(10, 5)), "at most 5 with this budget.*got 6"),
+        (
+            lambda: RegularizedDualAveraging(5, 1.0).start(CostModel.of(10, 5)),
+            "at most 4 for these.*got 5",
+        ),
+        (
+            lambda: RegularizedDualAveraging(4, 1.0, gradient="dense").start(CostModel.of(10, 5)),
+            "at least 6, got 5",
+        ),
+        (
+            lambda: DantzigSelector(6).start(CostModel.of(10, 5)),
+            "at most 5 for these.*got 6",
+        ),
         (lambda: DantzigSelector(1).start(CostModel.of(10, 1)), "at least 2"),
     ],
 )

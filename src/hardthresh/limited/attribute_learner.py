@@ -1,4 +1,4 @@
-"""Asking for attributes one example after the other, hours apart if need be."""
+"""A learner for people and devices: it asks about one example after the other, with the names of attributes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .meter import Meter
 @stored("learner/estimator")
 @dataclass
 class AttributeLearner:
-    """A model in the making that asks for what it wants to see, for a person or a device to answer.
+    """Asks a person or a device which attributes to observe, and makes a model of the answers.
 
-    Made by ``LimitedAttributeRegression(...).start(n_features)``. It can be stored after any answer, and goes on from
-    the file as if nothing had happened: it asks again for what it had not been told, and for nothing that it had.
+    Made by ``LimitedAttributeRegression(...).start(n_features)``. It can be stored after any answer, and continues
+    from the file as if there had been no interruption: it asks again only for what was not answered.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class AttributeLearner:
 
     @property
     def meter(self) -> Meter:
-        """What the answers have cost."""
+        """The cost of the answers."""
         return self.learner.meter
 
     @property
@@ -70,7 +70,7 @@ class AttributeLearner:
     def ask(self) -> tuple[int, Array]:
         """Return the number of an example, from 0, and the increasing indices of its attributes to observe.
 
-        Until it is told the answer, or to `skip` the example, it asks the same.
+        It asks the same until `tell` answers the question or `skip` withdraws it.
         """
         return self.learner.ask()
 
@@ -94,11 +94,11 @@ class AttributeLearner:
         self.learner.tell(example, values, y)
 
     def skip(self, example: int, *, paid: bool = False) -> None:
-        """Say that an example cannot be had, and whether it was paid all the same; another one is asked for."""
+        """Withdraw the question about an example, which may have been paid for; another example takes its place."""
         self.learner.skip(example, paid=paid)
 
     def model(self) -> Any:
-        """Return the model that can be made of the answers so far, as a fitted estimator; learning can go on.
+        """Return a fitted estimator, made of the answers so far; the learner itself does not change.
 
         Warns
         -----
@@ -106,8 +106,8 @@ class AttributeLearner:
             If there were too few answers to choose attributes by more than chance.
         """
         learner, model = deepcopy(self.learner), clone(self.estimator)
-        model._keep_columns(learner.cost_model.n_features, self.feature_names)
-        model._know_classes()
+        model._set_columns(learner.cost_model.n_features, self.feature_names)
+        model._set_classes()
         state = learner.final_state()
         model._keep(learner, state.w, state.intercept, None, f"{learner.meter.examples} examples were answered")
         return model._warn(learner.failure_reason(state))

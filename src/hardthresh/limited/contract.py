@@ -152,7 +152,7 @@ def batch_size(cost_model: CostModel, left: int) -> int:
 
 
 def checked_sparsity(value: Any, most: int | None = None) -> int:
-    """Return a setting `n_nonzero_coefs` as an integer >= 1.
+    """Return a setting `n_nonzero_coefs` as an integer >= 0; 0 is the null model.
 
     Parameters
     ----------
@@ -166,11 +166,11 @@ def checked_sparsity(value: Any, most: int | None = None) -> int:
     InvalidInputError
         If it is anything else.
     """
-    s = checked_integer("n_nonzero_coefs", value, least=1)
+    s = checked_integer("n_nonzero_coefs", value, least=0)
     if most is not None and s > most:
         raise InvalidInputError(
-            f"n_nonzero_coefs must be at most {most} with this budget for one example, got {s}; choose fewer, or allow "
-            "more attributes of each example"
+            f"n_nonzero_coefs must be at most {most} for these attributes and this budget, got {s}; choose fewer, or "
+            "allow more attributes of each example"
         )
     return s
 

@@ -83,6 +83,7 @@ class CostModel:
         costs: Sequence[float] | Mapping[Any, float] | None = None,
         panels: Sequence[Any] | None = None,
         budget: float | None = None,
+        feature_names: Sequence[Any] | None = None,
     ) -> Self:
         """Return the cost model for `n_features` attributes.
 
@@ -99,6 +100,8 @@ class CostModel:
             Attributes with the same label are bought together.
         budget : float > 0, optional
             What may be spent on one example: needed with `costs`, and only there.
+        feature_names : sequence of str, optional
+            The names of the attributes, by which a mapping has their prices where there are no panels.
 
         Raises
         ------
@@ -117,6 +120,10 @@ class CostModel:
         """
         if not (is_integer(n_features) and n_features >= 1):
             raise InvalidInputError(f"the number of attributes must be an integer >= 1, got {format_value(n_features)}")
+        if panels is None and isinstance(costs, Mapping):
+            if feature_names is None:
+                raise InvalidInputError("costs by name need names of the attributes, or panels; give an array else")
+            panels = feature_names
         labels, panel = _numbered(panels, int(n_features))
         price = _prices(costs, labels, panel)
         cost_model = cls(panel, price, _budget(n_observed, budget, int(n_features), priced=costs is not None))

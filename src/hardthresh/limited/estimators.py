@@ -1,8 +1,8 @@
-"""Learning when every observed attribute costs: estimators that say which attributes of which example to buy."""
+"""Estimators for examples whose attributes are paid for: they choose which attributes of which example to buy."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -18,17 +18,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
-from hardthresh.core.typing import Array, is_integer
+from hardthresh.core.typing import Array
 from hardthresh.estimators.documentation import names_methods
 from hardthresh.estimators.soundness import check_linear_model
 
 from .algorithms import AdaptiveHybrid, LogisticHybrid
 from .attribute_learner import AttributeLearner
-from .contract import Algorithm
+from .contract import Algorithm, checked_sparsity
 from .cost_model import CostModel
 from .learner import Learner
 from .sources import ArraySource, AttributeSource
-from .sources.base import refuse_repeated
+from .sources.base import check_distinct
 
 __all__ = ["LimitedAttributeLogisticRegression", "LimitedAttributeRegression"]
 
@@ -36,7 +36,7 @@ __all__ = ["LimitedAttributeLogisticRegression", "LimitedAttributeRegression"]
 @stored("purchase/budget")
 @dataclass(frozen=True)
 class Budget:
-    """What a model has cost.
+    """The cost of a model.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def _allowance(cost_model: CostModel) -> float:
 
 
 class LimitedAttributeModel(SelectorMixin, BaseEstimator):
-    """Base of the estimators that buy what they see. See the concrete classes."""
+    """Base of the estimators. See the concrete classes."""
 
     _automatic: ClassVar[type[AdaptiveHybrid]]
     _numeric_target: ClassVar[bool]
@@ -121,7 +121,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         """
         X, y = self._validated(X, y, reset=True)
         source = self._source(X, self._encoded(y, None), shuffle=True)
-        return self._listen(self._new_learner(source.cost_model, source.remaining), source)
+        return self._fit_learner(self._new_learner(source.cost_model, source.remaining), source)
 
     def fit_source(self, source: AttributeSource) -> Self:
         """Learn from a source until it is empty.
@@ -146,12 +146,12 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             )
         if not (self.costs is None and self.panels is None and self.budget is None):
             raise InvalidInputError("costs, panels and budget belong to the source; leave them out here")
-        self._keep_columns(source.n_features, source.feature_names)
-        self._know_classes()
-        return self._listen(self._new_learner(source.cost_model, source.remaining), source)
+        self._set_columns(source.n_features, source.feature_names)
+        self._set_classes()
+        return self._fit_learner(self._new_learner(source.cost_model, source.remaining), source)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from some more rows, in the order given; in pieces it makes the same model as at once.
+        """Learn from more rows, in the order given; pieces give the same model as all rows at once.
 
         Parameters
         ----------
@@ -169,19 +169,19 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         y = self._encoded(y, classes, keep=not first)
         if first:
             source = self._source(X, y, shuffle=False)
-            return self._listen(self._new_learner(source.cost_model, None), source)
-        self._refuse_changes(self.learner_)
+            return self._fit_learner(self._new_learner(source.cost_model, None), source)
+        self._check_unchanged(self.learner_)
         self.learner_.forget_length()
-        return self._listen(self.learner_, ArraySource(X, y, cost_model=self.learner_.cost_model, shuffle=False))
+        return self._fit_learner(self.learner_, ArraySource(X, y, cost_model=self.learner_.cost_model, shuffle=False))
 
-    def _refuse_changes(self, learner: Learner) -> None:
+    def _check_unchanged(self, learner: Learner) -> None:
         """Raise if the settings are no longer those that a learner was made with."""
         cost_model, changed = learner.cost_model, self._algorithm(learner.cost_model.n_features) != learner.algorithm
         if self.n_observed not in (None, _allowance(cost_model)):
             changed = True
         if not (self.costs is None and self.panels is None and self.budget is None):
             names = getattr(self, "feature_names_in_", None)
-            terms = CostModel.of(cost_model.n_features, **self._terms(cost_model.n_features, names))
+            terms = self._cost_model(cost_model.n_features, names)
             changed = changed or not (
                 np.array_equal(terms.panel, cost_model.panel)
                 and np.array_equal(terms.price, cost_model.price)
@@ -194,7 +194,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             )
 
     def start(self, n_features: int, feature_names: Sequence[str] | None = None) -> AttributeLearner:
-        """Return a learner that asks for what it wants to see, one example after the other.
+        """Return a learner that asks which attributes to observe, one example after the other.
 
         Parameters
         ----------
@@ -210,8 +210,8 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         names = None if feature_names is None else [str(name) for name in feature_names]
         if names is not None and len(names) != n_features:
             raise InvalidInputError(f"feature_names has {len(names)} names; {n_features} are needed")
-        refuse_repeated(names)
-        cost_model = CostModel.of(n_features, **self._terms(n_features, names))
+        check_distinct(names)
+        cost_model = self._cost_model(n_features, names)
         return AttributeLearner(clone(self), self._new_learner(cost_model, None), names)
 
     def __sklearn_tags__(self) -> Any:
@@ -225,7 +225,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
 
     @property
     def required_features_(self) -> Array:
-        """What has to be known for a prediction: names where there are any, else indices."""
+        """Names (or indices, without names) of the features that `predict` requires."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         return self.support_ if names is None else names[self.support_]
@@ -246,7 +246,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         """Return the required attributes of all examples left in a source, NaN for one that cannot be had whole."""
         if source.n_features != self.n_features_in_:
             raise InvalidInputError(f"the source has {source.n_features} attributes, the model {self.n_features_in_}")
-        self._refuse_other_names(source.feature_names)
+        self._check_names(source.feature_names)
         parts = [np.empty((0, self.support_.size))]
         while len(examples := source.draw(1024)):
             values = examples.observe(self.support_)
@@ -255,7 +255,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             parts.append(rows)
         return np.concatenate(parts)
 
-    def _refuse_other_names(self, names: Array | None) -> None:
+    def _check_names(self, names: Array | None) -> None:
         """Raise if the attributes of a source have names, but not those of the columns that the model knows."""
         known = getattr(self, "feature_names_in_", None)
         if known is None or names is None:
@@ -297,39 +297,35 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return X, np.asarray(y)
 
     def _encoded(self, y: Array, classes: Any, *, keep: bool = False) -> Array:
-        """Return targets as the algorithm wants them."""
+        """Return the targets in the coding of the algorithm."""
         return y
 
-    def _know_classes(self) -> None:
-        """Take over what a source says about targets."""
+    def _set_classes(self) -> None:
+        """Set `classes_` for targets that are numbers."""
 
     def _source(self, X: Any, y: Array, *, shuffle: bool) -> ArraySource:
         names = getattr(self, "feature_names_in_", None)
         seed = 0 if self.random_state is None else int(np.random.RandomState(self.random_state).randint(2**31 - 1))
-        return ArraySource(X, y, seed=seed, shuffle=shuffle, **self._terms(X.shape[1], names))
+        return ArraySource(X, y, seed=seed, shuffle=shuffle, cost_model=self._cost_model(X.shape[1], names))
 
-    def _terms(self, n_features: int, names: Any) -> dict[str, Any]:
-        """Return budget and prices; prices by name are those of attributes where there are no panels."""
-        panels = self.panels
-        if panels is None and isinstance(self.costs, Mapping):
-            if names is None:
-                raise InvalidInputError("costs by name need columns with names, or panels; give an array of prices")
-            panels = list(names)
+    def _cost_model(self, n_features: int, names: Any) -> CostModel:
         n_observed = self.n_observed
         if n_observed is None and self.costs is None and self.budget is None:
-            n_observed = min(n_features, 2 * self._sparsity(n_features))
-        return {"n_observed": n_observed, "costs": self.costs, "panels": panels, "budget": self.budget}
+            n_observed = min(n_features, max(2, 2 * self._sparsity(n_features)))
+        return CostModel.of(
+            n_features,
+            n_observed,
+            costs=self.costs,
+            panels=self.panels,
+            budget=self.budget,
+            feature_names=None if names is None else list(names),
+        )
 
     def _sparsity(self, n_features: int) -> int:
-        """Return s, the most coefficients that are not zero."""
-        k = self.n_nonzero_coefs
-        if k is None:
+        """Return s, the largest number of non-zero coefficients."""
+        if self.n_nonzero_coefs is None:
             return max(1, n_features // 10)
-        if not (is_integer(k) and 1 <= k <= n_features):
-            raise InvalidInputError(
-                f"n_nonzero_coefs must be None or an integer in 1 .. {n_features}, got {format_value(k)}"
-            )
-        return int(k)
+        return checked_sparsity(self.n_nonzero_coefs, n_features)
 
     def _new_learner(self, cost_model: CostModel, length: int | None) -> Learner:
         return Learner.of(self._algorithm(cost_model.n_features), cost_model, length=length)
@@ -352,8 +348,8 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             )
         return self._automatic(self._sparsity(n_features), self.prediction_budget)
 
-    def _listen(self, learner: Learner, source: AttributeSource) -> Self:
-        """Let a learner learn from a source, and keep what came of it."""
+    def _fit_learner(self, learner: Learner, source: AttributeSource) -> Self:
+        """Run the learner on the source and set the fitted attributes."""
         result = learner.run(source)
         self._keep(learner, result.w, result.intercept, source.remaining, result.message)
         return self._warn(result.message if learner.diverged else result.failure_reason)
@@ -386,11 +382,11 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return self
 
     def _check_attributes(self) -> None:
-        """Refuse fitted attributes that do not fit together."""
+        """Raise InvalidInputError if the fitted attributes do not fit together."""
         check_linear_model(self)
 
-    def _keep_columns(self, n_features: int, names: Any) -> None:
-        """Keep what is known of the columns."""
+    def _set_columns(self, n_features: int, names: Any) -> None:
+        """Set the number of columns and their names."""
         self.n_features_in_ = n_features
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
@@ -401,10 +397,10 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
 _LOSSES = {"number": "squared loss of numbers", "class": "logistic loss of two classes"}
 
 _PARAMETERS = """n_nonzero_coefs : int, optional
-        s, at most so many coefficients are not zero, 1 <= s < s'; default 10 % of the attributes, at least 1.
+        s, at most so many coefficients are not zero, 0 <= s < s'; default 10 % of the attributes, at least 1.
     n_observed : int, optional
-        s', how many attributes of one example may be observed; default twice `n_nonzero_coefs`. What is beyond s
-        explores, so a few more than s are needed, and many more are better.
+        s', how many attributes of one example may be observed; default twice `n_nonzero_coefs`, at least 2. Those
+        beyond s explore, so a few more than s are needed, and many more are better.
     strategy : "auto" or Algorithm
         "auto" needs no tuning. {strategies}
     costs : array, shape (n_features,), or mapping, optional
@@ -622,7 +618,7 @@ class LimitedAttributeLogisticRegression(ClassifierMixin, LimitedAttributeModel)
         self.classes_ = labels
         return (y == labels[1]).astype(np.float64)
 
-    def _know_classes(self) -> None:
+    def _set_classes(self) -> None:
         self.classes_ = np.array([0, 1])
 
     def _keep(self, learner: Learner, w: Array, intercept: Any, unused: int | None, reason: str) -> None:

@@ -71,7 +71,7 @@ class DantzigSelector(Algorithm):
 
     Parameters
     ----------
-    n_nonzero_coefs : int >= 1
+    n_nonzero_coefs : int >= 0
         s <= s'.
     c : float > 0
         The constant of λ.

@@ -76,7 +76,7 @@ class RegularizedDualAveraging(Algorithm):
 
     Parameters
     ----------
-    n_nonzero_coefs : int >= 1
+    n_nonzero_coefs : int >= 0
         s < s'; the predictor is H_s(w_t).
     gamma : float > 0
         γ, the weight of the proximal term; the gradient is that of (a - y)^2, with its factor 2.
@@ -145,8 +145,8 @@ class RegularizedDualAveraging(Algorithm):
         spare, outside = self._drawn(cost_model)
         if self.gradient == "dense" and spare == 1 < outside:
             raise InvalidInputError(
-                f"gradient='dense' needs pairs of explored attributes: n_nonzero_coefs must be <= "
-                f"{cost_model.n_observed - 2}"
+                "gradient='dense' needs pairs of explored attributes: n_observed must be at least "
+                f"{self.n_nonzero_coefs + 2}, got {cost_model.n_observed}"
             )
         zero = np.zeros(cost_model.n_features)
         none = np.empty(0, dtype=np.intp)

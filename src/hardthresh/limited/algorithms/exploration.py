@@ -77,7 +77,7 @@ class Exploration(Algorithm):
         the noise of the gradient acts like curvature: 0.3 needs batches of about 4 s for standardised attributes.
     batches : int or callable
         B_t, examples per block, a number or a function of t = 1, 2, ..., such as `Geometric`.
-    n_nonzero_coefs : int >= 1
+    n_nonzero_coefs : int >= 0
         s < s'.
     max_updates : int, optional
         T; None goes on until the source has too few examples for an update.

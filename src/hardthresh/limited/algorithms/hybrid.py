@@ -65,7 +65,7 @@ class Hybrid(Algorithm):
         B^-_k and B_k, examples per block and per update in round k: a number or a function of k, such as `Geometric`.
     explore_steps, exploit_steps : int or callable
         T^-_k and T_k, updates in round k.
-    n_nonzero_coefs : int >= 1
+    n_nonzero_coefs : int >= 0
         s < s', by keyword.
     max_rounds : int, optional
         K; None goes on until the source has too few examples for an update.
@@ -87,7 +87,7 @@ class Hybrid(Algorithm):
     >>> import numpy as np
     >>> from hardthresh.limited import ArraySource, learn
     >>> X = np.random.default_rng(0).standard_normal((8000, 12))
-    >>> from hardthresh.limited.algorithms import Geometric
+    >>> from hardthresh.limited import Geometric
     >>> source = ArraySource(X, X[:, 1] - X[:, 7], n_observed=6)
     >>> result = learn(Hybrid(0.2, Geometric(40, 2), Geometric(200, 2), n_nonzero_coefs=2), source)
     >>> result.w[[1, 7]].round(3)

@@ -12,7 +12,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import Array
 from hardthresh.limited.cost_model import CostModel
 
-from .base import AttributeSource, Example, cost_model_of
+from .base import AttributeSource, Example
 from .values import as_target
 
 
@@ -90,7 +90,9 @@ class ArraySource(AttributeSource):
         if self._X.dtype.kind not in "fiub":
             raise InvalidInputError(f"X must be numeric, got dtype {self._X.dtype}")
         if cost_model is None:
-            cost_model = cost_model_of(self._X.shape[1], n_observed, feature_names, costs, panels, budget)
+            cost_model = CostModel.of(
+                self._X.shape[1], n_observed, costs=costs, panels=panels, budget=budget, feature_names=feature_names
+            )
         elif (
             any(term is not None for term in (n_observed, costs, panels, budget))
             or cost_model.n_features != self._X.shape[1]
@@ -109,11 +111,11 @@ class ArraySource(AttributeSource):
         """How many examples are left."""
         return len(self._order) - self._position
 
-    def _next(self, count: int) -> list[Example]:
+    def next_examples(self, count: int) -> list[Example]:
         ids = self._order[self._position : self._position + count].tolist()
         self._position += len(ids)
         return [Example(i, y) for i, y in zip(ids, self._y[ids].tolist(), strict=True)]
 
-    def _read(self, examples: Sequence[Example], indices: Array) -> Array:
+    def read(self, examples: Sequence[Example], indices: Array) -> Array:
         rows: Any = self._X[[example.id for example in examples]][:, indices]
         return rows.toarray() if issparse(rows) else rows

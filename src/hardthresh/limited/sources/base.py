@@ -1,9 +1,12 @@
-"""The contract of a source: examples whose attributes are bought one by one."""
+"""The contract of a source: it hands out examples, whose attributes are bought one by one within a budget.
+
+The user guide shows how to write one.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Never, SupportsIndex
 
@@ -21,16 +24,16 @@ from .values import as_target
 @stored("purchase/example")
 @dataclass(slots=True)
 class Example:
-    """What a source knows of an example that it hands out.
+    """An example that a source hands out.
 
     Attributes
     ----------
     id : object
         Its name, for whoever measures it and for messages.
     y : float or None
-        Its target; None as long as that is not known.
+        Its target; None where it comes with the first answer, until then.
     content : object
-        Whatever the source needs to read attributes of it.
+        Whatever the source needs to read its attributes.
     """
 
     id: Any
@@ -39,7 +42,7 @@ class Example:
 
 
 class Examples:
-    """A few examples of a source, each handed out once; their attributes are read, and paid, through `observe`.
+    """Examples of a source, whose attributes are read, and paid for, through `observe`.
 
     They cannot be copied or pickled: what a copy buys would not be counted.
 
@@ -53,12 +56,12 @@ class Examples:
     Attributes
     ----------
     paid : int
-        How many examples the last purchase was paid for, those of which something could not be had included; all of
-        them before the first one.
+        The number of examples that the last purchase was paid for, including those with a gap; all of them before the
+        first purchase.
     places : int array
         Which of the examples that were handed out are left, counted from 0.
     reached : int
-        How many of those before the last purchase it got to, before the source turned out to be empty.
+        The number of examples that the last purchase reached before the source turned out to be empty.
     """
 
     def __init__(self, source: AttributeSource, examples: Sequence[Example]) -> None:
@@ -95,10 +98,9 @@ class Examples:
     def observe(self, indices: Any) -> Array:
         """Return some attributes of each example, shape (len(self), len(indices)), in float64; new ones are paid.
 
-        Nobody is asked for no attributes.
-
-        Examples of which something cannot be had are dropped: `ids` has what is left. One that is not there at all (a
-        patient who did not come) costs nothing; one with a gap, NaN, is paid all the same.
+        An empty request is not forwarded to the source. Examples that lack one of the attributes are dropped: `ids` has
+        those that are left. An example that is not there at all (a patient who did not come) costs nothing; one with a
+        gap, NaN, is paid for all the same.
 
         Raises
         ------
@@ -107,13 +109,13 @@ class Examples:
         InvalidInputError
             For indices out of range, or infinite values.
         HardThreshError
-            If an earlier purchase was interrupted, by any exception: what it bought is paid, but lost, so that nothing
+            If an earlier purchase was interrupted, by any exception: what it bought is paid for, but lost, so nothing
             more can be bought of these examples within the budget.
         """
         return self._observed(indices, ask=False)
 
     def answers(self, indices: Any) -> tuple[Array, Array]:
-        """Return some attributes, as `observe`, and the targets, even if these have to be asked for alone.
+        """Return some attributes, as `observe` does, and the targets, even if only these have to be asked for.
 
         Raises
         ------
@@ -124,7 +126,7 @@ class Examples:
         return values, self.targets()
 
     def known_targets(self) -> list[float | None]:
-        """Return the target of each example, None where it comes with the attributes and nothing was observed yet."""
+        """Return the target of each example; None where it comes with the attributes and nothing was observed yet."""
         return [example.y for example in self._examples]
 
     def targets(self) -> Array:
@@ -143,10 +145,10 @@ class Examples:
         return np.array(self.known_targets(), dtype=np.float64)
 
     def _observed(self, indices: Any, *, ask: bool) -> Array:
-        """Return attributes, after a purchase if they are new, or if there was none before and `ask` wants one."""
+        """Return attributes, after a purchase if some are new, or if `ask` is set and there was none before."""
         if self._broken:
             raise HardThreshError(
-                "a purchase for these examples was interrupted; draw others: what it bought of these is paid, and lost"
+                "a purchase for these examples was interrupted; draw others: what it bought is paid for, and lost"
             )
         wanted = self._source._checked(indices)
         purchase = self._source.cost_model.purchase(wanted, self.owned)
@@ -158,14 +160,14 @@ class Examples:
         return values
 
     def _buy(self, purchase: Purchase) -> None:
-        """Read attributes, charge what came, also if reading is interrupted, and drop what cannot be had."""
+        """Read attributes, count what came even if reading is interrupted, and drop examples with gaps."""
         meter, new = self._source.meter, purchase.new
         unknown = {place for place, example in enumerate(self._examples) if example.y is None}
         came: list[int] = []
         rows: list[Array] = []
         self.reached = 0
         try:
-            for place, row in enumerate(self._source._read(self._examples, new)):
+            for place, row in enumerate(self._source.read(self._examples, new)):
                 self.reached = place + 1
                 if row is not None:
                     if place in unknown:
@@ -198,8 +200,8 @@ class Examples:
 class AttributeSource(ABC):
     """Hands out examples whose attributes have to be bought, and enforces the budget for each of them.
 
-    Every example is handed out once. A new kind of source says which come next (`_next`), and reads attributes
-    (`_read`); what was bought of an example is kept with it, so that nothing is ever read twice.
+    Every example is handed out once. A subclass says which examples come next (`next_examples`) and reads attributes
+    (`read`). What was bought of an example is kept with it, so nothing is read twice.
 
     Parameters
     ----------
@@ -218,10 +220,12 @@ class AttributeSource(ABC):
         The names of the attributes.
     targets_known : bool
         Whether an example has its target when it is handed out; else it comes with the first answer.
+    ended : bool
+        Whether reading has shown that there are no more examples.
     """
 
     targets_known = True
-    _ended = False
+    ended = False
 
     def __init__(self, cost_model: CostModel, feature_names: Sequence[str] | None = None) -> None:
         self.cost_model = cost_model
@@ -232,7 +236,7 @@ class AttributeSource(ABC):
                 f"feature_names has {self.feature_names.size} names; {cost_model.n_features} are needed, one for each "
                 "attribute"
             )
-        refuse_repeated(self.feature_names)
+        check_distinct(self.feature_names)
 
     @property
     def n_features(self) -> int:
@@ -240,39 +244,40 @@ class AttributeSource(ABC):
         return self.cost_model.n_features
 
     @property
-    def ended(self) -> bool:
-        """Whether it turned out while reading that there are no more examples."""
-        return self._ended
-
-    @property
     def remaining(self) -> int | None:
-        """How many examples are left; None where that is not known."""
+        """The number of examples left; None where that is not known."""
         return None
 
     def draw(self, count: int) -> Examples:
-        """Hand out the next `count` examples, fewer if the source has no more: none at all when it is empty."""
+        """Hand out the next `count` examples, or fewer if the source has no more.
+
+        Raises
+        ------
+        InvalidInputError
+            If `count` is not an integer >= 0, or a target that is known is not a finite number.
+        """
         if not (is_integer(count) and count >= 0):
             raise InvalidInputError(f"count must be an integer >= 0, got {format_value(count)}")
-        examples = self._next(int(count))
+        examples = self.next_examples(int(count))
         if self.targets_known:
             _check_targets(examples)
         self.meter.draw(len(examples))
         return Examples(self, examples)
 
     @abstractmethod
-    def _next(self, count: int) -> Sequence[Example]:
-        """Return up to `count` examples that were not handed out before."""
+    def next_examples(self, count: int) -> Sequence[Example]:
+        """Return up to `count` examples that were not handed out before; none when there are no more."""
 
     @abstractmethod
-    def _read(self, examples: Sequence[Example], indices: Array) -> Iterable[Array | None]:
-        """Return some attributes of each example, in turn; None for one that cannot be had, and costs nothing.
+    def read(self, examples: Sequence[Example], indices: Array) -> Iterable[Array | None]:
+        """Return some attributes of each example in turn, or None for an example that is not there and costs nothing.
 
-        The indices increase and were not read of these examples before; NaN is a value that cannot be had but is paid.
-        It may end early, when there are no more examples.
+        The indices increase, and were not read of these examples before. NaN is a value that cannot be had but is paid
+        for. It may end early when there are no more examples. Where `targets_known` is False it sets ``example.y``.
         """
 
     def _named(self, j: int) -> str:
-        """Return how a message calls an attribute."""
+        """Return the name of an attribute in messages."""
         return (
             f"attribute {j}" if self.feature_names is None else f"attribute {j} ({format_value(self.feature_names[j])})"
         )
@@ -293,24 +298,10 @@ def _check_targets(examples: Iterable[Example]) -> None:
         example.y = as_target(example.y, example.id)
 
 
-def refuse_repeated(names: Iterable[Any] | None) -> None:
-    """Raise if two attributes have one name."""
+def check_distinct(names: Iterable[Any] | None) -> None:
+    """Raise InvalidInputError if two attributes have the same name."""
     seen = set()
     for name in () if names is None else names:
         if name in seen:
             raise InvalidInputError(f"two attributes are called {format_value(name)}; each needs a name of its own")
         seen.add(name)
-
-
-def cost_model_of(
-    n_features: int,
-    n_observed: int | None,
-    names: Sequence[str] | None,
-    costs: Sequence[float] | Mapping[Any, float] | None,
-    panels: Sequence[Any] | None,
-    budget: float | None,
-) -> CostModel:
-    """Return a cost_model, as `CostModel.of`; without panels a mapping has the price of each attribute by its name."""
-    if panels is None and names is not None and isinstance(costs, Mapping):
-        panels = names
-    return CostModel.of(n_features, n_observed, costs=costs, panels=panels, budget=budget)

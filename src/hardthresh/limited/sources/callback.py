@@ -11,8 +11,9 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array, is_integer
+from hardthresh.limited.cost_model import CostModel
 
-from .base import AttributeSource, Example, cost_model_of
+from .base import AttributeSource, Example
 from .values import as_numbers
 
 HOPELESS = 1000  # examples in a row that could not be had
@@ -99,7 +100,12 @@ class CallbackSource(AttributeSource):
             if feature_names is None:
                 raise InvalidInputError("give n_features, the number of attributes, or feature_names")
             n_features = len(feature_names)
-        super().__init__(cost_model_of(n_features, n_observed, feature_names, costs, panels, budget), feature_names)
+        super().__init__(
+            CostModel.of(
+                n_features, n_observed, costs=costs, panels=panels, budget=budget, feature_names=feature_names
+            ),
+            feature_names,
+        )
         self._ask = ask
         self._absent = 0
         self._target = target
@@ -112,16 +118,16 @@ class CallbackSource(AttributeSource):
     @property
     def remaining(self) -> int | None:
         """How many examples are left to be asked for; None where that is not known."""
-        return 0 if self._ended else self._left
+        return 0 if self.ended else self._left
 
-    def _next(self, count: int) -> list[Example]:
+    def next_examples(self, count: int) -> list[Example]:
         drawn: list[Example] = []
         for id_ in islice(self._ids, count if self._left is None else min(count, self._left)):
             try:
                 y = self._looked_up(id_)
             except StopIteration:
-                self._ended = True
-            if self._ended:
+                self.ended = True
+            if self.ended:
                 break
             drawn.append(Example(id_, y))
         if self._left is not None:
@@ -139,12 +145,12 @@ class CallbackSource(AttributeSource):
         except (LookupError, TypeError):
             raise InvalidInputError(f"example {format_value(id_)} has no target") from None
 
-    def _read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array | None]:
+    def read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array | None]:
         for example in examples:
             try:
                 answer = self._ask(example.id, indices.copy())
             except StopIteration:
-                self._ended = True
+                self.ended = True
                 return
             self._absent = self._absent + 1 if answer is None else 0
             if self._absent == HOPELESS:

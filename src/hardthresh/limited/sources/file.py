@@ -19,8 +19,9 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value
 from hardthresh.core.typing import Array, is_integer
+from hardthresh.limited.cost_model import CostModel
 
-from .base import AttributeSource, Example, cost_model_of
+from .base import AttributeSource, Example
 
 _BUFFER = 1 << 16  # bytes read of a column of a Parquet file at a time
 _PARQUET = (".parquet", ".pq")
@@ -100,7 +101,9 @@ class FileSource(AttributeSource):
         self._table = _table(self.path)
         names = _chosen(self._table.names, target, features, self.path)
         self._table.check([*names, target])
-        super().__init__(cost_model_of(len(names), n_observed, names, costs, panels, budget), names)
+        super().__init__(
+            CostModel.of(len(names), n_observed, costs=costs, panels=panels, budget=budget, feature_names=names), names
+        )
         self._rows = self._table.rows(names, target, int(chunk_rows))
         self._drawn = 0
 
@@ -109,14 +112,14 @@ class FileSource(AttributeSource):
         """How many examples are left; None for text, which does not say."""
         return None if self._table.length is None else self._table.length - self._drawn
 
-    def _next(self, count: int) -> list[Example]:
+    def next_examples(self, count: int) -> list[Example]:
         drawn = []
         for row, y in islice(self._rows, count):
             drawn.append(Example(self._drawn, y, row))
             self._drawn += 1
         return drawn
 
-    def _read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array]:
+    def read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array]:
         for example in examples:
             if isinstance(example.content, np.ndarray):
                 yield example.content[indices]

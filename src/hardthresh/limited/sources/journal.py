@@ -129,14 +129,14 @@ class Journal(AttributeSource):
         """How many examples are left; None where the inner source does not know."""
         return self._source.remaining
 
-    def _next(self, count: int) -> list[Example]:
+    def next_examples(self, count: int) -> list[Example]:
         self._check_whole()
         drawn: list[Example] = []
         while len(drawn) < count and len(one := self._source.draw(1)):
             drawn.append(Example(example_name(one.ids[0]), one.known_targets()[0], one))
         return drawn
 
-    def _read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array | None]:
+    def read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array | None]:
         self._check_whole()
         self._interrupted = True
         for example in examples:

@@ -10,8 +10,9 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array
+from hardthresh.limited.cost_model import CostModel
 
-from .base import AttributeSource, Example, cost_model_of
+from .base import AttributeSource, Example
 from .values import as_numbers
 
 
@@ -79,7 +80,12 @@ class RowSource(AttributeSource):
             if feature_names is None:
                 raise InvalidInputError("give n_features, the number of attributes, or feature_names")
             n_features = len(feature_names)
-        super().__init__(cost_model_of(n_features, n_observed, feature_names, costs, panels, budget), feature_names)
+        super().__init__(
+            CostModel.of(
+                n_features, n_observed, costs=costs, panels=panels, budget=budget, feature_names=feature_names
+            ),
+            feature_names,
+        )
         self._length = len(rows) if isinstance(rows, Sized) else None
         self._rows: Iterator[tuple[Any, Any]] = iter(rows)
         self._drawn = 0
@@ -89,7 +95,7 @@ class RowSource(AttributeSource):
         """How many examples are left; None if the iterable has no length."""
         return None if self._length is None else self._length - self._drawn
 
-    def _next(self, count: int) -> list[Example]:
+    def next_examples(self, count: int) -> list[Example]:
         return [self._example(item) for item in islice(self._rows, count)]
 
     def _example(self, item: Any) -> Example:
@@ -110,7 +116,7 @@ class RowSource(AttributeSource):
                 )
         return Example(number, y, row)
 
-    def _read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array]:
+    def read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array]:
         for example in examples:
             row = example.content
             values = row[indices] if isinstance(row, np.ndarray) else [self._cell(example, j) for j in indices.tolist()]
