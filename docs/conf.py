@@ -27,7 +27,7 @@ exclude_patterns = ["_build"]
 nitpicky = True  # our own public names must lead somewhere
 nitpick_ignore_regex = [
     ("py:.*", r"(?!hardthresh\.).*"),  # links to other packages need a network
-    ("py:.*", r"hardthresh\.\w+\.[a-z_]+\.[A-Z]\w+"),  # a class by its file, as autodoc shows a class attribute
+    ("py:.*", r"hardthresh\.\w+(\.[a-z_]+)+\.[A-Z]\w+"),  # a class by its file, as autodoc shows a class attribute
 ]
 
 html_theme = "pydata_sphinx_theme"
