@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -76,7 +76,10 @@ class AlgorithmState:
         return np.flatnonzero(self.w)
 
 
-class Algorithm(ABC):
+State = TypeVar("State", bound=AlgorithmState)
+
+
+class Algorithm(ABC, Generic[State]):
     """Chooses what to observe, and learns from the answers; a frozen dataclass of settings.
 
     A subclass needs `start`, `query` and `absorb`. The other methods have defaults that suit an algorithm for numbers
@@ -90,7 +93,7 @@ class Algorithm(ABC):
     """What it predicts: numbers, or which of two classes, coded 0 and 1."""
 
     @abstractmethod
-    def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> AlgorithmState:
+    def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> State:
         """Return the state before the first example.
 
         Parameters
@@ -109,23 +112,21 @@ class Algorithm(ABC):
         """
 
     @abstractmethod
-    def query(self, cost_model: CostModel, state: AlgorithmState) -> Query | None:
+    def query(self, cost_model: CostModel, state: State) -> Query | None:
         """Return what to observe next, within the budget; None when the algorithm has finished.
 
         The indices include the support of ``state.w``, which the learner uses to predict before it learns.
         """
 
     @abstractmethod
-    def absorb(
-        self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array
-    ) -> AlgorithmState:
+    def absorb(self, cost_model: CostModel, state: State, indices: Array, x: Array, y: Array) -> State:
         """Return the state after some answers: x of shape (count, len(indices)), y of shape (count,)."""
 
     def check_targets(self, y: Array) -> None:
         """Raise InvalidInputError for finite numbers that are no targets; by default all are."""
         return
 
-    def unknown_length(self, cost_model: CostModel, state: AlgorithmState) -> AlgorithmState:
+    def unknown_length(self, cost_model: CostModel, state: State) -> State:
         """Return the state for a stream of unknown length, after one whose length was known."""
         return replace(state, length=None)
 
@@ -133,15 +134,15 @@ class Algorithm(ABC):
         """Return predictions of the target from the linear predictor; by default the same numbers."""
         return linear
 
-    def failure_reason(self, state: AlgorithmState) -> str:
+    def failure_reason(self, state: State) -> str:
         """Return why the coefficients cannot be relied on; empty if nothing is known against them."""
         return "" if state.updates else "there were too few examples for a single update"
 
-    def finished(self, state: AlgorithmState) -> bool:
+    def finished(self, state: State) -> bool:
         """Return whether all updates that the settings ask for are made; by default there is no limit."""
         return False
 
-    def finalize(self, cost_model: CostModel, state: AlgorithmState) -> AlgorithmState:
+    def finalize(self, cost_model: CostModel, state: State) -> State:
         """Return the state with the best coefficients that can be computed so far; by default the same state."""
         return state
 
@@ -175,7 +176,7 @@ def checked_sparsity(value: Any, most: int | None = None) -> int:
     return s
 
 
-def require_uniform_prices(cost_model: CostModel, algorithm: Algorithm) -> None:
+def require_uniform_prices(cost_model: CostModel, algorithm: Algorithm[Any]) -> None:
     """Raise CapabilityError if attributes have different prices or are sold in panels."""
     if not cost_model.uniform:
         raise CapabilityError(

@@ -77,7 +77,7 @@ class CostModel:
     @classmethod
     def of(
         cls,
-        n_features: int,
+        n_features: int | None = None,
         n_observed: int | None = None,
         *,
         costs: Sequence[float] | Mapping[Any, float] | None = None,
@@ -89,8 +89,8 @@ class CostModel:
 
         Parameters
         ----------
-        n_features : int >= 1
-            d, the number of attributes.
+        n_features : int >= 1, optional
+            d, the number of attributes; by default that of `feature_names`.
         n_observed : int in 1 .. n_features, optional
             s', how many attributes of one example may be observed: the budget where no `costs` are given.
         costs : array, shape (n_features,), or mapping from panel to price, optional
@@ -118,6 +118,10 @@ class CostModel:
         >>> lab.cost([0, 2]), lab.cost([1, 3]), lab.whole_panels([0])
         (20.0, 110.0, array([0, 1, 2]))
         """
+        if n_features is None:
+            if feature_names is None:
+                raise InvalidInputError("give n_features, the number of attributes, or feature_names")
+            n_features = len(feature_names)
         if not (is_integer(n_features) and n_features >= 1):
             raise InvalidInputError(f"the number of attributes must be an integer >= 1, got {format_value(n_features)}")
         if panels is None and isinstance(costs, Mapping):

@@ -83,7 +83,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         self,
         n_nonzero_coefs: int | None = None,
         n_observed: int | None = None,
-        strategy: str | Algorithm = "auto",
+        strategy: str | Algorithm[Any] = "auto",
         *,
         costs: Any = None,
         panels: Any = None,
@@ -330,7 +330,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
     def _new_learner(self, cost_model: CostModel, length: int | None) -> Learner:
         return Learner.of(self._algorithm(cost_model.n_features), cost_model, length=length)
 
-    def _algorithm(self, n_features: int) -> Algorithm:
+    def _algorithm(self, n_features: int) -> Algorithm[Any]:
         if isinstance(self.strategy, Algorithm):
             if not (self.n_nonzero_coefs is None and self.prediction_budget is None):
                 raise InvalidInputError(

@@ -91,7 +91,7 @@ class Learner:
     (1, 2)
     """
 
-    algorithm: Algorithm
+    algorithm: Algorithm[Any]
     cost_model: CostModel
     state: AlgorithmState
     meter: Meter = field(default_factory=Meter)
@@ -105,13 +105,13 @@ class Learner:
 
     @classmethod
     def of(
-        cls, algorithm: Algorithm, cost_model: CostModel, w0: Any | None = None, length: int | None = None
+        cls, algorithm: Algorithm[Any], cost_model: CostModel, w0: Any | None = None, length: int | None = None
     ) -> Learner:
         """Return a learner without any answers; its arguments are those of `Algorithm.start`."""
         return cls(algorithm, cost_model, algorithm.start(cost_model, w0, length))
 
     @classmethod
-    def for_source(cls, algorithm: Algorithm, source: AttributeSource, w0: Any | None = None) -> Learner:
+    def for_source(cls, algorithm: Algorithm[Any], source: AttributeSource, w0: Any | None = None) -> Learner:
         """Return a learner without any answers, for the attributes, prices and examples of a source."""
         return cls.of(algorithm, source.cost_model, w0, source.remaining)
 
@@ -247,7 +247,8 @@ class Learner:
             x, y = answers.x[answers.answered], answers.y[answers.answered]
             with np.errstate(over="ignore", invalid="ignore"):
                 state = self.algorithm.absorb(self.cost_model, state, answers.indices, x, y)
-        return self.algorithm.finalize(self.cost_model, state)
+        final: AlgorithmState = self.algorithm.finalize(self.cost_model, state)
+        return final
 
     def failure_reason(self, final: AlgorithmState) -> str:
         """Return why its `final_state` cannot be relied on; empty if nothing is known against it."""
@@ -388,7 +389,9 @@ class LearningResult:
         return f"LearningResult({self.support.size} of {self.w.size} attributes, {self.status.name}): {self.message}"
 
 
-def learn(algorithm: Algorithm, source: AttributeSource, w0: Sequence[float] | Array | None = None) -> LearningResult:
+def learn(
+    algorithm: Algorithm[Any], source: AttributeSource, w0: Sequence[float] | Array | None = None
+) -> LearningResult:
     """Learn from a source until it is empty, or all updates are made.
 
     Parameters

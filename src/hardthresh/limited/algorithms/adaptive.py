@@ -97,7 +97,7 @@ class AdaptiveState(AlgorithmState):
     upgrades=[renames(n_nonzero="n_nonzero_coefs")],
 )
 @dataclass(frozen=True)
-class AdaptiveHybrid(Algorithm):
+class AdaptiveHybrid(Algorithm[AdaptiveState]):
     """Hybrid learning that chooses everything itself: the default.
 
     Each round *explores*: the residual of the present model is correlated with every attribute, block by block as in
@@ -201,17 +201,15 @@ class AdaptiveHybrid(Algorithm):
             return self._exploit(state, usable, None)
         return self._explore(cost_model, state)
 
-    def query(self, cost_model: CostModel, state: AlgorithmState) -> Query | None:
+    def query(self, cost_model: CostModel, state: AdaptiveState) -> Query | None:
         """Ask for the support and a block, or the candidates."""
-        assert isinstance(state, AdaptiveState)
         indices = state.observed
         if state.phase == "explore":
             indices = np.union1d(cost_model.whole_panels(state.chosen), np.flatnonzero(state.parts == state.block))
         return Query(indices, batch_size(cost_model, state.quota - state.taken))
 
-    def absorb(self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array) -> AdaptiveState:
+    def absorb(self, cost_model: CostModel, state: AdaptiveState, indices: Array, x: Array, y: Array) -> AdaptiveState:
         """Update the moments; at the end of a block, a round, or when a repair is due, draw conclusions."""
-        assert isinstance(state, AdaptiveState)
         own = state.own.absorb(np.column_stack([x[:, positions(indices, state.chosen)], y]))
         now = replace(state, own=own, seen=state.seen + len(y), taken=state.taken + len(y))
         if not state.seen:
@@ -224,25 +222,22 @@ class AdaptiveHybrid(Algorithm):
             now = self._repaired(cost_model, now)
         return self._explore(cost_model, replace(now, round=now.round + 1)) if over else now
 
-    def finalize(self, cost_model: CostModel, state: AlgorithmState) -> AdaptiveState:
+    def finalize(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
         """Return least squares on the support, over all examples on which it was observed."""
-        assert isinstance(state, AdaptiveState)
         if state.together.count > 1 and (state.phase == "exploit" or not state.fitted):
             return self._repaired(cost_model, state)
         forgotten = not state.fitted and state.own.count < state.seen  # examples that the intercept knows
         return state if forgotten else self._refitted(state)
 
-    def unknown_length(self, cost_model: CostModel, state: AlgorithmState) -> AdaptiveState:
+    def unknown_length(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
         """Return the state without its length; what was to be exploited to the end makes way for an exploration."""
-        assert isinstance(state, AdaptiveState)
         now = replace(state, length=None)
         if now.phase == "explore" or now.quota < _ENDLESS or not now.parts.size:
             return now
         return self._explore(cost_model, self._repaired(cost_model, now) if now.together.count > 1 else now)
 
-    def failure_reason(self, state: AlgorithmState) -> str:
+    def failure_reason(self, state: AdaptiveState) -> str:
         """Return whether the support was ever chosen by least squares."""
-        assert isinstance(state, AdaptiveState)
         if state.fitted:
             return ""
         return (

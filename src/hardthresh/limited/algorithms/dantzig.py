@@ -58,7 +58,7 @@ class DantzigState(AlgorithmState):
     upgrades=[renames(n_nonzero="n_nonzero_coefs")],
 )
 @dataclass(frozen=True)
-class DantzigSelector(Algorithm):
+class DantzigSelector(Algorithm[DantzigState]):
     r"""The point of least l1 norm that explains all correlations, from s' random attributes of each example.
 
     .. math:: \hat w = \arg\min \|w\|_1 \quad \text{subject to} \quad \|\hat b - \hat Σ w\|_\infty \le λ,
@@ -138,14 +138,12 @@ class DantzigSelector(Algorithm):
             values=np.zeros((0, width + 1)),
         )
 
-    def query(self, cost_model: CostModel, state: AlgorithmState) -> Query | None:
+    def query(self, cost_model: CostModel, state: DantzigState) -> Query | None:
         """Ask for a random subset of one example."""
-        assert isinstance(state, DantzigState)
         return Query(state.observed, 1)
 
-    def absorb(self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array) -> DantzigState:
+    def absorb(self, cost_model: CostModel, state: DantzigState, indices: Array, x: Array, y: Array) -> DantzigState:
         """Keep the example; from time to time add the examples kept to the moments."""
-        assert isinstance(state, DantzigState)
         now = replace(
             state,
             held=np.vstack([state.held, indices]),
@@ -155,9 +153,8 @@ class DantzigSelector(Algorithm):
         )
         return _summed(now) if len(now.held) >= _HELD else now
 
-    def finalize(self, cost_model: CostModel, state: AlgorithmState) -> DantzigState:
+    def finalize(self, cost_model: CostModel, state: DantzigState) -> DantzigState:
         """Return the state with the s largest coefficients of the solution."""
-        assert isinstance(state, DantzigState)
         if state.seen == 0:
             return state
         state = _summed(state)
@@ -171,9 +168,8 @@ class DantzigSelector(Algorithm):
         w[largest] = solution[largest]
         return replace(state, w=w, updates=state.updates + 1)
 
-    def failure_reason(self, state: AlgorithmState) -> str:
+    def failure_reason(self, state: DantzigState) -> str:
         """Return why there is no solution: nothing was seen, or the program has none."""
-        assert isinstance(state, DantzigState)
         return state.failure if state.seen else "there were no examples"
 
     def penalty(self, cost_model: CostModel, state: DantzigState) -> float:

@@ -65,7 +65,7 @@ class DualAveragingState(AlgorithmState):
     upgrades=[renames(n_nonzero="n_nonzero_coefs")],
 )
 @dataclass(frozen=True)
-class RegularizedDualAveraging(Algorithm):
+class RegularizedDualAveraging(Algorithm[DualAveragingState]):
     r"""Dual averaging of unbiased gradients, one example at a time; the largest coefficients and random ones are seen.
 
     .. math:: w_{t+1} = \arg\min_w \Bigl\langle \frac1t \sum_{i \le t} g_i, w \Bigr\rangle + λ \|w\|_1
@@ -153,16 +153,14 @@ class RegularizedDualAveraging(Algorithm):
         state = DualAveragingState(w=zero, length=length, summed=zero, dense=zero, chosen=none, observed=none)
         return self._about_to_see(cost_model, state)
 
-    def query(self, cost_model: CostModel, state: AlgorithmState) -> Query | None:
+    def query(self, cost_model: CostModel, state: DualAveragingState) -> Query | None:
         """Ask for S_t and U_t of one example."""
-        assert isinstance(state, DualAveragingState)
         return Query(state.observed, 1)
 
     def absorb(
-        self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array
+        self, cost_model: CostModel, state: DualAveragingState, indices: Array, x: Array, y: Array
     ) -> DualAveragingState:
         """Add the gradient of the example, and go to the minimiser."""
-        assert isinstance(state, DualAveragingState)
         (row,), (target,) = x, y
         summed = state.summed.copy()
         summed[indices] += self.estimate(cost_model, state, indices, row, float(target))

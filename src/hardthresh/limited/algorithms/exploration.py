@@ -61,7 +61,7 @@ class ExplorationState(AlgorithmState):
     upgrades=[renames(n_nonzero="n_nonzero_coefs")],
 )
 @dataclass(frozen=True)
-class Exploration(Algorithm):
+class Exploration(Algorithm[ExplorationState]):
     """Stochastic IHT with gradients put together of blocks of attributes, each seen on other examples (Algorithm 1).
 
     .. math:: g_t|_{J_i} = \\frac{1}{B_t} \\sum_b 2 (θ_{t-1}^T x_i^{(b)} - y_i^{(b)}) x_i^{(b)}|_{J_i},
@@ -122,9 +122,8 @@ class Exploration(Algorithm):
         w = self._threshold(starting_point(cost_model, w0))
         return ExplorationState(w=w, gradient=np.zeros_like(w), length=length)
 
-    def query(self, cost_model: CostModel, state: AlgorithmState) -> Query | None:
+    def query(self, cost_model: CostModel, state: ExplorationState) -> Query | None:
         """Ask for a block and the support, if there are examples enough for the update."""
-        assert isinstance(state, ExplorationState)
         batch = self._batch(state)
         left = (self.blocks(cost_model) - state.block) * batch - state.taken
         if self.finished(state) or state.left < left:
@@ -133,10 +132,9 @@ class Exploration(Algorithm):
         return Query(indices, batch_size(cost_model, batch - state.taken))
 
     def absorb(
-        self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array
+        self, cost_model: CostModel, state: ExplorationState, indices: Array, x: Array, y: Array
     ) -> ExplorationState:
         """Add to the gradient; step when it is whole."""
-        assert isinstance(state, ExplorationState)
         block = self._block(cost_model, state.block)
         partial = summed_gradients(state.w, indices, x, y, block) + (state.partial if state.taken else 0.0)
         now = replace(state, partial=partial, taken=state.taken + len(y), seen=state.seen + len(y))
@@ -149,7 +147,7 @@ class Exploration(Algorithm):
         w = self._threshold(now.w - self.step * gradient)
         return replace(now, w=w, updates=now.updates + 1, gradient=np.zeros_like(w), block=0, taken=0)
 
-    def finished(self, state: AlgorithmState) -> bool:
+    def finished(self, state: ExplorationState) -> bool:
         """Return whether there were `max_updates`."""
         return state.updates == self.max_updates
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class HybridState(AlgorithmState):
     upgrades=[renames(n_nonzero="n_nonzero_coefs")],
 )
 @dataclass(frozen=True)
-class Hybrid(Algorithm):
+class Hybrid(Algorithm[HybridState]):
     """Rounds k = 1, 2, ... of `Exploration`, and of `Exploitation` of what it found (Algorithm 3).
 
     Parameters
@@ -113,14 +113,12 @@ class Hybrid(Algorithm):
         inner = self._exploration(1).start(cost_model, w0)
         return self._explore(cost_model, HybridState(w=inner.w, length=length, round=1, steps=0, inner=inner))
 
-    def query(self, cost_model: CostModel, state: AlgorithmState) -> Query | None:
+    def query(self, cost_model: CostModel, state: HybridState) -> Query | None:
         """Ask as the part that is under way."""
-        assert isinstance(state, HybridState)
         return self._part(state).query(cost_model, state.inner) if state.inner.updates < state.steps else None
 
-    def absorb(self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array) -> HybridState:
+    def absorb(self, cost_model: CostModel, state: HybridState, indices: Array, x: Array, y: Array) -> HybridState:
         """Learn as the part that is under way; when it is through, start the next one."""
-        assert isinstance(state, HybridState)
         inner = self._part(state).absorb(cost_model, state.inner, indices, x, y)
         updates = state.updates + inner.updates - state.inner.updates
         now = replace(state, w=inner.w, updates=updates, seen=state.seen + len(y), inner=inner)
@@ -128,14 +126,12 @@ class Hybrid(Algorithm):
             return now
         return self._following(cost_model, now)
 
-    def finished(self, state: AlgorithmState) -> bool:
+    def finished(self, state: HybridState) -> bool:
         """Return whether there were `max_rounds`, with all their updates."""
-        assert isinstance(state, HybridState)
         return state.round == self.max_rounds and not state.steps and state.whole
 
-    def unknown_length(self, cost_model: CostModel, state: AlgorithmState) -> HybridState:
+    def unknown_length(self, cost_model: CostModel, state: HybridState) -> HybridState:
         """Return the state without its length: a part that was cut short for want of examples is made whole."""
-        assert isinstance(state, HybridState)
         now = replace(state, length=None)
         if now.whole:
             return now
@@ -180,7 +176,7 @@ class Hybrid(Algorithm):
             state, steps=int(made), whole=state.whole and made == steps, inner=algorithm.start(cost_model, state.w)
         )
 
-    def _part(self, state: HybridState) -> Exploration | Exploitation:
+    def _part(self, state: HybridState) -> Algorithm[Any]:
         explores = isinstance(state.inner, ExplorationState)
         return self._exploration(state.round) if explores else self._exploitation(state.round)
 

@@ -96,10 +96,6 @@ class CallbackSource(AttributeSource):
             raise InvalidInputError(f"target must be a function, a mapping or a sequence, got {format_value(target)}")
         if n_examples is not None and not (is_integer(n_examples) and n_examples >= 0):
             raise InvalidInputError(f"n_examples must be an integer >= 0, got {format_value(n_examples)}")
-        if n_features is None:
-            if feature_names is None:
-                raise InvalidInputError("give n_features, the number of attributes, or feature_names")
-            n_features = len(feature_names)
         super().__init__(
             CostModel.of(
                 n_features, n_observed, costs=costs, panels=panels, budget=budget, feature_names=feature_names

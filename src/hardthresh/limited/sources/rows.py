@@ -76,10 +76,6 @@ class RowSource(AttributeSource):
         budget: float | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
-        if n_features is None:
-            if feature_names is None:
-                raise InvalidInputError("give n_features, the number of attributes, or feature_names")
-            n_features = len(feature_names)
         super().__init__(
             CostModel.of(
                 n_features, n_observed, costs=costs, panels=panels, budget=budget, feature_names=feature_names
