@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from hardthresh.limited import CallbackSource, Journal
-from levels import only_at
+from levels import at, only_at
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
-ROUNDS = range(10)
+ROUNDS = [0, 1, *at("pairs", range(2, 10))]
 
 
 def requests(folder):
