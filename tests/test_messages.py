@@ -210,7 +210,7 @@ UNNAMED = {
     ),
     "empty column": lambda: fit(ht.LowRankImputer(1), changed((slice(None), 2), np.nan)),
     "row of an outlier": lambda: fit(ht.LowRankImputer(1, alpha=0.0), changed((7, slice(None)), 1e3)),
-    "overflow": lambda: objectives.LinearModel(X * [1, 1e200, 1, 1], Y).curvature_diagonal(
+    "overflow": lambda: objectives.LinearModel(X * [1, 1e200, 1, 1], Y).hessian_diag(
         objectives.LinearModel(X * [1, 1e200, 1, 1], Y).evaluate(np.zeros(4))
     ),
     "zero column of a graph": lambda: objectives.GraphicalModel(changed((slice(None), 2), 0.0)),

@@ -11,7 +11,16 @@ from sklearn.linear_model import Lasso
 import hardthresh as ht
 from hardthresh.baselines import Ball, DualityGap, FrankWolfe, GroupBall, L1Ball, NuclearBall, frank_wolfe
 from hardthresh.constraints import Sparsity
-from hardthresh.core import CapabilityError, InvalidInputError, LowerBound, NotFiniteError, Status, iterate, minimize
+from hardthresh.core import (
+    BaseObjective,
+    CapabilityError,
+    InvalidInputError,
+    LowerBound,
+    NotFiniteError,
+    Status,
+    iterate,
+    minimize,
+)
 from hardthresh.objectives import LinearModel, MatrixRegression
 from hardthresh.solvers import IHT
 from levels import only_at
@@ -230,7 +239,7 @@ def test_an_objective_without_curvature_is_searched_by_its_values():
     X, y = regression(loss="logistic")
     model = LinearModel(X, y, loss="logistic")
 
-    class Plain:
+    class Plain(BaseObjective):
         shape, lower_bound = model.shape, 0.0
         zeros, predict, value, evaluate = model.zeros, model.predict, model.value, model.evaluate
 

@@ -9,7 +9,7 @@ import pytest
 from hardthresh.arrays import FactoredMatrix
 from hardthresh.baselines import BFGD, NuclearBall, bfgd, frank_wolfe, svp
 from hardthresh.constraints import Rank, Sparsity
-from hardthresh.core import CapabilityError, InvalidInputError, Status, iterate, minimize
+from hardthresh.core import BaseObjective, CapabilityError, InvalidInputError, Status, iterate, minimize
 from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
 from hardthresh.solvers import IHT
 from hardthresh.steps import Fixed
@@ -142,7 +142,7 @@ def test_other_misuses_are_refused():
     with pytest.raises(CapabilityError, match="bounded rank"):
         minimize(LinearModel(np.eye(3), np.ones(3)), Sparsity(1), BFGD())
 
-    class Blind:
+    class Blind(BaseObjective):
         shape, lower_bound = f.shape, 0.0
         zeros, predict, value, evaluate = f.zeros, f.predict, f.value, f.evaluate
 

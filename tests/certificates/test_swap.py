@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 import hardthresh as ht
 from hardthresh.certificates import certify_model, swap_certificate
 from hardthresh.constraints import GroupSparsity, Sparsity
+from hardthresh.core import BaseObjective
 from hardthresh.core.errors import CapabilityError
 from hardthresh.designs import dense
 from hardthresh.objectives import LinearModel
@@ -334,7 +335,7 @@ def test_a_point_that_is_not_fitted_to_the_end_is_called_so():
 
 
 def test_an_objective_without_columns_is_refused_by_name():
-    class Bare:
+    class Bare(BaseObjective):
         shape = (3,)
 
         def evaluate(self, w):
@@ -404,7 +405,8 @@ def test_in_float32_a_column_close_to_the_support_is_not_taken_for_a_copy(order,
 class SinglePrecision(LinearModel):
     """A model that cannot be had in double precision."""
 
-    double = None
+    def double(self):
+        return self
 
 
 def test_without_double_precision_what_may_be_a_copy_is_undecided():

@@ -16,7 +16,7 @@ import pytest
 from toys import TOYS
 
 from hardthresh.arrays import to_numpy
-from hardthresh.core import provides, registered
+from hardthresh.core import Solver, registered
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.objectives import LinearModel
 from levels import reaches
@@ -124,19 +124,18 @@ def needs_no_number(solver: Any) -> bool:
 
 def can_run(runner: Any, objective: Any, constraint: Any) -> bool:
     """Whether a solver or step rule takes an objective and a constraint, by what it says itself."""
-    if not (fits(constraint, objective.shape) and all(provides(objective, ability) for ability in runner.requires)):
+    if not (fits(constraint, objective.shape) and isinstance(objective, runner.requires)):
         return False
-    start = objective.null_point() if provides(objective, "null_point") else objective.zeros()
     try:
-        start = constraint.project(start).point
+        start = constraint.project(objective.null_point()).point
     except InvalidInputError:  # it does not take points that are stored as factors
         return False
     if not np.isfinite(objective.value(start)):
         return False
-    if getattr(objective, "symmetric", False) and not constraint.symmetric:
+    if objective.traits.symmetric and not constraint.symmetric:
         return False
     try:
-        getattr(runner, "check", lambda *_: None)(objective, constraint)
+        runner.check(objective, constraint) if isinstance(runner, Solver) else runner.check(objective)
     except CapabilityError:
         return False
     return True
@@ -146,7 +145,7 @@ def ramp(objective: Any, end: float) -> np.ndarray:
     """A point of the objective's shape whose entries rise from -end to end; where that is finite only near a start of
     its own, from there on."""
     zeros = objective.zeros()
-    if provides(objective, "null_point"):
+    if not np.isfinite(objective.value(zeros)):
         return objective.null_point() + np.linspace(-end, end, zeros.size).reshape(zeros.shape) / 10
     return np.linspace(-end, end, zeros.size).reshape(zeros.shape).astype(zeros.dtype)
 

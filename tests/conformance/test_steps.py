@@ -13,6 +13,7 @@ from cases import LOSSES, OTHER_LIBRARIES, assert_same_point, back, convert, exa
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import (
+    BaseObjective,
     CapabilityError,
     Evaluation,
     InvalidInputError,
@@ -20,7 +21,6 @@ from hardthresh.core import (
     Status,
     iterate,
     minimize,
-    require,
 )
 from hardthresh.losses.logistic import sigmoid
 from hardthresh.objectives import LinearModel
@@ -46,7 +46,6 @@ IN_UNITS_OF_THE_STEP = {"Fixed": "its number is the step, so it cannot follow th
 scale_free = pytest.mark.parametrize(
     "step", examples("step", where=lambda step: type(step).__name__ not in IN_UNITS_OF_THE_STEP)
 )
-demanding = pytest.mark.parametrize("step", examples("step", where=lambda step: bool(step.requires)))
 every_problem = pytest.mark.parametrize(("step", "objective", "constraint"), problems(examples("step")))
 
 
@@ -58,7 +57,7 @@ class Drifting(Sparsity):
 
 
 @dataclass
-class Scaled:
+class Scaled(BaseObjective):
     """An objective times a constant, which also counts what a rule asks of it."""
 
     inner: Any
@@ -278,14 +277,25 @@ def test_float32_stays_float32(step, loss):
         assert isfinite(move.step)
 
 
-@demanding
-def test_missing_abilities_are_named_before_the_run(step):
-    class Plain:
-        shape, lower_bound = (3,), -np.inf
+@pytest.mark.parametrize(
+    ("step", "missing"),
+    [
+        (ExactLineSearch(), "curvature"),
+        (Polyak(), "lower_bound"),
+        (SparsePolyak(), "lower_bound"),
+        (AdaptiveSparsePolyak(), "lower_bound"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_what_is_missing_is_named_before_the_run(step, missing):
+    class Plain(BaseObjective):
+        shape = (3,)
 
-    with pytest.raises(CapabilityError) as error:
-        require(Plain(), step.requires, by=type(step).__name__)
-    assert all(ability in str(error.value) for ability in (*step.requires, type(step).__name__, "Plain"))
+        def evaluate(self, w, prediction=None):
+            return Evaluation(w, 0.0, w)
+
+    with pytest.raises(CapabilityError, match=f"^{type(step).__name__} needs {missing}, which Plain does not provide"):
+        minimize(Plain(), Sparsity(1), IHT(step=step))
 
 
 # --- the rules one by one --------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Small things that belong to the tests alone: an objective with hardly an ability, of vectors and of matrices."""
+"""Small things that belong to the tests alone: an objective that has curvature and nothing else."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.core import Evaluation
+from hardthresh.core import BaseObjective, Evaluation
 
 
-class LinearMap:
-    """The mean squared residual of y = <A_i, w> for points of any shape: curvature, and no other ability."""
+class LinearMap(BaseObjective):
+    """The mean squared residual of y = <A_i, w> for points of any shape: curvature, and nothing else."""
 
     lower_bound = 0.0
 

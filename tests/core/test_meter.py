@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from hardthresh.constraints import Sparsity
-from hardthresh.core import CapabilityError, Meter, Passes, iterate, minimize
+from hardthresh.core import BaseObjective, CapabilityError, Meter, Passes, iterate, minimize
 from hardthresh.designs import as_design, standardize
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit
@@ -145,7 +145,7 @@ def uncounted():
     """A linear model without the ability to count."""
     model = LinearModel(np.eye(4), np.arange(4.0))
 
-    class Uncounted:
+    class Uncounted(BaseObjective):
         shape, lower_bound = model.shape, model.lower_bound
         zeros, predict, value, evaluate = model.zeros, model.predict, model.value, model.evaluate
 

@@ -10,6 +10,7 @@ import pytest
 import hardthresh as ht
 from hardthresh.constraints import EdgeSparsity, Rank, Sparsity
 from hardthresh.core import (
+    BaseObjective,
     CapabilityError,
     Evaluation,
     HardThreshError,
@@ -302,11 +303,10 @@ def test_progress_without_a_library_names_what_to_install(objective, monkeypatch
         minimize(objective, Sparsity(2), IHT(), max_iter=4, progress=True)
 
 
-class Plain:
+class Plain(BaseObjective):
     """Offers nothing beyond the contract, and must not even be evaluated where that is not enough."""
 
     shape = (5,)
-    lower_bound = -np.inf
 
     def zeros(self):
         raise AssertionError("asked for a point although an ability is missing")
@@ -318,8 +318,8 @@ class Plain:
     ("solver", "missing"),
     [
         (HardThresholdingPursuit(), ["HardThresholdingPursuit", "curvature"]),
-        (IHT(step=ExactLineSearch()), ["IHT", "curvature"]),
-        (IHT(step=SparsePolyak()), ["IHT", "lower_bound"]),
+        (IHT(step=ExactLineSearch()), ["ExactLineSearch", "curvature"]),
+        (IHT(step=SparsePolyak()), ["SparsePolyak", "lower_bound"]),
     ],
     ids=["pursuit", "exact", "polyak"],
 )
@@ -337,23 +337,14 @@ def test_a_function_of_symmetric_matrices_needs_a_set_of_such(solver):
     assert ht.minimize(f, EdgeSparsity(8), solver).converged
 
 
-class Quadratic:
+class Quadratic(BaseObjective):
     """The least that an objective must offer."""
 
     shape = (4,)
-    lower_bound = -np.inf
-
-    def zeros(self):
-        return np.zeros(4)
-
-    def predict(self, w):
-        return None
-
-    def value(self, w, prediction=None):
-        return 0.5 * float(np.sum((w - [1.0, 2.0, 3.0, 4.0]) ** 2))
 
     def evaluate(self, w, prediction=None):
-        return Evaluation(w, self.value(w), w - [1.0, 2.0, 3.0, 4.0])
+        difference = w - [1.0, 2.0, 3.0, 4.0]
+        return Evaluation(w, 0.5 * float(np.sum(difference**2)), difference)
 
 
 def test_an_objective_with_nothing_beyond_the_contract_will_do():
@@ -601,7 +592,7 @@ def test_a_state_that_is_an_estimate_is_not_carried_to_another_problem_either(ob
 def test_what_is_no_rule_or_no_objective_is_named(objective):
     with pytest.raises(InvalidInputError, match="StopRule such as"):
         ht.minimize(objective, Sparsity(2), stop=100)
-    with pytest.raises(CapabilityError, match="shape and zeros and predict"):
+    with pytest.raises(CapabilityError, match="shape and lower_bound and traits"):
         ht.minimize(lambda w: 0.0, Sparsity(2), IHT())
 
 

@@ -9,6 +9,7 @@ import pytest
 import hardthresh
 from hardthresh.constraints import EdgeSparsity, Sparsity
 from hardthresh.core import (
+    BaseObjective,
     Evaluation,
     InvalidInputError,
     LowerBound,
@@ -31,7 +32,7 @@ from hardthresh.steps import Backtracking, Fixed
 
 
 @dataclass
-class Bounded:
+class Bounded(BaseObjective):
     lower_bound: float = 0.0
 
 

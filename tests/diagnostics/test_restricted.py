@@ -9,7 +9,7 @@ from papers.sparse_polyak._data import ar1_problem
 from scipy.sparse.linalg import aslinearoperator
 
 from hardthresh.constraints import Rank, Sparsity
-from hardthresh.core import CapabilityError, Evaluation, InvalidInputError
+from hardthresh.core import BaseObjective, CapabilityError, Evaluation, InvalidInputError
 from hardthresh.diagnostics import RestrictedCondition, restricted_condition
 from hardthresh.objectives import LinearModel, MatrixRegression
 
@@ -32,22 +32,13 @@ def ar1(seed, n=30, **settings):
     return drawn.X, drawn.y
 
 
-class Saddle:
+class Saddle(BaseObjective):
     """Half of w' H w for a diagonal H: it bends downwards along one coordinate."""
 
-    lower_bound, shape, bends = -inf, (6,), np.array([3.0, 1.0, -2.0, 0.5, 1.0, 2.0])
-
-    def zeros(self):
-        return np.zeros(6)
-
-    def predict(self, w):
-        return w
-
-    def value(self, w, prediction=None):
-        return 0.5 * float(self.bends @ (w * w))
+    shape, bends = (6,), np.array([3.0, 1.0, -2.0, 0.5, 1.0, 2.0])
 
     def evaluate(self, w, prediction=None):
-        return Evaluation(w, self.value(w), self.bends * w, w)
+        return Evaluation(w, 0.5 * float(self.bends @ (w * w)), self.bends * w)
 
     def curvature(self, at, direction):
         return self.bends * direction
@@ -201,14 +192,10 @@ def test_it_prints_as_a_sentence():
     assert "condition number at least 8 " in text
 
 
-class Linear:
+class Linear(BaseObjective):
     """A function with a gradient and no curvature."""
 
     shape = (3,)
-    lower_bound = 0.0
-
-    def zeros(self):
-        return np.zeros(3)
 
 
 def test_an_objective_without_curvature_is_refused():

@@ -45,7 +45,7 @@ def test_the_value_is_that_of_the_formula(n, l2, weighted):
     f = GraphicalModel(X, sample_weight=weight, l2=l2)
     np.testing.assert_allclose(f.value(W), by_hand(X, W, weight, l2), rtol=1e-12)
     np.testing.assert_allclose(f.evaluate(W).value, f.value(W), rtol=1e-14)
-    assert f.n_rows == n
+    assert f.traits.n_rows == n
 
 
 @pytest.mark.parametrize(("n", "p"), [(6, 12), (40, 12)])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import hardthresh.attacks  # noqa: F401  (registers an objective)
 from hardthresh.arrays import to_numpy
-from hardthresh.core import InvalidInputError, Objective, provides, registered, require
+from hardthresh.core import InvalidInputError, LinearObjective, MeanObjective, Objective, SmoothObjective, registered
 from hardthresh.core.meter import Meter
 from hardthresh.designs import as_design, standardize
 from hardthresh.losses import Logistic
@@ -23,10 +23,10 @@ EXAMPLES = [
 every = pytest.mark.parametrize("objective", EXAMPLES)
 
 
-def that_provides(ability):
-    """The examples that have an optional ability; there must be some."""
-    able = [parameter for parameter in EXAMPLES if provides(parameter.values[0], ability)]
-    assert able, f"no example has the ability {ability}, so nothing would be tested"
+def that_keeps(contract):
+    """The examples that keep a contract."""
+    able = [parameter for parameter in EXAMPLES if isinstance(parameter.values[0], contract)]
+    assert able, f"no example is a {contract.__name__}, so nothing would be tested"
     return pytest.mark.parametrize("objective", able)
 
 
@@ -37,7 +37,7 @@ def point(objective, seed=0):
 
 
 def is_symmetric(objective):
-    return getattr(objective, "symmetric", False)
+    return objective.traits.symmetric
 
 
 # --- every registered objective --------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ def test_gradient_is_the_derivative_of_the_value(objective):
         np.testing.assert_allclose(np.sum(gradient * e), slope, rtol=1e-6, atol=1e-9)
 
 
-@that_provides("curvature")
+@that_keeps(SmoothObjective)
 def test_curvature_is_the_derivative_of_the_gradient(objective):
     w, v = point(objective), point(objective, 1)
     h = 1e-5
@@ -77,20 +77,20 @@ def test_curvature_is_the_derivative_of_the_gradient(objective):
     np.testing.assert_allclose(objective.curvature(objective.evaluate(w), v), slope, rtol=1e-6, atol=1e-8)
 
 
-@that_provides("curvature_along")
+@that_keeps(SmoothObjective)
 def test_curvature_along_a_direction_is_its_share_of_the_product(objective):
     at, v = objective.evaluate(point(objective)), point(objective, 1)
     np.testing.assert_allclose(objective.curvature_along(at, v), np.sum(v * objective.curvature(at, v)), rtol=1e-12)
 
 
-@that_provides("curvature_diagonal")
+@that_keeps(LinearObjective)
 def test_the_diagonal_of_the_curvature(objective):
     at, unit = objective.evaluate(point(objective)), np.eye(*objective.shape)
     expected = [objective.curvature(at, e)[j] for j, e in enumerate(unit)]
-    np.testing.assert_allclose(objective.curvature_diagonal(at), expected, rtol=1e-12)
+    np.testing.assert_allclose(objective.hessian_diag(at), expected, rtol=1e-12)
 
 
-@that_provides("hessian")
+@that_keeps(LinearObjective)
 def test_the_hessian_is_the_curvature_as_a_matrix(objective):
     at, v = objective.evaluate(point(objective)), point(objective, 1)
     H = objective.hessian(at)
@@ -107,7 +107,7 @@ def test_a_prediction_saves_computing_it_again(objective):
     np.testing.assert_array_equal(one.gradient, other.gradient)
 
 
-@that_provides("columns")
+@that_keeps(LinearObjective)
 def test_columns_are_the_objective_of_some_coordinates(objective):
     some = np.array([1, 4, 7])
     part = objective.columns(some)
@@ -120,7 +120,7 @@ def test_columns_are_the_objective_of_some_coordinates(objective):
     assert part.shape == (3,)
 
 
-@that_provides("evaluate_many")
+@that_keeps(LinearObjective)
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
 def test_several_evaluations_together_are_those_of_each(objective, count):
     points = [point(objective, seed) * (seed != 1) for seed in range(count)]
@@ -134,7 +134,7 @@ def test_several_evaluations_together_are_those_of_each(objective, count):
         np.testing.assert_array_equal(at.prediction, expected.prediction)
 
 
-@that_provides("cross_hessian")
+@that_keeps(LinearObjective)
 def test_the_hessian_between_columns_is_a_block_of_the_whole(objective):
     at = objective.evaluate(point(objective))
     whole = objective.hessian(at)
@@ -144,17 +144,17 @@ def test_the_hessian_between_columns_is_a_block_of_the_whole(objective):
         np.testing.assert_allclose(block, whole[np.ix_(one, other)], rtol=1e-10, atol=1e-13)
 
 
-@that_provides("hessian")
+@that_keeps(LinearObjective)
 def test_a_quadratic_is_one_whose_hessian_is_the_same_everywhere(objective):
     one, other = (objective.hessian(objective.evaluate(point(objective, seed))) for seed in (0, 1))
-    assert np.allclose(one, other, rtol=1e-12) == getattr(objective, "quadratic", False)
+    assert np.allclose(one, other, rtol=1e-12) == objective.traits.quadratic
 
 
-@that_provides("rows")
+@that_keeps(MeanObjective)
 def test_rows_are_a_mini_batch(objective):
     """Each stands for all rows, so that their mean, by their sizes, is the objective: an unbiased estimate."""
     w = point(objective)
-    n = objective.n_rows
+    n = objective.traits.n_rows
     parts = [objective.rows(np.arange(a, b)) for a, b in ((0, 12), (12, n))]
     share = [12 / n, (n - 12) / n]
     value = sum(m * part.value(w) for m, part in zip(share, parts, strict=True))
@@ -163,7 +163,7 @@ def test_rows_are_a_mini_batch(objective):
     np.testing.assert_allclose(gradient, np.asarray(objective.evaluate(w).gradient), rtol=1e-10, atol=1e-12)
 
 
-@that_provides("rows")
+@that_keeps(MeanObjective)
 def test_no_rows_are_refused(objective):
     with pytest.raises(InvalidInputError, match="at least one row"):
         objective.rows(np.array([], dtype=np.int64))
@@ -177,17 +177,9 @@ def test_nothing_is_mutated(objective):
     for array in (at.gradient, at.prediction):
         if isinstance(array, np.ndarray):  # factored ones are immutable
             array.flags.writeable = False
-    if provides(objective, "curvature"):
+    if isinstance(objective, SmoothObjective):
         objective.curvature(at, v)
     objective.value(w, at.prediction)
-
-
-def test_abilities_are_asked_for_by_name():
-    objective = LinearModel(np.eye(2), np.ones(2))
-    for ability in ("curvature", "curvature_along", "columns", "hessian", "rows", "metered", "lower_bound"):
-        assert provides(objective, ability)
-    assert not provides(objective, "telepathy")
-    require(objective, ("curvature", "rows"), by="nobody")
 
 
 # --- the linear model's own ------------------------------------------------------------------------------------------
@@ -364,5 +356,5 @@ def test_a_ridge_on_every_coordinate_attains_the_bound_of_separated_classes():
     """A loss that falls for ever has a minimiser beside a ridge: on all coordinates, not on some of them."""
     X, y = np.array([[-1.0, 0.5], [1.0, 0.5]]), np.array([0.0, 1.0])
     for l2, attained in ((0.0, False), (0.1, True), ([0.1, 0.2], True), ([0.1, 0.0], False)):
-        assert LinearModel(X, y, loss="logistic", l2=l2).attains_bound == attained
+        assert LinearModel(X, y, loss="logistic", l2=l2).attains_bound() == attained
         assert LinearModel(X, y, l2=l2).attains_bound

@@ -80,8 +80,12 @@ def test_it_is_the_mean_loss_of_the_observed_entries(seed, shape, n, loss, l2, s
     bent = (np.asarray(f.evaluate(W + h * D).gradient) - np.asarray(f.evaluate(W - h * D).gradient)) / (2 * h)
     np.testing.assert_allclose(f.curvature(at, direction), bent, atol=1e-5)
     np.testing.assert_allclose(f.curvature_along(at, direction), np.sum(D * bent), atol=1e-4, rtol=1e-5)
-    assert f.partial == (len({(r, c) for r, c, w in zip(rows, cols, weights, strict=True) if w}) < W.size)
-    assert (f.shape, f.lower_bound, f.quadratic) == (shape, lookup("loss", loss)().lower_bound, loss == "squared")
+    assert f.traits.partial == (len({(r, c) for r, c, w in zip(rows, cols, weights, strict=True) if w}) < W.size)
+    assert (f.shape, f.lower_bound, f.traits.quadratic) == (
+        shape,
+        lookup("loss", loss)().lower_bound,
+        loss == "squared",
+    )
 
 
 @both_storages
@@ -119,8 +123,8 @@ def test_a_matrix_with_holes():
         g = MatrixCompletion.from_matrix(form, l2=0.5)
         np.testing.assert_array_equal(g.y, f.y)
         assert g.l2 == 0.5
-    assert f.partial
-    assert not MatrixCompletion.from_matrix(np.eye(3)).partial
+    assert f.traits.partial
+    assert not MatrixCompletion.from_matrix(np.eye(3)).traits.partial
     with pytest.raises(InvalidInputError, match="a matrix is needed"):
         MatrixCompletion.from_matrix(np.ones(3))
     with pytest.raises(InvalidInputError, match="n >= 1"):

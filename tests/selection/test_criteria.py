@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import hardthresh as ht
 from hardthresh.constraints import GroupSparsity, Rank, Sparsity
-from hardthresh.core import CapabilityError, Evaluation, InvalidInputError
+from hardthresh.core import BaseObjective, CapabilityError, Evaluation, InvalidInputError
 from hardthresh.objectives import LinearModel, MatrixCompletion
 from hardthresh.selection import aic, bic, ebic, gic, path
 from hardthresh.solvers import IHT, minimize
@@ -141,23 +141,13 @@ def test_they_choose_what_made_the_data():
     assert sizes == sorted(sizes)
 
 
-class Bowl:
+class Bowl(BaseObjective):
     """An objective without a likelihood."""
 
     shape = (4,)
-    lower_bound = -np.inf
-
-    def zeros(self):
-        return np.zeros(4)
-
-    def predict(self, w):
-        return None
-
-    def value(self, w, prediction=None):
-        return 0.5 * float(np.sum((w - 1.0) ** 2))
 
     def evaluate(self, w, prediction=None):
-        return Evaluation(w, self.value(w), w - 1.0)
+        return Evaluation(w, 0.5 * float(np.sum((w - 1.0) ** 2)), w - 1.0)
 
 
 @every

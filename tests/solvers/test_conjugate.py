@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from hardthresh.arrays import FactoredMatrix
 from hardthresh.constraints import Rank, Sparsity
-from hardthresh.core import CapabilityError, InvalidInputError, iterate, minimize
+from hardthresh.core import BaseObjective, CapabilityError, InvalidInputError, iterate, minimize
 from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
 from hardthresh.solvers import ConjugateIHT, HardThresholdingPursuit
 
@@ -123,9 +123,8 @@ def test_what_it_refuses():
         with pytest.raises(InvalidInputError, match="need tol > 0 and every >= 1"):
             ConjugateIHT(**settings)
 
-    class Plain:
+    class Plain(BaseObjective):
         shape = (3,)
-        zeros = predict = value = evaluate = None
 
     with pytest.raises(CapabilityError, match="ConjugateIHT needs curvature"):
         ConjugateIHT().check(Plain(), Sparsity(1))

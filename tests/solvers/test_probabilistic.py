@@ -9,7 +9,9 @@ import pytest
 
 from hardthresh.constraints import EdgeSparsity, GroupSparsity, Sparsity
 from hardthresh.core import (
+    BaseObjective,
     CapabilityError,
+    Evaluation,
     InvalidInputError,
     RelativeDecrease,
     Stationarity,
@@ -448,22 +450,11 @@ def test_wrong_stored_batches_are_refused(rows):
 
 
 def test_an_objective_without_rows_is_refused_for_batches_only():
-    class Bowl:
+    class Bowl(BaseObjective):
         shape, lower_bound = (6,), 0.0
 
-        def zeros(self):
-            return np.zeros(6)
-
-        def predict(self, w):
-            return None
-
-        def value(self, w, prediction=None):
-            return float(np.sum((w - np.arange(6)) ** 2))
-
         def evaluate(self, w, prediction=None):
-            from hardthresh.core import Evaluation
-
-            return Evaluation(w, self.value(w), 2 * (w - np.arange(6)))
+            return Evaluation(w, float(np.sum((w - np.arange(6)) ** 2)), 2 * (w - np.arange(6)))
 
     np.testing.assert_allclose(minimize(Bowl(), Sparsity(2), ProbabilisticIHT()).w, [0, 0, 0, 0, 4, 5], atol=1e-5)
     with pytest.raises(CapabilityError, match="rows"):

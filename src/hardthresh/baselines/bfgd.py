@@ -12,7 +12,7 @@ from hardthresh.constraints import Bases, Rank
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError, format_value
 from hardthresh.core.minimize import minimize
-from hardthresh.core.objective import Objective
+from hardthresh.core.objective import Objective, SmoothObjective
 from hardthresh.core.result import Result
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
@@ -99,8 +99,8 @@ class BFGD(Solver):
             raise InvalidInputError(f"the smoothness must be positive and finite, got {format_value(self.smoothness)}")
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        return ("curvature",)
+    def requires(self) -> type:
+        return SmoothObjective
 
     def check(self, objective: Objective, constraint: Constraint) -> None:
         super(BFGD, self).check(objective, constraint)
@@ -112,6 +112,7 @@ class BFGD(Solver):
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> BFGDState:
         assert isinstance(constraint, Rank)
+        assert isinstance(objective, SmoothObjective)
         at, projection = starting_point(objective, constraint, w0)
         smoothness = self.smoothness
         if smoothness is None:

@@ -13,7 +13,7 @@ from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.minimize import minimize
-from hardthresh.core.objective import Evaluation, Objective, curvature_along, provides
+from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
 from hardthresh.core.result import Result, Status
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
@@ -159,8 +159,8 @@ class FrankWolfe(Solver):
             raise InvalidInputError(f"corrective must be True or False, got {format_value(self.corrective)}")
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        return ("curvature",) if self.corrective else ()
+    def requires(self) -> type:
+        return SmoothObjective if self.corrective else Objective
 
     def check(self, objective: Objective, constraint: Constraint) -> None:
         super(FrankWolfe, self).check(objective, constraint)
@@ -402,11 +402,11 @@ def _line_search(objective: Objective, at: Evaluation, direction: Array, longest
     if not (slope < 0.0 and longest > 0.0):
         return 0.0
     step = longest
-    if provides(objective, "curvature") or provides(objective, "curvature_along"):
-        bend = curvature_along(objective, at, direction)
+    if isinstance(objective, SmoothObjective):
+        bend = objective.curvature_along(at, direction)
         if bend > 0.0:
             step = min(longest, -slope / bend)
-        if getattr(objective, "quadratic", False):
+        if objective.traits.quadratic:
             return step
     shortest = sqrt(float(xp.finfo(direction.dtype).eps)) ** 3 * longest
     best, lowest = 0.0, at.value

@@ -11,7 +11,7 @@ import numpy as np
 from hardthresh.arrays import move, scatter, solve_semidefinite, to_numpy
 from hardthresh.core.constraint import Constraint, Projection, Selection
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
-from hardthresh.core.objective import Objective
+from hardthresh.core.objective import LinearObjective, Objective
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Settled, StopRule
@@ -71,8 +71,8 @@ class _Greedy(Solver):
     state_type: ClassVar[type[State]] = GreedyState
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        return ("columns", "curvature", "curvature_diagonal", "hessian")
+    def requires(self) -> type:
+        return LinearObjective
 
     def check(self, objective: Objective, constraint: Constraint) -> None:
         super().check(objective, constraint)
@@ -91,6 +91,7 @@ class _Greedy(Solver):
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> GreedyState:
         assert isinstance(state, GreedyState)
+        assert isinstance(objective, LinearObjective)
         selection = constraint.selection(objective.shape[0])
         assert selection is not None
         if state.settled:
@@ -104,7 +105,7 @@ class _Greedy(Solver):
         return self._choose(objective, constraint, selection, state)
 
     def _choose(
-        self, objective: Objective, constraint: Constraint, selection: Selection, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, selection: Selection, state: GreedyState
     ) -> GreedyState:
         raise NotImplementedError
 
@@ -156,7 +157,7 @@ class Oblivious(_Greedy):
     ------
     CapabilityError
         By `check`, if the set does not choose single coordinates, or the objective has no `columns`, `curvature`,
-        `curvature_diagonal` or `hessian`.
+        `hessian_diag` or `hessian`.
 
     Notes
     -----
@@ -180,7 +181,7 @@ class Oblivious(_Greedy):
     normalize: bool = False
 
     def _choose(
-        self, objective: Objective, constraint: Constraint, selection: Selection, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, selection: Selection, state: GreedyState
     ) -> GreedyState:
         order = state.order
         if not order:
@@ -256,7 +257,7 @@ class ForwardGreedy(_Greedy):
             raise InvalidInputError(f"candidates must be an integer >= 1, got {format_value(self.candidates)}")
 
     def _choose(
-        self, objective: Objective, constraint: Constraint, selection: Selection, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, selection: Selection, state: GreedyState
     ) -> GreedyState:
         found, cross = _forward(objective, constraint, selection, state, self.rule, self.candidates)
         return self._arrive(objective, constraint, selection, state, found, cross=cross)
@@ -327,7 +328,7 @@ class AdaptiveForwardBackward(_Greedy):
             raise InvalidInputError(f"need 0 <= nu < 1 and an integer candidates >= 1; got {self}")
 
     def _choose(
-        self, objective: Objective, constraint: Constraint, selection: Selection, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, selection: Selection, state: GreedyState
     ) -> GreedyState:
         found, cross = _forward(objective, constraint, selection, state, "decrease", self.candidates)
         if found is None:
@@ -358,7 +359,9 @@ def _double(x: Array) -> np.ndarray:
     return np.asarray(to_numpy(x), dtype=np.float64)
 
 
-def _scores(objective: Any, selection: Selection, state: GreedyState, rule: Rule) -> tuple[np.ndarray, Cross]:
+def _scores(
+    objective: LinearObjective, selection: Selection, state: GreedyState, rule: Rule
+) -> tuple[np.ndarray, Cross]:
     """Return the score of each coordinate, 0 if it may not be added."""
     gradient = _double(state.at.gradient)
     cross = state.cross
@@ -381,11 +384,11 @@ def _scores(objective: Any, selection: Selection, state: GreedyState, rule: Rule
     return scores, cross
 
 
-def _known(objective: Any, state: GreedyState, members: list[int]) -> Cross:
+def _known(objective: LinearObjective, state: GreedyState, members: list[int]) -> Cross:
     """Return the diagonal and some rows of the Hessian; those of a quadratic objective are computed once."""
     at, old = state.at, state.cross
-    lasting = bool(getattr(objective, "quadratic", False))
-    diagonal = old.diagonal if lasting and old.diagonal is not None else _double(objective.curvature_diagonal(at))
+    lasting = objective.traits.quadratic
+    diagonal = old.diagonal if lasting and old.diagonal is not None else _double(objective.hessian_diag(at))
     known = dict(zip(old.members, old.rows, strict=True)) if lasting and old.members else {}
     for j in members:
         if j not in known:
@@ -396,7 +399,7 @@ def _known(objective: Any, state: GreedyState, members: list[int]) -> Cross:
 
 
 def _forward(
-    objective: Objective,
+    objective: LinearObjective,
     constraint: Constraint,
     selection: Selection,
     state: GreedyState,
@@ -405,7 +408,7 @@ def _forward(
 ) -> tuple[Refined | None, Cross]:
     """Return the refitted point with one more coordinate, or None if no coordinate lowers f."""
     scores, cross = _scores(objective, selection, state, rule)
-    count = 1 if rule != "decrease" or getattr(objective, "quadratic", False) else candidates
+    count = 1 if rule != "decrease" or objective.traits.quadratic else candidates
     best: Refined | None = None
     for j in np.argsort(-scores, kind="stable")[:count]:
         if scores[j] > 0.0:
@@ -415,7 +418,7 @@ def _forward(
     return best, cross
 
 
-def _added(objective: Objective, constraint: Constraint, state: GreedyState, j: int) -> Refined | None:
+def _added(objective: LinearObjective, constraint: Constraint, state: GreedyState, j: int) -> Refined | None:
     """Return the refitted point with coordinate j, or None if it does not lower f."""
     gradient = state.at.gradient
     place = move(np.array([j]), gradient)
@@ -426,7 +429,7 @@ def _added(objective: Objective, constraint: Constraint, state: GreedyState, j: 
     return found if found.value < state.value else None
 
 
-def _dropped(objective: Any, constraint: Constraint, found: Refined) -> Refined | None:
+def _dropped(objective: LinearObjective, constraint: Constraint, found: Refined) -> Refined | None:
     """Return the refitted point without the coordinate that is cheapest to drop by the quadratic model.
 
     Free coordinates stay. None if no coordinate can be dropped.

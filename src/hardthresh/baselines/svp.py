@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hardthresh.constraints import Rank
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.minimize import minimize
-from hardthresh.core.objective import Objective, require
+from hardthresh.core.objective import Objective, SmoothObjective, require
 from hardthresh.core.result import Result
 from hardthresh.core.solver import State
 from hardthresh.core.stationarity import restricted_smoothness
@@ -97,7 +97,8 @@ def svp(
 
 def largest_step(f: Objective) -> float:
     """Return one over an estimate of the largest curvature of an objective of matrices at zero."""
-    require(f, ("curvature",), by="svp without a step")
+    require(f, SmoothObjective, by="svp without a step")
+    assert isinstance(f, SmoothObjective)
     everything = Rank(min(f.shape))
     smoothness = restricted_smoothness(f, everything, f.evaluate(f.zeros()), iterations=20, factor=1)
     if not smoothness > 0.0:

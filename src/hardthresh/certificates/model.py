@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isnan
-from typing import Any
 
 from hardthresh.arrays import as_double
 from hardthresh.core.constraint import Constraint
+from hardthresh.core.objective import LinearObjective
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import Trace
 from hardthresh.core.stationarity import FEASIBLE, Certificate, certify, is_negligible
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
-from .swap import SwapCertificate, in_double, swap_certificate
+from .swap import SwapCertificate, swap_certificate
 
 
 @stored("certificate/model")
@@ -148,7 +148,7 @@ class ModelCertificate:
 
 @serial_blas()
 def certify_model(
-    objective: Any,
+    objective: LinearObjective,
     constraint: Constraint,
     w: Array,
     support: Array,
@@ -175,10 +175,10 @@ def certify_model(
     Cost: about s + 25 data passes for a support of s coordinates, and for groups the Hessian of each besides; see
     `swap_certificate`.
     """
-    at, exact = objective.evaluate(w), in_double(objective)
+    at, exact = objective.evaluate(w), objective.double()
     null_value = 0.0 if trace is None else trace.null_value
     swap = swap_certificate(objective, constraint, at, null_value=null_value)
-    provable = bool(getattr(objective, "quadratic", False)) and swap.complete and not _is_bounded(constraint)
+    provable = objective.traits.quadratic and swap.complete and not _is_bounded(constraint)
     undecided = swap.undecided if provable else ()
     stationarity = certify(objective, constraint, at, support, trace)
     if isnan(swap.refit):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, nan
-from typing import Any
 
 import numpy as np
 
 from hardthresh.arrays import as_double, namespace, to_numpy, top_k
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.objective import Evaluation, provides, require
+from hardthresh.core.objective import Evaluation, LinearObjective, require
 from hardthresh.core.schema import stored
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Support
-from hardthresh.solvers.exchange import ABILITIES, Exchange, try_exchanges
+from hardthresh.solvers.exchange import Exchange, try_exchanges
 from hardthresh.solvers.exchange_model import ExchangeModel, Removal
 
 WIDEST = 2048
@@ -64,7 +63,7 @@ class SwapCertificate:
 
 @serial_blas()
 def swap_certificate(
-    objective: Any,
+    objective: LinearObjective,
     constraint: Constraint,
     at: Evaluation,
     *,
@@ -79,7 +78,7 @@ def swap_certificate(
 
     Parameters
     ----------
-    objective : objective with ``curvature``, ``curvature_diagonal`` and ``columns``
+    objective : LinearObjective
         f, at least locally convex.
     constraint : Constraint
         The set; its free coordinates stay. Where it allows whole groups of coordinates, these are exchanged.
@@ -107,8 +106,8 @@ def swap_certificate(
     each group. Groups of more than 2048 columns are not looked at, and neither is anything where the chosen groups have
     more together: `complete` is then False.
 
-    An objective in float32 is looked at in double precision if it provides ``double``: its data count as exact, and
-    only `tolerance` is that of float32.
+    An objective in float32 is looked at in double precision: its data count as exact, and only `tolerance` is that of
+    float32.
 
     For the squared loss without bounds the model is exact, and "optimal" is a proof where all exchanges were looked at
     and none is `undecided`: no exchange of one for one lowers f by more than `tolerance`. The rounding of the model is
@@ -128,9 +127,9 @@ def swap_certificate(
     >>> found.optimal, found.added, round(found.decrease, 9)
     (False, 2, 0.125)
     """
-    require(objective, ABILITIES, by="swap_certificate")
+    require(objective, LinearObjective, by="swap_certificate")
     tolerance = tol * abs(at.value) + _rounding(objective, at, null_value)
-    exact = in_double(objective)  # rounding in less would hide what columns bring that are close to each other
+    exact = objective.double()  # rounding in less would hide what columns bring that are close to each other
     if exact is not objective:
         objective, at = exact, exact.evaluate(as_double(at.point))
     support = constraint.project(at.point).support
@@ -160,11 +159,6 @@ def swap_certificate(
     )
 
 
-def in_double(objective: Any) -> Any:
-    """Return an objective in double precision if it provides that, else itself."""
-    return objective.double() if provides(objective, "double") else objective
-
-
 def _most_promising(
     model: ExchangeModel, removals: list[tuple[int, Removal]], joins: np.ndarray, tries: int, tolerance: float
 ) -> tuple[list[Exchange], np.ndarray]:
@@ -189,7 +183,7 @@ def _most_promising(
     return [exchange for exchange, _ in ranked[:tries]], np.flatnonzero(in_doubt)
 
 
-def _rounding(objective: Any, at: Evaluation, null_value: float) -> float:
+def _rounding(objective: LinearObjective, at: Evaluation, null_value: float) -> float:
     """Return the rounding of a value of f near its lower bound.
 
     That of the null model is rounded to eps. Residuals are rounded to eps times the targets, so that the mean of their

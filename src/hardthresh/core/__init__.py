@@ -13,7 +13,16 @@ from .errors import (
 )
 from .meter import Meter
 from .minimize import iterate, minimize, minimize_together
-from .objective import Evaluation, Objective, provides, require
+from .objective import (
+    BaseObjective,
+    Evaluation,
+    LinearObjective,
+    MeanObjective,
+    Objective,
+    SmoothObjective,
+    Traits,
+    require,
+)
 from .registry import Entry, lookup, register, registered
 from .result import History, Result, Status
 from .schema import stored
@@ -35,6 +44,7 @@ from .stopping import (
 )
 
 __all__ = [
+    "BaseObjective",
     "CapabilityError",
     "Certificate",
     "Constraint",
@@ -43,8 +53,10 @@ __all__ = [
     "HardThreshError",
     "History",
     "InvalidInputError",
+    "LinearObjective",
     "LowerBound",
     "MaxIter",
+    "MeanObjective",
     "Meter",
     "MissingDependencyError",
     "Move",
@@ -58,6 +70,7 @@ __all__ = [
     "SearchRangeWarning",
     "Seconds",
     "Settled",
+    "SmoothObjective",
     "Solver",
     "StallWarning",
     "State",
@@ -68,6 +81,7 @@ __all__ = [
     "StopRule",
     "SupportStable",
     "Trace",
+    "Traits",
     "Unbounded",
     "certify",
     "feasibility_residual",
@@ -75,7 +89,6 @@ __all__ = [
     "lookup",
     "minimize",
     "minimize_together",
-    "provides",
     "register",
     "registered",
     "require",

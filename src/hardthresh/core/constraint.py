@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .errors import CapabilityError, InvalidInputError, format_value
+from .objective import Objective
 from .schema import stored
 from .typing import Array, Support
 
@@ -73,9 +74,9 @@ def require_constraint(constraint: object) -> None:
         raise InvalidInputError(f"the constraint must be a set to stay in, such as Sparsity(3); got {found}")
 
 
-def require_symmetry(objective: object, constraint: Constraint) -> None:
+def require_symmetry(objective: Objective, constraint: Constraint) -> None:
     """Refuse, before a run starts, a set that leaves the symmetric matrices, where a function is only of these."""
-    if getattr(objective, "symmetric", False) and not constraint.symmetric:
+    if objective.traits.symmetric and not constraint.symmetric:
         raise CapabilityError(
             f"{type(objective).__name__} is a function of symmetric matrices, and {constraint} holds others too; use a "
             "set of symmetric ones, such as EdgeSparsity"

@@ -12,7 +12,7 @@ from .checking import checked_integer, with_warnings_of_caller, without_overflow
 from .constraint import Constraint, require_constraint, require_symmetry
 from .errors import InvalidInputError, NotFiniteError, format_value
 from .meter import Meter
-from .objective import Objective, provides, require, value_rounding
+from .objective import LinearObjective, Objective, require, value_rounding
 from .progress import progress_line
 from .result import History, Result, Status
 from .solver import Solver, State, Trace, require_solver
@@ -199,7 +199,7 @@ class _Runs:
     ) -> None:
         require_solver(solver)
         checked_integer("seed", seed, 0)
-        require(objective, ("shape", "zeros", "predict", "value", "evaluate"), by="an objective's contract")
+        require(objective, Objective, by="an objective's contract")
         for constraint in constraints:
             require_constraint(constraint)
             constraint.check(tuple(objective.shape))
@@ -210,9 +210,8 @@ class _Runs:
         if state is not None and not isinstance(state, State):
             raise InvalidInputError(f"state must be the .state of an earlier result, got {format_value(state)}")
         self.objective, self.constraints, self.solver = objective, constraints, solver
-        counted = provides(objective, "metered")
-        self._meter = Meter((0.0 if state is None else state.passes) if counted else nan)
-        self._metered: Any = objective.metered(self._meter) if counted else objective  # type: ignore[attr-defined]
+        self._meter = Meter(0.0 if state is None else state.passes)
+        self._metered: Any = objective.metered(self._meter)
         if state is not None:
             _check_state(objective, constraints[0], solver, state)
             self.states = [state]
@@ -320,9 +319,9 @@ class _Record:
         """
         objective, bound = self._objective, self._objective.lower_bound
         indices = self._constraint.indices(answer.support)
-        if indices is not None and provides(objective, "columns") and provides(objective, "recession"):
-            return self._recede_along(answer, objective.recession(answer.at, indices))  # type: ignore[attr-defined]
-        if getattr(objective, "attains_bound", True) or bound == -inf:
+        if indices is not None and isinstance(objective, LinearObjective):
+            return self._recede_along(answer, objective.recession(answer.at, indices))
+        if objective.attains_bound() or bound == -inf:
             return None
         if norm(answer.w) == 0.0:
             return None

@@ -1,12 +1,16 @@
-"""The function to minimise: what solvers may ask of it, and how they say what they need."""
+"""The function to minimise: three nested contracts, from what every solver needs to what linear models offer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
-from typing import Any, Protocol, runtime_checkable
+from math import inf, isfinite, nan
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
 
 from .errors import CapabilityError
+from .meter import Meter
 from .schema import stored
 from .typing import Array, library
 
@@ -34,34 +38,45 @@ class Evaluation:
     prediction: Array | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What is known about an objective without a look at its data.
+
+    Attributes
+    ----------
+    quadratic : bool
+        Whether the Hessian is the same everywhere.
+    partial : bool
+        Whether f ignores some coordinates of the point altogether, as in the completion of a matrix: moving along them
+        costs nothing, so an extrapolation along them is blind.
+    symmetric : bool
+        Whether f is a function of symmetric matrices, so that a run needs a set of these (see `Constraint.symmetric`).
+    n_rows : int
+        How many examples f is a mean over, which `rows` may draw from; 1 for a function without examples.
+    """
+
+    quadratic: bool = False
+    partial: bool = False
+    symmetric: bool = False
+    n_rows: int = 1
+
+
 @runtime_checkable
 class Objective(Protocol):
-    """A smooth function f on arrays of one shape.
+    """A smooth function f on arrays of one shape: what every solver needs.
 
-    An objective may also have any of these abilities; `require` asks for them before a run starts.
+    `BaseObjective` has a default for all of it but `shape` and `evaluate`.
 
-    * ``curvature(at, direction)``: the Hessian at an evaluated point times a direction.
-    * ``curvature_along(at, direction)``: direction' H direction, when that is cheaper than the product.
-    * ``curvature_diagonal(at)``: the diagonal of the Hessian.
-    * ``columns(indices)``: the objective restricted to some coordinates, an objective of its own.
-    * ``double()``: the same objective in double precision, of one that is computed in less.
-    * ``hessian(at)``: the Hessian as a matrix; asked only of small objectives.
-    * ``cross_hessian(at, other)``: the block of the Hessian between two small objectives' coordinates.
-    * ``quadratic``: whether the Hessian is the same everywhere; False unless it says otherwise.
-    * ``partial``: whether f ignores some coordinates of the point altogether, as in the completion of a matrix: moving
-      along them costs nothing, so whatever extrapolates does so blindly; False unless it says otherwise.
-    * ``evaluate_many(points)``: several evaluations, cheaper together.
-    * ``symmetric``: whether it is a function of symmetric matrices, so that runs need a set of such (see
-      `Constraint.symmetric`); False unless it says otherwise.
-    * ``attains_bound``: whether some finite point reaches the lower bound; True unless it says otherwise.
-    * ``recession(at, indices)``: of an objective that does not, a move of some coordinates along which it falls for
-      ever, or None if it has a minimiser on these.
-    * ``rounding(at)``: how much of the value at an evaluated point may be rounding, see `value_rounding`.
-    * ``rows(indices)``: the objective over some of the examples (a mini-batch is an objective).
-    * ``null_point()``: where runs start without w0, for an objective that is infinite at zero.
-    * ``n_rows``: how many examples ``rows`` may pick from.
-    * ``metered(meter)``: the same objective, adding the data passes it makes to a `Meter`.
-    * ``lacks``: names of abilities that its class has but it has not, because of how its data are stored.
+    See Also
+    --------
+    SmoothObjective : Second derivatives too.
+    LinearObjective : Single columns and blocks of the Hessian too.
+    MeanObjective : A mean over examples, some of which can be drawn.
+
+    Notes
+    -----
+    An instance that cannot do what its class can sets the method to None, as Python classes do with ``__hash__``:
+    ``isinstance(objective, SmoothObjective)`` is then False.
     """
 
     @property
@@ -72,8 +87,15 @@ class Objective(Protocol):
     def lower_bound(self) -> float:
         """A number that f never falls below; -inf when none is known."""
 
+    @property
+    def traits(self) -> Traits:
+        """What is known about f without a look at its data."""
+
     def zeros(self) -> Array:
         """Return the zero point, in the objective's array library, dtype and device."""
+
+    def null_point(self) -> Array:
+        """Return where runs start without w0: zero, or another point where f is infinite at zero."""
 
     def predict(self, w: Array) -> Array | None:
         """Return what `evaluate` and `value` can use instead of computing it again; None if there is no such thing."""
@@ -84,39 +106,140 @@ class Objective(Protocol):
     def value(self, w: Array, prediction: Array | None = None) -> float:
         """Return f(w)."""
 
+    def attains_bound(self) -> bool:
+        """Return whether some finite point may reach the lower bound."""
 
-def provides(objective: Any, ability: str) -> bool:
-    """Return whether an objective has an optional ability (see `Objective`).
+    def rounding(self, at: Evaluation) -> float:
+        """Return how much of the value at an evaluated point may be rounding; see `value_rounding`."""
 
-    Parameters
-    ----------
-    objective : Objective
-        The objective.
-    ability : str
-        The name of the ability.
+    def metered(self, meter: Meter) -> Self:
+        """Return the same objective, adding the data passes that it makes to a meter."""
 
-    Returns
-    -------
-    bool
+
+@runtime_checkable
+class SmoothObjective(Objective, Protocol):
+    """An objective with second derivatives."""
+
+    def curvature(self, at: Evaluation, direction: Array) -> Array:
+        """Return the Hessian at an evaluated point times a direction."""
+
+    def curvature_along(self, at: Evaluation, direction: Array) -> float:
+        """Return direction' H direction, which may be cheaper than the product."""
+
+
+@runtime_checkable
+class LinearObjective(SmoothObjective, Protocol):
+    """An objective of a vector whose coordinates can be taken apart, as those of a linear model."""
+
+    def columns(self, indices: Array) -> LinearObjective:
+        """Return the objective restricted to some coordinates, by increasing index: an objective of its own."""
+
+    def hessian(self, at: Evaluation) -> Array:
+        """Return the Hessian as a matrix, of an objective of few coordinates."""
+
+    def hessian_diag(self, at: Evaluation) -> Array:
+        """Return the diagonal of the Hessian."""
+
+    def cross_hessian(self, at: Evaluation, other: Any) -> Array:
+        """Return the block of the Hessian between the coordinates of two objectives made by `columns`."""
+
+    def evaluate_many(self, points: Sequence[Array]) -> Sequence[Evaluation]:
+        """Return value and gradient at several points, which may be cheaper than one by one."""
+
+    def recession(self, at: Evaluation, indices: Array) -> Array | None:
+        """Return a move of some coordinates along which f falls for ever; None if it has a minimiser on these."""
+
+    def double(self) -> LinearObjective:
+        """Return the same objective in double precision."""
+
+
+@runtime_checkable
+class MeanObjective(Objective, Protocol):
+    """An objective that is a mean over ``traits.n_rows`` examples."""
+
+    def rows(self, indices: Array) -> MeanObjective:
+        """Return the objective over some of the examples: a mini-batch is an objective."""
+
+
+class BaseObjective:
+    """Base of objectives: a subclass gives `shape` and `evaluate`, and whatever it can do better than the defaults.
+
+    Points are NumPy arrays of float64 unless `zeros` says otherwise; data passes are not counted unless `metered` is
+    given. A method `curvature(at, direction)` makes it a `SmoothObjective`, `rows(indices)` a `MeanObjective`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import minimize
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.core import BaseObjective, Evaluation
+    >>> class Distance(BaseObjective):
+    ...     shape = (3,)
+    ...     target = np.array([3.0, 1.0, 2.0])
+    ...
+    ...     def evaluate(self, w, prediction=None):
+    ...         return Evaluation(w, 0.5 * np.sum((w - self.target) ** 2), w - self.target)
+    >>> minimize(Distance(), Sparsity(2)).w.round(6)
+    array([3., 0., 2.])
     """
-    if ability in getattr(objective, "lacks", ()):
-        return False
-    if ability == "shape":
-        return hasattr(objective, "shape")
-    if ability == "lower_bound":
-        return bool(getattr(objective, "lower_bound", -inf) > -inf)
-    return callable(getattr(objective, ability, None))
+
+    shape: tuple[int, ...]
+    """The shape of a point."""
+
+    lower_bound: float = -inf
+    """A number that f never falls below."""
+
+    traits: Traits = Traits()
+    """What is known about f without a look at its data."""
+
+    def zeros(self) -> Array:
+        """Return the zero point."""
+        return np.zeros(self.shape)
+
+    def null_point(self) -> Array:
+        """Return where runs start without w0."""
+        return self.zeros()
+
+    def predict(self, w: Array) -> Array | None:
+        """Return None: there is nothing to use again."""
+        return None
+
+    def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
+        """Return value and gradient at `w`."""
+        raise NotImplementedError(f"{type(self).__name__} must have a method evaluate(w, prediction=None)")
+
+    def value(self, w: Array, prediction: Array | None = None) -> float:
+        """Return f(w)."""
+        return self.evaluate(w, prediction).value
+
+    def attains_bound(self) -> bool:
+        """Return True: some finite point may reach the lower bound."""
+        return True
+
+    def rounding(self, at: Evaluation) -> float:
+        """Return how much of the value at an evaluated point may be rounding: 16 units of it."""
+        return UNITS * float(library(at.point).finfo(at.point.dtype).eps) * abs(at.value)
+
+    def metered(self, meter: Meter) -> Self:
+        """Return the same objective; its data passes are not counted, and the meter reads nan."""
+        meter.passes = nan
+        return self
+
+    def curvature_along(self, at: Evaluation, direction: Array) -> float:
+        """Return direction' H direction, of an objective that has `curvature`."""
+        assert isinstance(self, SmoothObjective)
+        return float(library(direction).sum(direction * self.curvature(at, direction)))
 
 
-def require(objective: Any, abilities: tuple[str, ...], by: str) -> None:
-    """Refuse, before a run starts, an objective that lacks what a solver or step rule needs.
+def require(objective: object, contract: type, by: str) -> None:
+    """Check, before a run starts, that an objective keeps the contract that a solver or step rule needs.
 
     Parameters
     ----------
     objective : Objective
         The objective.
-    abilities : tuple of str
-        What is needed.
+    contract : type
+        `Objective`, `SmoothObjective`, `LinearObjective` or `MeanObjective`.
     by : str
         Who needs it, for the message.
 
@@ -125,34 +248,39 @@ def require(objective: Any, abilities: tuple[str, ...], by: str) -> None:
     CapabilityError
         Naming who asks and everything that is missing.
     """
-    missing = [ability for ability in abilities if not provides(objective, ability)]
-    if missing:
-        raise CapabilityError(
-            f"{by} needs {' and '.join(missing)}, which {type(objective).__name__} does not provide; "
-            "choose another solver or step rule, or give the objective that ability"
-        )
+    if not isinstance(objective, contract):
+        members = (name for base in contract.__mro__ if base.__module__ == __name__ for name in vars(base))
+        missing = [name for name in members if not name.startswith("_") and not _has(objective, name)]
+        raise CapabilityError(_what_is_missing(objective, missing, by))
+
+
+def require_lower_bound(objective: Objective, by: str) -> None:
+    """Check, before a run starts, that a lower bound of an objective is known; raise `CapabilityError` if not."""
+    if objective.lower_bound == -inf:
+        raise CapabilityError(_what_is_missing(objective, ["lower_bound"], by))
+
+
+def _has(objective: object, name: str) -> bool:
+    return hasattr(objective, name) and getattr(objective, name) is not None
+
+
+def _what_is_missing(objective: object, missing: Sequence[str], by: str) -> str:
+    return (
+        f"{by} needs {' and '.join(missing)}, which {type(objective).__name__} does not provide; choose another solver "
+        "or step rule, or give the objective that ability (see hardthresh.core.BaseObjective)"
+    )
 
 
 UNITS = 16
 """Units of rounding by which a sum may be off: pairwise summation of 2^16 numbers has as many levels."""
 
 
-def value_rounding(objective: Any, at: Evaluation) -> float:
+def value_rounding(objective: Objective, at: Evaluation) -> float:
     """Return how much of the value of f at an evaluated point may be rounding.
 
     Two values that differ by less do not say which point is better. An objective that sums terms larger than their sum
     says so itself (``rounding``): a mean of squared residuals inherits the rounding of the predictions, which may be
     much larger than the residuals. Of others it is 16 units of the value.
     """
-    if provides(objective, "rounding"):
-        rounding = float(objective.rounding(at))
-        return rounding if isfinite(rounding) else 0.0  # of values so large no two are equal
-    return UNITS * float(library(at.point).finfo(at.point.dtype).eps) * abs(at.value)
-
-
-def curvature_along(objective: Any, at: Evaluation, direction: Array) -> float:
-    """Return direction' H direction at an evaluated point, by the cheapest way that the objective offers."""
-    if provides(objective, "curvature_along"):
-        return float(objective.curvature_along(at, direction))
-    image = objective.curvature(at, direction)
-    return float(library(image).sum(direction * image))
+    rounding = float(objective.rounding(at))
+    return rounding if isfinite(rounding) else 0.0  # of values so large no two are equal

@@ -115,9 +115,9 @@ class Solver(ABC):
     """The class of its states."""
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        """The optional abilities of the objective that the solver needs (see `Objective`)."""
-        return ()
+    def requires(self) -> type:
+        """The contract of the objectives that the solver works on, such as `Objective` or `SmoothObjective`."""
+        return Objective
 
     def check(self, objective: Objective, constraint: Constraint) -> None:
         """Raise `CapabilityError`, before a run starts, for an objective or a constraint it cannot work on."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from .constraint import Constraint
 from .errors import InvalidInputError, format_value
-from .objective import Evaluation, Objective, curvature_along, provides
+from .objective import Evaluation, Objective, SmoothObjective
 from .schema import stored
 from .typing import Array, Support, is_real, library
 
@@ -228,14 +228,13 @@ def reference_is_stationary(constraint: Constraint, at: Evaluation, L: float, to
 
 
 def restricted_smoothness(
-    objective: Objective, constraint: Constraint, at: Evaluation, iterations: int = 10, *, factor: float = 2
+    objective: SmoothObjective, constraint: Constraint, at: Evaluation, iterations: int = 10, *, factor: float = 2
 ) -> float:
     """Return an estimate, from below, of the largest curvature of f at a point over directions of twice the budget.
 
     Power iteration with the Hessian: the first half finds where the curvature is, the second half stays within the
     budget (`factor` times the constraint's). Cost: about two data passes per iteration.
     """
-    curvature = objective.curvature  # type: ignore[attr-defined]
     xp = library(at.point)
     relaxed = constraint.relax(factor)
     direction = at.gradient if norm(at.gradient) > 0.0 else xp.ones_like(at.point)
@@ -248,7 +247,7 @@ def restricted_smoothness(
         if length == 0.0:
             break
         direction = direction / length
-        image = curvature(at, direction)
+        image = objective.curvature(at, direction)
         if restricted:
             largest = max(largest, float(xp.sum(direction * image)))
         direction = image
@@ -346,16 +345,17 @@ def certify(
         null_gradient = trace.null_gradient
     if not isfinite(norm(at.gradient)):
         return Certificate(inf, inf, nan, gradient_scale(at, null_gradient))  # nothing is known
-    curved = provides(objective, "curvature")
-    smoothness = restricted_smoothness(objective, constraint, at) if curved else nan
-    rounding = _gradient_rounding(objective, at, smoothness) if curved else 0.0
+    smoothness, rounding = nan, 0.0
+    if isinstance(objective, SmoothObjective):
+        smoothness = restricted_smoothness(objective, constraint, at)
+        rounding = _gradient_rounding(objective, at, smoothness)
     residual = feasibility_residual(constraint, at, support)
     scale = max(gradient_scale(at, null_gradient), rounding / FEASIBLE)
     outside = _outside(constraint, at, support)
     if norm(outside) <= rounding or (not constraint.is_full(support) and is_negligible(residual, scale, FEASIBLE)):
         return Certificate(residual, 0.0, smoothness, scale)
     smallest = smallest_lipschitz(constraint, at, support)
-    if curved and 0.0 < smallest < inf:
+    if isinstance(objective, SmoothObjective) and 0.0 < smallest < inf:
         smoothness = max(smoothness, _curvature_of_exchange(objective, constraint, at, outside, smallest))
     return Certificate(residual, smallest, smoothness, scale)
 
@@ -371,14 +371,13 @@ def _gradient_rounding(objective: Objective, at: Evaluation, smoothness: float) 
     The gradient of an L-smooth f at zero is at most sqrt(2 L (f(0) - inf f)), and the terms that cancel in a gradient
     that vanishes are as large; each is rounded, hence some tens of eps.
     """
-    zeros = objective.null_point() if provides(objective, "null_point") else objective.zeros()  # type: ignore[attr-defined]
-    value, bound = objective.value(zeros), objective.lower_bound
+    value, bound = objective.value(objective.null_point()), objective.lower_bound
     level = value - bound if bound > -inf else abs(value)
     return 64 * _eps(at.gradient) * sqrt(2.0 * max(smoothness * level, 0.0)) if level < inf else 0.0
 
 
 def _curvature_of_exchange(
-    objective: Objective, constraint: Constraint, at: Evaluation, outside: Array, lipschitz: float
+    objective: SmoothObjective, constraint: Constraint, at: Evaluation, outside: Array, lipschitz: float
 ) -> float:
     """Return the curvature towards the point that is nearer to w - g / L than w is, for an L just too small.
 
@@ -387,4 +386,4 @@ def _curvature_of_exchange(
     """
     direction = constraint.project(at.point - outside / ((1.0 - 1e-6) * lipschitz)).point - at.point
     length = norm(direction)
-    return curvature_along(objective, at, direction / length) if length > 0.0 else 0.0
+    return objective.curvature_along(at, direction / length) if length > 0.0 else 0.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .constraint import Constraint, Projection
-from .objective import Evaluation, Objective
+from .objective import Evaluation, Objective, require
 from .typing import Array
 
 
@@ -40,9 +40,13 @@ class StepRule(ABC):
     """A rule for the step length. Rules are frozen dataclasses; what they remember travels in `Move.memory`."""
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        """The optional abilities of the objective that the rule needs (see `Objective`)."""
-        return ()
+    def requires(self) -> type:
+        """The contract of the objectives that the rule works on: `Objective` or `SmoothObjective`."""
+        return Objective
+
+    def check(self, objective: Objective) -> None:
+        """Raise `CapabilityError`, before a run starts, for an objective that the rule cannot work on."""
+        require(objective, self.requires, by=type(self).__name__)
 
     def start(self) -> Any:
         """Return the memory before the first move."""

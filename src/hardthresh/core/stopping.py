@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from .checking import checked_integer
 from .errors import CapabilityError, InvalidInputError, format_value
-from .objective import provides, value_rounding
+from .objective import LinearObjective, Objective, value_rounding
 from .progress import format_duration
 from .result import Status
 from .schema import stored
@@ -153,7 +153,8 @@ class Passes(StopRule):
     def check(self, run: Run) -> Stop | None:
         if isnan(run.state.passes):
             raise CapabilityError(
-                f"Passes needs an objective that counts them; {type(run.objective).__name__} has no metered()"
+                f"Passes needs an objective that counts them; {type(run.objective).__name__} does not (see "
+                "BaseObjective.metered)"
             )
         if run.state.passes < self.limit:
             return None
@@ -268,8 +269,8 @@ class Stationarity(StopRule):
 class LowerBound(StopRule):
     """Stop at a perfect fit: f within ``tol`` of its lower bound, relative to the null model, or within rounding.
 
-    Where the objective says that no finite point attains the bound (``attains_bound``), a millionth is near enough, and
-    the run counts as not converged.
+    Where the objective says that no finite point attains the bound (``attains_bound``), a millionth is near
+    enough, and the run counts as not converged.
 
     Parameters
     ----------
@@ -292,7 +293,7 @@ class LowerBound(StopRule):
         rounding = value_rounding(objective, run.state.at)
         if gap > max(self.tol, 1e-6) * scale and gap > rounding:
             return None
-        attained = getattr(objective, "attains_bound", True) or not _recedes(run)
+        attained = objective.attains_bound() or not _recedes(run)
         if attained and gap > max(self.tol * scale, rounding):
             return None
         status = Status.LOWER_BOUND if attained else Status.NO_MINIMISER
@@ -302,9 +303,9 @@ class LowerBound(StopRule):
 def _recedes(run: Run) -> bool:
     """Return whether f has no minimiser on the support of a point; True where the objective cannot tell."""
     indices = run.constraint.indices(run.state.support)
-    if indices is None or not (provides(run.objective, "columns") and provides(run.objective, "recession")):
+    if indices is None or not isinstance(run.objective, LinearObjective):
         return True
-    return run.objective.recession(run.state.at, indices) is not None  # type: ignore[attr-defined]
+    return run.objective.recession(run.state.at, indices) is not None
 
 
 @stored("stop/converged")

@@ -21,8 +21,8 @@ class Design(ABC):
     lazy: bool = False
     """True where entries are copied from a larger matrix when asked for, so that blocks of rows save memory."""
 
-    lacks: frozenset[str] = frozenset()
-    """Abilities that a linear model on this design does not have; see `Objective`."""
+    has_columns: bool = True
+    """False where only products with the whole matrix are known: a linear model on it is no `LinearObjective`."""
 
     @property
     @abstractmethod
@@ -92,7 +92,7 @@ class Metered(Design):
         self._share = share
         self.stores_zeros = design.stores_zeros
         self.lazy = design.lazy
-        self.lacks = design.lacks
+        self.has_columns = design.has_columns
 
     @property
     def shape(self) -> tuple[int, int]:

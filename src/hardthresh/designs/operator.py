@@ -47,7 +47,7 @@ class OperatorDesign(Design):
     """
 
     stores_zeros = False
-    lacks = frozenset({"columns", "hessian", "cross_hessian", "curvature_diagonal"})
+    has_columns = False
 
     def __init__(self, A: LinearOperator) -> None:
         dtype = np.dtype(A.dtype or np.float64)

@@ -45,7 +45,7 @@ class Standardized(Design):
     ) -> None:
         self._design = design
         self.stores_zeros = design.stores_zeros
-        self.lacks = design.lacks
+        self.has_columns = design.has_columns
         self.mean = mean
         self.inverse_scale = inverse_scale
         self._intercept = intercept

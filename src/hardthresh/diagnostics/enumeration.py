@@ -13,7 +13,7 @@ import numpy as np
 
 from hardthresh.arrays import all_finite, as_floating, to_numpy
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.objective import provides, require
+from hardthresh.core.objective import LinearObjective, Objective, require
 from hardthresh.core.threads import serial_blas
 
 _MOST = 1_000_000  # supports
@@ -120,8 +120,9 @@ def restricted_constants(problem: Any, k: int, w: Any = None) -> RestrictedConst
 
 
 def _hessian(problem: Any, w: Any) -> np.ndarray:
-    if provides(problem, "evaluate"):
-        require(problem, ("hessian",), by="restricted_constants")
+    if isinstance(problem, Objective):
+        require(problem, LinearObjective, by="restricted_constants")
+        assert isinstance(problem, LinearObjective)
         zeros = problem.zeros()
         point = zeros if w is None else as_floating(w, zeros, "w")
         if tuple(point.shape) != tuple(zeros.shape) or not all_finite(point):

@@ -13,7 +13,7 @@ import numpy as np
 from hardthresh.arrays import all_finite, as_floating, namespace, scatter, to_numpy, where_true
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.objective import Evaluation, Objective, curvature_along, provides, require
+from hardthresh.core.objective import Evaluation, LinearObjective, Objective, SmoothObjective, require
 from hardthresh.core.stationarity import norm, restricted_smoothness
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array, is_integer, is_real
@@ -144,7 +144,8 @@ def restricted_condition(
     >>> found.condition > 1e4
     True
     """
-    require(objective, ("curvature",), by="restricted_condition")
+    require(objective, SmoothObjective, by="restricted_condition")
+    assert isinstance(objective, SmoothObjective)
     constraint.check(objective.shape)
     trials = _checked(factor, trials, seed)
     at = objective.evaluate(objective.zeros() if w is None else _point(objective, w))
@@ -198,7 +199,7 @@ def _ladder(constraint: Constraint, factor: float) -> list[Constraint]:
 
 
 def _search_all(
-    objective: Objective, ladder: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
+    objective: SmoothObjective, ladder: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
 ) -> float | None:
     """Return the extreme curvature over all starts; None if no direction is allowed."""
     sign = 1.0 if shift is None else -1.0
@@ -208,7 +209,7 @@ def _search_all(
 
 
 def _starts(
-    objective: Objective, ladder: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
+    objective: SmoothObjective, ladder: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
 ) -> Iterator[tuple[Array, list[Constraint]]]:
     """Yield the gradient, pairs of columns, and random directions, each with the budgets to search it on."""
     yield at.gradient, ladder[-1:]
@@ -221,8 +222,9 @@ def _starts(
         yield start, ladder if trial % 2 else ladder[-1:]
 
 
-def _pairs(objective: Any, at: Evaluation, count: int, shift: float | None) -> Iterator[Array]:
+def _pairs(objective: SmoothObjective, at: Evaluation, count: int, shift: float | None) -> Iterator[Array]:
     """Yield the best directions of two non-zeros each, of which no two share a best first coordinate."""
+    assert isinstance(objective, LinearObjective)
     hessian = to_numpy(objective.hessian(at))
     d = hessian.shape[0]
     diagonal = np.diagonal(hessian)
@@ -240,14 +242,14 @@ def _pairs(objective: Any, at: Evaluation, count: int, shift: float | None) -> I
         yield as_floating(direction, at.point)
 
 
-def _in_coordinates(objective: Any, constraint: Constraint, at: Evaluation) -> bool:
+def _in_coordinates(objective: SmoothObjective, constraint: Constraint, at: Evaluation) -> bool:
     """Return whether supports are sets of coordinates, and the objective gives its Hessian on them."""
-    able = provides(objective, "columns") and provides(objective, "hessian")
+    able = isinstance(objective, LinearObjective)
     return able and constraint.indices(constraint.project(at.point).support) is not None
 
 
 def _search(
-    objective: Any, ladder: list[Constraint], at: Evaluation, direction: Array, shift: float | None
+    objective: SmoothObjective, ladder: list[Constraint], at: Evaluation, direction: Array, shift: float | None
 ) -> float | None:
     """Return the curvature at the end of an ascent from a direction; None for no direction."""
     sign = 1.0 if shift is None else -1.0
@@ -277,7 +279,9 @@ def _search(
     return value
 
 
-def _measure(objective: Any, at: Evaluation, direction: Array, sign: float, exact: bool) -> tuple[Array, float] | None:
+def _measure(
+    objective: SmoothObjective, at: Evaluation, direction: Array, sign: float, exact: bool
+) -> tuple[Array, float] | None:
     """Return a unit vector and its curvature: the direction's, or the most extreme one that is non-zero only there."""
     length = norm(direction)
     if length == 0.0:
@@ -285,7 +289,8 @@ def _measure(objective: Any, at: Evaluation, direction: Array, sign: float, exac
     support = where_true(direction != 0) if exact else None
     if support is None or support.shape[0] > _DIRECT:
         unit = direction / length
-        return unit, curvature_along(objective, at, unit)
+        return unit, objective.curvature_along(at, unit)
+    assert isinstance(objective, LinearObjective)
     values, vectors = namespace(direction).linalg.eigh(objective.columns(support).hessian(at))
     place = -1 if sign > 0 else 0
     return scatter(vectors[:, place], support, direction.shape[0]), float(values[place])

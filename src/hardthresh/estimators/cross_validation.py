@@ -207,7 +207,7 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         objective = problem.objective
         selection = problem.constraint.selection(objective.shape[0])
         with progress_line(bool(self.verbose), "folds", len(training)) as report:
-            if self.solver == "auto" and objective.quadratic and selection is not None:
+            if self.solver == "auto" and objective.traits.quadratic and selection is not None:
                 report("together")
                 paths = least_squares_fold_paths(
                     objective,

@@ -9,13 +9,13 @@ from array_api_compat import device
 from hardthresh.arrays import all_finite, as_floating, namespace
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import UNITS
+from hardthresh.core.objective import UNITS, BaseObjective
 from hardthresh.core.typing import Array, is_integer
 from hardthresh.designs import Design, as_design
 from hardthresh.losses import Loss
 
 
-class MeanOverRows:
+class MeanOverRows(BaseObjective):
     """Base of the objectives that are a weighted mean over the rows of a design. See the concrete classes."""
 
     design: Design
@@ -24,16 +24,6 @@ class MeanOverRows:
 
     _by_row: ClassVar[tuple[str, ...]]
     """The attributes that have one entry for each row, besides the weights; None is allowed."""
-
-    @property
-    def lacks(self) -> frozenset[str]:
-        """Abilities that the data do not allow: of an operator there are no columns."""
-        return self.design.lacks
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows the mean is over."""
-        return int(self.design.shape[0])
 
     def rows(self, indices: Array) -> Self:
         """Return the model of some examples: drawn at random, an unbiased estimate of this one.

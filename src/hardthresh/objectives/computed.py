@@ -11,16 +11,16 @@ from array_api_compat import device, is_array_api_obj
 
 from hardthresh.arrays import all_finite, as_floating, namespace, to_numpy
 from hardthresh.core.checking import checked_integer
-from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError, format_value
+from hardthresh.core.errors import InvalidInputError, NotFiniteError, format_value
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import BaseObjective, Evaluation, Traits
 from hardthresh.core.stationarity import norm
 from hardthresh.core.typing import Array, is_real, library
 
 from .sources import Examples, Source, called, copied, pair
 
 
-class Computed:
+class Computed(BaseObjective):
     """Base of the objectives whose value and gradient come from a source. See the concrete classes.
 
     Parameters
@@ -35,9 +35,6 @@ class Computed:
         A number that it never falls below, or -inf.
     """
 
-    shape: tuple[int, ...]
-    lower_bound: float
-
     def __init__(self, source: Source, zeros: Array, examples: Examples | None, lower_bound: float) -> None:
         if not is_real(lower_bound) or isnan(lower_bound) or lower_bound == inf:
             raise InvalidInputError(f"lower_bound must be a number or -inf, got {format_value(lower_bound)}")
@@ -45,19 +42,17 @@ class Computed:
         self._source, self._zeros, self._examples = source, zeros, examples
         self._rows: Array | None = None  # of the examples, those that the mean is over; None for all
         self._meter: Meter | None = None
+        if not source.curved:
+            self.curvature = None  # type: ignore[assignment, method-assign]
+        if examples is None:
+            self.rows = None  # type: ignore[assignment, method-assign]
 
     @property
-    def lacks(self) -> frozenset[str]:
-        """Abilities that were not given."""
-        absent = {"rows": self._examples is None, "curvature": not self._source.curved}
-        return frozenset(name for name, missing in absent.items() if missing)
-
-    @property
-    def n_rows(self) -> int:
+    def traits(self) -> Traits:  # type: ignore[override]
         """How many examples the mean is over; 1 for a function without examples."""
         if self._rows is not None:
-            return int(self._rows.shape[0])
-        return 1 if self._examples is None else self._examples.count
+            return Traits(n_rows=int(self._rows.shape[0]))
+        return Traits(n_rows=1 if self._examples is None else self._examples.count)
 
     def rows(self, indices: Array) -> Self:
         """Return the mean over some examples: drawn at random, an unbiased estimate of the whole.
@@ -66,11 +61,7 @@ class Computed:
         ------
         InvalidInputError
             If no rows are given.
-        CapabilityError
-            If the function has no examples.
         """
-        if self._examples is None:
-            raise CapabilityError("this function has no examples to draw from; give n_rows= or batches=")
         if indices.shape[0] == 0:
             raise InvalidInputError("a mini-batch needs at least one row, got none")
         return self._with(_rows=indices if self._rows is None else namespace(indices).take(self._rows, indices, axis=0))
@@ -180,7 +171,7 @@ class Computed:
         if self._examples is None:
             yield 1.0, ()
             return
-        n, chunk, like = self.n_rows, self._examples.chunk, self._zeros
+        n, chunk, like = self.traits.n_rows, self._examples.chunk, self._zeros
         for start in range(0, n, chunk):
             stop = min(n, start + chunk)
             if self._rows is None:
@@ -192,7 +183,7 @@ class Computed:
     def _count(self, passes: float, share: float) -> None:
         if self._meter is not None:
             whole = 1 if self._examples is None else self._examples.count
-            self._meter.add(passes * share * self.n_rows / whole)
+            self._meter.add(passes * share * self.traits.n_rows / whole)
 
     def _checked(self, value: float, w: Array) -> float:
         if isnan(value) or value == -inf:

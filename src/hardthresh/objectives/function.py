@@ -315,15 +315,9 @@ class Function(Computed):
         Computed.__init__(self, Jax(jax, fn, curvature), _zeros(shape, like), examples, lower_bound)
         return self
 
-    @property
-    def lacks(self) -> frozenset[str]:
-        """Abilities that were not given."""
-        return super().lacks if self._module is not None else super().lacks | {"null_point"}
-
     def null_point(self) -> Array:
-        """Return the parameters that the module has: where runs start without w0."""
-        self._need_module("null_point")
-        return self._module.flat + 0.0
+        """Return where runs start without w0: the parameters that the module has, else zero."""
+        return self.zeros() if self._module is None else self._module.flat + 0.0
 
     def parameters(self, w: Array) -> dict[str, Any]:
         """Return a point as the module's parameters by name: ``module.load_state_dict(f.parameters(w), strict=False)``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from array_api_compat import device
@@ -11,7 +11,7 @@ from array_api_compat import device
 from hardthresh.arrays import all_finite, as_floating, namespace, symmetric_part, times_transpose, where_true
 from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import UNITS, Evaluation
+from hardthresh.core.objective import UNITS, BaseObjective, Evaluation, Traits
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
@@ -27,7 +27,7 @@ def _examples() -> list[GraphicalModel]:
 
 
 @register("objective", "graphical_model", _examples)
-class GraphicalModel:
+class GraphicalModel(BaseObjective):
     r"""The negative pseudo-log-likelihood of a precision matrix, up to constants.
 
     .. math:: F(W) = \sum_{i=1}^p \Bigl( -\log w_{ii} + \frac{w_i^\top S w_i}{w_{ii}} \Bigr)
@@ -73,10 +73,6 @@ class GraphicalModel:
            [0. , 0.5]])
     """
 
-    lower_bound: ClassVar[float] = -inf
-    symmetric: ClassVar[bool] = True
-    """Its points are symmetric matrices, so a run is refused on a set that holds others (see `Objective`)."""
-
     def __init__(self, X: Any, *, sample_weight: Any = None, l2: float = 0.0) -> None:
         X = as_floating(X, name="X")
         if X.ndim != 2 or 0 in X.shape:
@@ -118,9 +114,9 @@ class GraphicalModel:
         return other
 
     @property
-    def n_rows(self) -> int:
-        """How many examples the mean is over."""
-        return int(self.X.shape[0])
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Its points are symmetric matrices, so that a run is refused on a set that holds others."""
+        return Traits(symmetric=True, n_rows=int(self.X.shape[0]))
 
     def rows(self, indices: Array) -> GraphicalModel:
         """Return the model of some examples: drawn at random, an unbiased estimate of this one.

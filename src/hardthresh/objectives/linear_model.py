@@ -10,7 +10,7 @@ from array_api_compat import device
 
 from hardthresh.arrays import as_double, as_floating, double, gather, move, namespace, scatter, to_numpy, where_true
 from hardthresh.core.errors import InvalidInputError, numbered
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import Evaluation, Traits
 from hardthresh.core.registry import lookup, register
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss
@@ -120,20 +120,22 @@ class LinearModel(MeanOverRows):
         if self.offset is not None:
             check_squares(self.offset, "offset")
         self.l2 = checked_ridge(l2, like, d)
+        self.lower_bound = self.loss.lower_bound
+        if not self.design.has_columns:
+            self.columns = None  # type: ignore[assignment, method-assign]
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         """The shape of w, (d,)."""
         return (self.design.shape[1],)
 
     @property
-    def lower_bound(self) -> float:
-        """The loss's own lower bound, which the mean inherits; -inf if there is none."""
-        return self.loss.lower_bound
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Quadratic if the loss is."""
+        return Traits(quadratic=self.loss.quadratic, n_rows=self.design.shape[0])
 
-    @property
     def attains_bound(self) -> bool:
-        """Whether every loss has a finite minimiser, or every coordinate a ridge; else `recession` may tell."""
+        """Return whether every loss has a finite minimiser, or every coordinate a ridge; else `recession` may tell."""
         xp = namespace(self.l2)
         return bool(xp.all(self.l2 > 0)) or not bool(xp.any(self.weights * self.loss.recession(self.y) != 0))
 
@@ -182,11 +184,6 @@ class LinearModel(MeanOverRows):
         ridge = 0.5 * float(namespace(at.point).sum(self.l2 * at.point * at.point))
         return loss_rounding(self.weights, self.loss, self.y, at.prediction, ridge)
 
-    @property
-    def quadratic(self) -> bool:
-        """Whether the Hessian is the same everywhere."""
-        return self.loss.quadratic
-
     def minus_twice_log_likelihood(self, at: Evaluation) -> float:
         """Return it at an evaluated point, without the ridge, up to a constant of the data; `n_examples` is n."""
         mean = float(namespace(self.y).sum(self.weights * self.loss.value(self.y, at.prediction)))
@@ -204,7 +201,7 @@ class LinearModel(MeanOverRows):
         bend = self.weights * self.loss.curvature(self.y, at.prediction)
         return float(xp.sum(bend * image * image)) + float(xp.sum(self.l2 * direction * direction))
 
-    def curvature_diagonal(self, at: Evaluation) -> Array:
+    def hessian_diag(self, at: Evaluation) -> Array:
         """Return the diagonal of the Hessian at an evaluated point, shape (d,): one data pass.
 
         Raises

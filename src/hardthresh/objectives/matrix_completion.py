@@ -11,7 +11,7 @@ from array_api_compat import is_array_api_obj
 from hardthresh.arrays import as_floating
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import BaseObjective, Evaluation, Traits
 from hardthresh.core.registry import lookup, register
 from hardthresh.core.typing import Array
 from hardthresh.designs import ObservedEntries, observe
@@ -40,7 +40,7 @@ def _examples() -> list[MatrixCompletion]:
 
 
 @register("objective", "matrix_completion", _examples)
-class MatrixCompletion:
+class MatrixCompletion(BaseObjective):
     r"""The mean loss of the observed entries of a matrix.
 
     .. math:: f(W) = \sum_i \omega_i \, \ell(y_i, W_{r_i c_i}) + \tfrac{\lambda}{2} \|W\|_F^2,
@@ -140,6 +140,7 @@ class MatrixCompletion:
         self.loss: Loss = lookup("loss", loss)() if isinstance(loss, str) else loss
         self.loss.check_targets(self.y)
         self.l2 = float(checked_ridge(float(l2), y))
+        self.lower_bound = self.loss.lower_bound
 
     n_examples: float
     """How many observations the weights stand for: their sum."""
@@ -187,29 +188,22 @@ class MatrixCompletion:
         return other
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
         """The shape of W, (p, q)."""
         return self.entries.shape
 
     @property
-    def partial(self) -> bool:
-        """Whether some entry is not observed."""
-        return self.entries.pattern.rows.size < self.shape[0] * self.shape[1]
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Partial if some entry is not observed."""
+        return Traits(
+            quadratic=self.loss.quadratic,
+            partial=self.entries.pattern.rows.size < self.shape[0] * self.shape[1],
+            n_rows=int(self.y.shape[0]),
+        )
 
-    @property
-    def lower_bound(self) -> float:
-        """The loss's own lower bound."""
-        return self.loss.lower_bound
-
-    @property
     def attains_bound(self) -> bool:
-        """Whether every loss has a finite minimiser, or there is a ridge."""
+        """Return whether every loss has a finite minimiser, or there is a ridge."""
         return self.l2 > 0.0 or not np.any(self.loss.recession(self.y))
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether the Hessian is the same everywhere."""
-        return self.loss.quadratic
 
     def zeros(self) -> Array:
         """Return W = 0, as the storage keeps it."""
@@ -247,11 +241,6 @@ class MatrixCompletion:
         """Return it at an evaluated point, without the ridge, up to a constant of the data; `n_examples` is n."""
         mean = float(self.weights @ self.loss.value(self.y, at.prediction))
         return self.loss.minus_twice_log_likelihood(mean, self.n_examples)
-
-    @property
-    def n_rows(self) -> int:
-        """How many observations the mean is over."""
-        return int(self.y.shape[0])
 
     def rows(self, indices: Array) -> MatrixCompletion:
         """Return the problem of some observations, in the order of `y`: drawn at random, an unbiased estimate.

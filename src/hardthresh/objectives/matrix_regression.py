@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from scipy.sparse import issparse
@@ -11,7 +10,7 @@ from scipy.sparse import issparse
 from hardthresh.arrays import as_floating, namespace
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import BaseObjective, Evaluation, Traits
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
@@ -34,7 +33,7 @@ def _examples() -> list[MatrixRegression]:
 
 
 @register("objective", "matrix_regression", _examples)
-class MatrixRegression:
+class MatrixRegression(BaseObjective):
     r"""The mean loss of linear measurements of a matrix.
 
     .. math:: f(W) = \sum_i \omega_i \, \ell(y_i, \langle A_i, W \rangle + o_i) + \tfrac{\lambda}{2} \|W\|_F^2,
@@ -115,11 +114,12 @@ class MatrixRegression:
             raise InvalidInputError(
                 f"A has {self.model.shape[0]} columns, which do not make matrices of shape {self.shape}"
             )
+        self.lower_bound = self.model.lower_bound
 
     def _of(self, model: LinearModel) -> MatrixRegression:
         """Return the problem of the same shape on another model of the entries."""
         other = MatrixRegression.__new__(MatrixRegression)
-        other.shape, other.model = self.shape, model
+        other.shape, other.model, other.lower_bound = self.shape, model, self.lower_bound
         return other
 
     def _matrix(self, at: Evaluation, W: Array) -> Evaluation:
@@ -129,19 +129,13 @@ class MatrixRegression:
         return Evaluation(_flat(at.point), at.value, _flat(at.gradient), at.prediction)
 
     @property
-    def lower_bound(self) -> float:
-        """The loss's own lower bound."""
-        return self.model.lower_bound
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Those of the model of the entries."""
+        return self.model.traits
 
-    @property
     def attains_bound(self) -> bool:
-        """Whether a perfect fit is finite."""
-        return self.model.attains_bound
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether the Hessian is the same everywhere."""
-        return self.model.quadratic
+        """Return whether a perfect fit is finite."""
+        return self.model.attains_bound()
 
     def zeros(self) -> Array:
         """Return W = 0."""
@@ -160,11 +154,6 @@ class MatrixRegression:
         """Return value and gradient at W; `prediction`, if the caller has it, saves computing it again."""
         return self._matrix(self.model.evaluate(_flat(W), prediction), W)
 
-    def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
-        """Return value and gradient at several points: with one product for all of them, counted as a pass each."""
-        evaluations = self.model.evaluate_many([_flat(W) for W in points])
-        return [self._matrix(at, W) for at, W in zip(evaluations, points, strict=True)]
-
     def rounding(self, at: Evaluation) -> float:
         """Return how much of the value at an evaluated point may be rounding; see `loss_rounding`."""
         return self.model.rounding(self._vector(at))
@@ -177,11 +166,6 @@ class MatrixRegression:
     def curvature_along(self, at: Evaluation, direction: Array) -> float:
         """Return direction' H direction: one data pass instead of two."""
         return self.model.curvature_along(self._vector(at), _flat(direction))
-
-    @property
-    def n_rows(self) -> int:
-        """How many measurements the mean is over."""
-        return self.model.n_rows
 
     def rows(self, indices: Array) -> MatrixRegression:
         """Return the problem of some measurements; see `LinearModel.rows`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hardthresh.arrays import namespace
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import Evaluation, Traits
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.losses import Squared
@@ -73,7 +73,6 @@ class MultiOutputModel(MeanOverRows):
     """
 
     lower_bound = 0.0
-    quadratic = True
     _by_row = ("Y",)
 
     def __init__(self, X: Any, Y: Any, *, sample_weight: Any = None, l2: float = 0.0) -> None:
@@ -85,9 +84,14 @@ class MultiOutputModel(MeanOverRows):
         self.l2 = float(checked_ridge(l2, like))
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         """The shape of W, (p, q)."""
         return (self.design.shape[1], self.Y.shape[1])
+
+    @property
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Quadratic."""
+        return Traits(quadratic=True, n_rows=self.design.shape[0])
 
     def zeros(self) -> Array:
         """Return W = 0."""

@@ -102,7 +102,7 @@ def least_squares_fold_paths(
     products of the data with a right-hand side for each fold, which BLAS does at a third of a pass each, a Gram matrix
     of the working sets' union at each reading, and a few hundred updates of a tableau for each fold.
     """
-    if not objective.quadratic:
+    if not objective.traits.quadratic:
         raise InvalidInputError(f"folds share their work for the squared loss only, not for {objective.loss}")
     steps = np.diff(np.asarray(budgets, dtype=np.int64), prepend=0)
     if len(budgets) == 0 or not np.all(steps >= 0):

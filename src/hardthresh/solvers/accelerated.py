@@ -9,7 +9,7 @@ from typing import ClassVar
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Evaluation, Objective, value_rounding
+from hardthresh.core.objective import Evaluation, Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.result import Status
 from hardthresh.core.schema import stored
@@ -171,11 +171,11 @@ class AcceleratedIHT(Solver):
             as_momentum(self.momentum)
 
     @property
-    def requires(self) -> tuple[str, ...]:
+    def requires(self) -> type:
         curved = isinstance(self.step, str) or self.debias is not None
         automatic = self.momentum is None and self.variant == "safeguarded"
-        rule = ExactMomentum() if automatic else self._rule(None)
-        return ("curvature",) if curved else rule.requires
+        exact = automatic or (self.momentum is not None and as_momentum(self.momentum).requires is SmoothObjective)
+        return SmoothObjective if curved or exact else Objective
 
     def stopping(self, tol: float) -> StopRule:
         return SmallMove(tol) & Stationarity(sqrt(tol))
@@ -242,6 +242,7 @@ class AcceleratedIHT(Solver):
             return direction, float(self.step)
         rounding = 0.0 if self.variant == "paper" else sqrt(float(namespace(inside).finfo(inside.dtype).eps))
         along = inside if self.step == "support" and norm(inside) > rounding * norm(direction) else direction
+        assert isinstance(objective, SmoothObjective)
         return direction, minimising_step(objective, u, along) or polyak_step(u, along)
 
     def _arrive(
@@ -268,13 +269,13 @@ class AcceleratedIHT(Solver):
             moved=_relative_move(state.w, new.point),
         )
 
-    def _rule(self, objective: Objective | None) -> Momentum:
+    def _rule(self, objective: Objective) -> Momentum:
         """Return the momentum, on an objective that decides where the user does not."""
         if self.momentum is not None:
             return as_momentum(self.momentum)
         if self.variant == "paper":
             return ConstantMomentum(0.25)
-        return ConstantMomentum(0.5) if getattr(objective, "partial", False) else ExactMomentum()
+        return ConstantMomentum(0.5) if objective.traits.partial else ExactMomentum()
 
 
 def _relative_move(old: Array, new: Array) -> float:
@@ -285,7 +286,7 @@ def _relative_move(old: Array, new: Array) -> float:
 def _extrapolate(objective: Objective, previous: Evaluation, new: Evaluation, tau: float) -> Evaluation:
     """Return f at new + tau (new - previous), without a data pass where f is quadratic and predictions are affine."""
     point = new.point + tau * (new.point - previous.point)
-    if not getattr(objective, "quadratic", False) or new.prediction is None or previous.prediction is None:
+    if not objective.traits.quadratic or new.prediction is None or previous.prediction is None:
         return objective.evaluate(point)
     prediction = new.prediction + tau * (new.prediction - previous.prediction)
     gradient = new.gradient + tau * (new.gradient - previous.gradient)

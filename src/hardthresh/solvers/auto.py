@@ -9,7 +9,7 @@ from hardthresh.core import iterate as core_iterate
 from hardthresh.core import minimize as core_minimize
 from hardthresh.core.constraint import Constraint, require_constraint
 from hardthresh.core.errors import CapabilityError
-from hardthresh.core.objective import Objective, provides
+from hardthresh.core.objective import Objective, SmoothObjective
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import StopRule
@@ -40,12 +40,12 @@ def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 
         Relative tolerance; 0 stands for the solver's own default.
     """
     require_constraint(constraint)
-    if not provides(objective, "curvature"):
+    if not isinstance(objective, SmoothObjective):
         return IHT()
     solver: WorkingSet | ConjugateIHT | HardThresholdingPursuit
     if _suits_working_set(objective, constraint):
         solver = WorkingSet()
-    elif getattr(objective, "partial", False) and _is_curved(objective, constraint):
+    elif objective.traits.partial and _is_curved(objective, constraint):
         solver = ConjugateIHT()
     else:
         solver = HardThresholdingPursuit(exchanges=10)

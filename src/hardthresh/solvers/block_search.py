@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 
 from hardthresh.arrays import gather, inverse_factor, move, namespace, scatter, to_numpy
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.objective import Evaluation, provides
+from hardthresh.core.objective import Evaluation, LinearObjective, Objective
 from hardthresh.core.typing import Array
 
-ABILITIES = ("curvature", "curvature_diagonal", "columns")
 """What an objective must provide for its blocks to be searched; its `columns` must provide ``hessian``."""
 
 _LEAST_COLUMNS, _TIMES_CHOSEN = 256, 4
@@ -30,7 +28,7 @@ _OVERHEAD = 10**5
 """What calling the array library costs besides, in multiplications."""
 
 
-def search_blocks(objective: Any, constraint: Constraint, at: Evaluation, negligible: float) -> Projection | None:
+def search_blocks(objective: Objective, constraint: Constraint, at: Evaluation, negligible: float) -> Projection | None:
     """Return where a local search over whole blocks leads from a minimiser, on the quadratic model of f; None: nowhere.
 
     The blocks that promise most, :math:`\\sum_j g_j^2 / 2 H_{jj}`, join those that are chosen; on the Hessian of their
@@ -40,7 +38,7 @@ def search_blocks(objective: Any, constraint: Constraint, at: Evaluation, neglig
     Parameters
     ----------
     objective, constraint, at :
-        f with the `ABILITIES`, a set that knows its `blocks`, and f at a minimiser on its support.
+        f, a set that knows its `blocks`, and f at a minimiser on its support.
     negligible : float
         The decrease of f that does not count.
 
@@ -93,7 +91,7 @@ class Known:
         return scatter(coef, move(self.columns, like), like.shape[0])
 
 
-def block_model(objective: Any, constraint: Constraint, at: Evaluation) -> Known | None:
+def block_model(objective: Objective, constraint: Constraint, at: Evaluation) -> Known | None:
     """Return the model of the blocks that promise most: a few hundred columns, and at most `MOST_COLUMNS`.
 
     None where the set has no blocks, or the chosen ones have too many columns.
@@ -101,10 +99,10 @@ def block_model(objective: Any, constraint: Constraint, at: Evaluation) -> Known
     Cost: one data pass, and that of the Hessian of the columns.
     """
     blocks = constraint.blocks()
-    if blocks is None or not all(provides(objective, ability) for ability in ABILITIES):
+    if blocks is None or not isinstance(objective, LinearObjective):
         return None
     point, slope = (to_numpy(x).astype(np.float64) for x in (at.point, at.gradient))
-    diagonal = to_numpy(objective.curvature_diagonal(at)).astype(np.float64)
+    diagonal = to_numpy(objective.hessian_diag(at)).astype(np.float64)
     numbers = to_numpy(blocks.numbers)
     promise = np.where(diagonal > 0, slope * slope / np.where(diagonal > 0, 2.0 * diagonal, 1.0), 0.0)
     size = np.bincount(numbers, minlength=blocks.count + 1)

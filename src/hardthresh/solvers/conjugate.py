@@ -9,7 +9,7 @@ from typing import ClassVar
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Objective, curvature_along, value_rounding
+from hardthresh.core.objective import Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
@@ -124,8 +124,8 @@ class ConjugateIHT(Solver):
             raise InvalidInputError(f"need tol > 0 and every >= 1, an integer; got {self}")
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        return ("curvature",)
+    def requires(self) -> type:
+        return SmoothObjective
 
     def stopping(self, tol: float) -> StopRule:
         return Settled()
@@ -136,6 +136,7 @@ class ConjugateIHT(Solver):
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> ConjugateState:
         assert isinstance(state, ConjugateState)
+        assert isinstance(objective, SmoothObjective)
         at = state.at
         slope = constraint.restrict(at.gradient, constraint.face(at.point, at.gradient, state.support))
         move = self._whole(objective, constraint, state, slope) if self._is_slow(objective, state) else None
@@ -175,7 +176,9 @@ class ConjugateIHT(Solver):
             slow = now - objective.lower_bound > _SLOW * (before - objective.lower_bound)
         return slow and state.iteration > 0 and state.iteration % self.every == 0
 
-    def _whole(self, objective: Objective, constraint: Constraint, state: ConjugateState, slope: Array) -> _Move | None:
+    def _whole(
+        self, objective: SmoothObjective, constraint: Constraint, state: ConjugateState, slope: Array
+    ) -> _Move | None:
         """Return the move along the whole gradient, from bases that a step along the restricted one leads to.
 
         Seen from there, part of what was normal to the set is tangent to it, and the matrix to decompose stays thin.
@@ -196,7 +199,7 @@ class ConjugateIHT(Solver):
         return None
 
     def _conjugate(
-        self, objective: Objective, constraint: Constraint, state: ConjugateState, slope: Array
+        self, objective: SmoothObjective, constraint: Constraint, state: ConjugateState, slope: Array
     ) -> _Move | None:
         """Return the move along the conjugate direction, or the first of the safer ones that lowers f enough."""
         at, xp = state.at, namespace(slope)
@@ -207,7 +210,7 @@ class ConjugateIHT(Solver):
         step = 0.0
         for direction in self._directions(constraint, state, slope, squared):
             fall = -float(xp.sum(slope * direction))
-            bend = curvature_along(objective, at, direction)
+            bend = objective.curvature_along(at, direction)
             if not (fall > 0.0 and bend > 0.0):
                 continue
             step = fall / bend
@@ -237,7 +240,7 @@ class ConjugateIHT(Solver):
             return [-slope]
         return [beta * constraint.restrict(state.direction, state.support) - slope, -slope]
 
-    def _outward(self, objective: Objective, constraint: Constraint, state: ConjugateState) -> _Move | None:
+    def _outward(self, objective: SmoothObjective, constraint: Constraint, state: ConjugateState) -> _Move | None:
         """Return the move along the whole gradient, if it lowers f by more than nothing."""
         at = state.at
         direction = -at.gradient

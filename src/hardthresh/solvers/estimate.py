@@ -12,7 +12,7 @@ from array_api_compat import device
 from hardthresh.arrays import namespace
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import NotFiniteError
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import Evaluation, MeanObjective, Objective
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import State
 from hardthresh.core.typing import Array
@@ -45,27 +45,23 @@ class SampledState(State):
 S = TypeVar("S", bound=SampledState)
 
 
-def examples(objective: Any) -> int:
-    """Return how many examples an objective has; 1 if it does not say."""
-    return int(getattr(objective, "n_rows", 1))
-
-
-def batch(objective: Any, rows: Array | None) -> Any:
+def batch(objective: Objective, rows: Array | None) -> Objective:
     """Return the objective on some examples, given by NumPy indices; all of it for None."""
     if rows is None:
         return objective
+    assert isinstance(objective, MeanObjective)
     zeros = objective.zeros()
     return objective.rows(namespace(zeros).asarray(rows, device=device(zeros)))
 
 
-def estimate(objective: Any, rows: Array | None, point: Array) -> Evaluation:
+def estimate(objective: Objective, rows: Array | None, point: Array) -> Evaluation:
     """Return f and its gradient on a batch, without the prediction, which is that of other examples."""
-    at: Evaluation = batch(objective, rows).evaluate(point)
+    at = batch(objective, rows).evaluate(point)
     return at if rows is None else Evaluation(at.point, at.value, at.gradient)
 
 
 def noisy_estimate(
-    objective: Any, rows: Array, point: Array, seed: int, iteration: int
+    objective: Objective, rows: Array, point: Array, seed: int, iteration: int
 ) -> tuple[Evaluation, Array | None]:
     r"""Return f and its gradient on a batch, and what the gradient's noise looks like; None from one example.
 
@@ -96,14 +92,14 @@ def within_domain(ask: Callable[[], T]) -> T | None:
         return None
 
 
-def full_value(objective: Any, at: Evaluation, exact: bool, iteration: int, every: int | None) -> float:
+def full_value(objective: Objective, at: Evaluation, exact: bool, iteration: int, every: int | None) -> float:
     """Return f at an evaluated point where it is known or asked for, nan elsewhere."""
     if exact:
         return at.value
-    return float(objective.value(at.point)) if every is not None and iteration % every == 0 else nan
+    return objective.value(at.point) if every is not None and iteration % every == 0 else nan
 
 
-def finished(objective: Any, state: S) -> S:
+def finished(objective: Objective, state: S) -> S:
     """Return a state of the same point that is evaluated on all examples."""
     if state.exact:
         return state

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from hardthresh.arrays import gather, mask_of, namespace, to_numpy, top_k
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.objective import Evaluation, Objective, provides
+from hardthresh.core.objective import Evaluation, LinearObjective, Objective
 from hardthresh.core.typing import Array, Support
 
 from .exchange_model import ExchangeModel, SupportModel
 from .subspace import Refined, refine
-
-ABILITIES = ("curvature", "curvature_diagonal", "columns")
-"""What an objective must provide for its exchanges to be ranked; its `columns` must provide ``hessian``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,7 @@ class Exchange:
 
 
 def rank_exchanges(
-    objective: Any, constraint: Constraint, at: Evaluation, support: Support, *, removals: int, count: int
+    objective: Objective, constraint: Constraint, at: Evaluation, support: Support, *, removals: int, count: int
 ) -> list[Exchange]:
     r"""Return the most promising exchanges of single coordinates at a minimiser on its support, best first.
 
@@ -45,7 +41,7 @@ def rank_exchanges(
     Parameters
     ----------
     objective, constraint, at, support :
-        f with the `ABILITIES`, the set, f at the point, and its support.
+        f, which must be a `LinearObjective` for any exchange to be found, the set, f at the point, and its support.
     removals : int
         How many coordinates may leave: those that are missed least. If that is not all of them, the refit of the others
         is left out of the denominator, which becomes :math:`2 H_{jj}`: a lower bound of the fall.
@@ -58,12 +54,7 @@ def rank_exchanges(
     """
     leaving = constraint.exchangeable(support)
     indices = constraint.indices(support)
-    if (
-        leaving is None
-        or indices is None
-        or leaving.shape[0] == 0
-        or not all(provides(objective, a) for a in ABILITIES)
-    ):
+    if leaving is None or indices is None or leaving.shape[0] == 0 or not isinstance(objective, LinearObjective):
         return []
     numbers = np.arange(at.point.shape[0])
     numbers[to_numpy(indices)] = -1
@@ -81,7 +72,7 @@ def rank_exchanges(
 
 
 def leave_and_join(
-    objective: Any, constraint: Constraint, at: Evaluation, support: Support, count: int
+    objective: Objective, constraint: Constraint, at: Evaluation, support: Support, count: int
 ) -> Iterator[Refined]:
     """Yield refined points that one part of the support has left for what promises most in its place.
 
@@ -94,10 +85,10 @@ def leave_and_join(
     Cost: two data passes, one more for each part that leaves, and little for each refit.
     """
     parts = constraint.parts(support)
-    if not parts or not all(provides(objective, ability) for ability in ABILITIES):
+    if not parts or not isinstance(objective, LinearObjective):
         return
     xp = namespace(at.point)
-    diagonal = objective.curvature_diagonal(at)
+    diagonal = objective.hessian_diag(at)
     scale = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal)))
     shorter = []
     for part in _least_missed(parts, diagonal * at.point * at.point):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import gather, inverse_factor, move, scatter, to_numpy
-from hardthresh.core.objective import Evaluation, curvature_along
+from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.typing import Array
 
 _CERTAIN = 1e2
@@ -85,8 +85,8 @@ class SupportModel:
 
     Parameters
     ----------
-    objective : objective with ``curvature``, ``curvature_diagonal`` and ``columns``
-        f; its `columns` must provide ``hessian``.
+    objective : LinearObjective
+        f.
     at : Evaluation
         f at the point.
     indices : array of int
@@ -101,11 +101,11 @@ class SupportModel:
     Cost: the Hessian of the support, and one data pass for each `removal` of one column.
     """
 
-    def __init__(self, objective: Any, at: Evaluation, indices: Array) -> None:
+    def __init__(self, objective: LinearObjective, at: Evaluation, indices: Array) -> None:
         self._objective, self._at, self._indices = objective, at, indices
         self._support = to_numpy(indices)
         point, gradient, diagonal = (
-            to_numpy(x).astype(np.float64) for x in (at.point, at.gradient, objective.curvature_diagonal(at))
+            to_numpy(x).astype(np.float64) for x in (at.point, at.gradient, objective.hessian_diag(at))
         )
         length = np.sqrt(np.maximum(diagonal, 0.0))
         self._scale = np.where(length > 0, 1 / np.where(length > 0, length, 1.0), 0.0)
@@ -220,7 +220,7 @@ class ExchangeModel(SupportModel):
     algorithm, *ETNA* 44, 306-326.
     """
 
-    def __init__(self, objective: Any, at: Evaluation, indices: Array) -> None:
+    def __init__(self, objective: LinearObjective, at: Evaluation, indices: Array) -> None:
         super().__init__(objective, at, indices)
         self._tells_copies = self._eps <= float(np.finfo(np.float64).eps)
         images = super()._images_of(np.eye(self._factor.shape[1]))
@@ -357,7 +357,7 @@ class ExchangeModel(SupportModel):
                 rest[own] -= self._factor @ (self._images[unit].T @ weight)
                 image = scale * to_numpy(small.curvature(at, self._as_point(rest * scale)))
                 rest[own] -= self._factor @ (self._factor.T @ image[own])
-                square = curvature_along(small, at, self._as_point(rest * scale))
+                square = small.curvature_along(at, self._as_point(rest * scale))
                 yield sqrt(max(square, 0.0)), _ZERO * self._eps * float(np.sum(np.abs(rest)))
 
     def _hessians(self, columns: np.ndarray) -> np.ndarray:

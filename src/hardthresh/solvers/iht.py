@@ -67,8 +67,11 @@ class IHT(Solver):
             raise InvalidInputError(f"step must be a rule, such as SparsePolyak(); got {format_value(self.step)}")
 
     @property
-    def requires(self) -> tuple[str, ...]:
+    def requires(self) -> type:
         return self.step.requires
+
+    def check(self, objective: Objective, constraint: Constraint) -> None:
+        self.step.check(objective)
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> IHTState:
         at, projection = starting_point(objective, constraint, w0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from hardthresh.arrays import double, gather, mask_of, move, namespace, scatter, to_numpy, top_k
 from hardthresh.core.constraint import Constraint, Projection, Selection
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import State
 from hardthresh.core.typing import Array
@@ -33,11 +33,6 @@ def without(these: np.ndarray, those: np.ndarray) -> np.ndarray:
     places = np.minimum(np.searchsorted(those, these), those.size - 1)
     rest: np.ndarray = these[those[places] != these]
     return rest
-
-
-def is_quadratic(objective: Any) -> bool:
-    """Return whether one Gram matrix serves for all points."""
-    return bool(getattr(objective, "quadratic", False))
 
 
 def promising(
@@ -83,7 +78,7 @@ class Pool:
     columns: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     gram: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
-    def including(self, objective: Any, at: Evaluation, wanted: np.ndarray) -> Pool:
+    def including(self, objective: LinearObjective, at: Evaluation, wanted: np.ndarray) -> Pool:
         """Return the pool with more columns, of which only the new blocks are computed."""
         new = without(wanted, self.columns)
         if new.size == 0:
@@ -126,12 +121,12 @@ class LocalModel:
 
     @classmethod
     def around(
-        cls, objective: Any, selection: Selection, state: State, pool: Pool, members: np.ndarray, tol: float
+        cls, objective: LinearObjective, selection: Selection, state: State, pool: Pool, members: np.ndarray, tol: float
     ) -> Self:
         """Return the model around a state."""
         at = state.at
         columns = move(members, at.point)
-        if is_quadratic(objective):
+        if objective.traits.quadratic:
             gram, places = pool.gram, np.searchsorted(pool.columns, members)
         else:
             gram, places = double(objective.columns(columns).hessian(at)), np.arange(members.size)
@@ -213,7 +208,7 @@ class LocalModel:
         coef = namespace(like).astype(move(tableau.coef[order], like), like.dtype)
         return scatter(coef, move(indices[order], like), like.shape[0])
 
-    def refit(self, objective: Any, constraint: Constraint, state: State, tableau: Tableau) -> Refined:
+    def refit(self, objective: LinearObjective, constraint: Constraint, state: State, tableau: Tableau) -> Refined:
         """Return where Newton steps on f lead from a tableau's minimiser, or if that is no better, from the state.
 
         They are given up where they are foreseen not to come below the state, which cannot be said of more columns.

@@ -9,7 +9,7 @@ from typing import Any
 
 from hardthresh.arrays import namespace
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Evaluation, Objective, curvature_along
+from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import is_real
 
@@ -17,8 +17,8 @@ from hardthresh.core.typing import is_real
 class Momentum(ABC):
     r"""A rule for :math:`\tau` in :math:`u_{i+1} = x_{i+1} + \tau (x_{i+1} - x_i)`; the state keeps its memory."""
 
-    requires: tuple[str, ...] = ()
-    """The optional abilities of the objective that the rule needs (see `Objective`)."""
+    requires: type = Objective
+    """The contract of the objectives that the rule works on."""
 
     def start(self) -> Any:
         """Return the memory before the first move, and after a restart."""
@@ -63,7 +63,7 @@ class ExactMomentum(Momentum):
     Cost: 2s/d of a data pass. For losses that are not quadratic the model is that at the new point.
     """
 
-    requires = ("curvature",)
+    requires = SmoothObjective
 
     def weigh(
         self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any
@@ -72,7 +72,8 @@ class ExactMomentum(Momentum):
         slope = -float(namespace(moved).sum(new.gradient * moved))
         if slope <= 0.0:
             return 0.0, None
-        bend = curvature_along(objective, new, moved)
+        assert isinstance(objective, SmoothObjective)
+        bend = objective.curvature_along(new, moved)
         return (min(1.0, slope / bend) if bend > 0.0 else 1.0), None
 
 

@@ -11,7 +11,14 @@ from hardthresh.arrays import namespace
 from hardthresh.core.checking import checked_word
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import CapabilityError, InvalidInputError
-from hardthresh.core.objective import Evaluation, Objective, provides, value_rounding
+from hardthresh.core.objective import (
+    Evaluation,
+    LinearObjective,
+    MeanObjective,
+    Objective,
+    SmoothObjective,
+    value_rounding,
+)
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stationarity import norm
@@ -20,7 +27,7 @@ from hardthresh.core.typing import Array
 
 from .batches import BatchRule, Full, NormTest, Progress, Replay, check_rule
 from .confirmation import CLIPS, RATIOS, Trial
-from .estimate import batch, check_every, estimate, examples, finished, full_value, noisy_estimate, within_domain
+from .estimate import batch, check_every, estimate, finished, full_value, noisy_estimate, within_domain
 from .probabilistic_state import NothingLeft, ProbabilisticState
 from .scale import PUBLISHED, Scale, automatic
 from .start import starting_point
@@ -172,8 +179,8 @@ class ProbabilisticIHT(Solver):
             )
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        return () if self.batch is None or isinstance(self.batch, Full) else ("rows",)
+    def requires(self) -> type:
+        return Objective if self.batch is None or isinstance(self.batch, Full) else MeanObjective
 
     def check(self, objective: Objective, constraint: Constraint) -> None:
         Solver.check(self, objective, constraint)
@@ -188,7 +195,7 @@ class ProbabilisticIHT(Solver):
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> ProbabilisticState:
         at, projection = starting_point(objective, constraint, w0)
-        rule, n = self._rule(objective), examples(objective)
+        rule, n = self._rule(objective), objective.traits.n_rows
         size, scale = rule.first(n), self._scale(objective, constraint, at)
         rows, noise = rule.gradient_rows(n, size, seed, 0), None
         if rows is not None:
@@ -207,7 +214,7 @@ class ProbabilisticIHT(Solver):
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> ProbabilisticState:
         assert isinstance(state, ProbabilisticState)
-        rule, n, scale = self._rule(objective), examples(objective), state.scale
+        rule, n, scale = self._rule(objective), objective.traits.n_rows, state.scale
         trial, ballots = self._trial(constraint, state)
         seen = self._values(objective, rule, state, trial.projection.point)
         decrease = seen.before - seen.after
@@ -254,17 +261,17 @@ class ProbabilisticIHT(Solver):
 
     def recall(self, objective: Objective, state: State) -> float:
         assert isinstance(state, ProbabilisticState)
-        n, rule = examples(objective), self._rule(objective)
+        n, rule = objective.traits.n_rows, self._rule(objective)
         rows = None if state.exact else rule.gradient_rows(n, state.size, state.seed, state.iteration)
-        return float(batch(objective, rows).value(state.w))
+        return batch(objective, rows).value(state.w)
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
         assert isinstance(state, ProbabilisticState)
         wanted = self.variant == "stable" if self.refit is None else self.refit
-        if not (wanted and provides(objective, "curvature")):
+        if not (wanted and isinstance(objective, SmoothObjective)):
             return finished(objective, state)
         here = Projection(state.w, state.support)
-        factorised = provides(objective, "columns") and provides(objective, "hessian")
+        factorised = isinstance(objective, LinearObjective)
         direct = factorised and constraint.freedom(state.support) <= DIRECT
         cg_iterations, rounds = (0, 25) if direct else _REFIT
         solved = refine(objective, constraint, here, cg_iterations=cg_iterations, rounds=rounds)
@@ -292,7 +299,7 @@ class ProbabilisticIHT(Solver):
 
     def _values(self, objective: Objective, rule: BatchRule, state: ProbabilisticState, trial: Array) -> _Values:
         """Return line 6: f at the point and at the trial, and the trial's prediction if that is on all examples."""
-        n = examples(objective)
+        n = objective.traits.n_rows
         draw = rule.gradient_rows if self.value_batch == "same" else rule.value_rows
         rows = draw(n, state.size, state.seed, state.iteration)
         if rows is None:
@@ -327,7 +334,7 @@ class ProbabilisticIHT(Solver):
     ) -> tuple[Evaluation, Array | None, bool]:
         """Return line 3 of the next iteration: f and its gradient on a new batch, their noise, and if it was all."""
         coming = state.iteration + 1
-        rows = rule.gradient_rows(examples(objective), size, state.seed, coming)
+        rows = rule.gradient_rows(objective.traits.n_rows, size, state.seed, coming)
         if rows is not None:
             return *self._sample(objective, rule, rows, arrived.point, state.seed, coming), False
         if state.exact and arrived.point is state.w:
@@ -356,7 +363,7 @@ class ProbabilisticIHT(Solver):
     def _rule(self, objective: Objective) -> BatchRule:
         if self.batch is not None:
             return self.batch
-        return NormTest() if provides(objective, "rows") else Full()
+        return NormTest() if isinstance(objective, MeanObjective) else Full()
 
     def _at_floor(self, trial: Trial) -> bool:
         return not CLIPS[self._clip_name].inside and RATIOS[self.ratio].hopeless(trial, self.eta1)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Objective, value_rounding
+from hardthresh.core.objective import Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver, State
@@ -95,8 +95,8 @@ class HardThresholdingPursuit(Solver):
             raise InvalidInputError(f"need cg_iterations >= 1, escapes >= 0, exchanges >= 0 and tol > 0; got {self}")
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        return ("curvature",)
+    def requires(self) -> type:
+        return SmoothObjective
 
     def stopping(self, tol: float) -> StopRule:
         return Settled()
@@ -107,6 +107,7 @@ class HardThresholdingPursuit(Solver):
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> PursuitState:
         assert isinstance(state, PursuitState)
+        assert isinstance(objective, SmoothObjective)
         at, support = state.at, state.support
         last = state.step if state.step > 0.0 else polyak_step(at, at.gradient)
         if state.minimal:  # what is left of the gradient on the support is below the tolerance: its order is arbitrary

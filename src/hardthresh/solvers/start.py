@@ -7,7 +7,7 @@ from typing import Any
 from hardthresh.arrays import all_finite, as_floating
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Evaluation, Objective, provides
+from hardthresh.core.objective import Evaluation, LinearObjective, Objective, SmoothObjective
 from hardthresh.core.stationarity import norm
 
 from .subspace import refine
@@ -25,7 +25,7 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
     InvalidInputError
         If `w0` is not numeric or finite, or has another shape than the objective's points.
     """
-    zeros = objective.null_point() if provides(objective, "null_point") else objective.zeros()  # type: ignore[attr-defined]
+    zeros = objective.null_point()
     if w0 is not None:
         w = as_floating(w0, zeros, "w0")
         if tuple(w.shape) != tuple(objective.shape):
@@ -36,16 +36,11 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
         return objective.evaluate(projection.point), projection
     projection = constraint.project(zeros)
     chosen = constraint.indices(projection.support)
-    if (
-        chosen is not None
-        and chosen.shape[0] > 0
-        and provides(objective, "columns")
-        and provides(objective, "curvature")
-    ):
+    if chosen is not None and chosen.shape[0] > 0 and isinstance(objective, LinearObjective):
         fit = refine(objective, constraint, projection, cg_iterations=0, rounds=25)
         return objective.evaluate(fit.projection.point, fit.prediction), fit.projection
     at = objective.evaluate(projection.point)
-    if provides(objective, "curvature") and norm(constraint.restrict(at.gradient, projection.support)) > 0.0:
+    if isinstance(objective, SmoothObjective) and norm(constraint.restrict(at.gradient, projection.support)) > 0.0:
         fit = refine(objective, constraint, projection, at.prediction, cg_iterations=0, rounds=25)
         projection, at = fit.projection, objective.evaluate(fit.projection.point, fit.prediction)
     return at, projection

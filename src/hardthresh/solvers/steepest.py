@@ -10,7 +10,7 @@ from typing import TypeVar
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import NotFiniteError
-from hardthresh.core.objective import Evaluation, Objective, curvature_along, provides
+from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
 from hardthresh.core.solver import State
 from hardthresh.core.stationarity import feasibility_residual, gradient_scale, is_negligible, norm, remaining_gradient
 from hardthresh.core.typing import Array
@@ -148,7 +148,7 @@ def verdict(objective: Objective, constraint: Constraint, state: S, why: str, to
 def _explained(objective: Objective, constraint: Constraint, state: State, negligible: float) -> bool:
     slope = remaining_gradient(constraint, state.at, state.support)
     length = norm(slope)
-    if not (0.0 < length < inf and provides(objective, "curvature")):
+    if not (0.0 < length < inf and isinstance(objective, SmoothObjective)):
         return False
-    bend = curvature_along(objective, state.at, slope / length)
+    bend = objective.curvature_along(state.at, slope / length)
     return 0.0 < bend < inf and 0.5 * length * length / bend <= negligible

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Objective
+from hardthresh.core.objective import MeanObjective, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.typing import Array
 
 from .batches import BatchRule, Fixed, Full, check_rule
-from .estimate import SampledState, batch, check_every, estimate, examples, finished, full_value
+from .estimate import SampledState, batch, check_every, estimate, finished, full_value
 from .start import starting_point
 
 
@@ -74,8 +74,8 @@ class StochasticIHT(Solver):
         check_rule(self.batch)
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        return () if isinstance(self.batch, Full) else ("rows",)
+    def requires(self) -> type:
+        return Objective if isinstance(self.batch, Full) else MeanObjective
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> SampledState:
         at, projection = starting_point(objective, constraint, w0)
@@ -97,19 +97,19 @@ class StochasticIHT(Solver):
             support=projection.support,
             iteration=state.iteration + 1,
             step=self.step,
-            samples=state.samples + (examples(objective) if rows is None else rows.shape[0]),
+            samples=state.samples + (objective.traits.n_rows if rows is None else rows.shape[0]),
             exact=rows is None,
             full_value=full_value(objective, at, rows is None, state.iteration + 1, self.full_value_every),
         )
 
     def recall(self, objective: Objective, state: State) -> float:
         rows = None if state.exact else self._rows(objective, state.seed, state.iteration)
-        return float(batch(objective, rows).value(state.w))
+        return batch(objective, rows).value(state.w)
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
         assert isinstance(state, SampledState)
         return finished(objective, state)
 
     def _rows(self, objective: Objective, seed: int, iteration: int) -> Array | None:
-        n = examples(objective)
+        n = objective.traits.n_rows
         return self.batch.gradient_rows(n, self.batch.first(n), seed, iteration)

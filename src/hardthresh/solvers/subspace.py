@@ -21,7 +21,7 @@ from hardthresh.arrays import (
     where_true,
 )
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.objective import Evaluation, Objective, provides, value_rounding
+from hardthresh.core.objective import Evaluation, LinearObjective, Objective, value_rounding
 from hardthresh.core.stationarity import norm
 from hardthresh.core.typing import Array, Support
 
@@ -69,7 +69,7 @@ class Subspace(ABC):
 class _Columns(Subspace):
     """A support of coordinates, and an objective that can leave the other columns out: a small problem of its own."""
 
-    def __init__(self, objective: Any, constraint: Constraint, support: Support, indices: Array) -> None:
+    def __init__(self, objective: LinearObjective, constraint: Constraint, support: Support, indices: Array) -> None:
         self._constraint, self._support, self._indices = constraint, support, indices
         self._size = objective.shape[0]
         self._objective = objective.columns(indices)
@@ -130,7 +130,7 @@ class _Restricted(Subspace):
 def subspace(objective: Objective, constraint: Constraint, support: Support) -> Subspace:
     """Return the subspace of a support, in the cheapest form that the objective and the constraint allow."""
     indices = constraint.indices(support)
-    if indices is not None and provides(objective, "columns"):
+    if indices is not None and isinstance(objective, LinearObjective):
         return _Columns(objective, constraint, support, indices)
     return _Restricted(objective, constraint)
 
@@ -270,7 +270,7 @@ def _newton(
     The residual is not small where H is singular. It is known if the objective has a Hessian, and else given as zero.
     """
     small = space.objective
-    if cg_iterations == 0 and provides(small, "hessian") and slope.ndim == 1 and slope.shape[0] <= DIRECT:
+    if cg_iterations == 0 and isinstance(small, LinearObjective) and slope.ndim == 1 and slope.shape[0] <= DIRECT:
         hessian = small.hessian(at)
         active = space.keep(namespace(slope).ones_like(slope), face)
         hessian = hessian * active[:, None] * active[None, :]

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isnan
-from typing import Any
 
 import numpy as np
 
 from hardthresh.core.constraint import Constraint, Projection, Selection
-from hardthresh.core.objective import Evaluation
+from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import State
 from hardthresh.core.typing import Array
 
 from .effort import FIRST_MARK, FURTHEST, next_mark
-from .local_model import LocalModel, Pool, is_quadratic
+from .local_model import LocalModel, Pool
 from .subspace import refine
 from .tableau import Tableau
 
@@ -88,7 +87,7 @@ class Block:
     looked: dict[float, np.ndarray] = field(default_factory=dict)
     _model: LocalModel | None = None
 
-    def model(self, objective: Any, selection: Selection, pool: Pool, tol: float) -> LocalModel:
+    def model(self, objective: LinearObjective, selection: Selection, pool: Pool, tol: float) -> LocalModel:
         """Return the quadratic model around the state, over the working set as it is now."""
         if self._model is None or self._model.members is not self.members:
             self._model = LocalModel.around(objective, selection, self.state, pool, self.members, tol)
@@ -151,7 +150,7 @@ class Found:
 
 
 def first_better(
-    objective: Any,
+    objective: LinearObjective,
     constraint: Constraint,
     budget: int,
     state: WorkingState,
@@ -159,7 +158,7 @@ def first_better(
     tries: Sequence[Tableau],
 ) -> Found | None:
     """Return the first of some tableaus' minimisers where f is noticeably lower: the model itself if f is quadratic."""
-    if is_quadratic(objective):
+    if objective.traits.quadratic:
         lower = next((tableau for tableau in tries if tableau.decrease > model.negligible), None)
         if lower is None:
             return None
@@ -179,12 +178,14 @@ def first_better(
     return None
 
 
-def without_curvature(objective: Any, constraint: Constraint, state: WorkingState, model: LocalModel) -> Found | None:
+def without_curvature(
+    objective: LinearObjective, constraint: Constraint, state: WorkingState, model: LocalModel
+) -> Found | None:
     """Return a lower point on the support where some chosen columns have no curvature, so that no model has them.
 
     That happens where a loss is saturated, as the logistic loss is where offsets are large.
     """
-    if is_quadratic(objective) or model.tableau.size == state.support.shape[0]:
+    if objective.traits.quadratic or model.tableau.size == state.support.shape[0]:
         return None
     here, enough = Projection(state.at.point, state.support), 1e-3 * model.negligible
     fitted = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25, tol=enough)
@@ -194,7 +195,7 @@ def without_curvature(objective: Any, constraint: Constraint, state: WorkingStat
 
 
 def with_fewer_columns(
-    objective: Any, constraint: Constraint, state: WorkingState, found: Found, at: Evaluation
+    objective: LinearObjective, constraint: Constraint, state: WorkingState, found: Found, at: Evaluation
 ) -> tuple[Found, Evaluation]:
     """Return a found point, or one with fewer columns if f is lower there, evaluated.
 

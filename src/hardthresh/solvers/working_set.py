@@ -14,7 +14,7 @@ import numpy as np
 from hardthresh.arrays import gather, namespace, to_numpy
 from hardthresh.core.constraint import Constraint, Selection
 from hardthresh.core.errors import CapabilityError, InvalidInputError
-from hardthresh.core.objective import Evaluation, Objective, provides
+from hardthresh.core.objective import Evaluation, LinearObjective, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver, State
 from hardthresh.core.stopping import Settled, StopRule
@@ -22,7 +22,7 @@ from hardthresh.core.typing import Array
 
 from .effort import EFFORTS, most_at_mark
 from .exchange import rank_exchanges
-from .local_model import Pool, is_quadratic, promising, thresholds, union
+from .local_model import Pool, promising, thresholds, union
 from .local_search import grow
 from .start import starting_point
 from .working_block import Block, Found, WorkingState, first_better, with_fewer_columns, without_curvature
@@ -107,8 +107,8 @@ class WorkingSet(Solver):
             raise InvalidInputError(f"tol must be > 0, got {self.tol!r}")
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        return ("curvature", "curvature_diagonal", "columns", "cross_hessian")
+    def requires(self) -> type:
+        return LinearObjective
 
     def stopping(self, tol: float) -> StopRule:
         return Settled()
@@ -117,17 +117,18 @@ class WorkingSet(Solver):
         Solver.check(self, objective, constraint)
         _selection(objective, constraint)
 
-    def start(self, objective: Any, constraint: Constraint, w0: Array | None, seed: int) -> WorkingState:
+    def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> WorkingState:
+        assert isinstance(objective, LinearObjective)
         at, projection = starting_point(objective, constraint, w0)
         return WorkingState(
             at=at,
             support=projection.support,
             seed=seed,
-            bend=objective.curvature_diagonal(at),
+            bend=objective.hessian_diag(at),
             walked=0 if w0 is None else None,
         )
 
-    def start_together(self, objective: Any, constraints: Sequence[Constraint], seed: int) -> list[WorkingState]:
+    def start_together(self, objective: Objective, constraints: Sequence[Constraint], seed: int) -> list[WorkingState]:
         """Return one state for all that differ in their budgets only: these have the same null model."""
         starts: list[tuple[Selection, WorkingState]] = []
         states = []
@@ -140,18 +141,19 @@ class WorkingSet(Solver):
             states.append(known)
         return states
 
-    def advance(self, objective: Any, constraint: Constraint, state: State) -> WorkingState:
+    def advance(self, objective: Objective, constraint: Constraint, state: State) -> WorkingState:
         assert isinstance(state, WorkingState)
         return self.advance_together(objective, [constraint], [state])[0]
 
     def advance_together(
-        self, objective: Any, constraints: Sequence[Constraint], states: Sequence[WorkingState]
+        self, objective: Objective, constraints: Sequence[Constraint], states: Sequence[WorkingState]
     ) -> list[WorkingState]:
         """Advance several runs on one objective at the price of little more than one.
 
         Runs with different budgets share the Gram matrix, one product with the data for all their gradients, and, while
         they are at the same state of the walk, the walk.
         """
+        assert isinstance(objective, LinearObjective)
         selections = [_selection(objective, constraint) for constraint in constraints]
         if any(not _alike(selections[0], other) for other in selections[1:]):
             return [self.advance(objective, c, state) for c, state in zip(constraints, states, strict=True)]
@@ -186,7 +188,7 @@ class WorkingSet(Solver):
             state.move(*reached[id(found[run])]) if run in found else state.settle() for run, state in enumerate(states)
         ]
 
-    def _working_set(self, objective: Any, selection: Selection, state: WorkingState) -> np.ndarray:
+    def _working_set(self, objective: LinearObjective, selection: Selection, state: WorkingState) -> np.ndarray:
         """Return the working set of a state, with the columns outside that promise enough."""
         inside = union(state.members, to_numpy(state.support))
         size = state.support.shape[0]
@@ -195,10 +197,10 @@ class WorkingSet(Solver):
         bar = max(EFFORTS[self.effort].share * state.bar, thresholds(state, self.tol)[0])
         return union(inside, promising(state.at.gradient, bend, inside, selection.signs, bar, most))
 
-    def _insists(self, objective: Any, selection: Selection, state: WorkingState) -> bool:
+    def _insists(self, objective: LinearObjective, selection: Selection, state: WorkingState) -> bool:
         """Return whether the gradient at the point of a run that has arrived promises enough for it to go on."""
         insist = EFFORTS[self.effort].insist
-        if insist == 0.0 or not is_quadratic(objective) or state.members.size == 0:
+        if insist == 0.0 or not objective.traits.quadratic or state.members.size == 0:
             return True
         least, negligible = thresholds(state, self.tol)
         if negligible < 0.5 * state.precision:  # it came from so far away that the search was coarse
@@ -214,7 +216,12 @@ class WorkingSet(Solver):
         return promising(state.at.gradient, state.bend, inside, selection.signs, bar, 1).size > 0
 
     def _walk_on(
-        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: Block, pool: Pool
+        self,
+        objective: LinearObjective,
+        constraints: Sequence[Constraint],
+        selection: Selection,
+        block: Block,
+        pool: Pool,
     ) -> dict[int, Found]:
         """Return where the greedy walk leads the runs that have not come to their budgets."""
         runs = block.walking_on
@@ -231,12 +238,14 @@ class WorkingSet(Solver):
             return {}
         return dict.fromkeys(runs, replace(better, walked=mark, bar=walker.most_promising()))
 
-    def _look_ahead(self, objective: Any, selection: Selection, blocks: Sequence[Block], pool: Pool) -> Pool:
+    def _look_ahead(
+        self, objective: LinearObjective, selection: Selection, blocks: Sequence[Block], pool: Pool
+    ) -> Pool:
         """Let in the columns that promise enough at the anchor, the same for all budgets that leave the walk together.
 
         All gradients of a look, those of runs that left the walk elsewhere included, are one product with the data.
         """
-        if not is_quadratic(objective):
+        if not objective.traits.quadratic:
             return pool
         for share in EFFORTS[self.effort].looks:
             looking = [block for block in blocks if block.arriving and block.is_new_at(share)]
@@ -245,7 +254,7 @@ class WorkingSet(Solver):
             models = [block.model(objective, selection, pool, self.tol) for block in looking]
             bests = [model.best(b.anchor(share), b.anchor(share)) for b, model in zip(looking, models, strict=True)]
             points = [model.point(best, blocks[0].state.w) for model, best in zip(models, bests, strict=True)]
-            for block, model, best, at in zip(looking, models, bests, _evaluate_many(objective, points), strict=True):
+            for block, model, best, at in zip(looking, models, bests, objective.evaluate_many(points), strict=True):
                 bar = max(EFFORTS[self.effort].share * model.bar(best, block.anchor(share)), model.least)
                 most = max(32, ceil(1.5 * block.anchor(share)))
                 new = promising(at.gradient, block.state.bend, block.members, selection.signs, bar, most)
@@ -255,7 +264,12 @@ class WorkingSet(Solver):
         return pool
 
     def _arrive(
-        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: Block, pool: Pool
+        self,
+        objective: LinearObjective,
+        constraints: Sequence[Constraint],
+        selection: Selection,
+        block: Block,
+        pool: Pool,
     ) -> dict[int, Found]:
         """Return what each run that leaves the walk here finds at its budget, on the way out and on the way back."""
         if not block.arriving:
@@ -264,7 +278,7 @@ class WorkingSet(Solver):
         model = block.model(objective, selection, pool, self.tol)
         found: dict[int, Found] = {}
         for budget, way in model.ways(runs_at, block.furthest):
-            if is_quadratic(objective):
+            if objective.traits.quadratic:
                 tries = [model.swings(way, budget, effort.swings)]
             else:  # the model may prefer what f does not: what only adds columns always helps
                 filled = model.tableau.copy()
@@ -273,11 +287,16 @@ class WorkingSet(Solver):
             runs = runs_at[budget]
             better = first_better(objective, constraints[runs[0]], budget, block.state, model, tries)
             if better is not None:
-                found |= dict.fromkeys(runs, replace(better, done=is_quadratic(objective) and effort.insist == inf))
+                found |= dict.fromkeys(runs, replace(better, done=objective.traits.quadratic and effort.insist == inf))
         return found
 
     def _improve(
-        self, objective: Any, constraints: Sequence[Constraint], selection: Selection, block: Block, pool: Pool
+        self,
+        objective: LinearObjective,
+        constraints: Sequence[Constraint],
+        selection: Selection,
+        block: Block,
+        pool: Pool,
     ) -> tuple[dict[int, Found], Pool]:
         """Return a better point for a run that has arrived at its budget, if there is one, and the pool after that."""
         if block.mark is not None:
@@ -290,7 +309,7 @@ class WorkingSet(Solver):
         grow(filled, filled.free + budget, model.least)
         descended = model.descend(filled, budget)
         tries = [model.swings(descended, budget, effort.swings)]
-        if not is_quadratic(objective):  # f may fall where the model says it does not, quite
+        if not objective.traits.quadratic:  # f may fall where the model says it does not, quite
             tries += [descended, filled, model.tableau, *model.close_exchanges(filled)]
         better = first_better(objective, constraint, budget, state, model, tries)
         better = better or without_curvature(objective, constraint, state, model)
@@ -302,35 +321,27 @@ class WorkingSet(Solver):
             pool = _shared_pool(objective, [block], pool)
             model = block.model(objective, selection, pool, self.tol)
             tries = [model.descend(model.tableau, budget)]
-            if not is_quadratic(objective):
+            if not objective.traits.quadratic:
                 exchanged = (model.exchanged(one.removed, one.added) for one in ranked[:TRIES])
                 tries += [tableau for tableau in exchanged if tableau is not None]
             better = first_better(objective, constraint, budget, state, model, tries)
         return ({} if better is None else {run: better}), pool
 
 
-def _shared_pool(objective: Any, blocks: Sequence[Block], pool: Pool) -> Pool:
+def _shared_pool(objective: LinearObjective, blocks: Sequence[Block], pool: Pool) -> Pool:
     """Return a pool that has the columns of several working sets; empty unless the objective is quadratic."""
-    if not is_quadratic(objective):
+    if not objective.traits.quadratic:
         return Pool()
     return pool.including(objective, blocks[0].state.at, reduce(union, (block.members for block in blocks)))
 
 
-def _evaluate(objective: Any, found: Iterable[Found]) -> dict[int, Evaluation]:
+def _evaluate(objective: LinearObjective, found: Iterable[Found]) -> dict[int, Evaluation]:
     """Return the objective at each distinct point: by one product for all where nothing is known of them."""
     distinct = {id(one): one for one in found}
     if len(distinct) == 1 or any(one.prediction is not None for one in distinct.values()):
         return {key: objective.evaluate(one.projection.point, one.prediction) for key, one in distinct.items()}
     points = [one.projection.point for one in distinct.values()]
-    return dict(zip(distinct, _evaluate_many(objective, points), strict=True))
-
-
-def _evaluate_many(objective: Any, points: list[Array]) -> list[Evaluation]:
-    """Return the objective at several points, together if it can."""
-    if provides(objective, "evaluate_many"):
-        many: list[Evaluation] = objective.evaluate_many(points)
-        return many
-    return [objective.evaluate(w) for w in points]
+    return dict(zip(distinct, objective.evaluate_many(points), strict=True))
 
 
 def _alike(a: Selection, b: Selection) -> bool:
@@ -340,17 +351,17 @@ def _alike(a: Selection, b: Selection) -> bool:
     return a.free == b.free and bool(np.array_equal(a.signs, b.signs))
 
 
-def _bend_since_start(objective: Any, state: WorkingState) -> float:
+def _bend_since_start(objective: LinearObjective, state: WorkingState) -> float:
     """Return how the curvature has changed since the start, on average over the support."""
-    if is_quadratic(objective) or state.support.shape[0] == 0:
+    if objective.traits.quadratic or state.support.shape[0] == 0:
         return 1.0
     xp = namespace(state.bend)
-    now = objective.columns(state.support).curvature_diagonal(state.at)
+    now = objective.columns(state.support).hessian_diag(state.at)
     before = float(xp.mean(gather(state.bend, state.support)))
     return float(xp.mean(now)) / before if before > 0.0 else 1.0
 
 
-def _selection(objective: Any, constraint: Constraint) -> Selection:
+def _selection(objective: Objective, constraint: Constraint) -> Selection:
     """Return which single coordinates may be chosen."""
     shape = tuple(objective.shape)
     selection = constraint.selection(shape[0]) if len(shape) == 1 else None

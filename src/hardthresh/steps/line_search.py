@@ -9,30 +9,30 @@ from typing import Any
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.objective import Evaluation, Objective, curvature_along, value_rounding
+from hardthresh.core.objective import Evaluation, Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
 from hardthresh.core.typing import Array, Support
 
 
-def minimising_step(objective: Objective, at: Evaluation, direction: Array) -> float:
+def minimising_step(objective: SmoothObjective, at: Evaluation, direction: Array) -> float:
     r"""Return the step along p, a restriction of the negative gradient, that minimises the quadratic model of f.
 
     That is :math:`\|p\|^2 / (p, H p)`, by the unit vector along p, so that no square leaves the range; 0 if p is zero
     or f has no finite curvature along it, or so little that the squared length of the move would leave the range.
-    Cost: s/d of a pass when the objective offers ``curvature_along``, else one.
+    Cost: s/d of a pass of a linear model, else one.
     """
     length = norm(direction)
     if not 0.0 < length < inf:
         return 0.0
-    curvature = curvature_along(objective, at, direction / length)
+    curvature = objective.curvature_along(at, direction / length)
     step = 1.0 / curvature if 0.0 < curvature < inf else 0.0
     return step if step * length < sqrt(float(namespace(direction).finfo(direction.dtype).max)) else 0.0
 
 
 def exact_step(
-    objective: Objective, constraint: Constraint, at: Evaluation, support: Support, direction: Array
+    objective: SmoothObjective, constraint: Constraint, at: Evaluation, support: Support, direction: Array
 ) -> float:
     """Return the step that minimises the quadratic model of f along the direction, restricted to the point's support.
 
@@ -115,9 +115,9 @@ class ExactLineSearch(StepRule):
 
     Notes
     -----
-    Normalised IHT. Cost: 2s/d of a data pass per try when the objective offers ``curvature_along``, else one more
-    pass. Guarantee: for least squares it is monotone and converges to an L-stationary point (Blumensath and Davies
-    2010, Theorem 4); for other losses the curvature is that at the point, and the rule is a heuristic.
+    Normalised IHT. Cost: 2s/d of a data pass per try for a linear model, else one more pass. Guarantee: for least
+    squares it is monotone and converges to an L-stationary point (Blumensath and Davies 2010, Theorem 4); for other
+    losses the curvature is that at the point, and the rule is a heuristic.
 
     References
     ----------
@@ -125,10 +125,11 @@ class ExactLineSearch(StepRule):
     """
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        return ("curvature",)
+    def requires(self) -> type:
+        return SmoothObjective
 
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
+        assert isinstance(objective, SmoothObjective)
         xp = namespace(direction)
         support = constraint.project(at.point).support
         step = exact_step(objective, constraint, at, support, direction)
@@ -141,7 +142,7 @@ class ExactLineSearch(StepRule):
                 return Move(projection, step, at, memory, settled if step > 0.0 or norm(direction) == 0.0 else "")
             if constraint.same(support, projection.support):
                 return Move(projection, step, None, memory)
-            if step * curvature_along(objective, at, moved) <= 0.99 * squared:
+            if step * objective.curvature_along(at, moved) <= 0.99 * squared:
                 return Move(projection, step, None, memory)
             step /= 2 * 0.99
         return standstill(constraint, at, direction, memory)

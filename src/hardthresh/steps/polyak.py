@@ -8,7 +8,7 @@ from typing import Any
 
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, StallWarning, format_value, warn
-from hardthresh.core.objective import Evaluation, Objective
+from hardthresh.core.objective import Evaluation, Objective, require_lower_bound
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.stationarity import norm
@@ -71,9 +71,10 @@ class Polyak(StepRule):
     def __post_init__(self) -> None:
         _check(self.scale, self.target)
 
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return ("lower_bound",) if self.target is None else ()
+    def check(self, objective: Objective) -> None:
+        StepRule.check(self, objective)
+        if self.target is None:
+            require_lower_bound(objective, by=type(self).__name__)
 
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         target = objective.lower_bound if self.target is None else self.target
@@ -124,9 +125,10 @@ class SparsePolyak(StepRule):
         if not (is_real(self.relax) and 1 <= self.relax < inf):
             raise InvalidInputError(f"relax must be a number, finite and >= 1, got {format_value(self.relax)}")
 
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return ("lower_bound",) if self.target is None else ()
+    def check(self, objective: Objective) -> None:
+        StepRule.check(self, objective)
+        if self.target is None:
+            require_lower_bound(objective, by=type(self).__name__)
 
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         target = objective.lower_bound if self.target is None else self.target
@@ -237,9 +239,10 @@ class AdaptiveSparsePolyak(StepRule):
         if not (is_integer(self.epoch_length) and self.epoch_length >= 1):
             raise InvalidInputError(f"epoch_length must be an integer >= 1, got {format_value(self.epoch_length)}")
 
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return ("lower_bound",) if self.lower_bound is None else ()
+    def check(self, objective: Objective) -> None:
+        StepRule.check(self, objective)
+        if self.lower_bound is None:
+            require_lower_bound(objective, by=type(self).__name__)
 
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         if memory is None:
