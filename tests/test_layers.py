@@ -1,7 +1,7 @@
 """The house stands: a file imports only from the floors below it, in no circle, and nothing is left unregistered.
 
-The order of the rooms is the plan of the house (CONTRIBUTING.md shows it as a table). Every import counts, also one
-inside a function; only a circle of the files of one room may be closed for type checkers alone.
+The order of the rooms is the plan of the house (CONTRIBUTING.md shows it as a table). Every import counts: one inside a
+function, one for type checkers alone, and one by a string.
 """
 
 import ast
@@ -85,16 +85,26 @@ def modules(package: Path) -> dict[str, Path]:
     return {name(path): path for path in sorted(package.rglob("*.py"))}
 
 
-def imports(module: str, known: dict[str, Path], *, for_types: bool) -> Iterator[str]:
-    """The modules of the same package that one module imports, wherever the statement stands."""
+def imported_by_string(node: ast.AST, module: str, known: dict[str, Path]) -> set[str]:
+    """The modules that a call of `import_module` may import: for a name made at run time, all other rooms."""
+    if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args):
+        return set()
+    (name, *_) = node.args
+    if isinstance(name, ast.Constant):
+        return {name.value} & known.keys()
+    if isinstance(name, ast.JoinedStr) and isinstance(name.values[0], ast.Constant):
+        start = name.values[0].value
+        named = {other for other in known if other.startswith(start) and other.count(".") == start.count(".")}
+        return {other for other in named if not module.startswith(other)}
+    return set()
+
+
+def imports(module: str, known: dict[str, Path]) -> Iterator[str]:
+    """The modules of the same package that one module imports, wherever and however."""
     path = known[module]
     folder = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    guards = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
-    unseen = set() if for_types else {inner for guard in guards for inner in ast.walk(guard)}
-    for node in ast.walk(tree):
-        if node in unseen:
-            continue
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        yield from imported_by_string(node, module, known)
         if isinstance(node, ast.Import):
             names = {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -115,7 +125,7 @@ def violations(package: Path) -> list[str]:
         if module == package.name:
             continue  # the public namespace stands outside the house
         room = module.split(".")[1]
-        for target in imports(module, known, for_types=True):
+        for target in imports(module, known):
             if target == package.name:
                 found.append(f"{module} imports the public namespace")
                 continue
@@ -128,9 +138,7 @@ def violations(package: Path) -> list[str]:
 def circle(package: Path) -> list[str]:
     """The modules of a circle of imports, or nothing."""
     known = modules(package)
-    graph = {
-        module: {*imports(module, known, for_types=False)} - {module} for module in known if module != package.name
-    }
+    graph = {module: {*imports(module, known)} - {module} for module in known if module != package.name}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -198,6 +206,8 @@ def house(tmp_path):
         ("core/loop.py", "from ..solvers import iht"),  # upstairs, by the back door
         ("steps/fixed.py", "from house.losses.squared import Squared"),  # neighbours
         ("cli/fit.py", "import house"),  # the public namespace
+        ("core/loop.py", "import_module('house.solvers.iht')"),  # by a string
+        ("core/loop.py", "if TYPE_CHECKING:\n    from ..solvers import iht"),  # for type checkers
     ],
 )
 def test_a_forbidden_import_is_found(house, file, source):
@@ -225,6 +235,21 @@ def test_an_allowed_import_is_not_found(house):
 def test_a_circle_is_found(house):
     files = {"core/__init__.py": "", "core/loop.py": "from . import result", "core/result.py": "from .loop import run"}
     assert {*circle(house(files))} == {"house.core.loop", "house.core.result"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["if TYPE_CHECKING:\n    from .loop import run", "def f():\n    importlib.import_module('house.core.loop')"],
+    ids=["types", "string"],
+)
+def test_a_circle_that_is_held_open_is_found_too(house, source):
+    files = {"core/__init__.py": "", "core/loop.py": "from . import result", "core/result.py": source}
+    assert {*circle(house(files))} == {"house.core.loop", "house.core.result"}
+
+
+def test_a_room_that_is_named_by_a_string_is_found(house):
+    files = {"cli/__init__.py": "", "core/__init__.py": "", "core/loop.py": "import_module(f'house.{room}')"}
+    assert violations(house(files)) == ["house.core.loop imports house.cli: cli is not below core"]
 
 
 def test_an_unregistered_file_is_found(monkeypatch):

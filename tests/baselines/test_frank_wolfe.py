@@ -10,6 +10,7 @@ from sklearn.linear_model import Lasso
 
 import hardthresh as ht
 from hardthresh.baselines import Ball, DualityGap, FrankWolfe, GroupBall, L1Ball, NuclearBall, frank_wolfe
+from hardthresh.certificates import certify
 from hardthresh.constraints import Sparsity
 from hardthresh.core import (
     BaseObjective,
@@ -254,7 +255,7 @@ def test_an_objective_without_curvature_is_searched_by_its_values():
 def test_the_certificate_knows_the_ball():
     make, ball = PROBLEMS["l1"]
     run = frank_wolfe(make(), ball=ball, variant="pairwise", corrective=True, tol=1e-12)
-    assert run.certificate().basic_feasibility < 1e-4 * run.certificate().gradient_scale
+    assert certify(run).basic_feasibility < 1e-4 * certify(run).gradient_scale
 
 
 # --- the public way, and bad input -----------------------------------------------------------------------------------

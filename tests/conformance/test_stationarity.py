@@ -7,6 +7,7 @@ import pytest
 from cases import examples, shape_for
 from toys import LinearMap
 
+from hardthresh.certificates import certify
 from hardthresh.core import minimize
 from hardthresh.core.stationarity import reference_is_stationary
 from hardthresh.solvers import IHT, HardThresholdingPursuit
@@ -26,7 +27,7 @@ def converged_run(constraint, solver):
 @both
 def test_the_end_of_a_run_is_stationary_from_its_smallest_L_on(constraint, solver):
     run = converged_run(constraint, solver)
-    certificate, at = run.certificate(), run.objective.evaluate(run.w)
+    certificate, at = certify(run), run.objective.evaluate(run.w)
     assert certificate.smallest_L < inf
     left = certificate.basic_feasibility
     assert left <= 1e-4 * certificate.gradient_scale
@@ -42,4 +43,4 @@ def test_the_end_of_a_run_is_stationary_from_its_smallest_L_on(constraint, solve
 def test_most_exact_constraints_have_something_to_leave_out():
     """Else the test above would say little."""
     runs = [converged_run(parameter.values[0], HardThresholdingPursuit()) for parameter in exact.args[1]]
-    assert sum(run.certificate().smallest_L > 0.0 for run in runs) >= len(runs) // 2
+    assert sum(certify(run).smallest_L > 0.0 for run in runs) >= len(runs) // 2

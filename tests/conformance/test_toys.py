@@ -7,6 +7,7 @@ import pytest
 from cases import examples
 from toys import LinearMap, matrix_problem
 
+from hardthresh.certificates import certify
 from hardthresh.constraints import GroupSparsity, Rank
 from hardthresh.core import registered
 from hardthresh.core.minimize import minimize
@@ -69,7 +70,7 @@ def test_pursuit_finds_a_matrix_of_low_rank():
     assert run.converged
     assert run.value <= objective.value(truth)
     assert np.linalg.norm(run.w - truth) <= 0.2 * np.linalg.norm(truth)
-    certificate = run.certificate()
+    certificate = certify(run)
     assert certificate.basic_feasibility <= 1e-5 * certificate.gradient_scale
 
 

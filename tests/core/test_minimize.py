@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hardthresh as ht
+from hardthresh.certificates import certify
 from hardthresh.constraints import EdgeSparsity, Rank, Sparsity
 from hardthresh.core import (
     BaseObjective,
@@ -351,7 +352,7 @@ def test_an_objective_with_nothing_beyond_the_contract_will_do():
     assert choose_solver(Quadratic(), Sparsity(1)) == IHT()
     run = ht.minimize(Quadratic(), Sparsity(2))
     np.testing.assert_allclose(run.w, [0.0, 0.0, 3.0, 4.0], rtol=1e-6)
-    certificate = run.certificate()
+    certificate = certify(run)
     assert np.isnan(certificate.smoothness)
     assert certificate.basic_feasibility < 1e-6
     states = list(islice(ht.iterate(Quadratic(), Sparsity(2)), 3))

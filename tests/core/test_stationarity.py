@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hardthresh.certificates import certify
 from hardthresh.constraints import Sparsity
 from hardthresh.core import Evaluation, HardThreshError, feasibility_residual, iterate, minimize, smallest_lipschitz
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.solver import Trace
+from hardthresh.core.state import Trace
 from hardthresh.core.stationarity import (
     Certificate,
-    certify,
+    certify_point,
     leading_norm,
     norm,
     reference_is_stationary,
@@ -223,7 +224,7 @@ def test_the_certificate_of_a_result():
     X = rng.standard_normal((100, 30))
     objective = LinearModel(X, X[:, 3] - 2 * X[:, 20] + 0.1 * rng.standard_normal(100))
     run = minimize(objective, Sparsity(2), HardThresholdingPursuit())
-    certificate = run.certificate()
+    certificate = certify(run)
     gradient = objective.evaluate(run.w).gradient
     off = np.abs(np.delete(gradient, run.support)).max()
     np.testing.assert_allclose(certificate.smallest_L, off / np.abs(run.w[run.support]).min(), rtol=1e-8)
@@ -244,7 +245,7 @@ def test_the_certificate_of_a_result():
 
     wrong = np.zeros(30)
     wrong[[0, 1]] = 1.0
-    poor = certify(objective, Sparsity(2), objective.evaluate(wrong), np.array([0, 1]))
+    poor = certify_point(objective, Sparsity(2), objective.evaluate(wrong), np.array([0, 1]))
     assert not poor.is_stationary()
 
 
@@ -265,7 +266,7 @@ def test_a_gradient_that_overflows_is_not_basic_feasible(size):
     trace = Trace(0.0, null_value=1.0, null_gradient=size, size=1.0)
     state = replace(next(iterate(objective, Sparsity(1), IHT())), at=at, trace=trace)
     for constraint in (Sparsity(1), Sparsity(3)):
-        assert not certify(objective, constraint, at, np.array([0]), trace).is_stationary(L=inf)
+        assert not certify_point(objective, constraint, at, np.array([0]), trace).is_stationary(L=inf)
         assert Stationarity().check(Run(objective, constraint, state, 0.0)) is None
         assert is_steep(constraint, state)
 
@@ -276,7 +277,7 @@ def test_a_null_model_that_is_the_answer_is_fitted_to_the_end(constraint):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 6))
     run = minimize(LinearModel(X, X[:, 0] + rng.standard_normal(50)), constraint, HardThresholdingPursuit())
-    certificate = run.certificate()
+    certificate = certify(run)
     assert certificate.basic_feasibility <= 1e-14
     assert certificate.gradient_scale >= 1e-3
     assert certificate.smallest_L == 0.0
@@ -296,7 +297,7 @@ def test_a_global_minimiser_passes_although_the_smoothness_is_an_estimate_from_b
         w[support] = np.linalg.lstsq(X[:, support], f.y, rcond=None)[0]
         points.append(w)
     w = min(points, key=f.value)
-    certificate = certify(f, Sparsity(k), f.evaluate(w), np.flatnonzero(w))
+    certificate = certify_point(f, Sparsity(k), f.evaluate(w), np.flatnonzero(w))
     assert certificate.is_stationary()
     assert certificate.smoothness <= np.linalg.eigvalsh(X.T @ X / n).max() * (1 + 1e-12)
 
@@ -307,17 +308,17 @@ def test_rounding_with_room_passes_and_a_gradient_with_room_does_not():
     w = (0.1 + 0.2) * np.eye(5)[0]
     for other, passes in ((0.0, True), (1e-3, False)):
         f = LinearModel(X, 0.3 * X[:, 0] + other * X[:, 1])
-        assert certify(f, Sparsity(3), f.evaluate(w), np.array([0])).is_stationary() == passes
+        assert certify_point(f, Sparsity(3), f.evaluate(w), np.array([0])).is_stationary() == passes
 
 
 def test_a_result_without_data_says_so_and_takes_the_objective_of_its_run():
     X, y = np.random.default_rng(0).standard_normal((30, 4)), np.arange(30.0)
     run = minimize(LinearModel(X, y), Sparsity(1), HardThresholdingPursuit())
     loaded = replace(run, objective=None)
-    with pytest.raises(HardThreshError, match=r"does not carry the data; call certificate\(objective\)"):
-        loaded.certificate()
-    assert loaded.certificate(LinearModel(X, y)) == run.certificate()
+    with pytest.raises(HardThreshError, match=r"does not carry the data; call certify\(result, objective\)"):
+        certify(loaded)
+    assert certify(loaded, LinearModel(X, y)) == certify(run)
     with pytest.raises(InvalidInputError, match="not the objective of the run: at the answer it is"):
-        loaded.certificate(LinearModel(X, y + 1.0))
+        certify(loaded, LinearModel(X, y + 1.0))
     with pytest.raises(InvalidInputError, match=r"points of shape \(3,\), the answer has shape \(4,\)"):
-        loaded.certificate(LinearModel(X[:, :3], y))
+        certify(loaded, LinearModel(X[:, :3], y))

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hardthresh.constraints import Sparsity
-from hardthresh.core import MaxIter, Passes, RelativeDecrease, Status, SupportStable, minimize_together
+from hardthresh.core import MaxIter, Passes, RelativeDecrease, Status, SupportStable
 from hardthresh.core.stopping import Stop, StopRule
 from hardthresh.datasets import fetch_tecator
 from hardthresh.designs import as_design, standardize
@@ -196,13 +196,13 @@ def test_that_holds_for_every_effort(effort, loss):
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_a_solver_that_shares_nothing_makes_the_same_runs_bit_for_bit(solver, loss):
     objective, constraint = of_kind("standardised", loss, 0)
-    sets = [constraint(k) for k in (1, 4, 9, 4)]
-    for one, run in zip(sets, minimize_together(objective, sets, solver, max_iter=30), strict=True):
-        alone = minimize(objective, one, solver, max_iter=30)
+    budgets = (1, 4, 9, 4)
+    for k, run in zip(budgets, path(objective, constraint, budgets, solver, max_iter=30), strict=True):
+        alone = minimize(objective, constraint(k), solver, max_iter=30)
         assert_array_equal(run.w, alone.w)
         assert_array_equal(run.history["value"], alone.history["value"])
         assert run.status is alone.status
-        assert run.passes >= alone.passes
+        assert run.passes == alone.passes
         assert_consistent(run)
 
 
@@ -328,7 +328,6 @@ def test_an_interrupted_path_is_no_path(objective, warm_start):
     [
         *((WorkingSet(), at) for at in (2, 3, 4, 5, 6)),
         *((WorkingSet(effort="thorough"), at) for at in (3, 5, 6, 7)),
-        *((solver, at) for solver in (IHT(), HardThresholdingPursuit()) for at in (5, 6, 7, 8, 9, 12)),
     ],
     ids=lambda x: type(x).__name__ if hasattr(x, "check") else str(x),
 )
@@ -336,7 +335,7 @@ def test_an_interrupt_ends_the_runs_that_go_on_and_spoils_no_other(solver, at):
     X, y = correlated(0, 60, 40)
     sets = [Sparsity(k) for k in (0, 2, 6, 12)]
     interrupting = Interrupting(X, y, at=at)
-    runs = minimize_together(interrupting, sets, solver, max_iter=40)
+    runs = solver.path(interrupting, sets, max_iter=40)
     whole = LinearModel(X, y)
     for one, run in zip(sets, runs, strict=True):
         alone = minimize(whole, one, solver, max_iter=40)
@@ -372,7 +371,7 @@ class InterruptedAt(StopRule):
 
 @pytest.mark.parametrize("at", [1, 2, 4, 5, 7])
 def test_an_interrupt_between_iterations_leaves_results_that_agree_with_themselves(objective, at):
-    runs = minimize_together(objective, [Sparsity(k) for k in (1, 2, 3)], IHT(), stop=InterruptedAt([], at), max_iter=9)
+    runs = WorkingSet().path(objective, [Sparsity(k) for k in (1, 2, 3)], stop=InterruptedAt([], at), max_iter=9)
     for run in runs:
         assert run.status is Status.INTERRUPTED
         assert len(run.history["value"]) == len(run.history["passes"]) == run.n_iter + 1
@@ -389,7 +388,7 @@ def test_an_interrupt_takes_nothing_back_from_a_run_that_ended_in_the_same_round
                 raise KeyboardInterrupt
             return Stop(Status.RULE, "enough") if run.state.iteration == 1 else None
 
-    ended, interrupted = minimize_together(objective, [Sparsity(1), Sparsity(2)], IHT(), stop=Rule())
+    ended, interrupted = WorkingSet().path(objective, [Sparsity(1), Sparsity(2)], stop=Rule())
     assert ended.status is Status.RULE
     assert interrupted.status is Status.INTERRUPTED
 

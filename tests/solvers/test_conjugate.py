@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 from hardthresh.arrays import FactoredMatrix
+from hardthresh.certificates import certify
 from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import BaseObjective, CapabilityError, InvalidInputError, iterate, minimize
 from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
@@ -66,7 +67,7 @@ def test_noisy_completion_settles_where_pursuit_does(loss, storage):
     assert run.converged
     assert (np.diff(run.history["value"]) <= 0).all()
     np.testing.assert_allclose(run.value, rival.value, rtol=1e-4)
-    assert run.certificate().is_stationary(tol=1e-3)
+    assert certify(run).is_stationary(tol=1e-3)
 
 
 def test_it_starts_anew_after_a_change_of_the_support():

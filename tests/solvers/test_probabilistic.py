@@ -19,7 +19,7 @@ from hardthresh.core import (
     iterate,
     minimize,
 )
-from hardthresh.core.stationarity import certify
+from hardthresh.core.stationarity import certify_point
 from hardthresh.objectives import Function, GraphicalModel, LinearModel
 from hardthresh.solvers import ProbabilisticIHT, StochasticIHT
 from hardthresh.solvers.batches import Authors, Fixed, Full, NormTest, Power, Progress, Replay
@@ -118,7 +118,7 @@ def test_the_stable_variant_has_no_floor():
     g = run.state.at.gradient
     assert np.linalg.norm(g[run.support]) < 1e-6 * np.linalg.norm(g)  # further decreases are within rounding
     np.testing.assert_array_equal(run.support, [49, 56, 143, 146, 177, 183, 199, 267, 268, 302])
-    assert certify(f, Sparsity(10), run.state.at, run.support).smallest_L == pytest.approx(0.0208033, abs=1e-5)
+    assert certify_point(f, Sparsity(10), run.state.at, run.support).smallest_L == pytest.approx(0.0208033, abs=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(200, 205))

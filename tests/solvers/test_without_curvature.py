@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hardthresh.certificates import certify
 from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import Status
 from hardthresh.objectives import Function, LinearModel
@@ -43,7 +44,7 @@ def test_flat_and_concave_regions_are_left(solver, make, lowest):
     assert run.status is Status.SETTLED
     np.testing.assert_array_equal(run.support, [0, 2])
     np.testing.assert_allclose(run.value, lowest, rtol=1e-6)
-    certificate = run.certificate()
+    certificate = certify(run)
     assert certificate.basic_feasibility <= 1e-3 * certificate.gradient_scale
     assert (np.diff(run.history["value"]) <= 0.0).all()
 
@@ -86,7 +87,7 @@ def test_matrices_too(solver):
     )
     run = minimize(f, Rank(1), solver)
     assert run.value < 0.9 * f.value(np.zeros((3, 3)))
-    certificate = run.certificate()
+    certificate = certify(run)
     assert not run.converged or certificate.basic_feasibility <= 1e-3 * certificate.gradient_scale
 
 

@@ -775,7 +775,7 @@ def in_company(solver, objective, constraints: Sequence[Constraint], starts):
     states = list(starts)
     going = list(range(len(states)))
     while going:
-        after = solver.advance_together(objective, [constraints[i] for i in going], [states[i] for i in going])
+        after = solver.advance_all(objective, [constraints[i] for i in going], [states[i] for i in going])
         for i, state in zip(going, after, strict=True):
             states[i] = state
         going = [i for i in going if not states[i].settled]
@@ -1004,7 +1004,7 @@ def test_runs_that_have_arrived_at_one_state_go_on_each_for_itself():
     objective, solver = LinearModel(X, y), WorkingSet()
     state = next(iterate(objective, Sparsity(2), solver, np.eye(1, X.shape[1], 5).ravel()))
     alone = [solver.advance(objective, Sparsity(k), state) for k in (2, 4)]
-    together = solver.advance_together(objective, [Sparsity(2), Sparsity(4)], [state, state])
+    together = solver.advance_all(objective, [Sparsity(2), Sparsity(4)], [state, state])
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one.support, other.support)
         np.testing.assert_allclose(one.value, other.value, rtol=1e-12)

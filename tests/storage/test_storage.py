@@ -18,6 +18,7 @@ from sklearn.model_selection import KFold, RepeatedKFold, RepeatedStratifiedKFol
 
 import hardthresh as ht
 from hardthresh.arrays.factored import Pattern
+from hardthresh.certificates import certify
 from hardthresh.constraints import Sparsity
 from hardthresh.core import Evaluation, History, MaxIter, RelativeDecrease, State, Status, StepRule, SupportStable
 from hardthresh.core.registry import registered
@@ -228,7 +229,7 @@ def test_a_result_comes_back_without_the_data(roundtrip):
     assert again.objective is None
     assert repr(again) == repr(result)
     with pytest.raises(ht.core.HardThreshError, match="does not carry the data"):
-        again.certificate()
+        certify(again)
 
 
 ESTIMATORS = {

@@ -15,7 +15,8 @@ from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Objective, SmoothObjective
 from hardthresh.core.result import Result
 from hardthresh.core.schema import stored
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.stationarity import restricted_smoothness
 from hardthresh.core.stopping import RelativeDecrease, StopRule
 from hardthresh.core.typing import Array

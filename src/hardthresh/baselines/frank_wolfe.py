@@ -16,7 +16,8 @@ from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
 from hardthresh.core.result import Result, Status
 from hardthresh.core.schema import stored
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.stopping import Run, Stop, StopRule
 from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point

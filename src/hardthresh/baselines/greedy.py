@@ -13,7 +13,8 @@ from hardthresh.core.constraint import Constraint, Projection, Selection
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import LinearObjective, Objective
 from hardthresh.core.schema import stored
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array, Support
 from hardthresh.solvers.start import starting_point

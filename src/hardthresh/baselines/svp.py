@@ -9,7 +9,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Objective, SmoothObjective, require
 from hardthresh.core.result import Result
-from hardthresh.core.solver import State
+from hardthresh.core.state import State
 from hardthresh.core.stationarity import restricted_smoothness
 from hardthresh.core.stopping import StopRule
 from hardthresh.core.typing import Array

@@ -1,6 +1,7 @@
 """Is the answer any good, beyond stationarity?"""
 
 from .model import ModelCertificate, certify_model
+from .stationarity import certify
 from .swap import SwapCertificate, swap_certificate
 
-__all__ = ["ModelCertificate", "SwapCertificate", "certify_model", "swap_certificate"]
+__all__ = ["ModelCertificate", "SwapCertificate", "certify", "certify_model", "swap_certificate"]

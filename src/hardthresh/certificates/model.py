@@ -10,8 +10,8 @@ from hardthresh.arrays import as_double
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import LinearObjective
 from hardthresh.core.schema import stored
-from hardthresh.core.solver import Trace
-from hardthresh.core.stationarity import FEASIBLE, Certificate, certify, is_negligible
+from hardthresh.core.state import Trace
+from hardthresh.core.stationarity import FEASIBLE, Certificate, certify_point, is_negligible
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
@@ -180,7 +180,7 @@ def certify_model(
     swap = swap_certificate(objective, constraint, at, null_value=null_value)
     provable = objective.traits.quadratic and swap.complete and not _is_bounded(constraint)
     undecided = swap.undecided if provable else ()
-    stationarity = certify(objective, constraint, at, support, trace)
+    stationarity = certify_point(objective, constraint, at, support, trace)
     if isnan(swap.refit):
         fitted = is_negligible(stationarity.basic_feasibility, stationarity.gradient_scale, FEASIBLE)
     else:

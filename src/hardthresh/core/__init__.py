@@ -12,7 +12,7 @@ from .errors import (
     StallWarning,
 )
 from .meter import Meter
-from .minimize import iterate, minimize, minimize_together
+from .minimize import iterate, minimize
 from .objective import (
     BaseObjective,
     Evaluation,
@@ -26,8 +26,9 @@ from .objective import (
 from .registry import Entry, lookup, register, registered
 from .result import History, Result, Status
 from .schema import stored
-from .solver import Solver, State, Trace
-from .stationarity import Certificate, certify, feasibility_residual, smallest_lipschitz
+from .solver import Solver
+from .state import State, Trace
+from .stationarity import Certificate, certify_point, feasibility_residual, smallest_lipschitz
 from .step import Move, StepRule
 from .stopping import (
     LowerBound,
@@ -41,6 +42,7 @@ from .stopping import (
     StopRule,
     SupportStable,
     Unbounded,
+    default_stopping,
 )
 
 __all__ = [
@@ -83,12 +85,12 @@ __all__ = [
     "Trace",
     "Traits",
     "Unbounded",
-    "certify",
+    "certify_point",
+    "default_stopping",
     "feasibility_residual",
     "iterate",
     "lookup",
     "minimize",
-    "minimize_together",
     "register",
     "registered",
     "require",

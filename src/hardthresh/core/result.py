@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .constraint import Constraint
-from .errors import HardThreshError, InvalidInputError
 from .objective import Objective
 from .schema import stored
-from .stationarity import Certificate, certify
+from .state import State
 from .typing import Array, Support
-
-if TYPE_CHECKING:
-    from .solver import State
 
 
 @stored("result/status")
@@ -149,43 +144,6 @@ class Result:
     def converged(self) -> bool:
         """Whether the run ended because it was done."""
         return self.status.converged
-
-    def certificate(self, objective: Objective | None = None) -> Certificate:
-        """Return what first-order conditions say about the answer.
-
-        Parameters
-        ----------
-        objective : Objective, optional
-            That of the run, made again, for a result that was loaded from a file: a file does not carry the data.
-
-        Raises
-        ------
-        HardThreshError
-            If the result was loaded from a file and no objective is given.
-        InvalidInputError
-            If the objective is not that of the run: it has another shape, or another value at the answer.
-
-        Notes
-        -----
-        Cost: one data pass, and about 20 more for the estimate of the smoothness where there is curvature.
-        """
-        found = self.objective if objective is None else objective
-        if found is None or self.constraint is None:
-            raise HardThreshError(
-                "this result was loaded from a file, which does not carry the data; call certificate(objective) with "
-                "the objective of the run"
-            )
-        if tuple(found.shape) != tuple(self.w.shape):
-            raise InvalidInputError(
-                f"the objective has points of shape {tuple(found.shape)}, the answer has shape {tuple(self.w.shape)}"
-            )
-        at, trace = found.evaluate(self.w), self.state.trace
-        scale = max(abs(self.value), abs(trace.null_value - self.value))
-        if objective is not None and self.state.exact and not abs(at.value - self.value) <= 1e-6 * scale:
-            raise InvalidInputError(
-                f"this is not the objective of the run: at the answer it is {at.value:.6g}, and was {self.value:.6g}"
-            )
-        return certify(found, self.constraint, at, self.support, trace)
 
     def __repr__(self) -> str:
         return (

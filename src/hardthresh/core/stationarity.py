@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isfinite, nan, prod, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,11 +22,8 @@ from .constraint import Constraint
 from .errors import InvalidInputError, format_value
 from .objective import Evaluation, Objective, SmoothObjective
 from .schema import stored
+from .state import Trace
 from .typing import Array, Support, is_real, library
-
-if TYPE_CHECKING:
-    from .solver import Trace
-
 
 FEASIBLE = 1e-5
 """Up to what share of the gradient at the null model a residual counts as zero; on a well-conditioned support what is
@@ -314,7 +310,7 @@ class Certificate:
         return feasible and self.smallest_L < inf and self.smallest_L <= bound
 
 
-def certify(
+def certify_point(
     objective: Objective, constraint: Constraint, at: Evaluation, support: Support, trace: Trace | None = None
 ) -> Certificate:
     """Return what first-order conditions say about a point; see `Certificate`.

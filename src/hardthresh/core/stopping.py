@@ -13,32 +13,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import inf, isnan
-from typing import TYPE_CHECKING
+from math import inf, isnan, sqrt
 
 from .checking import checked_integer
+from .constraint import Constraint
 from .errors import CapabilityError, InvalidInputError, format_value
 from .objective import LinearObjective, Objective, value_rounding
 from .progress import format_duration
 from .result import Status
 from .schema import stored
+from .state import State
 from .stationarity import feasibility_residual, gradient_scale, is_negligible, norm
 from .typing import library
-
-if TYPE_CHECKING:
-    from .constraint import Constraint
-    from .objective import Objective
-    from .solver import State
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run so far, as stopping rules see it."""
+    """A run so far, as stopping rules see it; `start` is its first state, where that is known."""
 
     objective: Objective
     constraint: Constraint
     state: State
     seconds: float
+    start: State | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,3 +358,19 @@ class Unbounded(StopRule):
             Status.NO_MINIMISER,
             f"the point has grown to a norm of {size:.1g}, and the objective, now {state.value:.6g}, falls as it grows",
         )
+
+
+def default_stopping(tol: float) -> StopRule:
+    """Return the rule that ends a run unless its solver has one of its own.
+
+    Parameters
+    ----------
+    tol : float
+        Relative tolerance > 0 of the objective; that of the gradient is its square root.
+
+    Returns
+    -------
+    StopRule
+        f no longer changes, the support has not changed for 3 iterations, and the point is basic feasible.
+    """
+    return RelativeDecrease(tol) & SupportStable(3) & Stationarity(sqrt(tol))

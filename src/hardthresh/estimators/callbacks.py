@@ -8,7 +8,7 @@ from typing import Any
 
 from hardthresh.core.checking import with_warnings_of_caller, without_overflow_warnings
 from hardthresh.core.errors import OutOfMemoryError
-from hardthresh.core.solver import State
+from hardthresh.core.state import State
 from hardthresh.core.threads import serial_blas
 
 from .problem import Table

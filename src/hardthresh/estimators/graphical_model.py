@@ -19,7 +19,8 @@ from hardthresh.core.errors import InvalidInputError, MissingDependencyError, fo
 from hardthresh.core.progress import progress_line
 from hardthresh.core.registry import register
 from hardthresh.core.result import Result
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.threads import serial_blas
 from hardthresh.objectives import GraphicalModel
 

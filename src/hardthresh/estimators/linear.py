@@ -18,7 +18,8 @@ from hardthresh.constraints.labels import read_labels
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered, warn
 from hardthresh.core.result import Result, Status
-from hardthresh.core.solver import Solver, Trace
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import Trace
 from hardthresh.core.stationarity import leading_norm
 from hardthresh.core.threads import serial_blas
 from hardthresh.solvers.start import starting_point

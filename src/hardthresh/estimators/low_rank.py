@@ -14,7 +14,8 @@ from hardthresh.arrays import as_floating
 from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.registry import register
 from hardthresh.core.result import History
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.threads import serial_blas
 
 from .base import SAVES_MEMORY, ThresholdingEstimator, in_precision, is_integer, known_finite, row_weights

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from hardthresh.core import minimize_together
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Objective
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
-from hardthresh.solvers import choose_solver, minimize
+from hardthresh.solvers import WorkingSet, choose_solver, minimize
 
 
 def path(
@@ -53,9 +52,9 @@ def path(
 
     Notes
     -----
-    Without `warm_start` all budgets run side by side and share what they can: with the default solver the Gram matrix,
-    the greedy walk, and each product with the data, so that fifty budgets cost a few times what one does. The results
-    come when the last of them is done, and their passes and seconds are those of all.
+    Without `warm_start` the budgets of `WorkingSet`, the default solver of linear models, run side by side: they share
+    the Gram matrix, the greedy walk, and each product with the data, so that fifty budgets cost a few times what one
+    does. Their results come when the last of them is done, and their passes and seconds are those of all.
 
     Examples
     --------
@@ -70,18 +69,22 @@ def path(
         raise InvalidInputError(f"budgets must be several numbers, such as range(1, 11); got {format_value(budgets)}")
     sets = [constraint(budget) for budget in budgets]
     solvers = [solver or choose_solver(objective, one, tol=tol) for one in sets]
-    one_by_one = _warm_started if warm_start else _side_by_side
-    for result in one_by_one(objective, sets, solvers, tol=tol, **options):
+    fitted = _warm_started if warm_start else _independent
+    for result in fitted(objective, sets, solvers, tol=tol, **options):
         if result.status is Status.INTERRUPTED:  # the best iterate of one budget is no answer to the others
             raise KeyboardInterrupt
         yield result
 
 
-def _side_by_side(
+def _independent(
     objective: Objective, sets: list[Constraint], solvers: list[Solver], **options: Any
 ) -> Iterator[Result]:
     for solver, group in groupby(zip(sets, solvers, strict=True), key=lambda pair: pair[1]):
-        yield from minimize_together(objective, [one for one, _ in group], solver, **options)
+        some = [one for one, _ in group]
+        if isinstance(solver, WorkingSet):
+            yield from solver.path(objective, some, **options)
+        else:
+            yield from (minimize(objective, one, solver, **options) for one in some)
 
 
 def _warm_started(

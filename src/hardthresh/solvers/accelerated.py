@@ -13,7 +13,8 @@ from hardthresh.core.objective import Evaluation, Objective, SmoothObjective, va
 from hardthresh.core.registry import register
 from hardthresh.core.result import Status
 from hardthresh.core.schema import stored
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Run, Stationarity, Stop, StopRule
 from hardthresh.core.typing import Array, Support, is_real

@@ -11,7 +11,8 @@ from hardthresh.core.constraint import Constraint, require_constraint
 from hardthresh.core.errors import CapabilityError
 from hardthresh.core.objective import Objective, SmoothObjective
 from hardthresh.core.result import Result
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.stopping import StopRule
 from hardthresh.core.typing import Array
 

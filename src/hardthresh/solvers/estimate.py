@@ -14,7 +14,7 @@ from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.objective import Evaluation, MeanObjective, Objective
 from hardthresh.core.schema import stored
-from hardthresh.core.solver import State
+from hardthresh.core.state import State
 from hardthresh.core.typing import Array
 
 from .batches import halves

@@ -10,7 +10,8 @@ from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Objective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.step import StepRule
 from hardthresh.core.typing import Array
 from hardthresh.steps import Backtracking, BarzilaiBorwein, SparsePolyak

@@ -13,7 +13,7 @@ from hardthresh.arrays import double, gather, mask_of, move, namespace, scatter,
 from hardthresh.core.constraint import Constraint, Projection, Selection
 from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import stored
-from hardthresh.core.solver import State
+from hardthresh.core.state import State
 from hardthresh.core.typing import Array
 
 from .local_search import descend, out_and_back, swings

@@ -20,7 +20,8 @@ from hardthresh.core.objective import (
     value_rounding,
 )
 from hardthresh.core.registry import register
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import StopRule
 from hardthresh.core.typing import Array

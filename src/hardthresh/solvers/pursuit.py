@@ -11,7 +11,8 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import Descent, exact_step, majorised_step, minimising_step

@@ -11,7 +11,7 @@ from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
-from hardthresh.core.solver import State
+from hardthresh.core.state import State
 from hardthresh.core.stationarity import feasibility_residual, gradient_scale, is_negligible, norm, remaining_gradient
 from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import Descent

@@ -10,7 +10,8 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import MeanObjective, Objective
 from hardthresh.core.registry import register
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.typing import Array
 
 from .batches import BatchRule, Fixed, Full, check_rule

@@ -11,7 +11,7 @@ import numpy as np
 from hardthresh.core.constraint import Constraint, Projection, Selection
 from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import stored
-from hardthresh.core.solver import State
+from hardthresh.core.state import State
 from hardthresh.core.typing import Array
 
 from .effort import FIRST_MARK, FURTHEST, next_mark

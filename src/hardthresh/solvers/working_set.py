@@ -7,17 +7,26 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from math import ceil, inf
 from numbers import Real
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hardthresh.arrays import gather, namespace, to_numpy
+from hardthresh.core.checking import checked_integer, without_overflow_warnings
 from hardthresh.core.constraint import Constraint, Selection
-from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
+from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective
+from hardthresh.core.progress import progress_line
+from hardthresh.core.record import Record, stopping_rule
 from hardthresh.core.registry import register
-from hardthresh.core.solver import Solver, State
+from hardthresh.core.result import Result, Status
+from hardthresh.core.runner import Runner
+from hardthresh.core.solver import Solver
+from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
+from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
 from .effort import EFFORTS, most_at_mark
@@ -73,7 +82,7 @@ class WorkingSet(Solver):
     Needs no step size and no smoothness constant. Cost: two passes, one for each of 4, 10, 25, ... below k, two to
     look ahead, and one for each round: 7 to 12; memory for the Gram matrix of about 4k + 300 columns. Before it
     arrives at k nothing that it does depends on k, but for the last of these numbers below it: runs with other budgets
-    can share it (`advance_together`). Guarantee: monotone; when it has settled, the point is minimal on its support,
+    can share it (`path`). Guarantee: monotone; when it has settled, the point is minimal on its support,
     and for a quadratic no exchange within the working set improves it. Global optimality is not claimed (heuristic).
 
     References
@@ -128,32 +137,106 @@ class WorkingSet(Solver):
             walked=0 if w0 is None else None,
         )
 
-    def start_together(self, objective: Objective, constraints: Sequence[Constraint], seed: int) -> list[WorkingState]:
-        """Return one state for all that differ in their budgets only: these have the same null model."""
-        starts: list[tuple[Selection, WorkingState]] = []
-        states = []
-        for constraint in constraints:
-            selection = _selection(objective, constraint)
-            known = next((state for other, state in starts if _alike(selection, other)), None)
-            if known is None:
-                known = self.start(objective, constraint, None, seed)
-                starts.append((selection, known))
-            states.append(known)
-        return states
-
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> WorkingState:
+        assert isinstance(objective, LinearObjective)
         assert isinstance(state, WorkingState)
-        return self.advance_together(objective, [constraint], [state])[0]
+        return self.advance_all(objective, [constraint], [state])[0]
 
-    def advance_together(
-        self, objective: Objective, constraints: Sequence[Constraint], states: Sequence[WorkingState]
+    @serial_blas()
+    def path(
+        self,
+        objective: Objective,
+        constraints: Sequence[Constraint],
+        *,
+        stop: StopRule | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        progress: bool = False,
+        seed: int = 0,
+    ) -> list[Result]:
+        """Minimise an objective over each of several sets, sharing what the runs have in common.
+
+        Parameters
+        ----------
+        objective :
+            As in `minimize`.
+        constraints : sequence of Constraint
+            The sets; the answer for each is the one that `minimize` gives for it alone, up to rounding.
+        stop, max_iter, tol, progress, seed :
+            As in `minimize`.
+
+        Returns
+        -------
+        list of Result
+            In the order of the constraints. Passes and seconds count from the common start until the run ended, the
+            other runs' share included.
+
+        Raises
+        ------
+        CapabilityError, InvalidInputError
+            As in `minimize`.
+        """
+        rule = stopping_rule(self, stop, max_iter, tol)
+        if not constraints:
+            return []
+        began, meter = perf_counter(), Meter()
+        with progress_line(progress, type(self).__name__, max_iter) as report:
+            runners = [Runner(objective, constraint, self, meter) for constraint in constraints]
+            states = self._first_states(runners, seed)
+            records = [Record(runner, state, began) for runner, state in zip(runners, states, strict=True)]
+            going = list(range(len(runners)))
+            try:
+                while True:
+                    for run in going:
+                        records[run].add(states[run])
+                    for run in going:
+                        records[run].judge(rule)
+                    going = [run for run in going if records[run].ended is None]
+                    if not going:
+                        break
+                    after = self._advance_runs([runners[run] for run in going], [states[run] for run in going])
+                    for run, state in zip(going, after, strict=True):
+                        states[run] = state
+                    report(f"{len(going)} runs")
+            except NotFiniteError as error:
+                for run in going:
+                    records[run].end(Status.DIVERGED, f"{error}, after iteration")
+            except KeyboardInterrupt:
+                for run in going:
+                    records[run].end(Status.INTERRUPTED, "interrupted at iteration")
+        return [record.result() for record in records]
+
+    @without_overflow_warnings
+    def _first_states(self, runners: Sequence[Runner], seed: int) -> list[WorkingState]:
+        """Return the start state of each run; those whose sets differ in their budgets only share the null model."""
+        checked_integer("seed", seed, 0)
+        nulls: list[tuple[Selection, WorkingState]] = []
+        states = []
+        for runner in runners:
+            selection = _selection(runner.objective, runner.constraint)
+            null = next((state for other, state in nulls if _alike(selection, other)), None)
+            if null is None:
+                null = self.start(runner.metered, runner.constraint, None, seed)
+                nulls.append((selection, null))
+            states.append(null)
+        return [runner.begun(null, null) for runner, null in zip(runners, states, strict=True)]
+
+    @without_overflow_warnings
+    def _advance_runs(self, runners: Sequence[Runner], states: Sequence[WorkingState]) -> list[WorkingState]:
+        """Return the next state of each run."""
+        metered = runners[0].metered
+        assert isinstance(metered, LinearObjective)
+        after = self.advance_all(metered, [runner.constraint for runner in runners], states)
+        return [runner.moved(old, new) for runner, old, new in zip(runners, states, after, strict=True)]
+
+    def advance_all(
+        self, objective: LinearObjective, constraints: Sequence[Constraint], states: Sequence[WorkingState]
     ) -> list[WorkingState]:
         """Advance several runs on one objective at the price of little more than one.
 
         Runs with different budgets share the Gram matrix, one product with the data for all their gradients, and, while
         they are at the same state of the walk, the walk.
         """
-        assert isinstance(objective, LinearObjective)
         selections = [_selection(objective, constraint) for constraint in constraints]
         if any(not _alike(selections[0], other) for other in selections[1:]):
             return [self.advance(objective, c, state) for c, state in zip(constraints, states, strict=True)]

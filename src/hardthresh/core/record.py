@@ -1,0 +1,124 @@
+"""What is remembered of a run, and what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+from .checking import checked_integer, with_warnings_of_caller
+from .errors import InvalidInputError, format_value
+from .result import History, Result, Status
+from .runner import Runner
+from .solver import Solver, require_solver
+from .state import State
+from .stopping import LowerBound, MaxIter, Run, Settled, Stop, StopRule, Unbounded
+from .typing import is_real
+from .verdicts import Diverged, NoMinimiser, NotFinite, is_finite
+
+_REVIEWED = (Status.MAX_ITER, Status.BUDGET)
+"""Ends, besides convergence, at which the last state is looked at once more."""
+
+
+def stopping_rule(solver: Solver, stop: StopRule | None, max_iter: int, tol: float) -> StopRule:
+    """Return the rule that ends a run, for the arguments of `minimize`."""
+    require_solver(solver)
+    checked_integer("max_iter", max_iter, 0)
+    if not (is_real(tol) and tol >= 0):
+        raise InvalidInputError(f"tol must be a number >= 0, got {format_value(tol)}")
+    if stop is not None and not isinstance(stop, StopRule):
+        raise InvalidInputError(f"stop must be a StopRule such as Passes(100) | Seconds(60), got {format_value(stop)}")
+    always = Unbounded() | Settled()
+    if stop is not None:
+        return stop | always | MaxIter(max_iter)
+    if tol > 0:
+        return always | LowerBound(1e-15) | solver.stopping(tol) | MaxIter(max_iter)
+    return always | MaxIter(max_iter)
+
+
+class Record:
+    """What is remembered of one run, and what it comes to.
+
+    Parameters
+    ----------
+    runner : Runner
+        Whose run it is.
+    start : State
+        The first state.
+    began : float
+        When, by `perf_counter`.
+
+    Attributes
+    ----------
+    ended : Stop or None
+        Why the run has ended.
+    """
+
+    def __init__(self, runner: Runner, start: State, began: float) -> None:
+        self._runner, self._start, self._began = runner, start, began
+        # columns that are there, if empty, also of a run that is interrupted before its first step
+        self._history = History(dict.fromkeys((*start.transition(), *start.record(), "passes", "seconds"), ()))
+        self._best: State | None = None
+        self._last = start
+        self._answer: State | None = None
+        self.ended: Stop | None = None
+
+    def add(self, state: State) -> None:
+        """Record a state, and how the run got there."""
+        if state is not self._last:
+            self._history.record(state.transition())
+        self._last = state
+        self._history.record({**state.record(), "passes": state.passes, "seconds": perf_counter() - self._began})
+        comparable = state.exact and self._best is not None and self._best.exact  # estimates are of different things
+        if is_finite(state) and not (comparable and state.value >= self._best.value):  # type: ignore[union-attr]
+            self._best = state
+
+    def judge(self, rule: StopRule, callback: Callable[[State], None] | None = None) -> None:
+        """Find out whether the run ends at the last state; if so, have the solver finish it and look at it again."""
+        run = self._seen(self._last)
+        self.ended = NotFinite().check(run) or self._called_back(callback) or rule.check(run)
+        if self.ended is None:
+            return
+        reviewed = self.ended.status.converged or self.ended.status in _REVIEWED
+        if reviewed:
+            self.ended = Diverged().check(run) or self.ended
+        if self.ended.status is not Status.DIVERGED:
+            self._answer = self._runner.finish(self._last)
+            if reviewed:
+                self.ended = NoMinimiser().check(self._seen(self._answer)) or self.ended
+
+    def end(self, status: Status, why: str) -> None:
+        """End the run where it is, unless it has ended."""
+        self.ended = self.ended or Stop(status, f"{why} {self._last.iteration}")
+
+    def result(self) -> Result:
+        """Return the outcome of a run that has ended."""
+        assert self.ended is not None
+        last, status = self._last, self.ended.status
+        at_best = status in (Status.INTERRUPTED, Status.DIVERGED)
+        answer = (self._best if at_best else self._answer) or last
+        return Result(
+            w=answer.w,
+            support=answer.support,
+            value=answer.value,
+            status=status,
+            message=f"{self.ended.message}: {status.sentence}",
+            n_iter=last.iteration,
+            history=self._history,
+            state=last,
+            seconds=perf_counter() - self._began,
+            passes=last.passes if at_best else answer.passes,
+            objective=self._runner.objective,
+            constraint=self._runner.constraint,
+        )
+
+    def _seen(self, state: State) -> Run:
+        return Run(self._runner.objective, self._runner.constraint, state, perf_counter() - self._began, self._start)
+
+    def _called_back(self, callback: Callable[[State], None] | None) -> Stop | None:
+        try:
+            if callback is not None:
+                with with_warnings_of_caller():
+                    callback(self._last)
+        except StopIteration:
+            return Stop(Status.CALLBACK, f"the callback raised StopIteration at iteration {self._last.iteration}")
+        return None

@@ -1,0 +1,136 @@
+"""A solver at work on one problem: it starts, advances and finishes states, and counts the data passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import nan
+from typing import TypeVar
+
+from .checking import checked_integer, without_overflow_warnings
+from .constraint import Constraint, require_constraint, require_symmetry
+from .errors import InvalidInputError, NotFiniteError, format_value
+from .meter import Meter
+from .objective import Objective, require
+from .solver import Solver, require_solver
+from .state import State, Trace
+from .stationarity import leading_norm, norm
+from .typing import Array, library
+from .verdicts import is_finite
+
+S = TypeVar("S", bound=State)
+
+
+class Runner:
+    """A solver at work on one problem.
+
+    Parameters
+    ----------
+    objective, constraint, solver :
+        The problem, checked before anything is evaluated.
+    meter : Meter, optional
+        Runs that share their work share it.
+
+    Attributes
+    ----------
+    metered : Objective
+        The objective, adding its data passes to the meter.
+    """
+
+    def __init__(
+        self, objective: Objective, constraint: Constraint, solver: Solver, meter: Meter | None = None
+    ) -> None:
+        require_solver(solver)
+        require(objective, Objective, by="an objective's contract")
+        require_constraint(constraint)
+        constraint.check(tuple(objective.shape))
+        require_symmetry(objective, constraint)
+        solver.check(objective, constraint)
+        self.objective, self.constraint, self.solver = objective, constraint, solver
+        self.meter = Meter() if meter is None else meter
+        self.metered = objective.metered(self.meter)
+
+    @without_overflow_warnings
+    def first(self, w0: Array | None, seed: int, state: State | None) -> State:
+        """Return the state of iteration 0, or one of an earlier run to go on from."""
+        checked_integer("seed", seed, 0)
+        if state is not None:
+            if w0 is not None:
+                raise InvalidInputError("give either w0, to start a run, or state, to go on with one; got both")
+            return self._resumed(state)
+        start = None if w0 is None else self.solver.start(self.metered, self.constraint, w0, seed)
+        try:
+            null = self.solver.start(self.metered, self.constraint, None, seed)
+        except NotFiniteError:
+            if start is None:
+                raise
+            null = start
+        return self.begun(null if start is None else start, null)
+
+    def begun(self, start: S, null: State) -> S:
+        """Return a start state with the scales of the problem, measured where the solver starts without w0.
+
+        Where f is not finite there they are those of the start itself.
+        """
+        null = null if is_finite(null) else start
+        trace = Trace(
+            self.meter.passes,
+            null_value=null.value,
+            null_gradient=leading_norm(self.constraint, null.at.gradient) if is_finite(null) else nan,
+            size=norm(null.w) or 100.0 * norm(start.w),
+        )
+        return replace(start, trace=trace)
+
+    @without_overflow_warnings
+    def advance(self, state: State) -> State:
+        """Return the next state."""
+        constraint = self.constraint.near(state.support)
+        return self.moved(state, self.solver.advance(self.metered, constraint, state))
+
+    def moved(self, old: State, new: S) -> S:
+        """Return what the solver made of a state, with what the loop knows of the way."""
+        same = self.constraint.same(old.support, new.support)
+        trace = replace(
+            old.trace,
+            passes=self.meter.passes,
+            stable_for=old.trace.stable_for + 1 if same else 0,
+            previous_value=old.value if old.exact else nan,
+            size=old.trace.size or 100.0 * norm(new.w),
+        )
+        return replace(new, trace=trace)
+
+    @without_overflow_warnings
+    def finish(self, last: State) -> State:
+        """Return the state that the solver makes of the last one for an answer."""
+        finished = self.solver.finish(self.metered, self.constraint, last)
+        if finished is last:
+            return last
+        return replace(finished, trace=replace(last.trace, passes=self.meter.passes))
+
+    def _resumed(self, state: State) -> State:
+        """Return the state to go on from; refuse one of another solver, objective or constraint."""
+        objective, solver = self.objective, self.solver
+        if not isinstance(state, State):
+            raise InvalidInputError(f"state must be the .state of an earlier result, got {format_value(state)}")
+        if not isinstance(state, solver.state_type):
+            raise InvalidInputError(
+                f"{type(solver).__name__} goes on with a {solver.state_type.__name__}, got a {type(state).__name__}: "
+                "resume with the solver that made the state"
+            )
+        if tuple(state.w.shape) != tuple(objective.shape):
+            raise InvalidInputError(
+                f"the state has shape {tuple(state.w.shape)}, the objective {tuple(objective.shape)}"
+            )
+        rounding = max(1e-6, float(library(state.w).finfo(state.w.dtype).eps) ** 0.5)
+        if norm(self.constraint.settle(state.w, state.support).point - state.w) > rounding * norm(state.w):
+            raise InvalidInputError(
+                "the state's point is outside the constraint; to start from its projection give w0=state.w"
+            )
+        now = solver.recall(objective, state)
+        if abs(now - state.value) > rounding * max(abs(now), abs(state.value)):
+            what, made = ("f", "") if state.exact else ("f on its batch", ", or with other batches")
+            raise InvalidInputError(
+                f"the state says {what} = {state.value:.6g} where this objective has {now:.6g}: it was made with "
+                f"another objective{made}; to start from its point give w0=state.w"
+            )
+        self.meter.passes += state.passes
+        return state

@@ -1,0 +1,94 @@
+"""Rules that end a run for what is wrong with it, or correct what another rule has said at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from .objective import LinearObjective, value_rounding
+from .result import Status
+from .schema import stored
+from .state import State
+from .stationarity import norm
+from .stopping import Run, Stop, StopRule
+from .typing import Array, library
+
+_FAR = 1e6
+"""Times the answer: where f is asked whether it falls for ever. Arbitrary: its gap to the bound must fall as much."""
+
+
+def is_finite(state: State) -> bool:
+    """Return whether the objective and its gradient are finite numbers."""
+    gradient = state.at.gradient
+    xp = library(gradient)
+    return isfinite(state.value) and bool(xp.all(xp.isfinite(gradient)))
+
+
+@stored("stop/not_finite")
+@dataclass(frozen=True, slots=True)
+class NotFinite(StopRule):
+    """Stop where the objective or its gradient is infinite or NaN."""
+
+    def check(self, run: Run) -> Stop | None:
+        state = run.state
+        if is_finite(state):
+            return None
+        what = "objective" if not isfinite(state.value) else "gradient"
+        where = f"at iteration {state.iteration}" if state.iteration else "where the run starts"
+        return Stop(Status.DIVERGED, f"the {what} is not finite {where}: f = {state.value}")
+
+
+@stored("stop/diverged")
+@dataclass(frozen=True, slots=True)
+class Diverged(StopRule):
+    """Say of a run that has ended whether it is above its start and the null model by more than rounding."""
+
+    def check(self, run: Run) -> Stop | None:
+        last, start = run.state, run.start
+        if start is None or not (last.exact and start.exact):
+            return None
+        highest = max(start.value, last.trace.null_value)
+        if not last.value > highest or last.value <= highest + value_rounding(run.objective, last.at):
+            return None
+        return Stop(Status.DIVERGED, f"f = {last.value:.3g} at iteration {last.iteration} is above where it began")
+
+
+@stored("stop/no_minimiser")
+@dataclass(frozen=True, slots=True)
+class NoMinimiser(StopRule):
+    """Say of an answer whether f falls for ever as the point grows, as where the chosen columns separate the classes.
+
+    An objective that can tell is asked for a direction; of others only the direction of the point itself is tried,
+    which a slow solver never goes far along.
+    """
+
+    def check(self, run: Run) -> Stop | None:
+        objective, answer, bound = run.objective, run.state, run.objective.lower_bound
+        indices = run.constraint.indices(answer.support)
+        if indices is not None and isinstance(objective, LinearObjective):
+            move = objective.recession(answer.at, indices)
+            return None if move is None else self._along(run, move)
+        if objective.attains_bound() or bound == -inf or norm(answer.w) == 0.0:
+            return None
+        far = objective.value(_FAR * answer.w)
+        if not far - bound <= 1e-6 * (answer.trace.null_value - bound):
+            return None
+        return Stop(
+            Status.NO_MINIMISER,
+            f"the objective is {answer.value:.3g} after {answer.iteration} iterations, {far:.3g} at {_FAR:.0e} times "
+            "the point",
+        )
+
+    def _along(self, run: Run, move: Array) -> Stop | None:
+        """Return that f falls for ever along a move, if the set lets the point go there."""
+        answer = run.state
+        far = run.constraint.settle(answer.w + move, answer.support).point
+        value = run.objective.value(far)
+        if not value <= answer.value + 1e-9 * abs(answer.trace.null_value - answer.value):  # rounding of the move
+            return None
+        largest = int(library(move).argmax(library(move).abs(move)))
+        return Stop(
+            Status.NO_MINIMISER,
+            f"the objective is {answer.value:.6g} after {answer.iteration} iterations, and no higher where coordinate "
+            f"{largest} is {float(far[largest]):.3g} instead of {float(answer.w[largest]):.3g}",
+        )
