@@ -48,6 +48,7 @@ REGISTERED: dict[str, tuple[Kind, ...]] = {
     "limited/algorithms": ("algorithm",),
 }
 HELPERS = {
+    "constraints/supports.py": "supports that several sets share",
     "constraints/labels.py": "labels of columns as numbers of groups",
     "limited/algorithms/moments.py": "running means and co-moments",
     "limited/algorithms/schedules.py": "how many examples an update takes",

@@ -62,4 +62,5 @@ def _model(problem: Problem) -> tuple[LinearModel, tuple[int, ...]]:
 
 
 def _columns(problem: Problem, result: Any) -> Any:
-    return result.support[result.support < problem.X.shape[1]]
+    chosen = result.support.indices
+    return chosen[chosen < problem.X.shape[1]]

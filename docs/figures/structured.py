@@ -43,7 +43,7 @@ def draw_sets():
                 ax.axvspan(4 * g - 0.5, 4 * g + 3.5, color=PALE, zorder=0)
         if groups is not None:
             for number, group in enumerate(groups):
-                taken = number in projection.support
+                taken = number in projection.support.numbers
                 height = -3.1 - 0.5 * (number % 2)
                 ax.plot(
                     [group[0] - 0.3, group[-1] + 0.3],

@@ -127,7 +127,7 @@ def follow(
             callback=watch,
         )  # fmt: skip
         at = objective.evaluate(run.w)
-    inside, whole = norm(constraint.restrict(at.gradient, run.support)), norm(at.gradient)
+    inside, whole = norm(run.support.restrict(at.gradient)), norm(at.gradient)
     said = {
         "value": float(at.value) if isfinite(at.value) else inf,
         "accepted": float(np.sum(run.history["accepted"])),

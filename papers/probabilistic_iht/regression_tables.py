@@ -131,7 +131,7 @@ def run(
             if "steps" in given:
                 given["alpha"] = given.pop("steps") / drawn.L
             result, said = follow(drawn.objective, budget, given, limit, seed=7000 + seed, least=least)
-            runs.append({**said, "gap": said["value"] - drawn.best, "F1": overlap(result.support, drawn.truth)})
+            runs.append({**said, "gap": said["value"] - drawn.best, "F1": overlap(result.support.indices, drawn.truth)})
     return {"runs": runs}
 
 
@@ -140,14 +140,14 @@ def _plain(drawn: Problem, budget: Sparsity, steps: float, limit: int, n: int) -
     with np.errstate(over="ignore", invalid="ignore"):
         result = minimize(drawn.objective, budget, IHT(step=Fixed(steps / drawn.L)), max_iter=limit, tol=0.0)
     gap = 1e300 if result.status is Status.DIVERGED else result.value - drawn.best
-    return _said(gap, overlap(result.support, drawn.truth), limit, limit * n)
+    return _said(gap, overlap(result.support.indices, drawn.truth), limit, limit * n)
 
 
 def _stochastic(drawn: Problem, budget: Sparsity, given: dict[str, Any], limit: int, seed: int) -> dict[str, float]:
     """Run stochastic IHT on batches of a fixed size, with a step in units of 1 / L."""
     rival = StochasticIHT(step=given["steps"] / drawn.L, batch=rules.Fixed(given["rival"]))
     result = minimize(drawn.objective, budget, rival, seed=seed, max_iter=limit, tol=0.0)
-    f1 = overlap(result.support, drawn.truth)
+    f1 = overlap(result.support.indices, drawn.truth)
     return _said(result.value - drawn.best, f1, limit, result.history["samples"][-1])
 
 

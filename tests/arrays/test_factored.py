@@ -124,7 +124,7 @@ def test_what_shares_a_factor_stays_thin():
     rng = np.random.default_rng(1)
     constraint = Rank(3)
     projection = constraint.project(random_matrix(2, (40, 30), 2, 3, sparse=False)[0])
-    directions = [constraint.restrict(random_matrix(seed, (40, 30))[0], projection.support) for seed in range(3)]
+    directions = [projection.support.restrict(random_matrix(seed, (40, 30))[0]) for seed in range(3)]
     point, *directions = pickle.loads(pickle.dumps((projection.point,))) + tuple(directions)
     moved = point
     for direction in directions:
@@ -288,15 +288,15 @@ def test_rank_on_a_factored_matrix_is_rank_on_the_dense_one(seed, shape, rank, s
     (A, D), (B, E) = (random_matrix(seed + i, shape, 2, 2, sparse) for i in (0, 1))
     ours, theirs = constraint.project(A), constraint.project(D)
     close(ours.point, theirs.point)
-    assert constraint.same(ours.support, theirs.support)
+    assert ours.support == theirs.support
     U, s, Vt = ours.support
     close((U * s) @ Vt, theirs.point)
-    close(constraint.restrict(B, ours.support), constraint.restrict(E, theirs.support))
-    close(constraint.leading(B), constraint.leading(E))
+    close(ours.support.restrict(B), theirs.support.restrict(E))
+    close(constraint.hard_threshold(B), constraint.hard_threshold(E))
     assert constraint.is_full(ours.support) == constraint.is_full(theirs.support)
     other = constraint.project(B).support
-    both, twins = constraint.join(ours.support, other), constraint.join(theirs.support, constraint.project(E).support)
-    close(constraint.restrict(B, both), constraint.restrict(E, twins))
+    both, twins = (ours.support | other), (theirs.support | constraint.project(E).support)
+    close(both.restrict(B), twins.restrict(E))
     assert both.values is None
 
 

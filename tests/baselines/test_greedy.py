@@ -280,7 +280,7 @@ def test_nothing_to_gain(name):
     assert not run.w.any()
     none = minimize(LinearModel(*correlated()), Sparsity(0), SOLVERS[name])
     assert none.converged
-    assert none.support.size == 0
+    assert none.support.indices.size == 0
 
 
 @every

@@ -88,7 +88,7 @@ def test_states_keep_the_contract():
         assert state.iteration == number
         again = constraint.project(state.w)
         np.testing.assert_allclose(again.point, state.w, atol=1e-12)
-        assert constraint.same(again.support, state.support)
+        assert again.support == state.support
         assert state.value == pytest.approx(f.value(state.w), rel=1e-12)
     values = [state.value for state in states]
     assert (np.diff(values) < 0).all()

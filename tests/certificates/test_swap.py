@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 import hardthresh as ht
 from hardthresh.certificates import certify_model, swap_certificate
-from hardthresh.constraints import GroupSparsity, Sparsity
+from hardthresh.constraints import Coordinates, GroupSparsity, Sparsity
 from hardthresh.core import BaseObjective
 from hardthresh.core.errors import CapabilityError
 from hardthresh.designs import dense
@@ -192,7 +192,7 @@ def test_nothing_is_proved_of_what_is_nearly_a_copy_of_a_chosen_column(gap):
     w = np.zeros(4)
     w[:2] = np.linalg.lstsq(X[:, :2], f.y)[0]
     assert smallest_on(f, [0, 3]) < 0.5 * f.value(w)
-    certificate = certify_model(f, Sparsity(2), w, np.array([0, 1]), lambda j: f"gene {j}")
+    certificate = certify_model(f, Sparsity(2), w, Coordinates(np.array([0, 1])), lambda j: f"gene {j}")
     if certificate.swap_optimal:
         assert not certificate.exact
         assert certificate.undecided_names == ("gene 3",)  # and not 2, which is a copy
@@ -223,7 +223,7 @@ def test_a_small_gradient_does_not_hide_that_a_refit_helps():
     f = LinearModel(X, y)
     w = np.zeros(5)
     w[:2] = 0.5 * (X[:, 0] @ y) / (X[:, 0] @ X[:, 0])
-    certificate = certify_model(f, Sparsity(2), w, np.array([0, 1]))
+    certificate = certify_model(f, Sparsity(2), w, Coordinates(np.array([0, 1])))
     assert certificate.basic_feasibility <= 1e-5 * certificate.stationarity.gradient_scale
     assert not certificate.fitted
     assert not certificate.is_stationary()
@@ -275,7 +275,7 @@ def test_with_bounds_the_exchange_keeps_to_them():
     found = swap_certificate(f, Sparsity(2, lower=0.0), f.evaluate(at.w))
     certificate = certify_model(f, Sparsity(2, lower=0.0), at.w, at.support)
     assert not certificate.exact
-    swapped = (set(at.support.tolist()) - {found.removed}) | {found.added}
+    swapped = (set(at.support.indices.tolist()) - {found.removed}) | {found.added}
     assert_allclose(at.value - found.decrease, refit(f, swapped, lower=0.0), rtol=1e-6)
 
 
@@ -305,7 +305,7 @@ def test_an_intercept_alone_is_fitted_to_the_end(estimator):
 def test_a_bad_support_is_called_bad():
     f = model_of(1, noise=0.01)
     at = minimiser_on(f, [1, 2, 5])
-    certificate = certify_model(f, Sparsity(3), at.point, np.array([1, 2, 5]), lambda j: f"gene {j}")
+    certificate = certify_model(f, Sparsity(3), at.point, Coordinates(np.array([1, 2, 5])), lambda j: f"gene {j}")
     assert not certificate.swap_optimal
     assert certificate.best_swap == (5, 0)
     assert "gene 5 for gene 0 would lower the objective by" in str(certificate)
@@ -329,7 +329,7 @@ def test_a_point_that_is_not_fitted_to_the_end_is_called_so():
     f = model_of(1)
     w = np.zeros(9)
     w[:3] = 0.1
-    certificate = certify_model(f, Sparsity(3), w, np.arange(3))
+    certificate = certify_model(f, Sparsity(3), w, Coordinates(np.arange(3)))
     assert "Fitted to the end on the chosen features: no" in str(certificate)
     assert not certificate.is_stationary()
 

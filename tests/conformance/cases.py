@@ -152,7 +152,7 @@ def ramp(objective: Any, end: float) -> np.ndarray:
 
 def selects(constraint: Any) -> bool:
     """Whether a constraint keeps coordinates as they are, so that nothing is rounded; else it computes new numbers."""
-    return constraint.indices(constraint.project(np.ones(shape_for(constraint))).support) is not None
+    return constraint.project(np.ones(shape_for(constraint))).support.indices is not None
 
 
 def assert_same_point(constraint: Any, one: np.ndarray, other: np.ndarray) -> None:

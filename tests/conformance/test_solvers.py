@@ -79,7 +79,7 @@ def fingerprint(state):
 
 def assert_same_state(constraint, one, other):
     assert fingerprint(one) == fingerprint(other)
-    assert constraint.same(one.support, other.support)
+    assert one.support == other.support
     np.testing.assert_array_equal(one.at.gradient, other.at.gradient)
 
 
@@ -107,7 +107,7 @@ def test_a_trajectory_keeps_the_contract(solver, objective, constraint):
     for iteration, state in enumerate(states):
         again = constraint.project(state.w)
         assert_same_point(constraint, again.point, state.w)
-        assert constraint.same(again.support, state.support)
+        assert again.support == state.support
         assert state.iteration == iteration
         assert np.isfinite(state.value)
         if state.exact:
@@ -413,7 +413,7 @@ def test_a_memory_map_will_do(solver, tmp_path):
 def test_no_budget_means_no_coefficient(solver, loss):
     run = solve(planted(loss).model(), Sparsity(0), solver)
     assert not run.w.any()
-    assert run.support.size == 0
+    assert run.support.indices.size == 0
     assert run.converged
     objective, constraint = standardized(planted(loss))
     run = solve(objective, Sparsity(0, free=constraint.free), solver)

@@ -42,7 +42,7 @@ def test_pursuit_is_least_squares_on_its_groups(seed, exchanges, with_columns):
     run = minimize(objective, constraint, HardThresholdingPursuit(exchanges=exchanges))
     assert run.converged
     assert constraint.groups_of(run.support) == (1, 3)
-    chosen = constraint.indices(run.support)
+    chosen = run.support.indices
     residual = y - X[:, chosen] @ np.linalg.lstsq(X[:, chosen], y)[0]
     np.testing.assert_allclose(run.value, np.mean(residual**2) / 2, rtol=1e-8)
 

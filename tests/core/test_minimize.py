@@ -9,7 +9,7 @@ import pytest
 
 import hardthresh as ht
 from hardthresh.certificates import certify
-from hardthresh.constraints import EdgeSparsity, Rank, Sparsity
+from hardthresh.constraints import Coordinates, EdgeSparsity, Rank, Sparsity
 from hardthresh.core import (
     BaseObjective,
     CapabilityError,
@@ -556,7 +556,7 @@ def test_the_scales_of_a_run_do_not_depend_on_where_it_starts(objective, solver,
     """They are those of the solver's own start, also where that is not zero."""
     own = next(iterate(objective, constraint, solver))
     assert own.trace.null_value == own.value
-    assert own.trace.null_gradient == pytest.approx(np.linalg.norm(constraint.leading(own.at.gradient)))
+    assert own.trace.null_gradient == pytest.approx(np.linalg.norm(constraint.hard_threshold(own.at.gradient)))
     for w0 in (np.full(30, 10.0), own.w):
         warm = next(iterate(objective, constraint, solver, w0))
         assert (warm.trace.null_value, warm.trace.null_gradient) == (own.trace.null_value, own.trace.null_gradient)
@@ -696,7 +696,8 @@ class Estimating(Solver):
         point = np.zeros(objective.shape)
         point[0] = iteration
         at = replace(objective.evaluate(point), value=self.values[iteration])
-        return State(at=at, support=np.flatnonzero(point), iteration=iteration, step=1.0, exact=self.exact[iteration])
+        support = Coordinates(np.flatnonzero(point))
+        return State(at=at, support=support, iteration=iteration, step=1.0, exact=self.exact[iteration])
 
 
 def interrupt_at(iteration):

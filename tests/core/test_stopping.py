@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hardthresh
-from hardthresh.constraints import EdgeSparsity, Sparsity
+from hardthresh.constraints import Coordinates, EdgeSparsity, Sparsity
 from hardthresh.core import (
     BaseObjective,
     Evaluation,
@@ -41,7 +41,7 @@ def a_run(value=1.0, gradient=(0.5, 0.0, 0.1), seconds=0.0, bound=0.0, **changes
     at = Evaluation(point, value, np.array(gradient))
     known = {"passes": 4.0, "stable_for": 3, "null_value": 9.0, "previous_value": 1.5, "null_gradient": 10.0}
     trace = Trace(**{name: changes.pop(name, default) for name, default in known.items()})
-    state = State(at=at, support=np.array([0, 1]), iteration=changes.pop("iteration", 7), trace=trace)
+    state = State(at=at, support=Coordinates(np.array([0, 1])), iteration=changes.pop("iteration", 7), trace=trace)
     return Run(Bounded(bound), Sparsity(2), replace(state, **changes), seconds)
 
 

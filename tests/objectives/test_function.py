@@ -197,7 +197,7 @@ def test_points_are_like_the_array_they_should_be_like():
     assert at.gradient.dtype == torch.float32
     assert not at.gradient.requires_grad
     run = ht.minimize(f, Sparsity(2))
-    assert run.support.tolist() == [0, 1]
+    assert run.support.indices.tolist() == [0, 1]
     assert f.evaluate(np.zeros(4)).gradient.tolist() == [-4.0] * 4  # a NumPy point is answered in NumPy
     assert f.check_gradient() < 1e-2
 
@@ -220,7 +220,7 @@ def test_the_parameters_of_a_module():
     assert f.shape == (15,)
     np.testing.assert_array_equal(f.null_point(), net[0].weight.detach().ravel())
     run = ht.minimize(f, Sparsity(2))
-    assert run.support.tolist() == [2, 7]
+    assert run.support.indices.tolist() == [2, 7]
     assert run.w.dtype == torch.float64
     assert all(torch.equal(before[name], p) for name, p in net.state_dict().items())
     assert net[0].weight.grad is None
@@ -238,7 +238,7 @@ def test_a_module_learns_in_mini_batches():
         batches=torch.utils.data.DataLoader(data, batch_size=40),
     )
     run = ht.minimize(f, Sparsity(2), ProbabilisticIHT(), seed=0, max_iter=300)
-    assert run.support.tolist() == [2, 7]
+    assert run.support.indices.tolist() == [2, 7]
 
 
 def test_jax_keeps_its_settings():

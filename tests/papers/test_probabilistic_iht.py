@@ -58,7 +58,7 @@ def test_a_run_ends_at_the_least_clipping_level(library):
     assert run.history["delta"][-1] < 1e-6 <= run.history["delta"][-2]
     assert said["iterations"] == run.n_iter < 500
     assert said["samples"] == 3 * 60 * run.n_iter
-    assert common.overlap(run.support, drawn.truth) == 1.0
+    assert common.overlap(run.support.indices, drawn.truth) == 1.0
     assert common.overlap(np.array([0, 1]), np.array([1, 2])) == 0.5
 
 

@@ -57,7 +57,7 @@ def test_a_criterion_is_its_formula(loss, name, free):
     X, y = data(loss)
     for k in (0, 1, 3, 6):
         run = minimize(LinearModel(X, y, loss), Sparsity(k, free=free))
-        assert run.support.size == k + len(free)
+        assert run.support.indices.size == k + len(free)
         expected = by_hand(name, minus_twice(loss, X, y, run.w), 80, 15, k, len(free))
         assert_allclose(CRITERIA[name](run), expected, rtol=1e-10)
 
@@ -136,8 +136,8 @@ def test_they_choose_what_made_the_data():
     X = rng.standard_normal((200, 60))
     y = X[:, [3, 20, 41]] @ [1.0, -1.0, 0.8] + rng.standard_normal(200)
     runs = list(path(LinearModel(X, y), Sparsity, range(16)))
-    assert min(runs, key=ebic).support.tolist() == [3, 20, 41]
-    sizes = [min(runs, key=criterion).support.size for criterion in (ebic, bic, aic)]
+    assert min(runs, key=ebic).support.indices.tolist() == [3, 20, 41]
+    sizes = [min(runs, key=criterion).support.indices.size for criterion in (ebic, bic, aic)]
     assert sizes == sorted(sizes)
 
 
@@ -176,7 +176,7 @@ def test_an_interrupted_run_is_judged_by_the_answer_it_returns(criterion):
     run = minimize(objective, Sparsity(3), IHT(step=Fixed(3.0)), callback=callback, tol=0.0)
     assert run.value < run.state.value, "the run of this test ends above its best"
     null = minimize(objective, Sparsity(0))
-    assert run.support.size == 0, "the best iterate of this test is the start"
+    assert run.support.indices.size == 0, "the best iterate of this test is the start"
     assert criterion(run) == pytest.approx(criterion(null))
 
 

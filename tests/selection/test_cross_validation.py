@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold, LeaveOneOut, RepeatedKFold, ShuffleSplit, TimeSeriesSplit
 
-from hardthresh.core.constraint import Selection
+from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.objectives import LinearModel
 from hardthresh.selection import least_squares_fold_paths
 from levels import in_turn
@@ -53,7 +53,7 @@ class Case:
         vector = self.storage if self.storage is in_torch else np.asarray
         y, weights, offset = (None if x is None else vector(x) for x in (self.y, self.weights, self.offset))
         objective = LinearModel(self.storage(self.X), y, sample_weight=weights, offset=offset, l2=self.penalties())
-        selection = Selection(max(budgets), self.always, self.signs)
+        selection = CoordinateBudget(self.X.shape[1], max(budgets), self.always, self.signs)
         settings = {"intercept": self.intercept, "standardize": self.standardize} | settings
         return least_squares_fold_paths(objective, selection, training, budgets, **settings)
 

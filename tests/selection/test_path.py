@@ -170,7 +170,9 @@ def assert_consistent(run):
     assert run.value == values[-1] == run.state.value
     assert run.value == pytest.approx(run.objective.value(run.w), rel=1e-5, abs=1e-12)
     assert run.state.iteration == run.n_iter
-    assert run.constraint.is_full(run.support) or run.support.size <= run.constraint.k + len(run.constraint.free)
+    assert run.constraint.is_full(run.support) or run.support.indices.size <= run.constraint.k + len(
+        run.constraint.free
+    )
 
 
 @in_turn("kind,loss,seed", list(KINDS), ["squared", "logistic"], [0, 1])
@@ -234,7 +236,7 @@ def test_budgets_from_none_to_all_columns(loss, shape):
         assert_same_run(run, minimize(objective, Sparsity(k)))
         assert_consistent(run)
     assert not runs[0].w.any()
-    assert runs[0].support.size == 0
+    assert runs[0].support.indices.size == 0
     assert np.all(np.diff([run.value for run in runs]) <= 1e-9)
 
 
@@ -261,7 +263,7 @@ def test_a_perfect_fit_ends_its_own_run_only(noise):
         assert_consistent(run)
         if k >= 3:
             assert run.value < 1e-15
-            assert {2, 9, 17} <= set(run.support.tolist())
+            assert {2, 9, 17} <= set(run.support.indices.tolist())
     assert_array_equal(runs[3].support, [2, 9, 17])
 
 
@@ -288,7 +290,7 @@ class Chosen(StopRule):
     count: int
 
     def check(self, run):
-        return Stop(Status.RULE, "enough") if run.state.support.size >= self.count else None
+        return Stop(Status.RULE, "enough") if run.state.support.indices.size >= self.count else None
 
 
 @pytest.mark.parametrize("stop", [RelativeDecrease(1e-2), SupportStable(2), MaxIter(3), Chosen(4)], ids=repr)
@@ -438,5 +440,5 @@ def test_a_path_over_spectra_ends_at_minimisers(table, solver, monkeypatch):
         residual = y - chosen @ np.linalg.lstsq(chosen, y)[0]
         least = 0.5 * residual @ residual / len(y)
         assert result.converged
-        assert result.support.size <= k + 1
+        assert result.support.indices.size <= k + 1
         assert least * (1 - 1e-6) <= result.value <= least * (1 + 1e-3)

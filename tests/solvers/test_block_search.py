@@ -62,10 +62,10 @@ def test_no_exchange_of_groups_is_left(loss):
     objective = LinearModel(X, y if loss == "squared" else 1.0 * (y > 0), loss, l2=0.01)
     constraint = GroupSparsity(labels, 4)
     run = minimize(objective, constraint, choose_solver(objective, constraint))
-    chosen = set(run.support.tolist())
+    chosen = set(run.support.numbers.tolist())
     for removed in chosen:
         for added in set(range(12)) - chosen:
-            names = constraint.groups_of(sorted(chosen - {removed} | {added}))
+            names = constraint.groups_of(run.support.exchange(removed, added))
             columns = np.flatnonzero(np.isin(labels, names))
             rival = minimize(
                 LinearModel(X[:, columns], objective.y, loss, l2=0.01), Sparsity(99), HardThresholdingPursuit()
@@ -155,7 +155,7 @@ def test_a_wide_group_does_not_make_narrow_ones_dear():
     assert all(np.array_equal(columns, mixed[g]) for g, columns in shown)
     assert sum(table.both.size for table in tables(mixed)) <= 4 * sum(block.size**2 for block in mixed)
     run = minimize(LinearModel(X, y), GroupSparsity(labels, 3), HardThresholdingPursuit(exchanges=5))
-    np.testing.assert_array_equal(run.support, [0, 6, 21])
+    np.testing.assert_array_equal(run.support.numbers, [0, 6, 21])
 
 
 def test_the_work_and_the_columns_are_bounded():

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import nnls
 
 import hardthresh as ht
-from hardthresh.constraints import EdgeSparsity, Rank, Sparsity
+from hardthresh.constraints import Bases, Coordinates, Edges, EdgeSparsity, Rank, Sparsity
 from hardthresh.core.constraint import Projection
 from hardthresh.core.stationarity import norm
 from hardthresh.objectives import Function, GraphicalModel, LinearModel, MatrixCompletion
@@ -22,7 +22,7 @@ def start(seed, scale):
     support = np.sort(rng.permutation(12)[:5])
     w = np.zeros(12)
     w[support] = scale * rng.standard_normal(5)
-    return LinearModel(X, y, loss="logistic", l2=1e-3), Projection(w, support)
+    return LinearModel(X, y, loss="logistic", l2=1e-3), Projection(w, Coordinates(support))
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.3, 1.0, 3.0])
@@ -55,7 +55,7 @@ def test_it_is_not_given_up_where_curvature_shrinks_along_the_way():
     X = np.append(np.ones(1000), [100.0, 100.0])[:, None]
     y = np.append(np.ones(1001), 0.0)
     objective = LinearModel(X, y, loss="logistic", l2=1e-6)
-    projection = Projection(np.zeros(1), np.array([0]))
+    projection = Projection(np.zeros(1), Coordinates(np.array([0])))
     full = refine(objective, Sparsity(1), projection, cg_iterations=0, rounds=100)
     for share in (0.01, 0.1, 0.5, 0.9):
         asked = full.value + share * (objective.value(np.zeros(1)) - full.value)
@@ -101,7 +101,7 @@ def test_an_ill_conditioned_graph_is_solved_in_few_products(decades):
     objective, constraint = Counted(X, l2=0.1), EdgeSparsity(100)
     Counted.products = 0
     start = constraint.project(objective.null_point())
-    found = refine(objective, constraint, replace(start, support=np.arange(100)), cg_iterations=0, rounds=25)
+    found = refine(objective, constraint, replace(start, support=Edges(np.arange(100))), cg_iterations=0, rounds=25)
     assert found.minimal
     assert Counted.products <= 25 * 2 * 55
     reached = objective.evaluate(found.projection.point)
@@ -123,7 +123,7 @@ def test_an_ill_conditioned_completion_takes_few_products(storage):
     CountedCompletion.products = 0
     found = refine(objective, constraint, first, cg_iterations=0, rounds=rounds)
     assert found.value < objective.value(first.point)
-    assert CountedCompletion.products <= rounds * 2 * constraint.freedom(first.support)
+    assert CountedCompletion.products <= rounds * 2 * first.support.degrees_of_freedom
 
 
 def test_a_step_on_a_bounded_face_keeps_to_it():
@@ -150,15 +150,22 @@ def test_a_saturated_column_is_searched_along_from_zero():
         np.array([1e-9, 0.0, -800.0]),
     )
     f = LinearModel(X, y, loss="logistic", offset=offset)
-    start = Projection(np.zeros(2), np.arange(2))
+    start = Projection(np.zeros(2), Coordinates(np.arange(2)))
     found = refine(f, Sparsity(2), start, cg_iterations=0, rounds=25, tol=1e-11)
     assert found.value < 0.47
 
 
 def test_a_set_that_does_not_know_the_dimension_of_its_supports_will_do():
-    class Unknown(Rank):
-        def freedom(self, support):
+    class UnknownBases(Bases):
+        @property
+        def degrees_of_freedom(self):
             raise NotImplementedError
+
+    class Unknown(Rank):
+        def project(self, z):
+            projection = super().project(z)
+            support = projection.support
+            return replace(projection, support=UnknownBases(support.left, support.right, support.values))
 
     A, y = np.random.default_rng(0).standard_normal((30, 4, 5)), np.arange(30.0)
     f = ht.objectives.MatrixRegression(A, y)

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError
-from hardthresh.core.constraint import Constraint, Selection
+from hardthresh.core.constraint import Constraint, CoordinateBudget, coordinate_budget
 from hardthresh.core.stationarity import feasibility_residual
 from hardthresh.designs import as_design, standardize
 from hardthresh.losses import Loss
@@ -344,14 +344,14 @@ def test_constant_and_duplicate_columns(effort, loss):
     run = solve(LinearModel(wide, y, loss=loss), Sparsity(3), effort)
     np.testing.assert_allclose(run.value, plain.value, rtol=1e-9)
     assert set(run.support) & {8, 9, 10} == set()
-    columns = np.where(run.support < 8, run.support, (run.support - 11) % 8)
+    columns = np.where(run.support.indices < 8, run.support, (run.support.indices - 11) % 8)
     np.testing.assert_array_equal(np.sort(columns), plain.support)
     design = standardize(
         as_design(np.column_stack([wide, np.full(60, 7.0)])), np.full(60, 1 / 60), scale=True, intercept=True
     )
     run = solve(LinearModel(design, y, loss=loss), Sparsity(3, free=(36,)), effort)
     assert set(run.support) & {8, 9, 10, 35} == set()
-    assert run.support.size == 4
+    assert run.support.indices.size == 4
 
 
 @every
@@ -363,7 +363,7 @@ def test_budgets_as_large_as_the_data(effort, loss, shape):
     y = target(X, y, loss)
     for k in (shape[0], shape[1], shape[1] + 3):
         run = solve(LinearModel(X, y, loss=loss, l2=0.1 if loss == "logistic" else 0.0), Sparsity(k), effort)
-        assert run.support.size <= min(k, shape[1])
+        assert run.support.indices.size <= min(k, shape[1])
         if loss == "squared" and k >= shape[1]:
             np.testing.assert_allclose(run.value, least_squares(X, y, np.ones(shape[0])), rtol=1e-7, atol=1e-12)
 
@@ -376,7 +376,7 @@ def test_no_budget(effort, loss):
     run = solve(LinearModel(X, y, loss=loss), Sparsity(0), effort)
     assert run.converged
     assert not run.w.any()
-    assert run.support.size == 0
+    assert run.support.indices.size == 0
     run = solve(LinearModel(X, y, loss=loss), Sparsity(0, free=(3,)), effort)
     assert run.converged
     np.testing.assert_array_equal(run.support, [3])
@@ -440,7 +440,7 @@ def test_no_exchange_improves_a_classifier_on_two_separated_classes(effort):
     y = (X[:, 3] > 0).astype(float)
     run = solve(LinearModel(X, y, loss="logistic", l2=0.01), Sparsity(2), effort)
     values = pairs_of_columns(X, y, l2=0.01)
-    neighbours = [value for chosen, value in values.items() if set(chosen) & set(run.support.tolist())]
+    neighbours = [value for chosen, value in values.items() if set(chosen) & set(run.support.indices.tolist())]
     assert run.value <= min(neighbours) * (1 + 1e-7)
 
 
@@ -508,7 +508,7 @@ def test_dependent_columns_may_be_always_included(loss, free):
     plain = solve(LinearModel(X, target(X, y, loss), loss=loss), Sparsity(3, free=tuple({2} & set(free))))
     run = solve(LinearModel(X, target(X, y, loss), loss=loss), Sparsity(3, free=free))
     np.testing.assert_allclose(run.value, plain.value, rtol=1e-8)
-    assert set(free) <= set(run.support.tolist())
+    assert set(free) <= set(run.support.indices.tolist())
 
 
 def test_more_columns_than_rows_in_the_start():
@@ -677,7 +677,7 @@ def test_it_goes_on_where_a_column_outside_promises_nearly_as_much_as_one_inside
     X, y = data(0, n=200, d=40, k=4)
     objective, constraint, solver = LinearModel(X, y), Sparsity(4), WorkingSet()
     best = solve(objective, constraint)
-    support = np.sort(np.append(best.support[1:], np.setdiff1d(np.arange(40), best.support)[0]))
+    support = np.sort(np.append(best.support.indices[1:], np.setdiff1d(np.arange(40), best.support)[0]))
     w = np.zeros(40)
     w[support] = np.linalg.lstsq(X[:, support], y)[0]
     state = solver.start(objective, constraint, w, 0)
@@ -823,7 +823,7 @@ def test_a_classifier_uses_its_budget_also_just_beyond_a_reading(k):
     for seed in range(6):
         X, y = data(seed, n=150, d=120, k=k, rho=0.9)
         run = solve(LinearModel(X, target(X, y, "logistic"), loss="logistic", l2=1e-3), Sparsity(k))
-        assert run.support.size == k
+        assert run.support.indices.size == k
 
 
 @both_losses
@@ -988,15 +988,15 @@ def test_pursuit_is_chosen_where_the_gram_matrix_would_be_large(monkeypatch):
 
 
 def test_which_selections_sparsity_is():
-    signs = Sparsity(3, free=(2,), lower=[0.0, -np.inf, -np.inf], upper=[np.inf, 0.0, np.inf]).selection(3)
+    signs = Sparsity(3, free=(2,), lower=[0.0, -np.inf, -np.inf], upper=[np.inf, 0.0, np.inf]).structure((3,))
     assert (signs.budget, signs.free) == (3, (2,))
     np.testing.assert_array_equal(signs.signs, [1, -1, 0])
-    assert Sparsity(4, free=(7, 0)).selection(9) == Selection(4, (0, 7))
-    np.testing.assert_array_equal(Sparsity(1, lower=0.0).selection(2).signs, [1, 1])
-    np.testing.assert_array_equal(Sparsity(1, lower=-np.inf, upper=0.0).selection(2).signs, [-1, -1])
-    assert not Sparsity(1, lower=-np.inf).selection(2).signs.any()
+    assert Sparsity(4, free=(7, 0)).structure((9,)) == CoordinateBudget(7, 4, (0, 7))
+    np.testing.assert_array_equal(Sparsity(1, lower=0.0).structure((2,)).signs, [1, 1])
+    np.testing.assert_array_equal(Sparsity(1, lower=-np.inf, upper=0.0).structure((2,)).signs, [-1, -1])
+    assert not Sparsity(1, lower=-np.inf).structure((2,)).signs.any()
     for constraint in OTHER_SETS:
-        assert constraint.selection(12) is None
+        assert coordinate_budget(constraint, (12,)) is None
 
 
 def test_runs_that_have_arrived_at_one_state_go_on_each_for_itself():

@@ -321,7 +321,7 @@ OTHERS = {
             "constraint": constraints.GroupSparsity([*"abcdefghijkl"], 2, free=(3,), weights="size"),
             "status": list(core.Status),
             "evaluation": core.Evaluation(np.ones(3), 1.0, np.zeros(3)),
-            "projection": core.Projection(np.ones(3), np.arange(3)),
+            "projection": core.Projection(np.ones(3), constraints.Coordinates(np.arange(3))),
             "bases": constraints.Bases(np.ones((3, 1)), np.ones((2, 1)), np.ones(1)),
         }
     ),

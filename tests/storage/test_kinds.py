@@ -9,6 +9,8 @@ from equality import assert_same
 from kinds import KINDS
 
 import hardthresh as ht
+from hardthresh.baselines.balls import InnerBases
+from hardthresh.constraints import Coordinates, Edges, Groups
 from hardthresh.storage import load_notes
 
 STORED = Path(__file__).parent / "stored"
@@ -53,3 +55,16 @@ def test_stored_again_it_is_the_same(name, tmp_path):
         assert_same(thing, again)
     else:
         np.testing.assert_array_equal(gives(thing, name), gives(again, name))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("iht", Coordinates), ("edges", Edges), ("pursuit_groups", Groups), ("frank_wolfe_nuclear", InnerBases)],
+)
+def test_supports_of_earlier_files_are_of_the_kind_of_their_constraint(name, kind):
+    """They were arrays of coordinates, edges or numbers of groups alike."""
+    result = ht.load(STORED / f"{name}.json")
+    assert type(result.support) is kind
+    assert type(result.state.support) is kind
+    assert result.support == result.constraint.project(result.w).support
+    assert result.support == result.state.support

@@ -9,6 +9,7 @@ import numpy as np
 from array_api_compat import device, is_numpy_array
 
 from hardthresh.core.errors import NotFiniteError
+from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 from .indexing import gather, mask_of
@@ -48,6 +49,7 @@ def scaled_squares(z: Array) -> Array:
     return squares
 
 
+@stored("support/grouping")
 @dataclass(frozen=True, eq=False)
 class Grouping:
     """Coordinates dealt to groups 0, 1, ..., each to one of them or to none.

@@ -14,22 +14,35 @@ from hardthresh.arrays import (
     FactoredMatrix,
     Grouping,
     all_finite,
-    mask_of,
     move,
     namespace,
     to_numpy,
     truncated_svd,
-    union,
     where_true,
 )
-from hardthresh.constraints import Bases, Rank
+from hardthresh.constraints import Bases, Coordinates
 from hardthresh.constraints.labels import dealt, read_labels
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, NotFiniteError, format_value
 from hardthresh.core.schema import stored
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.support import Support
+from hardthresh.core.typing import Array
 
-_BASES = Rank(1 << 30)  # knows what to do with pairs of bases
+
+@stored("support/inner_bases")
+@dataclass(frozen=True, slots=True, eq=False)
+class InnerBases(Bases):
+    r"""Bases U, V whose `restrict` is :math:`UU^\top G VV^\top`: a ball does not let directions turn out of them."""
+
+    def restrict(self, v: Array) -> Array:
+        U, V = self.left, self.right
+        left = U @ (U.T @ (v @ V))
+        return FactoredMatrix.product(left, V) if isinstance(v, FactoredMatrix) else left @ V.T
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """The dimension of the matrices U M V'."""
+        return int(self.left.shape[1] * self.right.shape[1])
 
 
 @stored("support/atom")
@@ -99,10 +112,10 @@ class Ball(Constraint):
     def is_full(self, support: Support) -> bool:
         return False  # where a point may go is a matter of its norm, not of its support
 
-    def leading(self, v: Array) -> Array:
+    def hard_threshold(self, v: Array) -> Array:
         return namespace(v).asarray(v, copy=True)  # every direction is allowed
 
-    def face(self, w: Array, gradient: Array, support: Support) -> Support:
+    def free_part(self, w: Array, gradient: Array, support: Support) -> Support:
         xp = namespace(w)
         outwards = self.gauge(w) >= self.radius * (1.0 - 1e-9) and float(xp.sum(w * gradient)) < 0.0
         return self._support(xp.zeros_like(w)) if outwards else support
@@ -216,30 +229,18 @@ class L1Ball(Ball):
         slopes: np.ndarray = self.radius * keys[:, 1] * to_numpy(gradient)[keys[:, 0]]
         return slopes
 
-    def restrict(self, v: Array, support: Support) -> Array:
-        return namespace(v).where(mask_of(support, v.shape[0]), v, 0 * v)
-
-    def join(self, a: Support, b: Support) -> Support:
-        return union(a, b)
-
-    def same(self, a: Support, b: Support) -> bool:
-        return bool(a.shape == b.shape and namespace(a, b).all(a == b))
-
-    def indices(self, support: Support) -> Array:
-        return support
-
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by bisection: the slow twin, for tests only."""
         z = np.asarray(z)
         point = np.sign(z) * _reference_shrunken(np.abs(z), self.radius)
-        return Projection(point, np.flatnonzero(point))
+        return Projection(point, Coordinates(np.flatnonzero(point)))
 
     def _project(self, z: Array) -> Array:
         values = np.asarray(to_numpy(z), dtype=float)
         return _like(np.sign(values) * _shrunken(np.abs(values), self.radius), z)
 
-    def _support(self, w: Array) -> Support:
-        return where_true(w != 0)
+    def _support(self, w: Array) -> Coordinates:
+        return Coordinates(where_true(w != 0))
 
 
 @stored("constraint/group_ball")
@@ -315,18 +316,6 @@ class GroupBall(Ball):
         values = np.asarray(to_numpy(gradient), dtype=float)
         return np.array([values[indices] @ entries for indices, entries in (atom.parts for atom in atoms)])
 
-    def restrict(self, v: Array, support: Support) -> Array:
-        return namespace(v).where(mask_of(support, v.shape[0]), v, 0 * v)
-
-    def join(self, a: Support, b: Support) -> Support:
-        return union(a, b)
-
-    def same(self, a: Support, b: Support) -> bool:
-        return bool(a.shape == b.shape and namespace(a, b).all(a == b))
-
-    def indices(self, support: Support) -> Array:
-        return support
-
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by bisection: the slow twin, for tests only."""
         z = np.asarray(z, dtype=float)
@@ -342,9 +331,9 @@ class GroupBall(Ball):
         share = _shrunken(norms, self.radius) / np.where(norms > 0, norms, 1.0)
         return z * _like(share[self._grouping.numbers], z)
 
-    def _support(self, w: Array) -> Support:
+    def _support(self, w: Array) -> Coordinates:
         chosen = np.flatnonzero((self._norms(w) > 0)[self._grouping.numbers])
-        return move(chosen, w)
+        return Coordinates(move(chosen, w))
 
     def _norms(self, v: Array) -> np.ndarray:
         values = np.asarray(to_numpy(v), dtype=float)
@@ -381,7 +370,7 @@ class NuclearBall(Ball):
     -----
     The projection shrinks all singular values by the same amount, and is exact: one singular value decomposition.
     The atoms are :math:`\lambda u v^\top` with unit vectors; the oracle needs the leading singular vectors only.
-    The support is a pair of bases, as for `Rank`, and `restrict` is :math:`UU^\top G VV^\top`. No data pass.
+    The support is a pair of `InnerBases`. No data pass.
 
     Examples
     --------
@@ -409,7 +398,7 @@ class NuclearBall(Ball):
         inside = float(s.sum()) <= self.radius * (1.0 + 64.0 * float(np.finfo(z.dtype).eps))
         kept = s if inside else _like(_shrunken(np.asarray(s, dtype=float), self.radius), s)
         chosen = kept > 0
-        bases = Bases(U[:, chosen], Vt[chosen].T.copy(), kept[chosen])
+        bases = InnerBases(U[:, chosen], Vt[chosen].T.copy(), kept[chosen])
         return Projection(FactoredMatrix.product(bases.left * kept[chosen], bases.right), bases)
 
     def gauge(self, w: Array) -> float:
@@ -445,20 +434,6 @@ class NuclearBall(Ball):
         slopes: np.ndarray = self.radius * np.asarray(to_numpy(xp.sum(left * (gradient @ right), axis=0)), dtype=float)
         return slopes
 
-    def restrict(self, v: Array, support: Bases) -> Array:
-        U, V = support.left, support.right
-        left = U @ (U.T @ (v @ V))
-        return FactoredMatrix.product(left, V) if isinstance(v, FactoredMatrix) else left @ V.T
-
-    def join(self, a: Bases, b: Bases) -> Bases:
-        return _BASES.join(a, b)
-
-    def same(self, a: Bases, b: Bases) -> bool:
-        return _BASES.same(a, b)
-
-    def freedom(self, support: Bases) -> int:
-        return int(support.left.shape[1] * support.right.shape[1])
-
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by bisection on the eigenvalues of z'z: slow and less precise, for tests only."""
         z = np.asarray(z, dtype=float)
@@ -473,9 +448,9 @@ class NuclearBall(Ball):
         kept = _like(_shrunken(np.asarray(to_numpy(s), dtype=float), self.radius), s)
         return (U * kept) @ Vt
 
-    def _support(self, w: Array) -> Bases:
+    def _support(self, w: Array) -> InnerBases:
         U, _, Vt = truncated_svd(w, min(w.shape), "lapack")
-        return Bases(U, Vt.T)
+        return InnerBases(U, Vt.T)
 
 
 def _named(atom: Atom) -> tuple[int, int]:

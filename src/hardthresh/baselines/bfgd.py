@@ -19,11 +19,12 @@ from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stationarity import restricted_smoothness
 from hardthresh.core.stopping import RelativeDecrease, StopRule
+from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
 
 
-@stored("state/bfgd")
+@stored("state/bfgd", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BFGDState(State):
     """A `State` with the factors of its point and the step that was fixed at the start.

@@ -19,6 +19,7 @@ from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stopping import Run, Stop, StopRule
+from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
 from hardthresh.solvers.subspace import refine
@@ -29,7 +30,7 @@ Variant = Literal["plain", "away", "pairwise"]
 _TIE = 1e-9  # of the duality gap: slopes that are nearer to the largest are equal to it
 
 
-@stored("state/frank_wolfe")
+@stored("state/frank_wolfe", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrankWolfeState(State):
     """A `State` with the atoms that its point is made of.
@@ -333,7 +334,7 @@ def frank_wolfe(
     >>> drawn = make_sparse_regression(60, 100, 4)
     >>> f = LinearModel(drawn.X, drawn.X @ drawn.coef)   # without noise
     >>> b = ht.baselines.frank_wolfe(f, radius=40.0, variant="pairwise", corrective=True)
-    >>> b.n_iter, bool((b.support == drawn.support).all())
+    >>> b.n_iter, np.array_equal(b.support, drawn.support)
     (4, True)
     """
     if (radius is None) == (ball is None):

@@ -9,14 +9,15 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from hardthresh.arrays import move, scatter, solve_semidefinite, to_numpy
-from hardthresh.core.constraint import Constraint, Projection, Selection
+from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection, coordinate_budget
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import LinearObjective, Objective
 from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.support import upgrade_supports
+from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
 from hardthresh.solvers.subspace import Refined, refine
 
@@ -37,7 +38,7 @@ class Cross:
     diagonal: Any = None
 
 
-@stored("state/greedy")
+@stored("state/greedy", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreedyState(State):
     """A `State` with the number of chosen coordinates, and what is needed to choose more.
@@ -77,7 +78,7 @@ class _Greedy(Solver):
 
     def check(self, objective: Objective, constraint: Constraint) -> None:
         super().check(objective, constraint)
-        if len(objective.shape) != 1 or constraint.selection(objective.shape[0]) is None:
+        if coordinate_budget(constraint, tuple(objective.shape)) is None:
             raise CapabilityError(
                 f"{type(self).__name__} chooses single coordinates, as for Sparsity(k); got {format_value(constraint)}"
             )
@@ -87,14 +88,13 @@ class _Greedy(Solver):
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> GreedyState:
         at, projection = starting_point(objective, constraint, w0)
-        size = _size(constraint, projection.support)
+        size = _budget(objective, constraint).selected(projection.support)
         return GreedyState(at=at, support=projection.support, seed=seed, size=size, minimal=w0 is None)
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> GreedyState:
         assert isinstance(state, GreedyState)
         assert isinstance(objective, LinearObjective)
-        selection = constraint.selection(objective.shape[0])
-        assert selection is not None
+        selection = _budget(objective, constraint)
         if state.settled:
             return replace(state, iteration=state.iteration + 1, step=0.0)
         if not state.minimal:
@@ -106,7 +106,7 @@ class _Greedy(Solver):
         return self._choose(objective, constraint, selection, state)
 
     def _choose(
-        self, objective: LinearObjective, constraint: Constraint, selection: Selection, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, selection: CoordinateBudget, state: GreedyState
     ) -> GreedyState:
         raise NotImplementedError
 
@@ -114,7 +114,7 @@ class _Greedy(Solver):
         self,
         objective: Objective,
         constraint: Constraint,
-        selection: Selection,
+        selection: CoordinateBudget,
         state: GreedyState,
         found: Refined | None,
         **changes: Any,
@@ -122,7 +122,7 @@ class _Greedy(Solver):
         """Return the state at a refitted point, or the same point if there is none. Cost: one data pass."""
         if found is None:
             return replace(state, iteration=state.iteration + 1, step=0.0, settled=_NOTHING, **changes)
-        size = _size(constraint, found.projection.support)
+        size = _budget(objective, constraint).selected(found.projection.support)
         return replace(
             state,
             at=objective.evaluate(found.projection.point, found.prediction),
@@ -176,13 +176,13 @@ class Oblivious(_Greedy):
     >>> from hardthresh.objectives import LinearModel
     >>> f = LinearModel(np.eye(4), np.array([3.0, 0.1, -2.0, 0.2]))
     >>> minimize(f, Sparsity(2), Oblivious()).support
-    array([0, 2])
+    Coordinates([0, 2])
     """
 
     normalize: bool = False
 
     def _choose(
-        self, objective: LinearObjective, constraint: Constraint, selection: Selection, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, selection: CoordinateBudget, state: GreedyState
     ) -> GreedyState:
         order = state.order
         if not order:
@@ -190,7 +190,7 @@ class Oblivious(_Greedy):
             scores, cross = _scores(objective, selection, state, rule)
             order = tuple(int(j) for j in np.argsort(-scores, kind="stable") if scores[j] > 0.0)
             state = replace(state, cross=cross)
-        inside = set(_members(constraint, state.support))
+        inside = set(to_numpy(state.support.indices).tolist())
         for place, j in enumerate(order):
             found = None if j < 0 or j in inside else _added(objective, constraint, state, j)
             if found is not None:
@@ -258,7 +258,7 @@ class ForwardGreedy(_Greedy):
             raise InvalidInputError(f"candidates must be an integer >= 1, got {format_value(self.candidates)}")
 
     def _choose(
-        self, objective: LinearObjective, constraint: Constraint, selection: Selection, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, selection: CoordinateBudget, state: GreedyState
     ) -> GreedyState:
         found, cross = _forward(objective, constraint, selection, state, self.rule, self.candidates)
         return self._arrive(objective, constraint, selection, state, found, cross=cross)
@@ -314,9 +314,9 @@ class AdaptiveForwardBackward(_Greedy):
     >>> X[:, 2] = X[:, 0] + X[:, 1] + 0.3 * X[:, 2]
     >>> f = LinearModel(X, X[:, 0] + X[:, 1])
     >>> minimize(f, Sparsity(2), ForwardGreedy("decrease")).support
-    array([1, 2])
+    Coordinates([1, 2])
     >>> minimize(f, Sparsity(3), AdaptiveForwardBackward()).support
-    array([0, 1])
+    Coordinates([0, 1])
     """
 
     nu: float = 0.5
@@ -329,12 +329,12 @@ class AdaptiveForwardBackward(_Greedy):
             raise InvalidInputError(f"need 0 <= nu < 1 and an integer candidates >= 1; got {self}")
 
     def _choose(
-        self, objective: LinearObjective, constraint: Constraint, selection: Selection, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, selection: CoordinateBudget, state: GreedyState
     ) -> GreedyState:
         found, cross = _forward(objective, constraint, selection, state, "decrease", self.candidates)
         if found is None:
             return self._arrive(objective, constraint, selection, state, None, cross=cross)
-        size = _size(constraint, found.projection.support)
+        size = _budget(objective, constraint).selected(found.projection.support)
         falls = (*state.falls, *[0.0] * size)[: size - 1]
         falls = (*falls, state.value - found.value)
         while size > 1:
@@ -345,15 +345,10 @@ class AdaptiveForwardBackward(_Greedy):
         return self._arrive(objective, constraint, selection, state, found, cross=cross, falls=falls)
 
 
-def _members(constraint: Constraint, support: Support) -> list[int]:
-    indices = constraint.indices(support)
-    assert indices is not None
-    return [int(j) for j in to_numpy(indices)]
-
-
-def _size(constraint: Constraint, support: Support) -> int:
-    counted = constraint.exchangeable(support)
-    return 0 if counted is None else int(counted.shape[0])
+def _budget(objective: Objective, constraint: Constraint) -> CoordinateBudget:
+    budget = coordinate_budget(constraint, tuple(objective.shape))
+    assert budget is not None
+    return budget
 
 
 def _double(x: Array) -> np.ndarray:
@@ -361,7 +356,7 @@ def _double(x: Array) -> np.ndarray:
 
 
 def _scores(
-    objective: LinearObjective, selection: Selection, state: GreedyState, rule: Rule
+    objective: LinearObjective, selection: CoordinateBudget, state: GreedyState, rule: Rule
 ) -> tuple[np.ndarray, Cross]:
     """Return the score of each coordinate, 0 if it may not be added."""
     gradient = _double(state.at.gradient)
@@ -369,7 +364,7 @@ def _scores(
     if rule == "correlation":
         scores = np.abs(gradient)
     else:
-        members = [int(j) for j in to_numpy(state.support)] if rule == "decrease" else []
+        members = [int(j) for j in to_numpy(state.support.indices)] if rule == "decrease" else []
         cross = _known(objective, state, members)
         left = cross.diagonal
         if members:
@@ -380,7 +375,7 @@ def _scores(
         scores = np.where(usable, 0.5 * gradient * (gradient / np.where(usable, left, 1.0)), 0.0)
     if selection.signs is not None:
         scores = np.where((selection.signs != 0) & ((gradient < 0) != (selection.signs > 0)), 0.0, scores)
-    chosen = sorted({*(int(j) for j in to_numpy(state.support)), *selection.free})
+    chosen = sorted({*(int(j) for j in to_numpy(state.support.indices)), *selection.free})
     scores[chosen] = 0.0
     return scores, cross
 
@@ -402,7 +397,7 @@ def _known(objective: LinearObjective, state: GreedyState, members: list[int]) -
 def _forward(
     objective: LinearObjective,
     constraint: Constraint,
-    selection: Selection,
+    selection: CoordinateBudget,
     state: GreedyState,
     rule: Rule,
     candidates: int,
@@ -424,7 +419,7 @@ def _added(objective: LinearObjective, constraint: Constraint, state: GreedyStat
     gradient = state.at.gradient
     place = move(np.array([j]), gradient)
     along = constraint.project(scatter(-gradient[j : j + 1], place, gradient.shape[0]))
-    support = constraint.join(state.support, along.support)
+    support = state.support | along.support
     start = Projection(state.w, support)
     found = refine(objective, constraint, start, state.at.prediction, cg_iterations=0, rounds=25)
     return found if found.value < state.value else None
@@ -436,9 +431,8 @@ def _dropped(objective: LinearObjective, constraint: Constraint, found: Refined)
     Free coordinates stay. None if no coordinate can be dropped.
     """
     support = found.projection.support
-    indices = constraint.indices(support)
-    leaving = constraint.exchangeable(support)
-    if indices is None or leaving is None or leaving.shape[0] == 0:
+    indices, leaving = support.indices, _budget(objective, constraint).counted(support)
+    if leaving.shape[0] == 0:
         return None
     small = objective.columns(indices)
     members, values = to_numpy(indices), _double(found.projection.point)[to_numpy(indices)]

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from math import inf, isnan
 
 from hardthresh.arrays import as_double
-from hardthresh.core.constraint import Constraint
+from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget, Structure
 from hardthresh.core.objective import LinearObjective
 from hardthresh.core.schema import stored
 from hardthresh.core.state import Trace
 from hardthresh.core.stationarity import FEASIBLE, Certificate, certify_point, is_negligible
+from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
@@ -151,7 +152,7 @@ def certify_model(
     objective: LinearObjective,
     constraint: Constraint,
     w: Array,
-    support: Array,
+    support: Support,
     name: Callable[[int], str] = str,
     trace: Trace | None = None,
 ) -> ModelCertificate:
@@ -163,8 +164,10 @@ def certify_model(
         What was minimised.
     constraint : Constraint
         The set: of at most k coordinates, or groups of them.
-    w, support : array
+    w : array
         The answer.
+    support : Support
+        Where it may be non-zero.
     name : callable
         What to call a coordinate, or a group of them by its number.
     trace : Trace, optional
@@ -175,10 +178,10 @@ def certify_model(
     Cost: about s + 25 data passes for a support of s coordinates, and for groups the Hessian of each besides; see
     `swap_certificate`.
     """
-    at, exact = objective.evaluate(w), objective.double()
+    at, exact, structure = objective.evaluate(w), objective.double(), constraint.structure(tuple(w.shape))
     null_value = 0.0 if trace is None else trace.null_value
     swap = swap_certificate(objective, constraint, at, null_value=null_value)
-    provable = objective.traits.quadratic and swap.complete and not _is_bounded(constraint)
+    provable = objective.traits.quadratic and swap.complete and not _is_bounded(structure)
     undecided = swap.undecided if provable else ()
     stationarity = certify_point(objective, constraint, at, support, trace)
     if isnan(swap.refit):
@@ -192,11 +195,11 @@ def certify_model(
         value=at.value if exact is objective else exact.value(as_double(w)),
         removed_name=None if swap.removed is None else name(swap.removed),
         added_name=None if swap.added is None else name(swap.added),
-        unit="feature" if constraint.blocks() is None else "group",
+        unit="group" if isinstance(structure, BlockBudget) else "feature",
         fitted=fitted,
         undecided_names=tuple("an always-included column" if i < 0 else name(i) for i in undecided),
     )
 
 
-def _is_bounded(constraint: Constraint) -> bool:
-    return any(getattr(constraint, bound, None) is not None for bound in ("lower", "upper"))
+def _is_bounded(structure: Structure | None) -> bool:
+    return isinstance(structure, CoordinateBudget) and (structure.bounded or structure.signs is not None)

@@ -8,11 +8,11 @@ from math import inf, nan
 import numpy as np
 
 from hardthresh.arrays import as_double, namespace, to_numpy, top_k
-from hardthresh.core.constraint import Constraint
+from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget
 from hardthresh.core.objective import Evaluation, LinearObjective, require
 from hardthresh.core.schema import stored
+from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
-from hardthresh.core.typing import Support
 from hardthresh.solvers.exchange import Exchange, try_exchanges
 from hardthresh.solvers.exchange_model import ExchangeModel, Removal
 
@@ -135,8 +135,9 @@ def swap_certificate(
     support = constraint.project(at.point).support
     numbers, chosen = _units(constraint, support, at.point.shape[0])
     widths = np.bincount(numbers[numbers >= 0], minlength=1)
-    indices = constraint.indices(constraint.face(at.point, at.gradient, support))  # what a bound holds does not move
-    if indices is None or (constraint.blocks() is not None and indices.shape[0] > WIDEST):
+    indices = constraint.free_part(at.point, at.gradient, support).indices  # what a bound holds does not move
+    in_blocks = isinstance(constraint.structure(tuple(at.point.shape)), BlockBudget)
+    if indices is None or (in_blocks and indices.shape[0] > WIDEST):
         return SwapCertificate(True, None, None, -inf, 0, complete=False, tolerance=tolerance)
     model, complete = ExchangeModel(objective, at, indices), not np.any(widths > WIDEST)
     removals = [
@@ -195,13 +196,13 @@ def _rounding(objective: LinearObjective, at: Evaluation, null_value: float) -> 
 
 def _units(constraint: Constraint, support: Support, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of what each coordinate is exchanged with, -1 for free ones, and the numbers of the chosen."""
-    blocks = constraint.blocks()
-    if blocks is not None:
-        numbers = to_numpy(blocks.numbers)
-        return np.where(numbers == blocks.count, -1, numbers), to_numpy(support)
-    numbers, leaving = np.arange(size), constraint.exchangeable(support)
-    if leaving is None:
+    structure = constraint.structure((size,))
+    if isinstance(structure, BlockBudget):
+        numbers = to_numpy(structure.numbers)
+        return np.where(numbers == structure.candidates, -1, numbers), to_numpy(structure.chosen(support))
+    numbers = np.arange(size)
+    if not isinstance(structure, CoordinateBudget):
         return np.full(size, -1), numbers[:0]
-    leaving = to_numpy(leaving)
-    numbers[np.setdiff1d(to_numpy(constraint.indices(support)), leaving)] = -1
+    leaving = to_numpy(structure.counted(support))
+    numbers[np.setdiff1d(to_numpy(support.indices), leaving)] = -1
     return numbers, leaving

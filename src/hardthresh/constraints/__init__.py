@@ -1,10 +1,23 @@
 """Sets that we can project onto, one per file."""
 
 from .double_sparsity import DoubleSparsity
-from .edges import EdgeSparsity
+from .edges import Edges, EdgeSparsity
 from .groups import GroupSparsity
-from .overlapping_groups import OverlappingGroupSparsity
+from .overlapping_groups import Cover, OverlappingGroupSparsity
 from .rank import Bases, Rank
 from .sparsity import Sparsity
+from .supports import Coordinates, Groups
 
-__all__ = ["Bases", "DoubleSparsity", "EdgeSparsity", "GroupSparsity", "OverlappingGroupSparsity", "Rank", "Sparsity"]
+__all__ = [
+    "Bases",
+    "Coordinates",
+    "Cover",
+    "DoubleSparsity",
+    "EdgeSparsity",
+    "Edges",
+    "GroupSparsity",
+    "Groups",
+    "OverlappingGroupSparsity",
+    "Rank",
+    "Sparsity",
+]

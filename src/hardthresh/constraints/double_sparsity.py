@@ -10,13 +10,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from hardthresh.arrays import Grouping, mask_of, move, namespace, scaled_squares, to_numpy, top_k, union, where_true
-from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.arrays import Grouping, move, namespace, scaled_squares, to_numpy, top_k, where_true
+from hardthresh.core.constraint import Constraint, Projection, Structure
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.support import Support
+from hardthresh.core.typing import Array
 
 from .labels import changed, dealt, read_labels, whole_number
+from .supports import Coordinates
 
 
 def _examples() -> Iterable[DoubleSparsity]:
@@ -55,8 +57,8 @@ class DoubleSparsity(Constraint):
     Notes
     -----
     The projection is exact: it keeps the m largest entries of each group, then the k groups in which these have the
-    largest energy. The lowest index wins a tie, and the group that appears first. The support is the increasing array
-    of the free and of the non-zero coordinates. Cost O(d log d), no data pass.
+    largest energy. The lowest index wins a tie, and the group that appears first. The support is the
+    `Coordinates` that are free or not zero, increasing. Cost O(d log d), no data pass.
 
     References
     ----------
@@ -114,39 +116,18 @@ class DoubleSparsity(Constraint):
         chosen = self._grouping.mask(move(top_k(energy, min(self.k, self._grouping.count)), z), none=False)
         allowed = self._always(z)
         point = xp.where((chosen & leading) | allowed, z, xp.zeros_like(z))
-        return Projection(point, where_true(allowed | (point != 0)))
-
-    def restrict(self, v: Array, support: Support) -> Array:
-        xp = namespace(v)
-        return xp.where(mask_of(support, v.shape[0]), v, xp.zeros_like(v))
-
-    def join(self, a: Support, b: Support) -> Support:
-        return union(a, b)
+        return Projection(point, Coordinates(where_true(allowed | (point != 0))))
 
     def relax(self, factor: float) -> Self:
         return changed(self, k=ceil(factor * self.k), m=ceil(factor * self.m))
-
-    def same(self, a: Support, b: Support) -> bool:
-        return bool(a.shape == b.shape and namespace(a, b).all(a == b))
 
     def is_full(self, support: Support) -> bool:
         used, sizes = self._used(support), np.minimum(self.m, self._grouping.sizes)
         enough = np.count_nonzero(used) >= min(self.k, self._grouping.count)
         return self.m == 0 or bool(enough and np.all(used[used > 0] >= sizes[used > 0]))
 
-    def indices(self, support: Support) -> Array:
-        return support
-
-    def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int]:
-        return shape[0] - len(self.free), int(support.shape[0]) - len(self.free)
-
-    def parts(self, support: Support) -> list[Array]:
-        inside = to_numpy(support)
-        numbers = self._grouping.numbers[inside]
-        counted = inside[numbers < self._grouping.count]
-        groups = [inside[numbers == group] for group in np.flatnonzero(self._used(support))]
-        alone = [counted[i : i + 1] for i in range(counted.size)]
-        return [move(part, support) for part in [*alone, *(group for group in groups if group.size > 1)]]
+    def structure(self, shape: tuple[int, ...]) -> Structure:
+        return _NestedBudget(shape[0] - len(self.free), self._grouping)
 
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by trying every support: the slow, obviously right twin, for tests only."""
@@ -166,7 +147,7 @@ class DoubleSparsity(Constraint):
             distance = float(np.sum((z - point) ** 2))
             if distance < best_distance:
                 best, best_distance = point, distance
-        return Projection(best, np.union1d(np.flatnonzero(best), np.asarray(self.free, dtype=np.int64)))
+        return Projection(best, Coordinates(np.union1d(np.flatnonzero(best), np.asarray(self.free, dtype=np.int64))))
 
     def _always(self, like: Array) -> Array:
         """Return which coordinates are free."""
@@ -175,8 +156,31 @@ class DoubleSparsity(Constraint):
     def _used(self, support: Support) -> np.ndarray:
         """Return how many coordinates of each group a support has."""
         count = self._grouping.count
-        used: np.ndarray = np.bincount(self._grouping.numbers[to_numpy(support)], minlength=count + 1)[:count]
+        used: np.ndarray = np.bincount(self._grouping.numbers[to_numpy(support.indices)], minlength=count + 1)[:count]
         return used
+
+
+@dataclass(frozen=True, slots=True)
+class _NestedBudget(Structure):
+    """Coordinates, of which single ones or all of a group may leave."""
+
+    candidates: int
+    grouping: Grouping
+
+    def selected(self, support: Support) -> int:
+        return int(self._counted(support).size)
+
+    def swap_units(self, support: Support) -> list[Array]:
+        counted = self._counted(support)
+        numbers = self.grouping.numbers[counted]
+        groups = [counted[numbers == group] for group in np.unique(numbers)]
+        alone = [counted[i : i + 1] for i in range(counted.size)]
+        return [move(unit, support.indices) for unit in [*alone, *(group for group in groups if group.size > 1)]]
+
+    def _counted(self, support: Support) -> np.ndarray:
+        inside = to_numpy(support.indices)
+        counted: np.ndarray = inside[self.grouping.numbers[inside] < self.grouping.count]
+        return counted
 
 
 def _left_out(z: Array, group: list[int], kept: tuple[int, ...]) -> float:

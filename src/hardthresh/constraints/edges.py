@@ -13,10 +13,14 @@ from array_api_compat import device
 
 from hardthresh.arrays import FactoredMatrix, gather, namespace, scatter, symmetric_part, top_k, union, where_true
 from hardthresh.core.checking import checked_integer
-from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.constraint import Constraint, Projection, Structure
 from hardthresh.core.errors import InvalidInputError, NotFiniteError
 from hardthresh.core.registry import register
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.schema import stored
+from hardthresh.core.support import Support
+from hardthresh.core.typing import Array
+
+from .supports import Coordinates
 
 
 def _examples() -> Iterable[EdgeSparsity]:
@@ -45,8 +49,8 @@ class EdgeSparsity(Constraint):
     Notes
     -----
     The projection takes the symmetric part and keeps the pairs of largest magnitude, the smaller (row, column) first
-    among equals. The support is the increasing array of flat coordinates, both triangles and the diagonal. `restrict`
-    takes the symmetric part too. Positive definiteness is not this set's business. Cost O(p^2), no data pass.
+    among equals. The support is the `Edges`, as increasing flat coordinates, both triangles and the diagonal. Positive
+    definiteness is not this set's business. Cost O(p^2), no data pass.
 
     References
     ----------
@@ -89,41 +93,25 @@ class EdgeSparsity(Constraint):
         if bool(xp.any(xp.isnan(xp.linalg.diagonal(z)))):
             raise NotFiniteError("the point to threshold contains NaN; check the data, or take a smaller step")
         support = xp.sort(xp.concat([edges, _mirrored(edges, p), diagonal]))
-        return Projection(_at(support, gather(xp.reshape(even, (-1,)), support), p), support)
+        return Projection(_at(support, gather(xp.reshape(even, (-1,)), support), p), Edges(support))
 
-    def restrict(self, v: Array, support: Support) -> Array:
-        return _at(support, _even_entries(v, support), v.shape[0])
-
-    def settle(self, z: Array, support: Support) -> Projection:
+    def project_onto(self, z: Array, support: Support) -> Projection:
         """Return the point on the support, without the edges that are zero: nothing has to be chosen."""
-        xp, p = namespace(z), z.shape[0]
-        entries = _even_entries(z, support)
-        kept = (entries != 0) | (support % (p + 1) == 0)
+        xp, p, indices = namespace(z), z.shape[0], support.indices
+        entries = _even_entries(z, indices)
+        kept = (entries != 0) | (indices % (p + 1) == 0)
         if not bool(xp.all(kept)):
-            support, entries = support[kept], entries[kept]
-        return Projection(_at(support, entries, p), support)
-
-    def join(self, a: Support, b: Support) -> Support:
-        return union(a, b)
+            indices, entries = indices[kept], entries[kept]
+        return Projection(_at(indices, entries, p), Edges(indices))
 
     def relax(self, factor: float) -> EdgeSparsity:
         return replace(self, K=ceil(factor * self.K))
 
-    def same(self, a: Support, b: Support) -> bool:
-        return bool(a.shape == b.shape and namespace(a, b).all(a == b))
-
     def is_full(self, support: Support) -> bool:
-        return bool(self.K - support.shape[0] < 2)
+        return bool(self.K - support.indices.shape[0] < 2)
 
-    def indices(self, support: Support) -> Array:
-        return support
-
-    def freedom(self, support: Support) -> int:
-        sides, edges = _counts(support)
-        return sides + edges
-
-    def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int]:
-        return shape[0] * (shape[0] - 1) // 2, _counts(support)[1]
+    def structure(self, shape: tuple[int, ...]) -> Structure:
+        return _EdgeBudget(shape[0] * (shape[0] - 1) // 2)
 
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by trying every graph: the slow, obviously right twin, for tests only."""
@@ -138,7 +126,7 @@ class EdgeSparsity(Constraint):
             kept = float(np.sum(np.triu(point, 1) ** 2))
             if kept > best_kept:
                 best, best_kept = point, kept
-        return Projection(best, where_true(((best != 0) | np.eye(p, dtype=bool)).ravel()))
+        return Projection(best, Edges(where_true(((best != 0) | np.eye(p, dtype=bool)).ravel())))
 
 
 def _mirrored(flat: Array, p: int) -> Array:
@@ -146,18 +134,52 @@ def _mirrored(flat: Array, p: int) -> Array:
     return flat % p * p + flat // p
 
 
-def _even_entries(v: Array, support: Support) -> Array:
+def _even_entries(v: Array, support: Array) -> Array:
     """Return the entries of the symmetric part of a matrix at the places of a support."""
     flat = namespace(v).reshape(v, (-1,))
     return 0.5 * (gather(flat, support) + gather(flat, _mirrored(support, v.shape[0])))
 
 
-def _at(support: Support, entries: Array, p: int) -> Array:
+def _at(support: Array, entries: Array, p: int) -> Array:
     """Return the p x p matrix with some entries at the places of a support, and zeros elsewhere."""
     return namespace(entries).reshape(scatter(entries, support, p * p), (p, p))
 
 
-def _counts(support: Support) -> tuple[int, int]:
+def _counts(indices: Array) -> tuple[int, int]:
     """Return the size of the matrices of a support, whose last entry is on the diagonal, and how many edges it has."""
-    p = isqrt(int(support[-1]) + 1)
-    return p, (int(support.shape[0]) - p) // 2
+    p = isqrt(int(indices[-1]) + 1)
+    return p, (int(indices.shape[0]) - p) // 2
+
+
+@stored("support/edges")
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Edges(Coordinates):
+    """Entries of a symmetric matrix: its diagonal and both triangles of the edges; `restrict` takes the symmetric part.
+
+    Attributes
+    ----------
+    indices : array of int
+        The flat coordinates, increasing.
+    """
+
+    def restrict(self, v: Array) -> Array:
+        return _at(self.indices, _even_entries(v, self.indices), v.shape[0])
+
+    def __or__(self, other: Support) -> Edges:
+        assert isinstance(other, Edges)
+        return Edges(union(self.indices, other.indices))
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """The number of diagonal entries and of edges."""
+        return sum(_counts(self.indices))
+
+
+@dataclass(frozen=True, slots=True)
+class _EdgeBudget(Structure):
+    """Edges of a graph."""
+
+    candidates: int
+
+    def selected(self, support: Support) -> int:
+        return _counts(support.indices)[1]

@@ -11,13 +11,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from hardthresh.arrays import Grouping, move, namespace, scaled_squares, top_k, union, where_true
-from hardthresh.core.constraint import Blocks, Constraint, Projection
+from hardthresh.arrays import Grouping, move, namespace, scaled_squares, top_k, where_true
+from hardthresh.core.constraint import BlockBudget, Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.support import Support
+from hardthresh.core.typing import Array
 
 from .labels import changed, dealt, read_labels, whole_number
+from .supports import Groups
 
 _MIXED = (2, 0, 1, 1, 0, 3, 3, 2, 0, 1, 4, 2)
 
@@ -65,8 +67,8 @@ class GroupSparsity(Constraint):
     Notes
     -----
     The projection keeps the k groups with the largest energy. Groups are numbered in the order in which they first
-    appear, and the lowest number wins a tie. The support is the increasing array of the numbers of the groups that are
-    not zero (`groups_of` says their labels); free coordinates belong to every support. Exact without weights. Cost
+    appear, and the lowest number wins a tie. The support are the `Groups` that are not zero (`groups_of` says their
+    labels); free coordinates belong to every support. Exact without weights. Cost
     O(d), no data pass.
 
     References
@@ -128,7 +130,8 @@ class GroupSparsity(Constraint):
 
     def groups_of(self, support: Support) -> tuple[Any, ...]:
         """Return the labels of the groups of a support."""
-        return tuple(self._names[int(group)] for group in support)
+        assert isinstance(support, Groups)
+        return tuple(self._names[int(group)] for group in support.numbers)
 
     def check(self, shape: tuple[int, ...]) -> None:
         if tuple(shape) != (len(self.labels),):
@@ -141,43 +144,25 @@ class GroupSparsity(Constraint):
         energy = self._grouping.sums(scaled_squares(z))
         if self._divisors is not None:
             energy = energy / namespace(energy).asarray(move(self._divisors, energy), dtype=energy.dtype)
-        point = self.restrict(z, move(top_k(energy, min(self.k, self.n_groups)), z))
+        point = self._groups(move(top_k(energy, min(self.k, self.n_groups)), z)).restrict(z)
         xp = namespace(point)
-        return Projection(point, where_true(self._grouping.sums(xp.astype(point != 0, point.dtype)) > 0))
-
-    def restrict(self, v: Array, support: Support) -> Array:
-        xp = namespace(v)
-        return xp.where(self._grouping.mask(support, none=True), v, xp.zeros_like(v))
-
-    def join(self, a: Support, b: Support) -> Support:
-        return union(a, b)
+        return Projection(point, self._groups(where_true(self._grouping.sums(xp.astype(point != 0, point.dtype)) > 0)))
 
     def relax(self, factor: float) -> Self:
         return changed(self, k=ceil(factor * self.k))
 
-    def same(self, a: Support, b: Support) -> bool:
-        return bool(a.shape == b.shape and namespace(a, b).all(a == b))
-
     def is_full(self, support: Support) -> bool:
-        return bool(support.shape[0] >= min(self.k, self.n_groups))
+        assert isinstance(support, Groups)
+        return bool(support.numbers.shape[0] >= min(self.k, self.n_groups))
 
-    def indices(self, support: Support) -> Array:
-        return where_true(self._grouping.mask(support, none=True))
+    def structure(self, shape: tuple[int, ...]) -> BlockBudget:
+        return BlockBudget(self.n_groups, self.k, self._grouping.numbers)
 
-    def exchange(self, support: Support, removed: int, added: int) -> Support:
-        newcomer = namespace(support).zeros_like(support[:1]) + added
-        return union(support[support != removed], newcomer)
-
-    def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int]:
-        return self.n_groups, int(support.shape[0])
-
-    def blocks(self) -> Blocks:
-        return Blocks(self.k, self.n_groups, self._grouping.numbers)
-
-    def leading(self, v: Array) -> Array:
+    def hard_threshold(self, v: Array) -> Array:
         if self.exact:
             return self.project(v).point
-        return self.restrict(v, move(top_k(self._grouping.sums(scaled_squares(v)), min(self.k, self.n_groups)), v))
+        largest = top_k(self._grouping.sums(scaled_squares(v)), min(self.k, self.n_groups))
+        return self._groups(move(largest, v)).restrict(v)
 
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by trying every choice of groups: the slow, obviously right twin, for tests only."""
@@ -190,7 +175,10 @@ class GroupSparsity(Constraint):
             loss = sum(float(np.sum((z - point)[numbers == g] ** 2)) / weight[g] for g in range(self.n_groups))
             if loss < best_loss:
                 best, best_loss = point, loss
-        return Projection(best, np.setdiff1d(numbers[best != 0], [-1]))
+        return Projection(best, self._groups(np.setdiff1d(numbers[best != 0], [-1])))
+
+    def _groups(self, numbers: Array) -> Groups:
+        return Groups(numbers, self._grouping)
 
 
 def _divisors(weights: Any, names: tuple[Any, ...], grouping: Grouping) -> np.ndarray | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from math import ceil
 from operator import index
@@ -12,10 +12,12 @@ from typing import Any, Self
 import numpy as np
 
 from hardthresh.arrays import move, namespace, scaled_squares, to_numpy, where_true
-from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.constraint import Constraint, Projection, Structure
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.schema import stored
+from hardthresh.core.support import Support
+from hardthresh.core.typing import Array
 
 from .labels import changed, free_coordinates, whole_number
 
@@ -55,8 +57,8 @@ class OverlappingGroupSparsity(Constraint):
     To find the nearest point is weighted maximum coverage, which is NP-hard. `project` is its greedy approximation:
     the group with the largest energy that is not yet covered, again and again, the lowest number first among equals,
     until there are k or nothing is left to cover; so `exact` is False. It keeps at least 1 - 1/e of the energy that the
-    best k groups would. The support is the array of the numbers of the groups in the order in which they were taken;
-    `same` compares supports as sets. Cost: O(sum of the sizes of the groups), plus O(number of groups) for each one
+    best k groups would. The support is a `Cover`, with the numbers of the groups in the
+    order in which they were taken. Cost: O(sum of the sizes of the groups), plus O(number of groups) for each one
     looked at; energies are recomputed only for groups that lead. It is found on the host; no data pass.
 
     References
@@ -69,7 +71,7 @@ class OverlappingGroupSparsity(Constraint):
     >>> import numpy as np
     >>> pathways = OverlappingGroupSparsity([[0, 1], [1, 2, 3], [3, 4]], 2)
     >>> projection = pathways.project(np.array([1.0, 1.0, 3.0, 3.0, 2.0]))
-    >>> projection.support, projection.point
+    >>> projection.support.numbers, projection.point
     (array([1, 2]), array([0., 1., 3., 3., 2.]))
     """
 
@@ -109,44 +111,23 @@ class OverlappingGroupSparsity(Constraint):
                 )
 
     def project(self, z: Array) -> Projection:
-        chosen = move(np.array(self._greedy(to_numpy(scaled_squares(z))), dtype=np.int64), z)
-        return Projection(self.restrict(z, chosen), chosen)
+        chosen = self.cover(move(np.array(self._greedy(to_numpy(scaled_squares(z))), dtype=np.int64), z))
+        return Projection(chosen.restrict(z), chosen)
 
-    def settle(self, z: Array, support: Support) -> Projection:
-        return Projection(self.restrict(z, support), support)  # which the greedy choice may not find again
-
-    def restrict(self, v: Array, support: Support) -> Array:
-        xp = namespace(v)
-        return xp.where(move(self._covered(support, v.shape[0]), v), v, xp.zeros_like(v))
-
-    def join(self, a: Support, b: Support) -> Support:
-        known = set(to_numpy(a).tolist())
-        more = [group for group in to_numpy(b).tolist() if group not in known]
-        return namespace(a, b).concat([a, move(np.array(more, dtype=np.int64), a)])
+    def project_onto(self, z: Array, support: Support) -> Projection:
+        return Projection(support.restrict(z), support)  # which the greedy choice may not find again
 
     def relax(self, factor: float) -> Self:
         return changed(self, k=ceil(factor * self.k))
 
-    def same(self, a: Support, b: Support) -> bool:
-        return a.shape == b.shape and set(to_numpy(a).tolist()) == set(to_numpy(b).tolist())
-
     def is_full(self, support: Support) -> bool:
-        if support.shape[0] >= min(self.k, len(self.groups)):
+        assert isinstance(support, Cover)
+        if support.numbers.shape[0] >= min(self.k, len(self.groups)):
             return True
-        covered = self._covered(support, self._size)
-        return bool(np.all(covered[self._columns]))
+        return bool(np.all(support.covered(support.size)[self._columns]))
 
-    def indices(self, support: Support) -> Array:
-        return where_true(move(self._covered(support, self._size), support))
-
-    def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int]:
-        return len(self.groups), int(support.shape[0])
-
-    def parts(self, support: Support) -> list[Array]:
-        chosen = to_numpy(support)
-        inside = self._covered(chosen, self._size)
-        left = [inside & ~self._covered(np.delete(chosen, i), self._size) for i in range(chosen.size)]
-        return [move(np.flatnonzero(part), support) for part in left if part.any()]
+    def structure(self, shape: tuple[int, ...]) -> Structure:
+        return _CoverBudget(len(self.groups))
 
     def reference_project(self, z: Array) -> Projection:
         """Return the nearest point by trying every choice of groups: exact, slow, for tests only."""
@@ -159,7 +140,7 @@ class OverlappingGroupSparsity(Constraint):
             distance = float(np.sum((z - point) ** 2))
             if distance < best_distance:
                 best, best_groups, best_distance = point, chosen, distance
-        return Projection(best, np.array(best_groups, dtype=np.int64))
+        return Projection(best, self.cover(np.array(best_groups, dtype=np.int64)))
 
     def reference_greedy(self, z: Array) -> list[int]:
         """Return the groups that `project` should take, computing everything anew at every choice: for tests only."""
@@ -174,10 +155,9 @@ class OverlappingGroupSparsity(Constraint):
             covered |= set(self.groups[chosen[-1]])
         return chosen
 
-    @property
-    def _size(self) -> int:
-        """One more than the last coordinate that may be non-zero."""
-        return 1 + max(int(self._columns.max(initial=-1)), max(self.free, default=-1))
+    def cover(self, numbers: Array) -> Cover:
+        """Return the support of some groups, by their numbers."""
+        return Cover(numbers, self._columns, self._starts, self.free)
 
     def _greedy(self, energy: np.ndarray) -> list[int]:
         """Return the groups with the largest energy that those before them leave uncovered."""
@@ -201,13 +181,78 @@ class OverlappingGroupSparsity(Constraint):
             bound[best] = 0.0
         return chosen
 
-    def _covered(self, support: Support, size: int) -> np.ndarray:
-        """Return which of so many coordinates some groups, or the free coordinates, have."""
+
+@stored("support/cover")
+@dataclass(frozen=True, slots=True, eq=False)
+class Cover(Support):
+    """Groups of coordinates that may overlap, and the coordinates that are always allowed.
+
+    Attributes
+    ----------
+    numbers : array of int
+        The numbers of the groups, in the order of their choice.
+    columns, starts : array of int
+        The coordinates of group g are ``columns[starts[g] : starts[g + 1]]``.
+    free : tuple of int
+        The coordinates that are always allowed.
+    """
+
+    numbers: Array
+    columns: np.ndarray
+    starts: np.ndarray
+    free: tuple[int, ...]
+
+    @property
+    def indices(self) -> Array:
+        """The coordinates that the groups cover, increasing."""
+        return where_true(move(self.covered(self.size), self.numbers))
+
+    def restrict(self, v: Array) -> Array:
+        xp = namespace(v)
+        return xp.where(move(self.covered(v.shape[0]), v), v, xp.zeros_like(v))
+
+    def __or__(self, other: Support) -> Cover:
+        assert isinstance(other, Cover)
+        known = set(to_numpy(self.numbers).tolist())
+        more = [group for group in to_numpy(other.numbers).tolist() if group not in known]
+        both = namespace(self.numbers, other.numbers).concat(
+            [self.numbers, move(np.array(more, dtype=np.int64), self.numbers)]
+        )
+        return replace(self, numbers=both)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cover) and sorted(to_numpy(self.numbers)) == sorted(to_numpy(other.numbers))
+
+    @property
+    def size(self) -> int:
+        """One more than the last coordinate that may be non-zero."""
+        return 1 + max(int(self.columns.max(initial=-1)), max(self.free, default=-1))
+
+    def covered(self, size: int, without: int | None = None) -> np.ndarray:
+        """Return which of so many coordinates the groups have, the one at a place left out if that is given."""
         covered = np.zeros(size, dtype=bool)
         covered[list(self.free)] = True
-        for group in to_numpy(support):
-            covered[self._columns[self._starts[group] : self._starts[group + 1]]] = True
+        for place, group in enumerate(to_numpy(self.numbers)):
+            if place != without:
+                covered[self.columns[self.starts[group] : self.starts[group + 1]]] = True
         return covered
+
+
+@dataclass(frozen=True, slots=True)
+class _CoverBudget(Structure):
+    """Groups, each of which takes what no other group of the support has with it."""
+
+    candidates: int
+
+    def selected(self, support: Support) -> int:
+        assert isinstance(support, Cover)
+        return int(support.numbers.shape[0])
+
+    def swap_units(self, support: Support) -> list[Array]:
+        assert isinstance(support, Cover)
+        inside, places = support.covered(support.size), range(self.selected(support))
+        left = [inside & ~support.covered(support.size, without=place) for place in places]
+        return [move(np.flatnonzero(unit), support.numbers) for unit in left if unit.any()]
 
 
 def _read_groups(groups: Any) -> tuple[tuple[int, ...], ...]:

@@ -12,12 +12,13 @@ from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, NotFiniteError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
+from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
 
 @stored("support/bases")
-@dataclass(frozen=True, slots=True)
-class Bases:
+@dataclass(frozen=True, slots=True, eq=False)
+class Bases(Support):
     """The support of a matrix of low rank: where its columns and its rows live; ``U, s, Vt = bases`` unpacks it.
 
     Attributes
@@ -33,6 +34,32 @@ class Bases:
     left: Array
     right: Array
     values: Array | None = None
+
+    indices = None
+
+    def restrict(self, v: Array) -> Array:
+        """Return the projection on the tangent space."""
+        U, V = self.left, self.right
+        if isinstance(v, FactoredMatrix):
+            across, along = v.transposed_times(U), v @ V
+            return FactoredMatrix.product(U, across) + FactoredMatrix.product(along - U @ (U.T @ along), V)
+        inside = U @ (U.T @ v)
+        return inside + ((v - inside) @ V) @ V.T
+
+    def __or__(self, other: Support) -> Bases:
+        assert isinstance(other, Bases)
+        return type(self)(_span(self.left, other.left), _span(self.right, other.right))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Bases):
+            return False
+        return _same_span(self.left, other.left) and _same_span(self.right, other.right)
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """The dimension of the matrices of this rank."""
+        (p, r), (q, _) = self.left.shape, self.right.shape
+        return int(r * (p + q - r))
 
     def __iter__(self) -> Iterator[Array | None]:
         return iter((self.left, self.values, self.right.T))
@@ -72,13 +99,13 @@ class Rank(Constraint):
     -----
     The projection keeps the r largest singular values (Eckart and Young 1936). Where the r-th and the next are equal
     there are several nearest points, and the decomposition's own order decides. The support is the pair of `Bases`
-    U, V, with the singular values; those that are rounding next to the largest bring no direction in. `restrict` is the
-    projection on the tangent space of the matrices with these bases,
+    U, V, with the singular values; those that are rounding next to the largest bring no direction in. Its `restrict` is
+    the projection on the tangent space of the matrices with these bases,
 
     .. math:: P_T(G) = UU^\top G + G VV^\top - UU^\top G VV^\top,
 
     the directions along which the rank does not grow to first order. It contains the matrices of the form
-    :math:`UAV^\top` on which *Sparse Polyak* measures gradients; that measure itself is `leading`, :math:`PM_r`.
+    :math:`UAV^\top` on which *Sparse Polyak* measures gradients; that measure itself is `hard_threshold`, :math:`PM_r`.
     Of a `FactoredMatrix` both return factored matrices, of r and 2r columns.
     Cost of a projection: one truncated decomposition, O(p q min(p, q)) or a few dozen times O(p q r); no data pass.
 
@@ -127,36 +154,20 @@ class Rank(Constraint):
             return Projection(FactoredMatrix.product(U * s, V), Bases(U, V, s))
         return Projection((U * s) @ Vt, Bases(U, Vt.T, s))
 
-    def restrict(self, v: Array, support: Bases) -> Array:
-        U, V = support.left, support.right
-        if isinstance(v, FactoredMatrix):
-            across, along = v.transposed_times(U), v @ V
-            return FactoredMatrix.product(U, across) + FactoredMatrix.product(along - U @ (U.T @ along), V)
-        inside = U @ (U.T @ v)
-        return inside + ((v - inside) @ V) @ V.T
-
-    def join(self, a: Bases, b: Bases) -> Bases:
-        return Bases(_span(a.left, b.left), _span(a.right, b.right))
-
     def relax(self, factor: float) -> Rank:
         return replace(self, r=ceil(factor * self.r))
 
-    def leading(self, v: Array) -> Array:
+    def hard_threshold(self, v: Array) -> Array:
         exact = self if self.exact else replace(self, method="auto", _start=None)  # what steps are measured by
         return exact.project(v).point
 
-    def near(self, support: Bases) -> Rank:
+    def near(self, support: Support) -> Rank:
+        assert isinstance(support, Bases)
         return replace(self, _start=support.right)
 
-    def same(self, a: Bases, b: Bases) -> bool:
-        return _same_span(a.left, b.left) and _same_span(a.right, b.right)
-
-    def is_full(self, support: Bases) -> bool:
+    def is_full(self, support: Support) -> bool:
+        assert isinstance(support, Bases)
         return bool(support.left.shape[1] >= min(self.r, support.left.shape[0], support.right.shape[0]))
-
-    def freedom(self, support: Bases) -> int:
-        (p, r), (q, _) = support.left.shape, support.right.shape
-        return int(r * (p + q - r))
 
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by the eigenvectors of z'z: slow and less precise, for the tests."""

@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import gather, mask_of, namespace, to_numpy, top_k, union, where_true
-from hardthresh.core.constraint import Constraint, Projection, Selection
+from hardthresh.arrays import gather, mask_of, namespace, to_numpy, top_k, where_true
+from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.support import Support
+from hardthresh.core.typing import Array
+
+from .supports import Coordinates
 
 
 def _examples() -> Iterable[Sparsity]:
@@ -55,7 +58,7 @@ class Sparsity(Constraint):
     The projection is exact: without bounds it keeps the k entries of largest magnitude; with bounds it keeps the k
     coordinates whose clipped value brings the largest decrease of the distance, z_j^2 - (z_j - clip(z_j))^2, so
     the bounds are part of the projection and not an afterthought. The lowest index wins a tie. The support is the
-    increasing array of the free and of the non-zero coordinates. Cost O(d), no data pass.
+    `Coordinates` that are free or not zero, increasing. Cost O(d), no data pass.
 
     References
     ----------
@@ -67,7 +70,7 @@ class Sparsity(Constraint):
     >>> Sparsity(2).project(np.array([3.0, -1.0, 1.0, -3.0])).point
     array([ 3.,  0.,  0., -3.])
     >>> Sparsity(2, lower=0.0).project(np.array([3.0, -1.0, 1.0, -3.0])).support
-    array([0, 2])
+    Coordinates([0, 2])
     """
 
     k: int
@@ -132,67 +135,41 @@ class Sparsity(Constraint):
             gain = xp.where(passed_over, -xp.ones_like(gain), gain)
         chosen = top_k(gain, min(self.k, z.shape[0] - len(self.free)))
         point = xp.where(mask_of(chosen, z.shape[0]) | allowed, inside, xp.zeros_like(z))
-        return Projection(point, where_true(allowed | (point != 0)))
-
-    def restrict(self, v: Array, support: Support) -> Array:
-        xp = namespace(v)
-        return xp.where(mask_of(support, v.shape[0]), v, xp.zeros_like(v))
-
-    def join(self, a: Support, b: Support) -> Support:
-        return union(a, b)
+        return Projection(point, Coordinates(where_true(allowed | (point != 0))))
 
     def relax(self, factor: float) -> Sparsity:
         return replace(self, k=ceil(factor * self.k))
 
-    def same(self, a: Support, b: Support) -> bool:
-        return bool(a.shape == b.shape and namespace(a, b).all(a == b))
-
     def is_full(self, support: Support) -> bool:
-        return bool(support.shape[0] - len(self.free) >= self.k)
+        assert isinstance(support, Coordinates)
+        return len(support) - len(self.free) >= self.k
 
-    def indices(self, support: Support) -> Array:
-        return support
-
-    def choice(self, support: Support, shape: tuple[int, ...]) -> tuple[int, int]:
-        return shape[0] - len(self.free), int(support.shape[0]) - len(self.free)
-
-    def exchangeable(self, support: Support) -> Array:
-        if not self.free:
-            return support
-        xp = namespace(support)
-        counted = xp.ones_like(support, dtype=xp.bool)
-        for j in self.free:
-            counted = counted & (support != j)
-        return support[counted]
-
-    def exchange(self, support: Support, removed: int, added: int) -> Support:
-        newcomer = namespace(support).zeros_like(support[:1]) + added
-        return union(support[support != removed], newcomer)
-
-    def selection(self, size: int) -> Selection | None:
+    def structure(self, shape: tuple[int, ...]) -> CoordinateBudget:
+        candidates = shape[0] - len(self.free)
         if self.lower is None and self.upper is None:
-            return Selection(self.k, self.free)
-        low = np.broadcast_to(-np.inf if self.lower is None else _bound_to_numpy(self.lower), (size,))
-        high = np.broadcast_to(np.inf if self.upper is None else _bound_to_numpy(self.upper), (size,))
+            return CoordinateBudget(candidates, self.k, self.free)
+        low = np.broadcast_to(-np.inf if self.lower is None else _bound_to_numpy(self.lower), shape)
+        high = np.broadcast_to(np.inf if self.upper is None else _bound_to_numpy(self.upper), shape)
         signs = (low == 0).astype(int) - (high == 0).astype(int)
         one_sided = ((low == 0) | np.isneginf(low)) & ((high == 0) | np.isposinf(high)) & ~((low == 0) & (high == 0))
         if not one_sided.all() or signs[list(self.free)].any():
-            return None
-        return Selection(self.k, self.free, signs)
+            return CoordinateBudget(candidates, self.k, self.free, bounded=True)
+        return CoordinateBudget(candidates, self.k, self.free, signs)
 
-    def leading(self, v: Array) -> Array:
+    def hard_threshold(self, v: Array) -> Array:
         return replace(self, lower=None, upper=None).project(v).point
 
-    def face(self, w: Array, gradient: Array, support: Support) -> Support:
+    def free_part(self, w: Array, gradient: Array, support: Support) -> Support:
         if self.lower is None and self.upper is None:
             return support
+        assert isinstance(support, Coordinates)
         xp = namespace(w)
         held = xp.zeros_like(w, dtype=xp.bool)
         if self.lower is not None:
             held = held | ((w <= self._bound(self.lower, w)) & (gradient > 0))
         if self.upper is not None:
             held = held | ((w >= self._bound(self.upper, w)) & (gradient < 0))
-        return support[gather(~held, support)]
+        return Coordinates(support.indices[gather(~held, support.indices)])
 
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by trying every support: the slow, obviously right twin, for tests only."""
@@ -208,7 +185,7 @@ class Sparsity(Constraint):
             distance = float(np.sum((z - point) ** 2))
             if distance < best_distance:
                 best, best_distance = point, distance
-        return Projection(best, np.union1d(np.flatnonzero(best), np.asarray(self.free, dtype=np.int64)))
+        return Projection(best, Coordinates(np.union1d(np.flatnonzero(best), np.asarray(self.free, dtype=np.int64))))
 
     def _free(self, like: Array) -> Array:
         xp = namespace(like)

@@ -1,6 +1,6 @@
 """The contracts and the one loop."""
 
-from .constraint import Constraint, Projection
+from .constraint import BlockBudget, Constraint, CoordinateBudget, Projection, Structure
 from .errors import (
     CapabilityError,
     HardThreshError,
@@ -44,12 +44,15 @@ from .stopping import (
     Unbounded,
     default_stopping,
 )
+from .support import Support
 
 __all__ = [
     "BaseObjective",
+    "BlockBudget",
     "CapabilityError",
     "Certificate",
     "Constraint",
+    "CoordinateBudget",
     "Entry",
     "Evaluation",
     "HardThreshError",
@@ -81,6 +84,8 @@ __all__ = [
     "StepRule",
     "Stop",
     "StopRule",
+    "Structure",
+    "Support",
     "SupportStable",
     "Trace",
     "Traits",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
 
 from .constraint import Constraint
 from .objective import Objective
-from .schema import stored
+from .schema import Fields, stored
 from .state import State
-from .typing import Array, Support
+from .support import SUPPORTS, Support, of_kind, upgrade_supports
+from .typing import Array
 
 
 @stored("result/status")
@@ -98,7 +99,16 @@ class History(Mapping[str, np.ndarray]):
         return f"History({', '.join(self._columns)}; {rows} rows)"
 
 
-@stored("result/run")
+def _upgrade_supports(fields: Fields) -> Fields:
+    """Return the fields of a result in version 2: its support, and those of its state, are of its constraint's kind."""
+    state, constraint = fields["state"], fields["constraint"]
+    support = upgrade_supports({"point": fields["w"], "support": fields["support"]})["support"]
+    kind = support if constraint is None else constraint.project(fields["w"]).support
+    own = {name: of_kind(kind, value) for name in SUPPORTS if (value := getattr(state, name, None)) is not None}
+    return fields | {"support": of_kind(kind, support), "state": replace(state, **own)}
+
+
+@stored("result/run", upgrades=[_upgrade_supports])
 @dataclass(frozen=True, slots=True)
 class Result:
     """The outcome of `minimize`.

@@ -88,11 +88,10 @@ class Runner:
 
     def moved(self, old: State, new: S) -> S:
         """Return what the solver made of a state, with what the loop knows of the way."""
-        same = self.constraint.same(old.support, new.support)
         trace = replace(
             old.trace,
             passes=self.meter.passes,
-            stable_for=old.trace.stable_for + 1 if same else 0,
+            stable_for=old.trace.stable_for + 1 if old.support == new.support else 0,
             previous_value=old.value if old.exact else nan,
             size=old.trace.size or 100.0 * norm(new.w),
         )
@@ -120,8 +119,11 @@ class Runner:
             raise InvalidInputError(
                 f"the state has shape {tuple(state.w.shape)}, the objective {tuple(objective.shape)}"
             )
+        own = self.constraint.project(state.w).support
+        if type(own) is not type(state.support):  # a file of an older version does not tell groups from coordinates
+            state = replace(state, support=own)
         rounding = max(1e-6, float(library(state.w).finfo(state.w.dtype).eps) ** 0.5)
-        if norm(self.constraint.settle(state.w, state.support).point - state.w) > rounding * norm(state.w):
+        if norm(self.constraint.project_onto(state.w, state.support).point - state.w) > rounding * norm(state.w):
             raise InvalidInputError(
                 "the state's point is outside the constraint; to start from its projection give w0=state.w"
             )

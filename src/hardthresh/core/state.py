@@ -7,7 +7,8 @@ from math import nan
 
 from .objective import Evaluation
 from .schema import stored
-from .typing import Array, Support
+from .support import Support, upgrade_supports
+from .typing import Array
 
 
 @stored("state/trace")
@@ -41,7 +42,7 @@ class Trace:
     size: float = 0.0
 
 
-@stored("state/basic")
+@stored("state/basic", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """Everything a solver needs to go on; frozen and picklable, so that a run can stop, be stored and resume.

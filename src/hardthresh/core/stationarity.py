@@ -18,12 +18,13 @@ from math import inf, isfinite, nan, prod, sqrt
 
 import numpy as np
 
-from .constraint import Constraint
+from .constraint import Constraint, coordinate_budget
 from .errors import InvalidInputError, format_value
 from .objective import Evaluation, Objective, SmoothObjective
 from .schema import stored
 from .state import Trace
-from .typing import Array, Support, is_real, library
+from .support import Support
+from .typing import Array, is_real, library
 
 FEASIBLE = 1e-5
 """Up to what share of the gradient at the null model a residual counts as zero; on a well-conditioned support what is
@@ -47,7 +48,7 @@ def _eps(v: Array) -> float:
 
 def leading_norm(constraint: Constraint, v: Array) -> float:
     """Return the norm of the part of `v` that is largest on any one support."""
-    return norm(constraint.leading(v))
+    return norm(constraint.hard_threshold(v))
 
 
 def remaining_gradient(constraint: Constraint, at: Evaluation, support: Support) -> Array:
@@ -58,16 +59,15 @@ def remaining_gradient(constraint: Constraint, at: Evaluation, support: Support)
     Where supports are no sets of coordinates, or projections are approximate, it is (w - P(w - t g)) / t instead.
     """
     if constraint.is_full(support):
-        return constraint.restrict(at.gradient, constraint.face(at.point, at.gradient, support))
+        return constraint.free_part(at.point, at.gradient, support).restrict(at.gradient)
     length = norm(at.gradient)
     if not 0.0 < length < inf:
         return at.gradient
     t = sqrt(_eps(at.point)) * norm(at.point) / length or 1.0
     there = constraint.project(at.point - t * at.gradient)
-    if not constraint.exact or constraint.indices(there.support) is None:
+    if not constraint.exact or there.support.indices is None:
         return (at.point - there.point) / t
-    allowed = constraint.join(support, there.support)
-    return constraint.restrict(at.gradient, constraint.face(at.point, at.gradient, allowed))
+    return constraint.free_part(at.point, at.gradient, support | there.support).restrict(at.gradient)
 
 
 def feasibility_residual(constraint: Constraint, at: Evaluation, support: Support) -> float:
@@ -148,12 +148,12 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support,
     Examples
     --------
     >>> import numpy as np
-    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.constraints import Coordinates, Sparsity
     >>> from hardthresh.core import Evaluation, smallest_lipschitz
     >>> at = Evaluation(np.array([0.0, 2.0]), 1.0, np.array([-4.0, 0.0]))
-    >>> smallest_lipschitz(Sparsity(1), at, np.array([1]))
+    >>> smallest_lipschitz(Sparsity(1), at, Coordinates(np.array([1])))
     2.0
-    >>> smallest_lipschitz(Sparsity(2), at, np.array([1]))
+    >>> smallest_lipschitz(Sparsity(2), at, Coordinates(np.array([1])))
     inf
     """
     if tol < inf and feasibility_residual(constraint, at, support) > tol:
@@ -161,13 +161,13 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support,
     outside = _outside(constraint, at, support)
     if norm(outside) <= 64 * _eps(outside) * norm(at.gradient):
         return 0.0
-    selection = constraint.selection(at.point.shape[0])
-    if selection is None or selection.signs is not None:
+    budget = coordinate_budget(constraint, tuple(at.point.shape))
+    if budget is None or budget.signs is not None:
         return _smallest_by_bisection(constraint, at.point, outside, full=constraint.is_full(support))
-    if selection.budget == 0:
+    if budget.budget == 0:
         return 0.0  # nothing outside may ever come in
-    counted = constraint.exchangeable(support)
-    if counted is None or counted.shape[0] < selection.budget:
+    counted = budget.counted(support)
+    if counted.shape[0] < budget.budget:
         return inf
     xp = library(at.point)
     smallest = float(xp.min(xp.abs(xp.take(at.point, counted, axis=0))))
@@ -238,7 +238,7 @@ def restricted_smoothness(
     for iteration in range(iterations):
         restricted = 2 * iteration >= iterations - 1
         if restricted:
-            direction = relaxed.leading(direction)
+            direction = relaxed.hard_threshold(direction)
         length = norm(direction)
         if length == 0.0:
             break
@@ -358,7 +358,7 @@ def certify_point(
 
 def _outside(constraint: Constraint, at: Evaluation, support: Support) -> Array:
     """Return the part of the gradient that the support cannot follow."""
-    return at.gradient - constraint.restrict(at.gradient, constraint.face(at.point, at.gradient, support))
+    return at.gradient - constraint.free_part(at.point, at.gradient, support).restrict(at.gradient)
 
 
 def _gradient_rounding(objective: Objective, at: Evaluation, smoothness: float) -> float:

@@ -299,7 +299,7 @@ class LowerBound(StopRule):
 
 def _recedes(run: Run) -> bool:
     """Return whether f has no minimiser on the support of a point; True where the objective cannot tell."""
-    indices = run.constraint.indices(run.state.support)
+    indices = run.state.support.indices
     if indices is None or not isinstance(run.objective, LinearObjective):
         return True
     return run.objective.recession(run.state.at, indices) is not None

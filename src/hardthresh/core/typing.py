@@ -17,11 +17,6 @@ def library(x: Array) -> Any:
     return np if type(x) is np.ndarray else array_namespace(x)
 
 
-Support: TypeAlias = Any
-"""Where a point may be non-zero, as its constraint says it: an index array, a set of groups, a pair of bases.
-Opaque to solvers: only the constraint that made a support may look inside."""
-
-
 def is_real(x: Any) -> bool:
     """Return whether something is a real number, and no truth value."""
     return isinstance(x, Real) and not isinstance(x, bool)

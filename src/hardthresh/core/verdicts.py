@@ -64,7 +64,7 @@ class NoMinimiser(StopRule):
 
     def check(self, run: Run) -> Stop | None:
         objective, answer, bound = run.objective, run.state, run.objective.lower_bound
-        indices = run.constraint.indices(answer.support)
+        indices = answer.support.indices
         if indices is not None and isinstance(objective, LinearObjective):
             move = objective.recession(answer.at, indices)
             return None if move is None else self._along(run, move)
@@ -82,7 +82,7 @@ class NoMinimiser(StopRule):
     def _along(self, run: Run, move: Array) -> Stop | None:
         """Return that f falls for ever along a move, if the set lets the point go there."""
         answer = run.state
-        far = run.constraint.settle(answer.w + move, answer.support).point
+        far = run.constraint.project_onto(answer.w + move, answer.support).point
         value = run.objective.value(far)
         if not value <= answer.value + 1e-9 * abs(answer.trace.null_value - answer.value):  # rounding of the move
             return None

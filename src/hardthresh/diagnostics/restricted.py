@@ -245,7 +245,7 @@ def _pairs(objective: SmoothObjective, at: Evaluation, count: int, shift: float 
 def _in_coordinates(objective: SmoothObjective, constraint: Constraint, at: Evaluation) -> bool:
     """Return whether supports are sets of coordinates, and the objective gives its Hessian on them."""
     able = isinstance(objective, LinearObjective)
-    return able and constraint.indices(constraint.project(at.point).support) is not None
+    return able and constraint.project(at.point).support.indices is not None
 
 
 def _search(
@@ -256,7 +256,7 @@ def _search(
     exact = _in_coordinates(objective, ladder[-1], at)
     value: float | None = None
     for rung in ladder:
-        found = _measure(objective, at, rung.leading(direction), sign, exact)
+        found = _measure(objective, at, rung.hard_threshold(direction), sign, exact)
         if found is None:
             return value  # every direction bends the same: a smaller budget said it all
         unit, value = found
@@ -269,7 +269,7 @@ def _search(
                 break
             better = None
             for halvings in range(_HALVINGS):
-                tried = _measure(objective, at, rung.leading(weight / 2**halvings * unit + slope), sign, exact)
+                tried = _measure(objective, at, rung.hard_threshold(weight / 2**halvings * unit + slope), sign, exact)
                 if tried is not None and sign * (tried[1] - value) > _GAIN * abs(value):
                     better = tried
                     break

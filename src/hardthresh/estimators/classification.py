@@ -188,7 +188,7 @@ def _separates(problem: Problem, result: Result) -> bool:
     do. Newton steps lead there, or to where it shows that there is a minimiser (`has_no_recession`). Cost: one pass
     over the chosen columns alone if the fit itself separates the classes, else about ten.
     """
-    chosen = problem.constraint.indices(result.support)
+    chosen = result.support.indices
     if chosen.shape[0] == 0:
         return False
     model = problem.objective.columns(chosen)

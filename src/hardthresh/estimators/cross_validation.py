@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.parallel import Parallel, delayed
 
 from hardthresh.arrays import gather, move, namespace, to_numpy
+from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
@@ -205,7 +206,7 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
     ) -> list[Fold]:
         """Return every fold's path; nothing passes from fold to fold."""
         objective = problem.objective
-        selection = problem.constraint.selection(objective.shape[0])
+        selection = coordinate_budget(problem.constraint, tuple(objective.shape))
         with progress_line(bool(self.verbose), "folds", len(training)) as report:
             if self.solver == "auto" and objective.traits.quadratic and selection is not None:
                 report("together")

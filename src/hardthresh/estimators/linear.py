@@ -394,7 +394,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         """Return why the fit ended; where coefficients grow for ever, with the names of their features."""
         if result.status is not Status.NO_MINIMISER:
             return result.message
-        move = problem.objective.recession(result.state.at, problem.constraint.indices(result.support))
+        move = problem.objective.recession(result.state.at, result.support.indices)
         size = np.zeros(1) if move is None else np.abs(to_numpy(move))[: self.n_features_in_]
         growing = np.flatnonzero(size > 1e-6 * np.max(size, initial=0.0))
         if not growing.size:

@@ -14,6 +14,7 @@ from hardthresh.constraints import GroupSparsity, Sparsity
 from hardthresh.constraints.labels import changed, whole_number
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import UNITS
+from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, Standardized, as_design, standardize
@@ -150,9 +151,9 @@ class Problem:
             return w
         return xp.concat([w, xp.reshape(intercept + xp.sum(coef * self.mean), (1,))])
 
-    def features(self, support: Array) -> Array:
+    def features(self, support: Support) -> Array:
         """Return the features of a support: without the intercept, and of a group without its constant columns."""
-        chosen = self.constraint.indices(support)
+        chosen = support.indices
         chosen = chosen[chosen < self.mean.shape[0]]
         return chosen[gather(self.inverse_scale, chosen) > 0] if self.grouped else chosen
 
@@ -161,7 +162,7 @@ class Problem:
         """Whether whole groups of features are chosen."""
         return isinstance(self.constraint, GroupSparsity)
 
-    def groups(self, support: Array) -> tuple[Any, ...]:
+    def groups(self, support: Support) -> tuple[Any, ...]:
         """Return the labels of the groups of a support."""
         assert isinstance(self.constraint, GroupSparsity)
         return self.constraint.groups_of(support)

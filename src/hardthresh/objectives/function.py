@@ -120,7 +120,7 @@ class Function(Computed):
     >>> t = np.array([3.0, 0.1, -2.0, 0.2])
     >>> f = Function(lambda w: np.sum(np.cosh(w - t)), 4, lambda w: np.sinh(w - t))
     >>> minimize(f, Sparsity(2)).support
-    array([0, 2])
+    Coordinates([0, 2])
 
     The mean over many examples, of which solvers may look at a few:
 
@@ -131,7 +131,7 @@ class Function(Computed):
     ...     return np.mean(residual**2), 2 * residual @ X[rows] / len(rows)
     >>> from hardthresh.solvers import ProbabilisticIHT
     >>> minimize(Function(loss, 30, True, n_rows=1000), Sparsity(2), ProbabilisticIHT()).support
-    array([4, 8])
+    Coordinates([4, 8])
     """
 
     _module: Any = None  # of `from_torch`
@@ -226,7 +226,7 @@ class Function(Computed):
         >>> t = torch.tensor([3.0, 0.1, -2.0, 0.2], dtype=torch.float64)
         >>> f = Function.from_torch(lambda w: torch.cosh(w - t).sum(), 4)
         >>> minimize(f, Sparsity(2)).support
-        array([0, 2])
+        Coordinates([0, 2])
 
         A module with at most 3 parameters that are not zero:
 
@@ -235,7 +235,7 @@ class Function(Computed):
         >>> net = torch.nn.Linear(10, 1).double()
         >>> f = Function.from_torch(net, loss=lambda model: torch.mean((model(X) - y) ** 2))
         >>> minimize(f, Sparsity(2)).support
-        tensor([0, 3])
+        Coordinates([0, 3])
         """
         torch = imported("torch")
         self = cls.__new__(cls)
@@ -302,7 +302,7 @@ class Function(Computed):
         >>> t = np.array([3.0, 0.1, -2.0, 0.2])
         >>> f = Function.from_jax(lambda w: jnp.sum(jnp.cosh(w - t)), 4)
         >>> minimize(f, Sparsity(2)).support
-        array([0, 2])
+        Coordinates([0, 2])
         """
         jax = imported("jax")
         if not callable(fn):

@@ -50,7 +50,7 @@ def aic(result: Result) -> float:
     >>> X = rng.standard_normal((100, 30))
     >>> f = LinearModel(X, 2 * X[:, 3] - X[:, 7] + rng.standard_normal(100))
     >>> min(path(f, Sparsity, range(1, 11)), key=bic).support
-    array([3, 7])
+    Coordinates([3, 7])
     """
     model = _model(result)
     return _misfit(model, result) + 2.0 * _size(result)
@@ -140,8 +140,8 @@ def gic(result: Result) -> float:
     """
     model = _model(result)
     constraint, w = _constraint(result), result.w
-    free = constraint.freedom(constraint.project(0.0 * w).support)
-    d, k = prod(w.shape) - free, constraint.freedom(result.support) - free
+    free = constraint.project(0.0 * w).support.degrees_of_freedom
+    d, k = prod(w.shape) - free, result.support.degrees_of_freedom - free
     per_feature = log(max(d, 2)) * log(log(model.n_examples))
     return _misfit(model, result) + per_feature * k
 
@@ -173,18 +173,18 @@ def _misfit(model: Any, result: Result) -> float:
 
 def _size(result: Result) -> int:
     """Return how many numbers were fitted."""
-    return _constraint(result).freedom(result.support)
+    return result.support.degrees_of_freedom
 
 
 def _choice(result: Result) -> tuple[int, int]:
     """Return among how many pieces (coordinates, groups) the choice was, and how many were chosen."""
     constraint = _constraint(result)
-    choice = constraint.choice(result.support, result.w.shape)
-    if choice is None:
+    structure = constraint.structure(tuple(result.w.shape))
+    if structure is None:
         raise CapabilityError(
             f"ebic counts what was chosen out of how many, which {type(constraint).__name__} does not say; use bic"
         )
-    return choice
+    return structure.candidates, structure.selected(result.support)
 
 
 def _constraint(result: Result) -> Constraint:

@@ -17,7 +17,7 @@ from operator import add
 import numpy as np
 
 from hardthresh.arrays import double, gather, move, namespace, to_numpy
-from hardthresh.core.constraint import Selection
+from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
@@ -56,7 +56,7 @@ class FoldPath:
 @serial_blas()
 def least_squares_fold_paths(
     objective: LinearModel,
-    selection: Selection,
+    selection: CoordinateBudget,
     training: Sequence[np.ndarray],
     budgets: Sequence[int],
     *,
@@ -71,7 +71,7 @@ def least_squares_fold_paths(
     objective : LinearModel
         The squared loss on all rows. Its ridge is that of a column of unit variance if `standardize`, else of the
         column as it is.
-    selection : Selection
+    selection : CoordinateBudget
         Which columns are free, and their signs; its budget is not used.
     training : sequence of array of int
         The training rows of each fold.
@@ -175,7 +175,7 @@ class _Folds:
     def __init__(
         self,
         objective: LinearModel,
-        selection: Selection,
+        selection: CoordinateBudget,
         training: Sequence[np.ndarray],
         *,
         intercept: bool,

@@ -62,7 +62,7 @@ def path(
     >>> from hardthresh.constraints import Sparsity
     >>> from hardthresh.objectives import LinearModel
     >>> f = LinearModel(np.eye(3), np.array([3.0, 1.0, 2.0]))
-    >>> [result.support.tolist() for result in path(f, Sparsity, [1, 2])]
+    >>> [list(result.support) for result in path(f, Sparsity, [1, 2])]
     [[0], [0, 2]]
     """
     if not isinstance(budgets, Iterable):

@@ -17,7 +17,8 @@ from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Run, Stationarity, Stop, StopRule
-from hardthresh.core.typing import Array, Support, is_real
+from hardthresh.core.support import Support, upgrade_supports
+from hardthresh.core.typing import Array, is_real
 from hardthresh.steps.line_search import Descent, majorised_step, minimising_step
 
 from .momentum import ConstantMomentum, ExactMomentum, Momentum, as_momentum
@@ -30,7 +31,7 @@ STEPS = ("support", "line_search")
 DEBIAS = (None, "final", "every")
 
 
-@stored("state/accelerated")
+@stored("state/accelerated", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceleratedState(State):
     """A `State` with the point that momentum led to.
@@ -50,7 +51,7 @@ class AcceleratedState(State):
     """
 
     ahead: Evaluation | None = None
-    ahead_support: Support = None
+    ahead_support: Support | None = None
     memory: object
     momentum: float = nan
     moved: float = inf
@@ -145,7 +146,7 @@ class AcceleratedIHT(Solver):
     >>> X = np.random.default_rng(0).standard_normal((60, 200))
     >>> f = LinearModel(X, X[:, 3] - 2.0 * X[:, 7])
     >>> minimize(f, Sparsity(2), AcceleratedIHT()).support
-    array([3, 7])
+    Coordinates([3, 7])
     >>> minimize(f, Sparsity(2), AcceleratedIHT(variant="paper", momentum=1.8, step=0.2), max_iter=200).status.name
     'DIVERGED'
     """
@@ -201,7 +202,9 @@ class AcceleratedIHT(Solver):
 
     def _move(self, objective: Objective, constraint: Constraint, state: AcceleratedState) -> Descent:
         """Return lines 4 to 6 of Algorithm 1, for better or worse."""
-        u, support = (state.at, state.support) if state.ahead is None else (state.ahead, state.ahead_support)
+        u, support = state.at, state.support
+        if state.ahead is not None and state.ahead_support is not None:
+            u, support = state.ahead, state.ahead_support
         direction, step = self._direction_and_step(objective, constraint, u, support)
         projection = constraint.project(u.point + step * direction)
         return Descent(projection, step, nan, objective.predict(projection.point))
@@ -210,7 +213,7 @@ class AcceleratedIHT(Solver):
         self, objective: Objective, constraint: Constraint, state: AcceleratedState
     ) -> AcceleratedState:
         """Return the state after a move that does not increase f: with momentum, or else without."""
-        if state.ahead is not None:
+        if state.ahead is not None and state.ahead_support is not None:
             moved = self._descend(objective, constraint, state.ahead, state.ahead_support, most=inf)
             if moved is not None and moved.value <= state.value:
                 return self._arrive(objective, constraint, state, moved)
@@ -235,10 +238,10 @@ class AcceleratedIHT(Solver):
         self, objective: Objective, constraint: Constraint, u: Evaluation, support: Support
     ) -> tuple[Array, float]:
         """Return minus the gradient on the expanded support (line 4), and the step to go along it."""
-        direction, inside = -u.gradient, constraint.restrict(-u.gradient, support)
+        direction, inside = -u.gradient, support.restrict(-u.gradient)
         if self.restricted:
             newcomers = constraint.project(direction - inside).support
-            direction = constraint.restrict(direction, constraint.join(newcomers, support))
+            direction = (newcomers | support).restrict(direction)
         if not isinstance(self.step, str):
             return direction, float(self.step)
         rounding = 0.0 if self.variant == "paper" else sqrt(float(namespace(inside).finfo(inside.dtype).eps))
@@ -264,7 +267,7 @@ class AcceleratedIHT(Solver):
             iteration=state.iteration + 1,
             step=moved.step,
             ahead=_extrapolate(objective, state.at, new, tau) if tau else None,
-            ahead_support=constraint.join(projection.support, state.support) if tau else None,
+            ahead_support=projection.support | state.support if tau else None,
             memory=memory,
             momentum=tau,
             moved=_relative_move(state.w, new.point),

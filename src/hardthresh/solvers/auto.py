@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hardthresh.core import iterate as core_iterate
 from hardthresh.core import minimize as core_minimize
-from hardthresh.core.constraint import Constraint, require_constraint
+from hardthresh.core.constraint import Constraint, coordinate_budget, require_constraint
 from hardthresh.core.errors import CapabilityError
 from hardthresh.core.objective import Objective, SmoothObjective
 from hardthresh.core.result import Result
@@ -56,7 +56,7 @@ def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 
 def _is_curved(objective: Objective, constraint: Constraint) -> bool:
     """Return whether supports are no sets of coordinates."""
     constraint.check(tuple(objective.shape))
-    return constraint.indices(constraint.project(objective.zeros()).support) is None
+    return constraint.project(objective.zeros()).support.indices is None
 
 
 def _suits_working_set(objective: Objective, constraint: Constraint) -> bool:
@@ -64,7 +64,7 @@ def _suits_working_set(objective: Objective, constraint: Constraint) -> bool:
         WorkingSet().check(objective, constraint)
     except CapabilityError:
         return False
-    selection = constraint.selection(objective.shape[0])
+    selection = coordinate_budget(constraint, tuple(objective.shape))
     assert selection is not None
     return min(objective.shape[0], 4 * (selection.budget + len(selection.free)) + 256) <= MOST_COLUMNS
 
@@ -147,7 +147,7 @@ def minimize(
     >>> X = rng.standard_normal((100, 500))
     >>> y = X[:, [3, 50, 400]] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(100)
     >>> ht.minimize(LinearModel(X, y), Sparsity(3)).support
-    array([  3,  50, 400])
+    Coordinates([3, 50, 400])
     """
     return core_minimize(
         objective,

@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 
 from hardthresh.arrays import gather, inverse_factor, move, namespace, scatter, to_numpy
-from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.constraint import BlockBudget, Constraint, Projection
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective
 from hardthresh.core.typing import Array
 
@@ -38,7 +38,7 @@ def search_blocks(objective: Objective, constraint: Constraint, at: Evaluation, 
     Parameters
     ----------
     objective, constraint, at :
-        f, a set that knows its `blocks`, and f at a minimiser on its support.
+        f, a set with a `BlockBudget`, and f at a minimiser on its support.
     negligible : float
         The decrease of f that does not count.
 
@@ -98,16 +98,16 @@ def block_model(objective: Objective, constraint: Constraint, at: Evaluation) ->
 
     Cost: one data pass, and that of the Hessian of the columns.
     """
-    blocks = constraint.blocks()
-    if blocks is None or not isinstance(objective, LinearObjective):
+    blocks = constraint.structure(tuple(at.point.shape))
+    if not isinstance(blocks, BlockBudget) or not isinstance(objective, LinearObjective):
         return None
     point, slope = (to_numpy(x).astype(np.float64) for x in (at.point, at.gradient))
     diagonal = to_numpy(objective.hessian_diag(at)).astype(np.float64)
     numbers = to_numpy(blocks.numbers)
     promise = np.where(diagonal > 0, slope * slope / np.where(diagonal > 0, 2.0 * diagonal, 1.0), 0.0)
-    size = np.bincount(numbers, minlength=blocks.count + 1)
-    promised = np.bincount(numbers, weights=promise, minlength=blocks.count + 1)
-    used = np.bincount(numbers[point != 0], minlength=blocks.count + 1) > 0
+    size = np.bincount(numbers, minlength=blocks.candidates + 1)
+    promised = np.bincount(numbers, weights=promise, minlength=blocks.candidates + 1)
+    used = np.bincount(numbers[point != 0], minlength=blocks.candidates + 1) > 0
     promised[used] = np.inf
     promised[-1] = -1.0  # the free coordinates are there in any case
     order = np.argsort(-promised, kind="stable")
@@ -118,7 +118,7 @@ def block_model(objective: Objective, constraint: Constraint, at: Evaluation) ->
     room = min(max(_LEAST_COLUMNS, _TIMES_CHOSEN * int(size[used].sum())), MOST_COLUMNS - int(size[-1]))
     fitting = order[(size[order] <= room - (there_anyway - int(size[-1]))) | used[order]]
     taken = fitting[(np.cumsum(size[fitting]) <= room) | used[fitting]]
-    columns = np.flatnonzero(np.isin(numbers, taken) | (numbers == blocks.count))
+    columns = np.flatnonzero(np.isin(numbers, taken) | (numbers == blocks.candidates))
     indices = move(columns, at.point)
     small = objective.columns(indices)
     hessian = to_numpy(small.hessian(small.evaluate(gather(at.point, indices), at.prediction))).astype(np.float64)
@@ -127,7 +127,7 @@ def block_model(objective: Objective, constraint: Constraint, at: Evaluation) ->
         hessian,
         hessian @ point[columns] - slope[columns],
         members,
-        np.flatnonzero(numbers[columns] == blocks.count),
+        np.flatnonzero(numbers[columns] == blocks.candidates),
         float(namespace(at.point).finfo(at.point.dtype).eps),
     )
     names = sorted(taken.tolist())

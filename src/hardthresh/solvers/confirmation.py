@@ -7,7 +7,7 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from hardthresh.core.constraint import Projection
-from hardthresh.core.typing import Support
+from hardthresh.core.support import Support
 
 
 class Trial(NamedTuple):

@@ -16,7 +16,8 @@ from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Settled, StopRule
-from hardthresh.core.typing import Array, Support, is_integer, is_real
+from hardthresh.core.support import Support, upgrade_supports
+from hardthresh.core.typing import Array, is_integer, is_real
 from hardthresh.steps.line_search import Descent, exact_step, majorised_step, minimising_step
 
 from .start import starting_point
@@ -25,7 +26,7 @@ from .steepest import is_steep, search_along, search_feasible, verdict
 _SLOW = 0.7  # of the distance to the lower bound is left after an iteration
 
 
-@stored("state/conjugate_iht")
+@stored("state/conjugate_iht", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConjugateState(State):
     """A `State` with the way it was reached: None after a restart.
@@ -139,7 +140,7 @@ class ConjugateIHT(Solver):
         assert isinstance(state, ConjugateState)
         assert isinstance(objective, SmoothObjective)
         at = state.at
-        slope = constraint.restrict(at.gradient, constraint.face(at.point, at.gradient, state.support))
+        slope = constraint.free_part(at.point, at.gradient, state.support).restrict(at.gradient)
         move = self._whole(objective, constraint, state, slope) if self._is_slow(objective, state) else None
         move = move or self._conjugate(objective, constraint, state, slope)
         move = move or self._outward(objective, constraint, state)
@@ -155,9 +156,7 @@ class ConjugateIHT(Solver):
                 self._negligible(objective, state),
             )
         support = move.projection.support
-        going = move.direction is not None and (
-            _is_curved(constraint, support) or constraint.same(support, state.support)
-        )
+        going = move.direction is not None and (_is_curved(support) or support == state.support)
         return replace(
             state,
             at=objective.evaluate(move.projection.point, move.prediction),
@@ -184,7 +183,7 @@ class ConjugateIHT(Solver):
 
         Seen from there, part of what was normal to the set is tangent to it, and the matrix to decompose stays thin.
         """
-        if not _is_curved(constraint, state.support):
+        if not _is_curved(state.support):
             return None  # such supports change at every step
         at, xp = state.at, namespace(slope)
         squared = float(xp.sum(slope * slope))
@@ -192,7 +191,7 @@ class ConjugateIHT(Solver):
         if step == 0.0:
             return None
         ahead = constraint.project(at.point - step * slope)
-        projection = constraint.project(constraint.restrict(at.point - step * at.gradient, ahead.support))
+        projection = constraint.project(ahead.support.restrict(at.point - step * at.gradient))
         prediction = objective.predict(projection.point)
         value = objective.value(projection.point, prediction)
         if value < at.value and value <= at.value - 1e-4 * step * squared:
@@ -207,7 +206,7 @@ class ConjugateIHT(Solver):
         squared = float(xp.sum(slope * slope))
         if not squared > 0.0:
             return None
-        outside = None if _is_curved(constraint, state.support) else at.gradient - slope
+        outside = None if _is_curved(state.support) else at.gradient - slope
         step = 0.0
         for direction in self._directions(constraint, state, slope, squared):
             fall = -float(xp.sum(slope * direction))
@@ -234,19 +233,19 @@ class ConjugateIHT(Solver):
         if state.direction is None or state.slope is None:
             return [-slope]
         xp = namespace(slope)
-        carried = constraint.restrict(state.slope, state.support)
+        carried = state.support.restrict(state.slope)
         before = float(xp.sum(state.slope * state.slope))
         beta = (squared - float(xp.sum(slope * carried))) / before if before > 0.0 else 0.0
         if not beta > 0.0:
             return [-slope]
-        return [beta * constraint.restrict(state.direction, state.support) - slope, -slope]
+        return [beta * state.support.restrict(state.direction) - slope, -slope]
 
     def _outward(self, objective: SmoothObjective, constraint: Constraint, state: ConjugateState) -> _Move | None:
         """Return the move along the whole gradient, if it lowers f by more than nothing."""
         at = state.at
         direction = -at.gradient
-        if _is_curved(constraint, state.support) and norm(at.point) == 0.0:
-            direction = constraint.leading(direction)  # whose multiples are the projections of the whole
+        if _is_curved(state.support) and norm(at.point) == 0.0:
+            direction = constraint.hard_threshold(direction)  # whose multiples are the projections of the whole
         step = exact_step(objective, constraint, at, state.support, direction)
         if step > 0.0:
             return self._majorised(objective, constraint, state, direction, step)
@@ -270,6 +269,6 @@ class ConjugateIHT(Solver):
         return max(self.tol * distance, value_rounding(objective, state.at))
 
 
-def _is_curved(constraint: Constraint, support: Support) -> bool:
+def _is_curved(support: Support) -> bool:
     """Return whether a step on the support leads to others, because it is no set of coordinates."""
-    return constraint.indices(support) is None
+    return support.indices is None

@@ -15,6 +15,7 @@ from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.objective import Evaluation, MeanObjective, Objective
 from hardthresh.core.schema import stored
 from hardthresh.core.state import State
+from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 
 from .batches import halves
@@ -22,7 +23,7 @@ from .batches import halves
 T = TypeVar("T")
 
 
-@stored("state/stochastic")
+@stored("state/stochastic", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledState(State):
     """A `State` whose evaluation is an estimate: f and its gradient on the batch of the coming iteration.

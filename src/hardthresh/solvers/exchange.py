@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hardthresh.arrays import gather, mask_of, namespace, to_numpy, top_k
-from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.support import Support
+from hardthresh.core.typing import Array
 
 from .exchange_model import ExchangeModel, SupportModel
 from .subspace import Refined, refine
@@ -52,9 +53,11 @@ def rank_exchanges(
     -----
     Cost: one data pass for each coordinate considered. An empty list where nothing can be exchanged.
     """
-    leaving = constraint.exchangeable(support)
-    indices = constraint.indices(support)
-    if leaving is None or indices is None or leaving.shape[0] == 0 or not isinstance(objective, LinearObjective):
+    structure = constraint.structure(tuple(at.point.shape))
+    if not isinstance(structure, CoordinateBudget) or not isinstance(objective, LinearObjective):
+        return []
+    leaving, indices = structure.counted(support), support.indices
+    if leaving.shape[0] == 0:
         return []
     numbers = np.arange(at.point.shape[0])
     numbers[to_numpy(indices)] = -1
@@ -76,15 +79,16 @@ def leave_and_join(
 ) -> Iterator[Refined]:
     """Yield refined points that one part of the support has left for what promises most in its place.
 
-    A part is what the constraint's `parts` says. Of those that a diagonal Hessian would miss least, single coordinates
-    and larger parts apart, `count` are missed least after a refit of the others; each makes room for the largest
-    :math:`g_j^2 / 2 H_{jj}` that the set has place for, the gradient being that without the part.
+    A part is one of the `Structure.swap_units` of the set. Of those that a diagonal Hessian would miss least, single
+    coordinates and larger parts apart, `count` are missed least after a refit of the others; each makes room for the
+    largest :math:`g_j^2 / 2 H_{jj}` that the set has place for, the gradient being that without the part.
 
     Notes
     -----
     Cost: two data passes, one more for each part that leaves, and little for each refit.
     """
-    parts = constraint.parts(support)
+    structure = constraint.structure(tuple(at.point.shape))
+    parts = [] if structure is None else structure.swap_units(support)
     if not parts or not isinstance(objective, LinearObjective):
         return
     xp = namespace(at.point)
@@ -99,7 +103,7 @@ def leave_and_join(
         promise = xp.where(diagonal > 0, xp.abs(there.gradient) / scale, xp.zeros_like(scale))
         above_all = 2.0 * float(promise.shape[0]) ** 0.5 * xp.max(promise)  # the energy of any group of promises
         joined = constraint.project(xp.where(there.point != 0, above_all * xp.ones_like(promise), promise)).support
-        start = Projection(constraint.restrict(there.point, joined), joined)
+        start = Projection(joined.restrict(there.point), joined)
         yield refine(objective, constraint, start, cg_iterations=0, rounds=3)
 
 
@@ -128,6 +132,6 @@ def try_exchanges(
 ) -> Iterator[tuple[Exchange, Refined]]:
     """Yield each exchange with the refined point on the support it leads to; see `refine` for the effort."""
     for exchange in exchanges:
-        swapped = constraint.exchange(support, exchange.removed, exchange.added)
-        start = Projection(constraint.restrict(at.point, swapped), swapped)
+        swapped = support.exchange(exchange.removed, exchange.added)
+        start = Projection(swapped.restrict(at.point), swapped)
         yield exchange, refine(objective, constraint, start, cg_iterations=cg_iterations, rounds=rounds)

@@ -13,6 +13,7 @@ from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.step import StepRule
+from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 from hardthresh.steps import Backtracking, BarzilaiBorwein, SparsePolyak
 
@@ -20,7 +21,7 @@ from .start import starting_point
 from .steepest import verdict
 
 
-@stored("state/iht")
+@stored("state/iht", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IHTState(State):
     """A `State` with what the step rule remembers."""
@@ -56,7 +57,7 @@ class IHT(Solver):
     >>> from hardthresh.solvers import IHT, minimize
     >>> f = LinearModel(np.eye(4), np.array([3.0, 0.1, -2.0, 0.2]))
     >>> minimize(f, Sparsity(2), IHT()).support
-    array([0, 2])
+    Coordinates([0, 2])
     """
 
     step: StepRule = field(default_factory=Backtracking)

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from hardthresh.arrays import double, gather, mask_of, move, namespace, scatter, to_numpy, top_k
-from hardthresh.core.constraint import Constraint, Projection, Selection
+from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
 from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import stored
 from hardthresh.core.state import State
@@ -121,7 +121,13 @@ class LocalModel:
 
     @classmethod
     def around(
-        cls, objective: LinearObjective, selection: Selection, state: State, pool: Pool, members: np.ndarray, tol: float
+        cls,
+        objective: LinearObjective,
+        selection: CoordinateBudget,
+        state: State,
+        pool: Pool,
+        members: np.ndarray,
+        tol: float,
     ) -> Self:
         """Return the model around a state."""
         at = state.at
@@ -132,7 +138,7 @@ class LocalModel:
             gram, places = double(objective.columns(columns).hessian(at)), np.arange(members.size)
         w = double(gather(at.point, columns))
         free = np.asarray(selection.free, dtype=np.int64)
-        chosen = np.searchsorted(members, np.concatenate([free, without(to_numpy(state.support), free)]))
+        chosen = np.searchsorted(members, np.concatenate([free, without(to_numpy(state.support.indices), free)]))
         slope = -double(gather(at.gradient, columns))
         signs = None if selection.signs is None else selection.signs[members]
         least, negligible = thresholds(state, tol)
@@ -217,7 +223,7 @@ class LocalModel:
         lower = state.value - self.negligible
         below = inf if self.holds(tableau) else lower
         reached = constraint.project(self.point(tableau, state.at.point))
-        here = Projection(constraint.restrict(state.at.point, reached.support), reached.support)
+        here = Projection(reached.support.restrict(state.at.point), reached.support)
         for start in (reached, here):
             fitted = refine(objective, constraint, start, cg_iterations=0, rounds=8, tol=enough, below=below)
             if fitted.value < lower or fitted.hopeless:

@@ -8,8 +8,9 @@ from sys import float_info
 from typing import Any, ClassVar, NamedTuple
 
 from hardthresh.arrays import namespace
+from hardthresh.constraints import Coordinates
 from hardthresh.core.checking import checked_word
-from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.constraint import Constraint, Projection, coordinate_budget
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.objective import (
     Evaluation,
@@ -136,7 +137,7 @@ class ProbabilisticIHT(Solver):
     >>> X = np.random.default_rng(0).standard_normal((2000, 100))
     >>> f = LinearModel(X, X[:, 3] - 2.0 * X[:, 7] + 0.1 * X[:, 8] ** 3)
     >>> minimize(f, Sparsity(2), ProbabilisticIHT(), seed=0).support
-    array([3, 7])
+    Coordinates([3, 7])
     """
 
     variant: str = "stable"
@@ -185,7 +186,7 @@ class ProbabilisticIHT(Solver):
 
     def check(self, objective: Objective, constraint: Constraint) -> None:
         Solver.check(self, objective, constraint)
-        if self.vote is not None and constraint.selection(objective.shape[0]) is None:
+        if self.vote is not None and coordinate_budget(constraint, tuple(objective.shape)) is None:
             raise CapabilityError(
                 f"a vote is about single coordinates that may be chosen freely, and {type(constraint).__name__} allows "
                 "no such choice; leave out vote"
@@ -273,7 +274,7 @@ class ProbabilisticIHT(Solver):
             return finished(objective, state)
         here = Projection(state.w, state.support)
         factorised = isinstance(objective, LinearObjective)
-        direct = factorised and constraint.freedom(state.support) <= DIRECT
+        direct = factorised and state.support.degrees_of_freedom <= DIRECT
         cg_iterations, rounds = (0, 25) if direct else _REFIT
         solved = refine(objective, constraint, here, cg_iterations=cg_iterations, rounds=rounds)
         at = objective.evaluate(solved.projection.point, solved.prediction)
@@ -288,13 +289,14 @@ class ProbabilisticIHT(Solver):
         reached, ballots = constraint.project(moved), state.ballots
         chosen = reached.support
         if self.vote is not None:
-            chosen, ballots = self.vote.cast(chosen, moved, ballots)
-            reached = constraint.project(constraint.restrict(moved, chosen))
-        inside, clip = norm(constraint.restrict(g, chosen)), CLIPS[self._clip_name]
-        dropped = clip.when_kept and norm(x - constraint.restrict(x, chosen)) > 1e-12 * norm(x)
+            elected, ballots = self.vote.cast(chosen.indices, moved, ballots)
+            chosen = Coordinates(elected)
+            reached = constraint.project(chosen.restrict(moved))
+        inside, clip = norm(chosen.restrict(g)), CLIPS[self._clip_name]
+        dropped = clip.when_kept and norm(x - chosen.restrict(x)) > 1e-12 * norm(x)
         if clip.inside and not dropped:
             step = min(alpha, delta / inside) if inside > 0.0 else alpha
-            reached = constraint.project(constraint.restrict(x - step * g, chosen))
+            reached = constraint.project(chosen.restrict(x - step * g))
         promise = -float(namespace(g).sum(g * (reached.point - x)))
         return Trial(reached, chosen, step, whole, inside, promise), ballots
 
@@ -386,5 +388,5 @@ def _relative_noise(constraint: Constraint, noise: Array | None, trial: Trial) -
     """Return the variance of the gradient on the index set over its squared norm; nan if it was not measured."""
     if noise is None:
         return nan
-    share = norm(constraint.restrict(noise, trial.index_set)) / trial.inside if trial.inside > 0.0 else inf
+    share = norm(trial.index_set.restrict(noise)) / trial.inside if trial.inside > 0.0 else inf
     return share * share

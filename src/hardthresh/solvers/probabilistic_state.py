@@ -9,7 +9,8 @@ from typing import Any
 from hardthresh.core.result import Status
 from hardthresh.core.schema import stored
 from hardthresh.core.stopping import Run, Stop, StopRule
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.support import Support, upgrade_supports
+from hardthresh.core.typing import Array
 
 from .estimate import SampledState
 from .scale import Scale
@@ -17,7 +18,7 @@ from .scale import Scale
 _FUTILE = 10  # trials, over which the clipping level falls to a thousandth for gamma = 2
 
 
-@stored("state/probabilistic")
+@stored("state/probabilistic", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbabilisticState(SampledState):
     """A `SampledState`, and what its last iteration, the trial, found.

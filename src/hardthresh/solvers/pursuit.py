@@ -14,6 +14,7 @@ from hardthresh.core.schema import stored
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
+from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import Descent, exact_step, majorised_step, minimising_step
 
@@ -24,7 +25,7 @@ from .steepest import is_steep, polyak_step, search_feasible, verdict
 from .subspace import Refined, refine
 
 
-@stored("state/pursuit")
+@stored("state/pursuit", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PursuitState(State):
     """A `State` that knows whether its point minimises f on its support."""
@@ -112,11 +113,11 @@ class HardThresholdingPursuit(Solver):
         at, support = state.at, state.support
         last = state.step if state.step > 0.0 else polyak_step(at, at.gradient)
         if state.minimal:  # what is left of the gradient on the support is below the tolerance: its order is arbitrary
-            step = minimising_step(objective, at, constraint.leading(-at.gradient)) or last
+            step = minimising_step(objective, at, constraint.hard_threshold(-at.gradient)) or last
         else:
             step = exact_step(objective, constraint, at, support, -at.gradient) or last
         descent = majorised_step(objective, constraint, at, -at.gradient, step)
-        if descent is not None and not constraint.same(descent.projection.support, support):
+        if descent is not None and descent.projection.support != support:
             moved = refine(
                 objective, constraint, descent.projection, descent.prediction, cg_iterations=self.cg_iterations
             )
@@ -178,20 +179,20 @@ class HardThresholdingPursuit(Solver):
         shortest, longest = 0.0, step
         for _ in range(self.escapes):
             longest *= 2.0
-            if not constraint.same(constraint.project(state.w - longest * state.at.gradient).support, last):
+            if constraint.project(state.w - longest * state.at.gradient).support != last:
                 break
             shortest = longest
         lengths = [longest * 2.0**i for i in range(self.escapes)]
         for _ in range(4):
             middle = 0.5 * (shortest + longest)
-            if constraint.same(constraint.project(state.w - middle * state.at.gradient).support, last):
+            if constraint.project(state.w - middle * state.at.gradient).support == last:
                 shortest = middle
             else:
                 longest = middle
                 lengths.insert(0, middle)
         for length in lengths:
             projection = constraint.project(state.w - length * state.at.gradient)
-            if not constraint.same(projection.support, last):
+            if projection.support != last:
                 last = projection.support
                 yield projection, length
 

@@ -64,7 +64,7 @@ def cauchy_step(objective: Objective, constraint: Constraint, at: Evaluation) ->
     -----
     Cost: two data passes for each trial, usually one.
     """
-    leading = constraint.leading(at.gradient)
+    leading = constraint.hard_threshold(at.gradient)
     xp = namespace(leading)
     squared = float(xp.sum(leading * leading))
     if squared == 0.0:

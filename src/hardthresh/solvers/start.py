@@ -35,12 +35,12 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
         projection = constraint.project(w)
         return objective.evaluate(projection.point), projection
     projection = constraint.project(zeros)
-    chosen = constraint.indices(projection.support)
+    chosen = projection.support.indices
     if chosen is not None and chosen.shape[0] > 0 and isinstance(objective, LinearObjective):
         fit = refine(objective, constraint, projection, cg_iterations=0, rounds=25)
         return objective.evaluate(fit.projection.point, fit.prediction), fit.projection
     at = objective.evaluate(projection.point)
-    if isinstance(objective, SmoothObjective) and norm(constraint.restrict(at.gradient, projection.support)) > 0.0:
+    if isinstance(objective, SmoothObjective) and norm(projection.support.restrict(at.gradient)) > 0.0:
         fit = refine(objective, constraint, projection, at.prediction, cg_iterations=0, rounds=25)
         projection, at = fit.projection, objective.evaluate(fit.projection.point, fit.prediction)
     return at, projection

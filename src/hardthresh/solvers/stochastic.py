@@ -59,7 +59,7 @@ class StochasticIHT(Solver):
     >>> X = np.random.default_rng(0).standard_normal((2000, 100))
     >>> f = LinearModel(X, X[:, 3] - 2.0 * X[:, 7])
     >>> minimize(f, Sparsity(2), StochasticIHT(step=0.5), max_iter=50, tol=0.0).support
-    array([3, 7])
+    Coordinates([3, 7])
     """
 
     step: float

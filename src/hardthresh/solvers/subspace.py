@@ -23,7 +23,8 @@ from hardthresh.arrays import (
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective, value_rounding
 from hardthresh.core.stationarity import norm
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.support import Support
+from hardthresh.core.typing import Array
 
 from .steepest import search_along
 
@@ -81,13 +82,13 @@ class _Columns(Subspace):
         return scatter(v, self._indices, self._size)
 
     def keep(self, v: Array, face: Support) -> Array:
-        kept = self._constraint.indices(face)
+        kept = face.indices
         if kept is None or kept.shape[0] == v.shape[0]:
             return v
         return namespace(v).where(self.lower(mask_of(kept, self._size)), v, 0 * v)
 
     def coordinates(self, face: Support) -> Array | None:
-        return where_true(self.lower(mask_of(self._constraint.indices(face), self._size)))
+        return where_true(self.lower(mask_of(face.indices, self._size)))
 
     def support(self, reached: Projection) -> Support:
         return self._support  # a coordinate that has become zero may come back
@@ -110,10 +111,10 @@ class _Restricted(Subspace):
         return v
 
     def keep(self, v: Array, face: Support) -> Array:
-        return self._constraint.restrict(v, face)
+        return face.restrict(v)
 
     def coordinates(self, face: Support) -> Array | None:
-        indices = self._constraint.indices(face)
+        indices = face.indices
         if indices is None or not self._constraint.symmetric:
             return indices
         size = self._objective.shape[0]
@@ -129,7 +130,7 @@ class _Restricted(Subspace):
 
 def subspace(objective: Objective, constraint: Constraint, support: Support) -> Subspace:
     """Return the subspace of a support, in the cheapest form that the objective and the constraint allow."""
-    indices = constraint.indices(support)
+    indices = support.indices
     if indices is not None and isinstance(objective, LinearObjective):
         return _Columns(objective, constraint, support, indices)
     return _Restricted(objective, constraint)
@@ -212,11 +213,11 @@ def refine(
     for _ in range(rounds):
         at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
         support = space.support(found.projection)
-        face = constraint.face(space.lift(at.point), space.lift(at.gradient), support)
+        face = constraint.free_part(space.lift(at.point), space.lift(at.gradient), support)
         slope = space.keep(at.gradient, face)
         if norm(slope) == 0.0:
             return replace(found, minimal=True)
-        direction, flat = _newton(space, constraint, at, slope, face, cg_iterations)
+        direction, flat = _newton(space, at, slope, face, cg_iterations)
         xp = namespace(slope)
         before, promised = promised, -0.5 * float(xp.sum(slope * direction))
         if slide and not 0.0 < promised < inf:
@@ -257,14 +258,12 @@ def _slide(space: Subspace, constraint: Constraint, support: Support, at: Evalua
     if 0.0 < norm(slope) * norm(at.point) <= 64.0 * value_rounding(space.objective, at):
         return None
     found = search_along(
-        space.objective, at, -slope, lambda v: constraint.settle(space.lift(v), support), lower=space.lower
+        space.objective, at, -slope, lambda v: constraint.project_onto(space.lift(v), support), lower=space.lower
     )
     return None if found is None else Refined(found.projection, found.value, found.prediction, minimal=False)
 
 
-def _newton(
-    space: Subspace, constraint: Constraint, at: Evaluation, slope: Array, face: Support, cg_iterations: int
-) -> tuple[Array, Array]:
+def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_iterations: int) -> tuple[Array, Array]:
     """Return an approximate Newton direction p on the face, where `slope` is the gradient g, and the residual H p + g.
 
     The residual is not small where H is singular. It is known if the objective has a Hessian, and else given as zero.
@@ -288,7 +287,7 @@ def _newton(
         return -conjugate_gradients(apply, slope, cg_iterations), unknown
     coordinates = space.coordinates(face)
     if coordinates is None or coordinates.shape[0] >= 2 * DIRECT:
-        limit = _most_products(constraint, face)
+        limit = _most_products(face)
         return -conjugate_gradients(apply, slope, limit, 1e-10), unknown
     solution = conjugate_gradients(apply, slope, coordinates.shape[0] + 1, 1e-10)
     if products <= coordinates.shape[0]:  # enough in exact arithmetic
@@ -296,10 +295,10 @@ def _newton(
     return -_solve(apply, lambda v: space.keep(v, face), slope, coordinates, solution), unknown
 
 
-def _most_products(constraint: Constraint, face: Support) -> int:
-    """Return a limit of conjugate gradients on a face, by its dimension if the constraint knows it."""
+def _most_products(face: Support) -> int:
+    """Return a limit of conjugate gradients on a face, by its dimension if that is known."""
     try:
-        return min(4 * DIRECT, _DELAYED * constraint.freedom(face))
+        return min(4 * DIRECT, _DELAYED * face.degrees_of_freedom)
     except NotImplementedError:
         return 4 * DIRECT
 
@@ -339,7 +338,7 @@ def _search(
     xp = namespace(direction)
     t = 1.0
     for _ in range(tries):
-        projection = constraint.settle(space.lift(at.point + t * direction), support)
+        projection = constraint.project_onto(space.lift(at.point + t * direction), support)
         point = space.lower(projection.point)
         prediction = space.objective.predict(point)
         value = space.objective.value(point, prediction)

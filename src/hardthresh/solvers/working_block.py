@@ -8,10 +8,11 @@ from math import inf, isnan
 
 import numpy as np
 
-from hardthresh.core.constraint import Constraint, Projection, Selection
+from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
 from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import stored
 from hardthresh.core.state import State
+from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 
 from .effort import FIRST_MARK, FURTHEST, next_mark
@@ -26,7 +27,7 @@ constant columns in single precision 8 were noticeably worse than one with fewer
 _SETTLED = "the point is minimal on its support, and nothing that was tried within the working set improves it"
 
 
-@stored("state/working_set")
+@stored("state/working_set", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingState(State):
     """A `State` with its working set.
@@ -87,7 +88,7 @@ class Block:
     looked: dict[float, np.ndarray] = field(default_factory=dict)
     _model: LocalModel | None = None
 
-    def model(self, objective: LinearObjective, selection: Selection, pool: Pool, tol: float) -> LocalModel:
+    def model(self, objective: LinearObjective, selection: CoordinateBudget, pool: Pool, tol: float) -> LocalModel:
         """Return the quadratic model around the state, over the working set as it is now."""
         if self._model is None or self._model.members is not self.members:
             self._model = LocalModel.around(objective, selection, self.state, pool, self.members, tol)
@@ -185,7 +186,7 @@ def without_curvature(
 
     That happens where a loss is saturated, as the logistic loss is where offsets are large.
     """
-    if objective.traits.quadratic or model.tableau.size == state.support.shape[0]:
+    if objective.traits.quadratic or model.tableau.size == state.support.indices.shape[0]:
         return None
     here, enough = Projection(state.at.point, state.support), 1e-3 * model.negligible
     fitted = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25, tol=enough)

@@ -14,7 +14,7 @@ import numpy as np
 
 from hardthresh.arrays import gather, namespace, to_numpy
 from hardthresh.core.checking import checked_integer, without_overflow_warnings
-from hardthresh.core.constraint import Constraint, Selection
+from hardthresh.core.constraint import Constraint, CoordinateBudget, coordinate_budget
 from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective
@@ -100,7 +100,7 @@ class WorkingSet(Solver):
     >>> X = rng.standard_normal((100, 500))
     >>> y = X[:, [3, 50, 400]] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(100)
     >>> minimize(LinearModel(X, y), Sparsity(3), WorkingSet()).support
-    array([  3,  50, 400])
+    Coordinates([3, 50, 400])
     """
 
     effort: str = "balanced"
@@ -210,7 +210,7 @@ class WorkingSet(Solver):
     def _first_states(self, runners: Sequence[Runner], seed: int) -> list[WorkingState]:
         """Return the start state of each run; those whose sets differ in their budgets only share the null model."""
         checked_integer("seed", seed, 0)
-        nulls: list[tuple[Selection, WorkingState]] = []
+        nulls: list[tuple[CoordinateBudget, WorkingState]] = []
         states = []
         for runner in runners:
             selection = _selection(runner.objective, runner.constraint)
@@ -271,16 +271,16 @@ class WorkingSet(Solver):
             state.move(*reached[id(found[run])]) if run in found else state.settle() for run, state in enumerate(states)
         ]
 
-    def _working_set(self, objective: LinearObjective, selection: Selection, state: WorkingState) -> np.ndarray:
+    def _working_set(self, objective: LinearObjective, selection: CoordinateBudget, state: WorkingState) -> np.ndarray:
         """Return the working set of a state, with the columns outside that promise enough."""
-        inside = union(state.members, to_numpy(state.support))
-        size = state.support.shape[0]
+        inside = union(state.members, to_numpy(state.support.indices))
+        size = state.support.indices.shape[0]
         most = max(32, size) if state.walked is None else most_at_mark(size)
         bend = state.bend * _bend_since_start(objective, state)
         bar = max(EFFORTS[self.effort].share * state.bar, thresholds(state, self.tol)[0])
         return union(inside, promising(state.at.gradient, bend, inside, selection.signs, bar, most))
 
-    def _insists(self, objective: LinearObjective, selection: Selection, state: WorkingState) -> bool:
+    def _insists(self, objective: LinearObjective, selection: CoordinateBudget, state: WorkingState) -> bool:
         """Return whether the gradient at the point of a run that has arrived promises enough for it to go on."""
         insist = EFFORTS[self.effort].insist
         if insist == 0.0 or not objective.traits.quadratic or state.members.size == 0:
@@ -288,13 +288,13 @@ class WorkingSet(Solver):
         least, negligible = thresholds(state, self.tol)
         if negligible < 0.5 * state.precision:  # it came from so far away that the search was coarse
             return True
-        xp = namespace(state.bend)
-        slope, bend = gather(state.at.gradient, state.support), gather(state.bend, state.support)
+        xp, support = namespace(state.bend), state.support.indices
+        slope, bend = gather(state.at.gradient, support), gather(state.bend, support)
         if bool(xp.any(0.5 * slope * slope > negligible * bend)):  # rounding has kept it from the minimum
             return True
         if insist == inf:
             return False
-        inside = union(state.members, to_numpy(state.support))
+        inside = union(state.members, to_numpy(state.support.indices))
         bar = max(insist * state.bar, least)
         return promising(state.at.gradient, state.bend, inside, selection.signs, bar, 1).size > 0
 
@@ -302,7 +302,7 @@ class WorkingSet(Solver):
         self,
         objective: LinearObjective,
         constraints: Sequence[Constraint],
-        selection: Selection,
+        selection: CoordinateBudget,
         block: Block,
         pool: Pool,
     ) -> dict[int, Found]:
@@ -322,7 +322,7 @@ class WorkingSet(Solver):
         return dict.fromkeys(runs, replace(better, walked=mark, bar=walker.most_promising()))
 
     def _look_ahead(
-        self, objective: LinearObjective, selection: Selection, blocks: Sequence[Block], pool: Pool
+        self, objective: LinearObjective, selection: CoordinateBudget, blocks: Sequence[Block], pool: Pool
     ) -> Pool:
         """Let in the columns that promise enough at the anchor, the same for all budgets that leave the walk together.
 
@@ -350,7 +350,7 @@ class WorkingSet(Solver):
         self,
         objective: LinearObjective,
         constraints: Sequence[Constraint],
-        selection: Selection,
+        selection: CoordinateBudget,
         block: Block,
         pool: Pool,
     ) -> dict[int, Found]:
@@ -377,7 +377,7 @@ class WorkingSet(Solver):
         self,
         objective: LinearObjective,
         constraints: Sequence[Constraint],
-        selection: Selection,
+        selection: CoordinateBudget,
         block: Block,
         pool: Pool,
     ) -> tuple[dict[int, Found], Pool]:
@@ -427,7 +427,7 @@ def _evaluate(objective: LinearObjective, found: Iterable[Found]) -> dict[int, E
     return dict(zip(distinct, objective.evaluate_many(points), strict=True))
 
 
-def _alike(a: Selection, b: Selection) -> bool:
+def _alike(a: CoordinateBudget, b: CoordinateBudget) -> bool:
     """Return whether two selections differ in their budgets only."""
     if a.signs is None or b.signs is None:
         return a.free == b.free and a.signs is b.signs
@@ -436,18 +436,18 @@ def _alike(a: Selection, b: Selection) -> bool:
 
 def _bend_since_start(objective: LinearObjective, state: WorkingState) -> float:
     """Return how the curvature has changed since the start, on average over the support."""
-    if objective.traits.quadratic or state.support.shape[0] == 0:
+    support = state.support.indices
+    if objective.traits.quadratic or support.shape[0] == 0:
         return 1.0
     xp = namespace(state.bend)
-    now = objective.columns(state.support).hessian_diag(state.at)
-    before = float(xp.mean(gather(state.bend, state.support)))
+    now = objective.columns(support).hessian_diag(state.at)
+    before = float(xp.mean(gather(state.bend, support)))
     return float(xp.mean(now)) / before if before > 0.0 else 1.0
 
 
-def _selection(objective: Objective, constraint: Constraint) -> Selection:
+def _selection(objective: Objective, constraint: Constraint) -> CoordinateBudget:
     """Return which single coordinates may be chosen."""
-    shape = tuple(objective.shape)
-    selection = constraint.selection(shape[0]) if len(shape) == 1 else None
+    selection = coordinate_budget(constraint, tuple(objective.shape))
     if selection is None:
         raise CapabilityError(
             f"WorkingSet chooses single coordinates, unbounded or of one sign, which is not what {constraint} does; "

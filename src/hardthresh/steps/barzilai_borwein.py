@@ -93,9 +93,9 @@ class BarzilaiBorwein(StepRule):
         assert memory.previous is not None
         xp = namespace(at.point)
         before, now = constraint.project(memory.previous.point), constraint.project(at.point)
-        union = constraint.join(before.support, now.support)
+        union = before.support | now.support
         moved = at.point - memory.previous.point
-        bent = constraint.restrict(at.gradient - memory.previous.gradient, union)
+        bent = union.restrict(at.gradient - memory.previous.gradient)
         length, bend = norm(moved), norm(bent)
         if not (0.0 < length < inf and 0.0 < bend < inf):
             return memory.step or 1.0

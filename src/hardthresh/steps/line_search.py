@@ -13,7 +13,8 @@ from hardthresh.core.objective import Evaluation, Objective, SmoothObjective, va
 from hardthresh.core.registry import register
 from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
-from hardthresh.core.typing import Array, Support
+from hardthresh.core.support import Support
+from hardthresh.core.typing import Array
 
 
 def minimising_step(objective: SmoothObjective, at: Evaluation, direction: Array) -> float:
@@ -40,10 +41,10 @@ def exact_step(
     minimiser on the support), the restriction is to the leading part of the direction, so that the step always follows
     the scale of the problem. 0 and the cost as in `minimising_step`.
     """
-    restricted = constraint.restrict(direction, support)
+    restricted = support.restrict(direction)
     rounding = sqrt(float(namespace(direction).finfo(direction.dtype).eps))
     if not constraint.is_full(support) or norm(restricted) <= rounding * norm(direction):
-        restricted = constraint.leading(direction)
+        restricted = constraint.hard_threshold(direction)
     return minimising_step(objective, at, restricted)
 
 
@@ -140,7 +141,7 @@ class ExactLineSearch(StepRule):
             if squared == 0.0:
                 settled = "the exact step along the gradient does not move the point"
                 return Move(projection, step, at, memory, settled if step > 0.0 or norm(direction) == 0.0 else "")
-            if constraint.same(support, projection.support):
+            if support == projection.support:
                 return Move(projection, step, None, memory)
             if step * objective.curvature_along(at, moved) <= 0.99 * squared:
                 return Move(projection, step, None, memory)
@@ -201,7 +202,7 @@ class Backtracking(StepRule):
     def _guess(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array) -> float:
         """Return the minimiser of the parabola through f(w), its slope and one value along the leading direction."""
         xp = namespace(direction)
-        leading = constraint.leading(direction)
+        leading = constraint.hard_threshold(direction)
         squared = float(xp.sum(leading * leading))
         if squared == 0.0:
             return 1.0

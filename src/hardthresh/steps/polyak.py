@@ -133,7 +133,7 @@ class SparsePolyak(StepRule):
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         target = objective.lower_bound if self.target is None else self.target
         measured = constraint if self.relax == 1 else constraint.relax(self.relax)
-        length = norm(measured.leading(direction))
+        length = norm(measured.hard_threshold(direction))
         return _polyak_move(constraint, at, direction, length, target, self.scale)
 
 
@@ -260,7 +260,7 @@ class AdaptiveSparsePolyak(StepRule):
                 if _lowest(objective, constraint, epoch) < epoch.bound - _WORTH * epoch.progress:
                     warn(self._stalled(epoch), StallWarning)
             at, direction = best, -best.gradient
-        length = norm(constraint.leading(direction))
+        length = norm(constraint.hard_threshold(direction))
         move = _polyak_move(constraint, at, direction, length, epoch.bound, self.scale)
         if move.settled and length > 0.0:  # at a bound that the epochs have raised it is stuck, which is no convergence
             move = replace(move, settled=self._reached(at, epoch) if isnan(epoch.final) else "")

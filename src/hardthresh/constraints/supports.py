@@ -1,0 +1,109 @@
+"""Supports that several sets share: coordinates of a vector, and groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import Grouping, mask_of, namespace, to_numpy, union, where_true
+from hardthresh.core.schema import stored
+from hardthresh.core.support import Support
+from hardthresh.core.typing import Array
+
+
+def equal_arrays(a: Array, b: Array) -> bool:
+    """Return whether two arrays of one library are the same."""
+    return bool(a.shape == b.shape and namespace(a, b).all(a == b))
+
+
+def exchanged(indices: Array, removed: int, added: int) -> Array:
+    """Return increasing indices after one of them made room for another."""
+    newcomer = namespace(indices).zeros_like(indices[:1]) + added
+    return union(indices[indices != removed], newcomer)
+
+
+@stored("support/coordinates")
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Coordinates(Support):
+    """Coordinates of a vector.
+
+    It is used like the sequence of its coordinates: ``X[:, support]``, ``list(support)``, ``len(support)``.
+
+    Attributes
+    ----------
+    indices : array of int
+        The coordinates, increasing, in the library of the point.
+    """
+
+    indices: Array
+
+    def restrict(self, v: Array) -> Array:
+        xp = namespace(v)
+        return xp.where(mask_of(self.indices, v.shape[0]), v, xp.zeros_like(v))
+
+    def exchange(self, removed: int, added: int) -> Coordinates:
+        """Return the support after one coordinate made room for another."""
+        return Coordinates(exchanged(self.indices, removed, added))
+
+    def __or__(self, other: Support) -> Coordinates:
+        assert isinstance(other, Coordinates)
+        return Coordinates(union(self.indices, other.indices))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Coordinates) and equal_arrays(self.indices, other.indices)
+
+    def __len__(self) -> int:
+        return int(self.indices.shape[0])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(to_numpy(self.indices).tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        indices = to_numpy(self.indices)
+        return np.array(indices, dtype=dtype) if copy else np.asarray(indices, dtype=dtype)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({[*self]})"
+
+
+@stored("support/groups")
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups(Support):
+    """Groups of coordinates of a vector, and the coordinates that are in none.
+
+    Attributes
+    ----------
+    numbers : array of int
+        The numbers of the groups, increasing.
+    grouping : Grouping
+        Which coordinates each group has.
+    """
+
+    numbers: Array
+    grouping: Grouping
+
+    @property
+    def indices(self) -> Array:
+        """The coordinates of the groups and of none, increasing."""
+        return where_true(self._mask())
+
+    def restrict(self, v: Array) -> Array:
+        xp = namespace(v)
+        return xp.where(self._mask(), v, xp.zeros_like(v))
+
+    def exchange(self, removed: int, added: int) -> Groups:
+        """Return the support after one group made room for another."""
+        return Groups(exchanged(self.numbers, removed, added), self.grouping)
+
+    def __or__(self, other: Support) -> Groups:
+        assert isinstance(other, Groups)
+        return Groups(union(self.numbers, other.numbers), self.grouping)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Groups) and equal_arrays(self.numbers, other.numbers)
+
+    def _mask(self) -> Array:
+        return self.grouping.mask(self.numbers, none=True)

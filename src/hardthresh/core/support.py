@@ -1,0 +1,76 @@
+"""Where a point may be non-zero."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import fields, replace
+from typing import Any
+
+from array_api_compat import is_array_api_obj
+
+from .schema import Fields, schemas
+from .typing import Array
+
+SUPPORTS = ("support", "ahead_support", "index_set")
+"""The fields of states that are supports."""
+
+
+class Support(ABC):
+    """Where a point of a set may be non-zero: every projection returns one.
+
+    Supports are frozen dataclasses, made by one kind of set. ``a | b`` is the union of two supports of that kind, and
+    ``a == b`` says whether they are the same.
+    """
+
+    indices: Array
+    """Increasing coordinates of a flat point; None where a support is no set of coordinates."""
+
+    @abstractmethod
+    def restrict(self, v: Array) -> Array:
+        """Return `v` on the subspace of the support, zero elsewhere."""
+
+    @abstractmethod
+    def __or__(self, other: Support) -> Support: ...
+
+    @abstractmethod
+    def __eq__(self, other: object) -> bool: ...
+
+    __hash__ = None  # type: ignore[assignment]  # arrays are not hashable
+
+    def exchange(self, removed: int, added: int) -> Support:
+        """Return the support after one of its coordinates, or of its groups, made room for another."""
+        raise TypeError(f"{type(self).__name__} does not exchange coordinates or groups of them")
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """How many numbers a point on the support is free to have; not implemented where `indices` is None."""
+        if self.indices is None:
+            raise NotImplementedError(f"{type(self).__name__} must say how many numbers its points are free to have")
+        return int(self.indices.shape[0])
+
+
+def upgrade_supports(fields: Fields) -> Fields:
+    """Return the fields of a state or a projection in version 2: in version 1 most supports were arrays of integers.
+
+    They are taken for coordinates of a vector, or of a symmetric matrix. Those that were numbers of groups become
+    groups where the constraint is known: see `of_kind`.
+    """
+    point = fields["at"].point if "at" in fields else fields["point"]
+    arrays = {name: value for name, value in fields.items() if name in SUPPORTS and is_array_api_obj(value)}
+    kind: Any = schemas()["support/coordinates" if point.ndim == 1 else "support/edges"].cls
+    return fields | {name: kind(array) for name, array in arrays.items()}
+
+
+def of_kind(kind: Support, support: Support) -> Support:
+    """Return a support that was stored before supports had kinds as one of the kind of another.
+
+    What was stored are the first fields of any kind; the others, such as the coordinates of each group, are those of
+    `kind`.
+    """
+    if type(support) is type(kind):
+        return support
+    old: Any = support
+    new: Any = kind
+    pairs = zip(fields(old), fields(new), strict=False)
+    made: Support = replace(new, **{theirs.name: getattr(old, ours.name) for ours, theirs in pairs})
+    return made
