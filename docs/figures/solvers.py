@@ -14,7 +14,7 @@ from papers.accelerated_iht._data import correlated_split, gaussian_design
 
 import hardthresh as ht
 from hardthresh.constraints import Sparsity
-from hardthresh.core import iterate
+from hardthresh.core import StepRule, iterate
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import (
     IHT,
@@ -24,15 +24,17 @@ from hardthresh.solvers import (
     NesterovMomentum,
     WorkingSet,
 )
+from hardthresh.steps import ExactLineSearch, Fixed
 
 STATIC = Path(__file__).parents[1] / "_static"
 BLACK, GREY = "#111111", "#8a8a8a"
 plt.rcParams["axes.spines.top"] = plt.rcParams["axes.spines.right"] = False
 
 
-def published(momentum, step="support"):
+def published(momentum, step=ExactLineSearch()):  # noqa: B008 - frozen
     """Return Algorithm 1 without any safeguard."""
-    return AcceleratedIHT(variant="paper", momentum=momentum, step=step)
+    rule = step if isinstance(step, StepRule) else Fixed(step)
+    return AcceleratedIHT(variant="paper", momentum=momentum, step=rule)
 
 
 def smooth_step(X):
@@ -93,9 +95,9 @@ SOLVERS = {
     "published, 1/L, Nesterov, restart by value": lambda step: published("nesterov", step),
     "published, 1/L, Nesterov, restart by gradient": lambda step: published(NesterovMomentum("gradient"), step),
     "IHT, step on the support": lambda _: published(0.0),
-    "published, line search, 1/4": lambda _: published(0.25, "line_search"),
-    "published, line search, 1/2": lambda _: published(0.5, "line_search"),
-    "published, line search, exact": lambda _: published("exact", "line_search"),
+    "published, line search, 1/4": lambda _: published(0.25, ExactLineSearch("direction")),
+    "published, line search, 1/2": lambda _: published(0.5, ExactLineSearch("direction")),
+    "published, line search, exact": lambda _: published("exact", ExactLineSearch("direction")),
     "published, step on the support, 1/4": lambda _: published(0.25),
     "safeguarded, none": lambda _: AcceleratedIHT(momentum=0.0),
     "safeguarded, 1/2": lambda _: AcceleratedIHT(momentum=0.5),

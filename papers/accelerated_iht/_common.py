@@ -12,13 +12,16 @@ from hardthresh.core import minimize
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Objective
 from hardthresh.core.solver import Solver
+from hardthresh.core.step import StepRule
 from hardthresh.core.stopping import LowerBound, StopRule
 from hardthresh.solvers import AcceleratedIHT, NesterovMomentum
+from hardthresh.steps import ExactLineSearch, Fixed
 
 
-def published(momentum: Any, step: float | str, **settings: Any) -> AcceleratedIHT:
-    """Return Algorithm 1 to the letter."""
-    return AcceleratedIHT(variant="paper", momentum=momentum, step=step, **settings)
+def published(momentum: Any, step: float | StepRule, **settings: Any) -> AcceleratedIHT:
+    """Return Algorithm 1 to the letter, with a rule or a constant step."""
+    rule = step if isinstance(step, StepRule) else Fixed(step)
+    return AcceleratedIHT(variant="paper", momentum=momentum, step=rule, **settings)
 
 
 METHODS: dict[str, Callable[[float], Solver]] = {
@@ -30,13 +33,13 @@ METHODS: dict[str, Callable[[float], Solver]] = {
     "1/L exact": lambda step: published("exact", step),
     "1/L value restart": lambda step: published("nesterov", step),
     "1/L gradient restart": lambda step: published(NesterovMomentum("gradient"), step),
-    "IHT ls": lambda step: published(0.0, "support"),
-    "ls 0": lambda step: published(0.0, "line_search"),
-    "ls .25": lambda step: published(0.25, "line_search"),
-    "ls .5": lambda step: published(0.5, "line_search"),
-    "ls exact": lambda step: published("exact", "line_search"),
-    "ls gradient restart": lambda step: published(NesterovMomentum("gradient"), "line_search"),
-    "support .25": lambda step: published(0.25, "support"),
+    "IHT ls": lambda step: published(0.0, ExactLineSearch()),
+    "ls 0": lambda step: published(0.0, ExactLineSearch("direction")),
+    "ls .25": lambda step: published(0.25, ExactLineSearch("direction")),
+    "ls .5": lambda step: published(0.5, ExactLineSearch("direction")),
+    "ls exact": lambda step: published("exact", ExactLineSearch("direction")),
+    "ls gradient restart": lambda step: published(NesterovMomentum("gradient"), ExactLineSearch("direction")),
+    "support .25": lambda step: published(0.25, ExactLineSearch()),
     "safe 0": lambda step: AcceleratedIHT(momentum=0.0),
     "safe .5": lambda step: AcceleratedIHT(momentum=0.5),
     "safe exact": lambda step: AcceleratedIHT(),

@@ -22,6 +22,7 @@ from hardthresh.core import minimize
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import AcceleratedIHT
 from hardthresh.solvers.accelerated import SmallMove
+from hardthresh.steps import ExactLineSearch
 
 from ._common import published
 from ._data import correlated_split
@@ -37,7 +38,7 @@ GREEDY = {
 HARD: dict[str, Callable[[float], AcceleratedIHT]] = {
     "IHT 1/L": lambda step: published(0.0, step),
     "AccIHT 1/L": lambda step: published(0.25, step),
-    "AccIHT ls + debias": lambda step: published(0.25, "line_search", debias="final"),
+    "AccIHT ls + debias": lambda step: published(0.25, ExactLineSearch("direction"), debias="final"),
     "safe + debias": lambda step: AcceleratedIHT(debias="final"),
 }
 NAMES = {

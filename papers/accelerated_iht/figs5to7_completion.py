@@ -23,7 +23,7 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.solver import Solver
 from hardthresh.objectives import MatrixCompletion
 from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT
-from hardthresh.steps import Fixed
+from hardthresh.steps import ExactLineSearch, Fixed
 
 from ._common import first, published
 from ._images import low_rank_image, packed, psnr, unpacked
@@ -32,23 +32,23 @@ Make = Callable[[int], Solver]
 SOLVERS: dict[str, Make] = {
     "SVP 1": lambda n: IHT(step=Fixed(1.0 * n)),
     "SVP 2": lambda n: IHT(step=Fixed(2.0 * n)),
-    "SVP ls": lambda n: published(0.0, "support", restricted=False),
+    "SVP ls": lambda n: published(0.0, ExactLineSearch(), restricted=False),
     "full 1 .25": lambda n: published(0.25, 1.0 * n, restricted=False),
     "full 1 .5": lambda n: published(0.5, 1.0 * n, restricted=False),
     "full 1 .75": lambda n: published(0.75, 1.0 * n, restricted=False),
     "full 1.5 .25": lambda n: published(0.25, 1.5 * n, restricted=False),
     "full 1.5 .5": lambda n: published(0.5, 1.5 * n, restricted=False),
-    "tangent ls .25": lambda n: published(0.25, "line_search"),
-    "tangent ls .5": lambda n: published(0.5, "line_search"),
-    "tangent support .25": lambda n: published(0.25, "support"),
-    "tangent support .5": lambda n: published(0.5, "support"),
+    "tangent ls .25": lambda n: published(0.25, ExactLineSearch("direction")),
+    "tangent ls .5": lambda n: published(0.5, ExactLineSearch("direction")),
+    "tangent support .25": lambda n: published(0.25, ExactLineSearch()),
+    "tangent support .5": lambda n: published(0.5, ExactLineSearch()),
     "safe": lambda n: AcceleratedIHT(),
     "conjugate": lambda n: ConjugateIHT(tol=1e-14),
     "SVP 2.857": lambda n: IHT(step=Fixed(n / 0.35)),
     "full 2 .25": lambda n: published(0.25, 2.0 * n, restricted=False),
     "exact": lambda n: published("exact", 1.0 * n, restricted=False),
     "Nesterov": lambda n: published("nesterov", 1.0 * n, restricted=False),
-    "full ls": lambda n: published(0.0, "line_search", restricted=False),
+    "full ls": lambda n: published(0.0, ExactLineSearch("direction"), restricted=False),
     "BFGD": lambda n: BFGD(smoothness=1.0 / n),
     "FW": lambda n: FrankWolfe(),
 }

@@ -24,6 +24,7 @@ from hardthresh.datasets.files import DatasetError, local_folders
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import AcceleratedIHT
 from hardthresh.solvers.accelerated import SmallMove
+from hardthresh.steps import ExactLineSearch
 
 from ._common import published
 
@@ -33,7 +34,7 @@ HARD: dict[str, Callable[[float], Solver]] = {
     "IHT 1/L": lambda step: published(0.0, step),
     "1/L .25": lambda step: published(0.25, step),
     "1/L .5": lambda step: published(0.5, step),
-    "ls .25": lambda step: published(0.25, "line_search"),
+    "ls .25": lambda step: published(0.25, ExactLineSearch("direction")),
     "safe": lambda step: AcceleratedIHT(),
 }
 RIVALS = {"FW": "plain", "FW away": "away", "FW pairwise": "pairwise"}

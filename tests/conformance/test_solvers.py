@@ -28,7 +28,7 @@ from hardthresh.designs import as_design, standardize
 from hardthresh.losses.logistic import sigmoid
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, HardThresholdingPursuit, WorkingSet
-from hardthresh.steps import Backtracking
+from hardthresh.steps import Backtracking, ExactLineSearch
 from levels import in_turn, reaches
 
 every = pytest.mark.parametrize("solver", examples("solver"))
@@ -38,7 +38,7 @@ every_problem = pytest.mark.parametrize(("solver", "objective", "constraint"), p
 both_losses = pytest.mark.parametrize("loss", LOSSES)
 
 FAR = [
-    pytest.param(AcceleratedIHT(momentum=0.9, step="line_search"), id="accelerated-far"),
+    pytest.param(AcceleratedIHT(momentum=0.9, step=ExactLineSearch("direction")), id="accelerated-far"),
     pytest.param(IHT(step=Backtracking(first=1e3)), id="iht-far"),
 ]
 """Monotone solvers whose first tries are much too long, so that the safeguard is all that keeps f from rising."""

@@ -109,11 +109,6 @@ def test_momentum_beyond_the_range_of_f_is_discarded():
     assert (np.diff(run.history["value"]) <= 0).all()
 
 
-@pytest.mark.parametrize("step", [np.float32(0.1), np.int64(1), 1])
-def test_numbers_of_any_kind_are_steps(step):
-    assert AcceleratedIHT(step=step).step == step
-
-
 @pytest.mark.parametrize("seed", [3, 5, 10])
 def test_pursuit_ends_where_a_whole_refit_gains_less_than_its_tolerance(seed):
     """Weights over 24 decades: each refit still lowers f, by about 1e-13 of its value at zero."""

@@ -1,5 +1,6 @@
 """A stored file of every kind, written before files of the package moved, loads and gives what it gave."""
 
+import json
 import warnings
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from kinds import KINDS
 import hardthresh as ht
 from hardthresh.baselines.balls import InnerBases
 from hardthresh.constraints import Coordinates, Edges, Groups
+from hardthresh.solvers import AcceleratedIHT
+from hardthresh.steps import ExactLineSearch, Fixed
 from hardthresh.storage import load_notes
 
 STORED = Path(__file__).parent / "stored"
@@ -68,3 +71,16 @@ def test_supports_of_earlier_files_are_of_the_kind_of_their_constraint(name, kin
     assert type(result.state.support) is kind
     assert result.support == result.constraint.project(result.w).support
     assert result.support == result.state.support
+
+
+@pytest.mark.parametrize(
+    ("step", "rule"),
+    [("support", ExactLineSearch()), ("line_search", ExactLineSearch("direction")), (0.125, Fixed(0.125))],
+)
+def test_steps_of_earlier_files_become_rules(step, rule, tmp_path):
+    fields = {"variant": "paper", "momentum": 0.25, "step": step, "debias": None, "restricted": True}
+    ht.save(0, tmp_path / "x.json")
+    document = json.loads((tmp_path / "x.json").read_text())
+    document["object"] = {"$": "object", "class": "solver/accelerated", "version": 1, "fields": fields}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    assert ht.load(tmp_path / "x.json") == AcceleratedIHT("paper", 0.25, rule)

@@ -154,7 +154,7 @@ def _counts(indices: Array) -> tuple[int, int]:
 @stored("support/edges")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Edges(Coordinates):
-    """Entries of a symmetric matrix: its diagonal and both triangles of the edges; `restrict` takes the symmetric part.
+    """Entries of a symmetric matrix: the diagonal and both triangles of edges; `restrict` takes the symmetric part.
 
     Attributes
     ----------

@@ -52,6 +52,16 @@ class StepRule(ABC):
         """Return the memory before the first move."""
         return None
 
+    def length(
+        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
+    ) -> float:
+        """Return the step to try first, of a rule that remembers nothing: what `AcceleratedIHT` asks for.
+
+        `inside` is the part of the direction on the support of the point, or all of it where that is negligible; 0
+        stands for a rule that finds no step.
+        """
+        raise NotImplementedError(f"{type(self).__name__} finds its step by moving")
+
     @abstractmethod
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         """Return the move from an evaluated point along a descent direction (usually minus the gradient)."""

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite, nan, sqrt
 from typing import ClassVar
 
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.result import Status
-from hardthresh.core.schema import stored
+from hardthresh.core.schema import Fields, stored
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stationarity import norm
+from hardthresh.core.step import StepRule
 from hardthresh.core.stopping import Run, Stationarity, Stop, StopRule
 from hardthresh.core.support import Support, upgrade_supports
-from hardthresh.core.typing import Array, is_real
-from hardthresh.steps.line_search import Descent, majorised_step, minimising_step
+from hardthresh.core.typing import Array
+from hardthresh.steps.fixed import Fixed
+from hardthresh.steps.line_search import Descent, ExactLineSearch, majorised_step
 
 from .momentum import ConstantMomentum, ExactMomentum, Momentum, as_momentum
 from .start import starting_point
-from .steepest import polyak_step, verdict
+from .steepest import verdict
 from .subspace import refine
 
 VARIANTS = ("safeguarded", "paper")
-STEPS = ("support", "line_search")
 DEBIAS = (None, "final", "every")
 
 
@@ -84,7 +85,14 @@ def _examples() -> list[AcceleratedIHT]:
     ]
 
 
-@register("solver", "accelerated", _examples)
+def _step_as_rule(fields: Fields) -> Fields:
+    """Return the settings in version 2: in version 1 a step was a number or one of two words."""
+    step = fields["step"]
+    words = {"support": ExactLineSearch(), "line_search": ExactLineSearch("direction")}
+    return fields | {"step": words[step] if isinstance(step, str) else Fixed(step)}
+
+
+@register("solver", "accelerated", _examples, upgrades=[_step_as_rule])
 @dataclass(frozen=True, slots=True)
 class AcceleratedIHT(Solver):
     r"""Iterative hard thresholding with momentum, safeguarded or as published.
@@ -105,15 +113,16 @@ class AcceleratedIHT(Solver):
         :math:`\tau`: constant; the minimiser along the last move within [0, 1]; or Nesterov's sequence with restarts.
         Default: "exact" when safeguarded, but 1/2 where f ignores entries of the point (matrix completion), on which
         the other two blow up what is not observed; 1/4 for the paper's variant, as in its Section 6.
-    step : float or {"support", "line_search"}
-        :math:`\mu`: constant, multiplying the gradient of the mean loss; or
-        :math:`\|g_S\|^2 / (g_S, H g_S)` with the gradient g at :math:`u_i` restricted to S = U_i, or to S = T_i
-        (Appendix B.2). When safeguarded it is the first step tried.
+    step : StepRule
+        :math:`\mu`: `Fixed`, multiplying the gradient of the mean loss; `ExactLineSearch`, for
+        :math:`\|g_S\|^2 / (g_S, H g_S)` with the gradient g at :math:`u_i` restricted to S = U_i, or, with
+        ``within="direction"``, to S = T_i (Appendix B.2); `Polyak` or `SparsePolyak`. When safeguarded it is the first
+        step tried.
     debias : {None, "final", "every"}
         Whether to minimise f on the support of the point, once the run has ended (line 9) or in every iteration.
     restricted : bool
         Whether to follow the gradient on :math:`T_i` (for `Rank` the tangent space), or all of it. For `Sparsity` it
-        makes a difference to "line_search" only.
+        makes a difference to ``ExactLineSearch(within="direction")`` only.
 
     Raises
     ------
@@ -143,17 +152,19 @@ class AcceleratedIHT(Solver):
     >>> from hardthresh.constraints import Sparsity
     >>> from hardthresh.objectives import LinearModel
     >>> from hardthresh.solvers import AcceleratedIHT, minimize
+    >>> from hardthresh.steps import Fixed
     >>> X = np.random.default_rng(0).standard_normal((60, 200))
     >>> f = LinearModel(X, X[:, 3] - 2.0 * X[:, 7])
     >>> minimize(f, Sparsity(2), AcceleratedIHT()).support
     Coordinates([3, 7])
-    >>> minimize(f, Sparsity(2), AcceleratedIHT(variant="paper", momentum=1.8, step=0.2), max_iter=200).status.name
+    >>> published = AcceleratedIHT(variant="paper", momentum=1.8, step=Fixed(0.2))
+    >>> minimize(f, Sparsity(2), published, max_iter=200).status.name
     'DIVERGED'
     """
 
     variant: str = "safeguarded"
     momentum: float | str | Momentum | None = None
-    step: float | str = "support"
+    step: StepRule = field(default_factory=ExactLineSearch)
     debias: str | None = None
     restricted: bool = True
 
@@ -164,9 +175,13 @@ class AcceleratedIHT(Solver):
             raise InvalidInputError(f"variant must be 'safeguarded' or 'paper', got {self.variant!r}")
         if self.debias not in DEBIAS:
             raise InvalidInputError(f"debias must be None, 'final' or 'every', got {self.debias!r}")
-        named = isinstance(self.step, str) and self.step in STEPS
-        if not named and not (is_real(self.step) and 0 < self.step < inf):  # type: ignore[operator]
-            raise InvalidInputError(f"step must be 'support', 'line_search' or a positive number, got {self.step!r}")
+        if not isinstance(self.step, StepRule):
+            raise InvalidInputError(f"step must be a rule, such as Fixed(0.1); got {format_value(self.step)}")
+        if type(self.step).length is StepRule.length:
+            raise InvalidInputError(
+                f"{type(self.step).__name__} finds its step by moving, and has no length to tell beforehand; "
+                "AcceleratedIHT takes Fixed, ExactLineSearch, Polyak or SparsePolyak"
+            )
         if not isinstance(self.restricted, bool):
             raise InvalidInputError(f"restricted must be True or False, got {self.restricted!r}")
         if self.momentum is not None:
@@ -174,10 +189,14 @@ class AcceleratedIHT(Solver):
 
     @property
     def requires(self) -> type:
-        curved = isinstance(self.step, str) or self.debias is not None
+        curved = self.step.requires is SmoothObjective or self.debias is not None
         automatic = self.momentum is None and self.variant == "safeguarded"
         exact = automatic or (self.momentum is not None and as_momentum(self.momentum).requires is SmoothObjective)
         return SmoothObjective if curved or exact else Objective
+
+    def check(self, objective: Objective, constraint: Constraint) -> None:
+        Solver.check(self, objective, constraint)
+        self.step.check(objective)
 
     def stopping(self, tol: float) -> StopRule:
         return SmallMove(tol) & Stationarity(sqrt(tol))
@@ -242,12 +261,9 @@ class AcceleratedIHT(Solver):
         if self.restricted:
             newcomers = constraint.project(direction - inside).support
             direction = (newcomers | support).restrict(direction)
-        if not isinstance(self.step, str):
-            return direction, float(self.step)
         rounding = 0.0 if self.variant == "paper" else sqrt(float(namespace(inside).finfo(inside.dtype).eps))
-        along = inside if self.step == "support" and norm(inside) > rounding * norm(direction) else direction
-        assert isinstance(objective, SmoothObjective)
-        return direction, minimising_step(objective, u, along) or polyak_step(u, along)
+        along = inside if norm(inside) > rounding * norm(direction) else direction
+        return direction, self.step.length(objective, constraint, u, direction, along)
 
     def _arrive(
         self, objective: Objective, constraint: Constraint, state: AcceleratedState, moved: Descent

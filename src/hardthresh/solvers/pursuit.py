@@ -16,12 +16,12 @@ from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
-from hardthresh.steps.line_search import Descent, exact_step, majorised_step, minimising_step
+from hardthresh.steps.line_search import Descent, exact_step, majorised_step, minimising_step, polyak_step
 
 from .block_search import search_blocks
 from .exchange import leave_and_join, rank_exchanges, try_exchanges
 from .start import starting_point
-from .steepest import is_steep, polyak_step, search_feasible, verdict
+from .steepest import is_steep, search_feasible, verdict
 from .subspace import Refined, refine
 
 

@@ -14,19 +14,12 @@ from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
 from hardthresh.core.state import State
 from hardthresh.core.stationarity import feasibility_residual, gradient_scale, is_negligible, norm, remaining_gradient
 from hardthresh.core.typing import Array
-from hardthresh.steps.line_search import Descent
+from hardthresh.steps.line_search import Descent, polyak_step
 
 _GROW, _GROWTHS, _SHRINKS = 4.0, 15, 60
 _SMALL = 1e-3  # of the gradient at the null model
 
 S = TypeVar("S", bound=State)
-
-
-def polyak_step(at: Evaluation, direction: Array) -> float:
-    """Return |f| / |p|^2, which has the units of a step; 1 where that says nothing."""
-    length = norm(direction)
-    step = abs(at.value) / length / length if length > 0.0 else 0.0
-    return step if 0.0 < step < inf else 1.0
 
 
 @dataclass(frozen=True, slots=True)

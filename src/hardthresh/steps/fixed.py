@@ -52,6 +52,11 @@ class Fixed(StepRule):
         r"""Return the step :math:`2/(3\bar L)` for a restricted smoothness constant :math:`\bar L`."""
         return cls(2.0 / (3.0 * smoothness))
 
+    def length(
+        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
+    ) -> float:
+        return self.step
+
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         return Move(constraint.project(at.point + self.step * direction), self.step, None, memory)
 

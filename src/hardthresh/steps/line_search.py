@@ -7,6 +7,7 @@ from math import inf, sqrt
 from typing import Any
 
 from hardthresh.arrays import namespace
+from hardthresh.core.checking import checked_word
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, SmoothObjective, value_rounding
@@ -30,6 +31,13 @@ def minimising_step(objective: SmoothObjective, at: Evaluation, direction: Array
     curvature = objective.curvature_along(at, direction / length)
     step = 1.0 / curvature if 0.0 < curvature < inf else 0.0
     return step if step * length < sqrt(float(namespace(direction).finfo(direction.dtype).max)) else 0.0
+
+
+def polyak_step(at: Evaluation, direction: Array) -> float:
+    """Return |f| / |p|^2, which has the units of a step; 1 where that says nothing."""
+    length = norm(direction)
+    step = abs(at.value) / length / length if length > 0.0 else 0.0
+    return step if 0.0 < step < inf else 1.0
 
 
 def exact_step(
@@ -106,13 +114,24 @@ def majorised_step(
     return None
 
 
-@register("step", "exact_line_search")
+@register("step", "exact_line_search", upgrades=[lambda fields: fields | {"within": "support"}])
 @dataclass(frozen=True, slots=True)
 class ExactLineSearch(StepRule):
     r"""The exact step along the restricted gradient, :math:`\gamma = \|g_S\|^2 / (g_S, H g_S)` on the support S.
 
     When the support changes, the step is divided by 2 (1 - c), c = 0.01, until
     :math:`\gamma \le (1 - c) \|\Delta\|^2 / (\Delta, H \Delta)` for the move :math:`\Delta`.
+
+    Parameters
+    ----------
+    within : {"support", "direction"}
+        What of the direction the step is exact for: its part on the support, or all of it. For `AcceleratedIHT` that
+        is the support of :math:`u_i` or all of :math:`T_i`.
+
+    Raises
+    ------
+    InvalidInputError
+        For another word.
 
     Notes
     -----
@@ -125,15 +144,30 @@ class ExactLineSearch(StepRule):
     Blumensath and Davies (2010), *Normalized iterative hard thresholding*, Algorithm 1.
     """
 
+    within: str = "support"
+
+    def __post_init__(self) -> None:
+        checked_word("within", self.within, ("support", "direction"))
+
     @property
     def requires(self) -> type:
         return SmoothObjective
+
+    def length(
+        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
+    ) -> float:
+        assert isinstance(objective, SmoothObjective)
+        along = inside if self.within == "support" else direction
+        return minimising_step(objective, at, along) or polyak_step(at, along)
 
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         assert isinstance(objective, SmoothObjective)
         xp = namespace(direction)
         support = constraint.project(at.point).support
-        step = exact_step(objective, constraint, at, support, direction)
+        if self.within == "support":
+            step = exact_step(objective, constraint, at, support, direction)
+        else:
+            step = minimising_step(objective, at, direction)
         for _ in range(60):
             projection = constraint.project(at.point + step * direction)
             moved = projection.point - at.point

@@ -21,6 +21,13 @@ _TRIES = 40  # doublings of a step
 _FADING = 0.4  # from epoch to epoch the gap to a valid bound halves, and so does the step
 
 
+def _polyak_length(at: Evaluation, length: float, target: float, scale: float) -> float:
+    """Return max(f - target, 0) / (scale length^2); 0 where that is no number."""
+    squared = scale * length * length
+    step = max(at.value - target, 0.0) / squared if squared > 0.0 else inf
+    return step if step < inf else 0.0
+
+
 def _polyak_move(
     constraint: Constraint, at: Evaluation, direction: Array, length: float, target: float, scale: float
 ) -> Move:
@@ -31,9 +38,8 @@ def _polyak_move(
         return Move(constraint.project(at.point), 0.0, at, None, f"{why} if this is not good enough")
     if length == 0.0:
         return Move(constraint.project(at.point), 0.0, at, None, "the gradient is zero where a step could follow it")
-    squared = scale * length * length
-    step = gap / squared if squared > 0.0 else inf
-    if step == inf:
+    step = _polyak_length(at, length, target, scale)
+    if step == 0.0:
         return Move(constraint.project(at.point), 0.0, at, None)
     return Move(constraint.project(at.point + step * direction), step, None, None)
 
@@ -75,6 +81,12 @@ class Polyak(StepRule):
         StepRule.check(self, objective)
         if self.target is None:
             require_lower_bound(objective, by=type(self).__name__)
+
+    def length(
+        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
+    ) -> float:
+        target = objective.lower_bound if self.target is None else self.target
+        return _polyak_length(at, norm(direction), target, self.scale)
 
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         target = objective.lower_bound if self.target is None else self.target
@@ -130,11 +142,20 @@ class SparsePolyak(StepRule):
         if self.target is None:
             require_lower_bound(objective, by=type(self).__name__)
 
+    def length(
+        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
+    ) -> float:
+        target = objective.lower_bound if self.target is None else self.target
+        return _polyak_length(at, self._measured(constraint, direction), target, self.scale)
+
     def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
         target = objective.lower_bound if self.target is None else self.target
-        measured = constraint if self.relax == 1 else constraint.relax(self.relax)
-        length = norm(measured.hard_threshold(direction))
+        length = self._measured(constraint, direction)
         return _polyak_move(constraint, at, direction, length, target, self.scale)
+
+    def _measured(self, constraint: Constraint, direction: Array) -> float:
+        measured = constraint if self.relax == 1 else constraint.relax(self.relax)
+        return norm(measured.hard_threshold(direction))
 
 
 @stored("state/adaptive_sparse_polyak")
