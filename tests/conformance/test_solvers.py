@@ -351,8 +351,8 @@ def test_other_array_libraries_find_the_same_support(solver, loss, library):
     run = solve(LinearModel(X, y, loss=loss), Sparsity(4), solver)
     plain = solve(problem.model(), Sparsity(4), solver)
     assert type(run.w) is type(X)
-    assert type(run.support) is type(X)
-    np.testing.assert_array_equal(back(run.support), plain.support)
+    assert type(run.support.indices) is type(X)
+    np.testing.assert_array_equal(back(run.support.indices), plain.support)
     np.testing.assert_allclose(back(run.w), plain.w, rtol=1e-4, atol=1e-5)
     assert isinstance(run.value, float)
 
@@ -368,7 +368,7 @@ def test_other_array_libraries_with_an_intercept_and_bounds(solver, loss, librar
         design = standardize(design, as_floating(0 * y + 1.0 / n), scale=True, intercept=True)
         constraint = Sparsity(4, free=(d,), lower=lower)
         runs.append(solve(LinearModel(design, y, loss=loss), constraint, solver, max_iter=60))
-    np.testing.assert_array_equal(back(runs[1].support), runs[0].support)
+    np.testing.assert_array_equal(back(runs[1].support.indices), runs[0].support)
     np.testing.assert_allclose(back(runs[1].w), runs[0].w, rtol=1e-4, atol=1e-5)
 
 

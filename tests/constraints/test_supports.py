@@ -11,6 +11,8 @@ from hardthresh.constraints import Coordinates, Edges, GroupSparsity, Rank, Spar
 def test_coordinates_are_used_like_a_sequence():
     support = Coordinates(np.array([0, 3]))
     assert (len(support), list(support), 3 in support) == (2, [0, 3], True)
+    assert support[1] == 3
+    np.testing.assert_array_equal(support[:1], [0])
     np.testing.assert_array_equal(np.eye(4)[:, support], np.eye(4)[:, [0, 3]])
     assert repr(support) == "Coordinates([0, 3])"
     assert np.asarray(support, dtype=float).dtype == float

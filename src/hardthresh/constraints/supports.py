@@ -30,7 +30,7 @@ def exchanged(indices: Array, removed: int, added: int) -> Array:
 class Coordinates(Support):
     """Coordinates of a vector.
 
-    It is used like the sequence of its coordinates: ``X[:, support]``, ``list(support)``, ``len(support)``.
+    It is used like the sequence of its coordinates: ``X[:, support]``, ``support[0]``, ``len(support)``.
 
     Attributes
     ----------
@@ -57,6 +57,9 @@ class Coordinates(Support):
 
     def __len__(self) -> int:
         return int(self.indices.shape[0])
+
+    def __getitem__(self, place: Any) -> Any:
+        return to_numpy(self.indices)[place]
 
     def __iter__(self) -> Iterator[int]:
         return iter(to_numpy(self.indices).tolist())
