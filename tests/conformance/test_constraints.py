@@ -261,8 +261,18 @@ def test_a_choice_is_of_pieces_that_a_full_budget_has(constraint):
     assert structure.selected(projection.support) == 0
     full = constraint.project(np.abs(random_point(constraint)) + 1.0).support
     assert 0 <= structure.selected(full) <= structure.candidates
-    for unit in structure.swap_units(full):
-        assert set(unit.tolist()) <= set(full.indices.tolist())
+
+
+@that(lambda constraint: structure_of(constraint) is not None)
+def test_swap_units_are_parts_of_the_support_that_count(constraint):
+    point = constraint.project(np.abs(random_point(constraint)) + 1.0)
+    for unit in structure_of(constraint).swap_units(point.support):
+        assert unit.size > 0
+        assert set(unit.tolist()) <= set(point.support.indices.tolist()) - set(getattr(constraint, "free", ()))
+        rest = np.where(np.isin(np.arange(point.point.size), unit), 0.0, point.point)
+        assert structure_of(constraint).selected(constraint.project(rest).support) < structure_of(constraint).selected(
+            point.support
+        )
 
 
 @that(has_a_full_support)
