@@ -54,6 +54,7 @@ HELPERS = {
     "limited/algorithms/schedules.py": "how many examples an update takes",
     "limited/algorithms/support_choice.py": "which few of the attributes that were observed together",
     "losses/base.py": "the contract that all losses keep",
+    "losses/exponential.py": "the exponential of losses with a log link, finite at any prediction",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
     "solvers/block_search.py": "local search over whole groups of coordinates",
     "solvers/effort.py": "how hard the working set searches",

@@ -5,8 +5,12 @@ import pytest
 from cases import OTHER_LIBRARIES, back, convert, examples
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
+from scipy.optimize import minimize_scalar
+from sklearn.metrics import get_scorer
 
-from hardthresh.core import InvalidInputError
+from hardthresh import losses
+from hardthresh.core import CapabilityError, InvalidInputError
 from hardthresh.losses import Logistic
 from levels import draws
 
@@ -67,6 +71,101 @@ def test_a_log_loss_that_is_nearly_zero_keeps_its_digits():
     u = np.array([20.0, 40.0, 300.0, 700.0])
     for y, sign in ((1.0, 1.0), (0.0, -1.0)):
         np.testing.assert_allclose(Logistic().value(np.full_like(u, y), sign * u), np.exp(-u), rtol=1e-8)
+
+
+@every
+def test_value_and_gradient_are_those_of_the_two_methods(loss):
+    """To the last bit: a solver may ask for them together or one by one."""
+    for dtype in (np.float32, np.float64):
+        y, u = grid(loss, np.concatenate([PREDICTIONS, EXTREMES]), dtype)
+        value, gradient = loss.value_and_gradient(y, u)
+        np.testing.assert_array_equal(value, loss.value(y, u))
+        np.testing.assert_array_equal(gradient, loss.gradient(y, u))
+        assert value.dtype == gradient.dtype == dtype
+
+
+@every
+def test_the_mean_is_where_the_gradient_vanishes(loss):
+    u = PREDICTIONS
+    np.testing.assert_allclose(loss.gradient(loss.mean(u), u), 0.0, atol=1e-12 * np.max(np.abs(loss.mean(u))))
+
+
+@every
+@pytest.mark.parametrize("noise", [0.5, 1.0])
+def test_example_targets_scatter_around_the_mean(loss, noise):
+    rng = np.random.default_rng(0)
+    for u in (-1.3, 0.4, 1.1):
+        y = loss.example_target(np.full(20_000, u), rng, noise)
+        assert y.shape == (20_000,)
+        loss.check_targets(y)
+        if noise == 1.0 or not loss.classifies:  # less noisy classes are more certain
+            error = y.std() / np.sqrt(y.size)
+            assert abs(y.mean() - loss.mean(np.array([u]))[0]) < 5 * error
+        elif u > 0:
+            assert y.mean() > loss.mean(np.array([u]))[0]
+
+
+@every
+def test_the_score_is_a_scorer_of_scikit_learn(loss):
+    """Estimators score held-out rows by the loss: the same numbers as by the scorer that they name."""
+    rng = np.random.default_rng(0)
+    u = rng.uniform(-2, 2, 50)
+    y, weight = loss.example_target(u, rng), rng.uniform(0.5, 2.0, 50)
+    scorer = get_scorer(loss.score_name)
+    theirs = scorer._sign * scorer._score_func(y, loss.mean(u), sample_weight=weight)
+    np.testing.assert_allclose(-loss.score_scale * np.average(loss.value(y, u), weights=weight), theirs, rtol=1e-12)
+
+
+@every
+def test_the_more_likely_of_two_fits_has_the_smaller_loss(loss):
+    smaller, larger = (loss.minus_twice_log_likelihood(mean, 30.0) for mean in (0.2, 0.3))
+    assert smaller < larger
+    np.testing.assert_allclose(loss.minus_twice_log_likelihood(0.2, 60.0), 2 * smaller, rtol=1e-12)
+
+
+LIKELIHOODS = {
+    "Squared": lambda y, mean, size: stats.norm.logpdf(y, mean, np.sqrt(size)),
+    "Logistic": lambda y, mean, size: stats.bernoulli.logpmf(y, mean),
+    "Poisson": lambda y, mean, size: stats.poisson.logpmf(y, mean),
+}
+"""SciPy's likelihood of targets with a given mean and dispersion, by loss."""
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize("noise", [0.05, 1.0, 3.0])
+def test_the_likelihood_is_that_of_scipy_at_its_best_dispersion(name, noise):
+    """Differences between two fits, since a constant of the data is left out."""
+    loss = getattr(losses, name)()
+    rng = np.random.default_rng(1)
+    u = rng.uniform(-1, 1, 200)
+    y = loss.example_target(u, rng, noise if name == "Squared" else 1.0)
+
+    def theirs(v):
+        def misfit(log_size):
+            return -2 * np.sum(LIKELIHOODS[name](y, loss.mean(v), np.exp(log_size)))
+
+        return minimize_scalar(misfit, bounds=(-12, 6), method="bounded", options={"xatol": 1e-9}).fun
+
+    def ours(v):
+        return loss.minus_twice_log_likelihood(float(np.mean(loss.value(y, v))), 200.0)
+
+    np.testing.assert_allclose(ours(u) - ours(0.3 * u), theirs(u) - theirs(0.3 * u), rtol=1e-6, atol=1e-6)
+
+
+@every
+def test_only_targets_that_count_are_looked_at(loss):
+    y = np.append(targets(loss), np.nan)
+    loss.check_domain(y, counted=np.isfinite(y))
+    with pytest.raises(InvalidInputError, match=rf"y\[{y.size - 1}\] is nan"):
+        loss.check_domain(y, counted=np.ones(y.size, dtype=bool))
+
+
+def test_a_loss_that_is_no_likelihood_says_so():
+    class Huber(losses.Squared):
+        minus_twice_log_likelihood = losses.Loss.minus_twice_log_likelihood
+
+    with pytest.raises(CapabilityError, match=r"the Huber loss has no likelihood.* cross-validation"):
+        Huber().minus_twice_log_likelihood(1.0, 10.0)
 
 
 @every
@@ -156,7 +255,7 @@ def test_every_example_counts_for_itself(loss):
 def test_inputs_are_unchanged(loss):
     y, u = grid(loss)
     before = y.copy(), u.copy()
-    for result in (loss.value(y, u), loss.gradient(y, u), loss.curvature(y, u)):
+    for result in (loss.value(y, u), loss.gradient(y, u), loss.curvature(y, u), loss.mean(u)):
         assert not np.shares_memory(result, u)
         assert not np.shares_memory(result, y)
     np.testing.assert_array_equal((y, u), before)
@@ -172,6 +271,7 @@ def test_other_array_libraries_agree(loss, library):
             result = function(*theirs)
             assert type(result) is type(theirs[1])
             np.testing.assert_allclose(back(result), function(y, u), rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(back(loss.mean(convert(PREDICTIONS, library))), loss.mean(PREDICTIONS), rtol=1e-12)
     loss.check_targets(convert(targets(loss), library))
     with pytest.raises(InvalidInputError, match="nan"):
         loss.check_targets(convert(np.array([np.nan]), library))

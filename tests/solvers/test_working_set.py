@@ -220,6 +220,12 @@ class PseudoHuber(Loss):
     def curvature(self, y, u):
         return (1.0 + (u - y) ** 2) ** -1.5
 
+    def mean(self, u):
+        return u.copy()
+
+    def example_target(self, u, rng, noise=1.0):
+        return u + noise * rng.standard_normal(u.shape)
+
 
 @dataclass(frozen=True, slots=True)
 class Counts(Loss):
@@ -242,6 +248,12 @@ class Counts(Loss):
     def curvature(self, y, u):
         with np.errstate(over="ignore"):
             return np.exp(u)
+
+    def mean(self, u):
+        return np.exp(u)
+
+    def example_target(self, u, rng, noise=1.0):
+        return noise**2 * rng.poisson(np.exp(u) / noise**2)
 
 
 def best_of_a_loss(X, y, loss, k):

@@ -6,15 +6,18 @@ from abc import ABC, abstractmethod
 from math import inf
 from typing import ClassVar
 
-from hardthresh.arrays import namespace
-from hardthresh.core.errors import InvalidInputError
+import numpy as np
+
+from hardthresh.arrays import namespace, to_numpy
+from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.typing import Array
 
 
 class Loss(ABC):
-    """A pointwise loss in prediction space.
+    """A pointwise loss in prediction space, and what a model that minimises its mean needs to know.
 
-    Subclasses are frozen dataclasses; all arrays have the shape of the predictions.
+    Subclasses are frozen dataclasses. All arrays have the shape of the predictions u. The gradient at (y, u) is zero
+    exactly where y is the expected target ``mean(u)``, the inverse link.
     """
 
     convex: ClassVar[bool] = True
@@ -32,6 +35,21 @@ class Loss(ABC):
     domain: ClassVar[str]
     """Which targets make sense, in words for an error message."""
 
+    classifies: ClassVar[bool] = False
+    """Whether a target is the probability of the second of two classes; estimators then take labels."""
+
+    predictor: ClassVar[str] = "the target"
+    """What a prediction u is, in words: what a coefficient changes."""
+
+    default_ridge: ClassVar[float] = 0.0
+    """The ridge of estimators that are given none."""
+
+    score_name: ClassVar[str]
+    """The scorer of scikit-learn that estimators use: minus `score_scale` times the mean loss."""
+
+    score_scale: ClassVar[float] = 2.0
+    """The score per loss: 2 for a deviance, of which the loss is half."""
+
     @abstractmethod
     def in_domain(self, y: Array) -> Array:
         """Return, for each target, whether it makes sense."""
@@ -48,6 +66,18 @@ class Loss(ABC):
     def curvature(self, y: Array, u: Array) -> Array:
         """Return the second derivative in `u`."""
 
+    @abstractmethod
+    def mean(self, u: Array) -> Array:
+        """Return the expected targets of predictions `u`."""
+
+    @abstractmethod
+    def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
+        """Draw targets around ``mean(u)``, to test and simulate with; their dispersion is the square of `noise`."""
+
+    def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
+        """Return `value` and `gradient`, to the last bit; a loss that computes an exponential for both overrides it."""
+        return self.value(y, u), self.gradient(y, u)
+
     def recession(self, y: Array) -> Array:
         """Return for each target the direction of the prediction, +1 or -1, in which the loss falls for ever.
 
@@ -57,14 +87,37 @@ class Loss(ABC):
         return 0 * y
 
     def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
-        """Return it for n examples and a mean loss, up to a constant of the data; a loss is minus a log-likelihood."""
-        return 2.0 * n * mean
+        """Return it for n examples and a mean loss, up to a constant of the data, at the most likely dispersion.
+
+        Raises
+        ------
+        CapabilityError
+            If the loss is no likelihood, as is the default.
+        """
+        raise CapabilityError(
+            f"the {type(self).__name__} loss has no likelihood for an information criterion; compare models by "
+            "cross-validation"
+        )
+
+    def check_domain(self, y: Array, counted: np.ndarray | None = None) -> None:
+        """Raise InvalidInputError, naming the first offender, if a target is outside the domain.
+
+        Parameters
+        ----------
+        y : array, shape (n,)
+            The targets.
+        counted : array of bool, shape (n,), optional
+            Which of them to look at; default all.
+        """
+        good = self.in_domain(y)
+        if counted is None and bool(namespace(good).all(good)):
+            return
+        outside = ~to_numpy(good) if counted is None else ~to_numpy(good) & counted
+        for i in np.flatnonzero(outside)[:1].tolist():
+            raise InvalidInputError(
+                f"the {type(self).__name__} loss needs targets that are {self.domain}; y[{i}] is {float(y[i])}"
+            )
 
     def check_targets(self, y: Array) -> None:
-        """Raise InvalidInputError, naming the first offender, if a target is outside the domain."""
-        good = self.in_domain(y)
-        for i in range(0 if bool(namespace(good).all(good)) else y.shape[0]):
-            if not bool(good[i]):
-                raise InvalidInputError(
-                    f"the {type(self).__name__} loss needs targets that are {self.domain}; y[{i}] is {float(y[i])}"
-                )
+        """Raise InvalidInputError if a target is outside the domain, or cannot be computed with."""
+        self.check_domain(y)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from hardthresh.arrays import namespace
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
@@ -14,9 +16,7 @@ from .base import Loss
 
 def sigmoid(u: Array) -> Array:
     """Return 1 / (1 + exp(-u)), without overflow at any u."""
-    xp = namespace(u)
-    small = xp.exp(-xp.abs(u))
-    return xp.where(u >= 0, xp.ones_like(u), small) / (1 + small)
+    return _sigmoid(u, namespace(u).exp(-abs(u)))
 
 
 @register("loss", "logistic")
@@ -35,6 +35,11 @@ class Logistic(Loss):
 
     curvature_bound: ClassVar[float] = 0.25
     domain: ClassVar[str] = "0, 1 or between"
+    classifies: ClassVar[bool] = True
+    predictor: ClassVar[str] = "the log-odds"
+    default_ridge: ClassVar[float] = 1e-2  # few columns often separate classes, and then have no finite coefficients
+    score_name: ClassVar[str] = "neg_log_loss"
+    score_scale: ClassVar[float] = 1.0
 
     def in_domain(self, y: Array) -> Array:
         return (y >= 0) & (y <= 1)
@@ -43,14 +48,36 @@ class Logistic(Loss):
         return namespace(y).where((y == 0) | (y == 1), 2 * y - 1, 0 * y)
 
     def value(self, y: Array, u: Array) -> Array:
-        xp = namespace(u)
-        # log(1 + e^u) - y u = log(1 + e^-|u|) + max(u, 0) - y u, each part computed without cancellation
-        positive = xp.where(u > 0, 1 - y, -y) * u
-        return xp.log1p(xp.exp(-xp.abs(u))) + positive
+        return _value(y, u, namespace(u).exp(-abs(u)))
 
     def gradient(self, y: Array, u: Array) -> Array:
         return sigmoid(u) - y
 
+    def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
+        small = namespace(u).exp(-abs(u))
+        return _value(y, u, small), _sigmoid(u, small) - y
+
     def curvature(self, y: Array, u: Array) -> Array:
         p = sigmoid(u)
         return p * (1 - p)
+
+    def mean(self, u: Array) -> Array:
+        return sigmoid(u)
+
+    def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
+        return (u + noise * rng.logistic(size=u.shape) > 0).astype(u.dtype)
+
+    def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
+        return 2.0 * n * mean
+
+
+def _value(y: Array, u: Array, small: Array) -> Array:
+    """Return the loss, given e^-|u|."""
+    xp = namespace(u)
+    # log(1 + e^u) - y u = log(1 + e^-|u|) + max(u, 0) - y u, each part computed without cancellation
+    return xp.log1p(small) + xp.where(u > 0, 1 - y, -y) * u
+
+
+def _sigmoid(u: Array, small: Array) -> Array:
+    """Return 1 / (1 + exp(-u)), given e^-|u|."""
+    return namespace(u).where(u >= 0, namespace(u).ones_like(u), small) / (1 + small)

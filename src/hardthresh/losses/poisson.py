@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
 from typing import ClassVar
+
+import numpy as np
 
 from hardthresh.arrays import namespace
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
 from .base import Loss
+from .exponential import capped_exp
 
 
 @register("loss", "poisson")
@@ -31,6 +33,8 @@ class Poisson(Loss):
     """
 
     domain: ClassVar[str] = "finite numbers >= 0"
+    predictor: ClassVar[str] = "the logarithm of the expected target"
+    score_name: ClassVar[str] = "neg_mean_poisson_deviance"
 
     def in_domain(self, y: Array) -> Array:
         return (y >= 0) & namespace(y).isfinite(y)
@@ -39,28 +43,33 @@ class Poisson(Loss):
         return namespace(y).where(y > 0, 0 * y, 0 * y - 1)
 
     def value(self, y: Array, u: Array) -> Array:
-        xp = namespace(u)
-        one = xp.ones_like(y)
-        rate = xp.where(y > 0, y, one)
-        gap = xp.where(y > 0, u - xp.log(rate), 0 * u)
-        near = xp.where(xp.abs(gap) < 1, gap, 0 * gap)  # there e^u - y - y gap would cancel
-        small = rate * (xp.expm1(near) - near)
-        small = xp.where(small > 0, small, 0 * small)
-        rise, beyond = _exp(u)
-        total = rise * (1 + beyond + 0.5 * beyond * beyond)
-        return xp.where((y > 0) & (xp.abs(gap) < 1), small, total - y - y * gap)
+        return self.value_and_gradient(y, u)[0]
 
     def gradient(self, y: Array, u: Array) -> Array:
-        rise, beyond = _exp(u)
-        return rise * (1 + beyond) - y
+        rate, beyond = capped_exp(u)
+        return rate * (1 + beyond) - y
+
+    def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
+        xp = namespace(u)
+        one = xp.ones_like(y)
+        known = xp.where(y > 0, y, one)
+        gap = xp.where(y > 0, u - xp.log(known), 0 * u)
+        near = xp.where(xp.abs(gap) < 1, gap, 0 * gap)  # there e^u - y - y gap would cancel
+        small = known * (xp.expm1(near) - near)
+        small = xp.where(small > 0, small, 0 * small)
+        rate, beyond = capped_exp(u)
+        total = rate * (1 + beyond + 0.5 * beyond * beyond)
+        value = xp.where((y > 0) & (xp.abs(gap) < 1), small, total - y - y * gap)
+        return value, rate * (1 + beyond) - y
 
     def curvature(self, y: Array, u: Array) -> Array:
-        return _exp(u)[0]
+        return capped_exp(u)[0]
 
+    def mean(self, u: Array) -> Array:
+        return namespace(u).exp(u)
 
-def _exp(u: Array) -> tuple[Array, Array]:
-    """Return e^u up to a cap far below overflow, and how far u lies beyond it."""
-    xp = namespace(u)
-    cap = 0.45 * log(float(xp.finfo(u.dtype).max))
-    beyond = xp.where(u > cap, u - cap, 0 * u)
-    return xp.exp(u - beyond), beyond
+    def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
+        return np.asarray(noise**2 * rng.poisson(np.exp(u) / noise**2))
+
+    def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
+        return 2.0 * n * mean

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import inf, log
 from typing import ClassVar
 
+import numpy as np
+
 from hardthresh.arrays import namespace
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
@@ -31,12 +33,13 @@ class Squared(Loss):
     quadratic: ClassVar[bool] = True
     curvature_bound: ClassVar[float] = 1.0
     domain: ClassVar[str] = "finite numbers"
+    score_name: ClassVar[str] = "neg_mean_squared_error"
 
     def in_domain(self, y: Array) -> Array:
         return namespace(y).isfinite(y)
 
     def check_targets(self, y: Array) -> None:
-        Loss.check_targets(self, y)
+        self.check_domain(y)
         xp = namespace(y)
         largest, limits = float(xp.max(xp.abs(y))), xp.finfo(y.dtype)
         if largest > 0.0 and not float(limits.smallest_normal) ** 0.5 < largest < float(limits.max) ** 0.5 / y.shape[0]:
@@ -44,15 +47,25 @@ class Squared(Loss):
                 f"the squares of the targets leave the range of {y.dtype} (the largest is {largest:.3g}); rescale y"
             )
 
-    def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
-        """Return it for normal noise of the most likely variance."""
-        return n * log(2.0 * mean) if mean > 0.0 else -inf
-
     def value(self, y: Array, u: Array) -> Array:
         return 0.5 * (u - y) * (u - y)
 
     def gradient(self, y: Array, u: Array) -> Array:
         return u - y
 
+    def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
+        residual = u - y
+        return 0.5 * residual * residual, residual
+
     def curvature(self, y: Array, u: Array) -> Array:
         return namespace(u).ones_like(u)
+
+    def mean(self, u: Array) -> Array:
+        return namespace(u).asarray(u, copy=True)
+
+    def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
+        return u + noise * rng.standard_normal(u.shape)
+
+    def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
+        """Return it for normal noise of the most likely variance, twice the mean loss."""
+        return n * log(2.0 * mean) if mean > 0.0 else -inf

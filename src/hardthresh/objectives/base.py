@@ -108,7 +108,8 @@ def loss_rounding(weights: Array, loss: Loss, y: Array, u: Array, ridge: float) 
     For a matrix of predictions, one row for each weight, the losses of a row are added up.
     """
     xp = namespace(u)
-    terms = xp.abs(loss.value(y, u)) + xp.abs(loss.gradient(y, u) * u)
+    losses, slopes = loss.value_and_gradient(y, u)
+    terms = xp.abs(losses) + xp.abs(slopes * u)
     total = float(xp.sum(weights * (terms if terms.ndim == 1 else xp.sum(terms, axis=1))))
     return UNITS * float(xp.finfo(u.dtype).eps) * (total + ridge)
 

@@ -150,15 +150,20 @@ class LinearModel(MeanOverRows):
 
     def value(self, w: Array, prediction: Array | None = None) -> float:
         """Return f(w); `prediction`, if the caller has it, saves computing it again."""
-        xp = namespace(w)
         u = self.predict(w) if prediction is None else prediction
-        return float(xp.sum(self.weights * self.loss.value(self.y, u))) + 0.5 * float(xp.sum(self.l2 * w * w))
+        return self._mean(self.loss.value(self.y, u), w)
+
+    def _mean(self, losses: Array, w: Array) -> float:
+        """Return the mean of losses, plus the ridge at w."""
+        xp = namespace(w)
+        return float(xp.sum(self.weights * losses)) + 0.5 * float(xp.sum(self.l2 * w * w))
 
     def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
         """Return value and gradient at w; `prediction`, if the caller has it, saves computing it again."""
         u = self.predict(w) if prediction is None else prediction
-        gradient = self.design.pullback(self.weights * self.loss.gradient(self.y, u)) + self.l2 * w
-        return Evaluation(w, self.value(w, u), gradient, u)
+        losses, slopes = self.loss.value_and_gradient(self.y, u)
+        gradient = self.design.pullback(self.weights * slopes) + self.l2 * w
+        return Evaluation(w, self._mean(losses, w), gradient, u)
 
     def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
         """Return value and gradient at several points: with one product for all of them, counted as a pass each."""
@@ -170,10 +175,10 @@ class LinearModel(MeanOverRows):
         for start in range(0, len(points), size):
             some = points[start : start + size]
             predictions = [self.predict(w) for w in some]
-            residuals = xp.stack([self.weights * self.loss.gradient(self.y, u) for u in predictions], axis=1)
-            slopes = self.design.pullback(residuals)
+            losses, slopes = zip(*(self.loss.value_and_gradient(self.y, u) for u in predictions), strict=True)
+            pulled = self.design.pullback(xp.stack([self.weights * slope for slope in slopes], axis=1))
             for i, (w, u) in enumerate(zip(some, predictions, strict=True)):
-                evaluations.append(Evaluation(w, self.value(w, u), slopes[:, i] + self.l2 * w, u))
+                evaluations.append(Evaluation(w, self._mean(losses[i], w), pulled[:, i] + self.l2 * w, u))
         return evaluations
 
     def rounding(self, at: Evaluation) -> float:

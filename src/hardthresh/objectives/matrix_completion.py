@@ -216,12 +216,17 @@ class MatrixCompletion(BaseObjective):
     def value(self, W: Array, prediction: Array | None = None) -> float:
         """Return f(W)."""
         u = self.predict(W) if prediction is None else prediction
-        return float(self.weights @ self.loss.value(self.y, u)) + 0.5 * self._ridge_along(W)
+        return self._mean(self.loss.value(self.y, u), W)
+
+    def _mean(self, losses: Array, W: Array) -> float:
+        """Return the mean of losses, plus the ridge at W."""
+        return float(self.weights @ losses) + 0.5 * self._ridge_along(W)
 
     def evaluate(self, W: Array, prediction: Array | None = None) -> Evaluation:
         """Return value and gradient at W."""
         u = self.predict(W) if prediction is None else prediction
-        return Evaluation(W, self.value(W, u), self._pull(self.loss.gradient(self.y, u), W), u)
+        losses, slopes = self.loss.value_and_gradient(self.y, u)
+        return Evaluation(W, self._mean(losses, W), self._pull(slopes, W), u)
 
     def rounding(self, at: Evaluation) -> float:
         """Return how much of the value at an evaluated point may be rounding; see `loss_rounding`."""
