@@ -127,6 +127,7 @@ LIKELIHOODS = {
     "Squared": lambda y, mean, size: stats.norm.logpdf(y, mean, np.sqrt(size)),
     "Logistic": lambda y, mean, size: stats.bernoulli.logpmf(y, mean),
     "Poisson": lambda y, mean, size: stats.poisson.logpmf(y, mean),
+    "Gamma": lambda y, mean, size: stats.gamma.logpdf(y, 1 / size, scale=size * mean),
 }
 """SciPy's likelihood of targets with a given mean and dispersion, by loss."""
 
@@ -138,7 +139,7 @@ def test_the_likelihood_is_that_of_scipy_at_its_best_dispersion(name, noise):
     loss = getattr(losses, name)()
     rng = np.random.default_rng(1)
     u = rng.uniform(-1, 1, 200)
-    y = loss.example_target(u, rng, noise if name == "Squared" else 1.0)
+    y = loss.example_target(u, rng, noise if name in ("Squared", "Gamma") else 1.0)
 
     def theirs(v):
         def misfit(log_size):
@@ -150,6 +151,13 @@ def test_the_likelihood_is_that_of_scipy_at_its_best_dispersion(name, noise):
         return loss.minus_twice_log_likelihood(float(np.mean(loss.value(y, v))), 200.0)
 
     np.testing.assert_allclose(ours(u) - ours(0.3 * u), theirs(u) - theirs(0.3 * u), rtol=1e-6, atol=1e-6)
+
+
+def test_a_gamma_fit_that_is_nearly_perfect_has_a_finite_likelihood_without_cancellation():
+    """-2 log L = n (log(4 pi m) + 1) in the limit of a small mean loss m: that of normal relative errors."""
+    for mean in (1e-3, 1e-6, 1e-12):
+        expected = 10 * (np.log(4 * np.pi * mean) + 1)
+        np.testing.assert_allclose(losses.Gamma().minus_twice_log_likelihood(mean, 10.0), expected, rtol=mean + 1e-9)
 
 
 @every
