@@ -16,7 +16,7 @@ from .base import Loss
 
 def sigmoid(u: Array) -> Array:
     """Return 1 / (1 + exp(-u)), without overflow at any u."""
-    return _sigmoid(u, namespace(u).exp(-abs(u)))
+    return _sigmoid(u, _small(u))
 
 
 @register("loss", "logistic")
@@ -48,14 +48,16 @@ class Logistic(Loss):
         return namespace(y).where((y == 0) | (y == 1), 2 * y - 1, 0 * y)
 
     def value(self, y: Array, u: Array) -> Array:
-        return _value(y, u, namespace(u).exp(-abs(u)))
+        linear = _linear(y, u)
+        return namespace(u).log1p(_small(u)) + linear
 
     def gradient(self, y: Array, u: Array) -> Array:
         return sigmoid(u) - y
 
     def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
-        small = namespace(u).exp(-abs(u))
-        return _value(y, u, small), _sigmoid(u, small) - y
+        linear = _linear(y, u)  # first: the temporary arrays of both then fit into the same memory
+        small = _small(u)
+        return namespace(u).log1p(small) + linear, _sigmoid(u, small) - y
 
     def curvature(self, y: Array, u: Array) -> Array:
         p = sigmoid(u)
@@ -71,11 +73,14 @@ class Logistic(Loss):
         return 2.0 * n * mean
 
 
-def _value(y: Array, u: Array, small: Array) -> Array:
-    """Return the loss, given e^-|u|."""
-    xp = namespace(u)
-    # log(1 + e^u) - y u = log(1 + e^-|u|) + max(u, 0) - y u, each part computed without cancellation
-    return xp.log1p(small) + xp.where(u > 0, 1 - y, -y) * u
+def _small(u: Array) -> Array:
+    """Return e^-|u|."""
+    return namespace(u).exp(-abs(u))
+
+
+def _linear(y: Array, u: Array) -> Array:
+    """Return the loss less log(1 + e^-|u|), which is max(u, 0) - y u computed without cancellation."""
+    return namespace(u).where(u > 0, 1 - y, -y) * u
 
 
 def _sigmoid(u: Array, small: Array) -> Array:
