@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -102,17 +103,20 @@ def test_an_unknown_name_is_refused():
         hardthresh.minimise_everything  # noqa: B018
 
 
-def test_the_three_lists_of_public_names_agree():
-    """The names for type checkers, the names with a home and ``__all__`` cannot drift apart."""
+def test_type_checkers_see_the_public_names():
+    """What is imported for type checkers is what `__getattr__` finds, from the same rooms."""
     tree = ast.parse(Path(hardthresh.__file__).read_text(encoding="utf-8"))
-    checked = {
-        alias.name: node.module.removeprefix("hardthresh").lstrip(".")
-        for block in tree.body
-        if isinstance(block, ast.If)
+    [block] = [block for block in tree.body if isinstance(block, ast.If)]
+    seen = {
+        name: node.module.removeprefix("hardthresh").lstrip(".")
         for node in block.body
-        if isinstance(node, ast.ImportFrom)
         for alias in node.names
+        for name in (import_module(node.module).__all__ if alias.name == "*" else [alias.name])
     }
-    assert sorted(checked) == sorted(hardthresh.__all__)
-    assert {name: room for name, room in checked.items() if room} == hardthresh._HOME
+    assert sorted(seen) == hardthresh.__all__
+    assert {name for name, room in seen.items() if not room} == {*hardthresh._ROOMS}
+    for name, room in seen.items():
+        assert getattr(hardthresh, name) is (
+            getattr(getattr(hardthresh, room), name) if room else sys.modules[f"hardthresh.{name}"]
+        )
     assert {*dir(hardthresh)} == {*hardthresh.__all__, "__version__"}

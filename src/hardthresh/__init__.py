@@ -13,10 +13,11 @@ Examples
 3
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # the same names once more, for type checkers and editors
+if TYPE_CHECKING:  # what `__getattr__` finds, for type checkers and editors
     from hardthresh import (
         arrays,
         attacks,
@@ -38,75 +39,26 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
         steps,
         storage,
     )
-    from hardthresh.core import Result, Status
-    from hardthresh.estimators import (
-        LowRankImputer,
-        LowRankRegression,
-        LowRankRegressionCV,
-        SparseGaussianGraphicalModel,
-        SparseLinearRegression,
-        SparseLinearRegressionCV,
-        SparseLogisticRegression,
-        SparseLogisticRegressionCV,
-    )
-    from hardthresh.limited import LimitedAttributeLogisticRegression, LimitedAttributeRegression
-    from hardthresh.solvers import iterate, minimize
-    from hardthresh.storage import load, save
+    from hardthresh.core import Result as Result
+    from hardthresh.core import Status as Status
+    from hardthresh.estimators import *
+    from hardthresh.limited import LimitedAttributeLogisticRegression as LimitedAttributeLogisticRegression
+    from hardthresh.limited import LimitedAttributeRegression as LimitedAttributeRegression
+    from hardthresh.solvers import iterate as iterate
+    from hardthresh.solvers import minimize as minimize
+    from hardthresh.storage import load as load
+    from hardthresh.storage import save as save
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "LimitedAttributeLogisticRegression",
-    "LimitedAttributeRegression",
-    "LowRankImputer",
-    "LowRankRegression",
-    "LowRankRegressionCV",
-    "Result",
-    "SparseGaussianGraphicalModel",
-    "SparseLinearRegression",
-    "SparseLinearRegressionCV",
-    "SparseLogisticRegression",
-    "SparseLogisticRegressionCV",
-    "Status",
-    "arrays",
-    "attacks",
-    "baselines",
-    "certificates",
-    "cli",
-    "constraints",
-    "core",
-    "datasets",
-    "designs",
-    "diagnostics",
-    "estimators",
-    "iterate",
-    "limited",
-    "load",
-    "losses",
-    "minimize",
-    "objectives",
-    "report",
-    "save",
-    "selection",
-    "solvers",
-    "steps",
-    "storage",
-]
+_ROOMS = sorted(room.name for room in os.scandir(__path__[0]) if room.is_dir() and not room.name.startswith("_"))
 
-# public name -> the room it lives in; every other name of __all__ is a room itself
+# public names and the rooms they live in; besides, all names of the room of estimators are public here
 _HOME = {
     "Result": "core",
     "Status": "core",
     "LimitedAttributeLogisticRegression": "limited",
     "LimitedAttributeRegression": "limited",
-    "LowRankImputer": "estimators",
-    "LowRankRegression": "estimators",
-    "LowRankRegressionCV": "estimators",
-    "SparseGaussianGraphicalModel": "estimators",
-    "SparseLinearRegression": "estimators",
-    "SparseLinearRegressionCV": "estimators",
-    "SparseLogisticRegression": "estimators",
-    "SparseLogisticRegressionCV": "estimators",
     "iterate": "solvers",
     "minimize": "solvers",
     "load": "storage",
@@ -115,13 +67,19 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = import_module(f"{__name__}.{_HOME.get(name, name)}")
-    value: object = getattr(room, name) if name in _HOME else room
+    value: object
+    if name == "__all__":
+        value = sorted([*_ROOMS, *_HOME, *import_module(f"{__name__}.estimators").__all__])
+    elif name in _ROOMS:
+        value = import_module(f"{__name__}.{name}")
+    else:
+        room = None if name.startswith("_") else import_module(f"{__name__}.{_HOME.get(name, 'estimators')}")
+        if room is None or name not in room.__all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(room, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__getattr__("__all__"), "__version__"]  # type: ignore[misc]
