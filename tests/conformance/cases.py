@@ -16,8 +16,9 @@ import pytest
 from toys import TOYS
 
 from hardthresh.arrays import to_numpy
-from hardthresh.core import Solver, registered
+from hardthresh.core import Solver, lookup, registered
 from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel
 from levels import reaches
 
@@ -234,26 +235,28 @@ class Planted:
     X: np.ndarray
     y: np.ndarray
     support: np.ndarray
-    loss: str
+    loss: Loss
 
     def model(self, **changes: Any) -> LinearModel:
         """The objective of the problem."""
         return LinearModel(self.X, self.y, loss=self.loss, **changes)
 
 
-def planted(loss: str = "squared", n: int = 200, d: int = 40, k: int = 4, seed: int = 0, dtype: Any = float) -> Planted:
-    """Make a well-conditioned problem with k strong, unequal coefficients; a logistic one has noisy classes."""
+def planted(name: str = "squared", n: int = 200, d: int = 40, k: int = 4, seed: int = 0, dtype: Any = float) -> Planted:
+    """Make a well-conditioned problem of a loss with k strong, unequal coefficients; one of classes has noisy ones."""
     rng = np.random.default_rng((seed, n, d))
     X = rng.standard_normal((n, d)).astype(dtype)
     support = np.sort(rng.choice(d, k, replace=False))
     coef = np.zeros(d)
     coef[support] = np.linspace(1.5, 2.5, k) * np.where(np.arange(k) % 2, -1.0, 1.0)
-    mean = X @ coef
-    if loss == "logistic":
-        y = (rng.random(n) < 1 / (1 + np.exp(-mean))).astype(dtype)
-    else:
-        y = (mean + 0.1 * rng.standard_normal(n)).astype(dtype)
-    return Planted(X, y, support, loss)
+    loss = lookup("loss", name)()
+    noise = 1.0 if loss.classifies else 0.1
+    return Planted(X, loss.example_target(gain(loss) * (X @ coef), rng, noise).astype(dtype), support, loss)
 
 
-LOSSES = ("squared", "logistic")
+def gain(loss: Loss) -> float:
+    """How large predictions of examples are: small for losses that grow like an exponential."""
+    return 1.0 if loss.curvature_bound < np.inf else 0.2
+
+
+LOSSES = tuple(registered("loss"))

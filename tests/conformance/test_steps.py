@@ -20,9 +20,9 @@ from hardthresh.core import (
     StallWarning,
     Status,
     iterate,
+    lookup,
     minimize,
 )
-from hardthresh.losses.logistic import sigmoid
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT
 from hardthresh.steps import (
@@ -40,7 +40,7 @@ from hardthresh.steps.line_search import majorised_step
 
 pytestmark = [pytest.mark.filterwarnings("error")]
 every = pytest.mark.parametrize("step", examples("step"))
-both_losses = pytest.mark.parametrize("loss", LOSSES)
+every_loss = pytest.mark.parametrize("loss", LOSSES)
 
 IN_UNITS_OF_THE_STEP = {"Fixed": "its number is the step, so it cannot follow the scale of the objective"}
 scale_free = pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def moves(step, objective, constraint, count):
 
 
 @every
-@both_losses
+@every_loss
 @pytest.mark.parametrize(
     "constraint", [Sparsity(4), Sparsity(4, free=(0,), lower=-1.0, upper=1.0)], ids=["k", "bounds"]
 )
@@ -142,7 +142,7 @@ def test_points_and_supports_may_be_of_any_kind(step, objective, constraint):
 
 
 @every
-@both_losses
+@every_loss
 def test_the_first_move_gets_somewhere(step, loss):
     move = moves(step, planted(loss).model(), Sparsity(4), 1)[0]
     assert move.step > 0
@@ -150,7 +150,7 @@ def test_the_first_move_gets_somewhere(step, loss):
 
 
 @every
-@both_losses
+@every_loss
 def test_the_step_is_the_way_made(step, loss):
     """The projection is that of the point plus the step times the direction."""
     objective, constraint = planted(loss).model(), Sparsity(4)
@@ -161,7 +161,7 @@ def test_the_step_is_the_way_made(step, loss):
 
 
 @every
-@both_losses
+@every_loss
 def test_memory_is_picklable_and_not_mutated(step, loss):
     objective, constraint = planted(loss).model(), Sparsity(4)
     at, memory = start(objective), step.start()
@@ -177,7 +177,7 @@ def test_memory_is_picklable_and_not_mutated(step, loss):
 
 
 @every
-@both_losses
+@every_loss
 @pytest.mark.parametrize("k", [0, 4, 60])
 def test_nothing_moves_at_a_solution(step, loss, k):
     """A zero gradient: no division by zero, and w stays as it is."""
@@ -185,9 +185,7 @@ def test_nothing_moves_at_a_solution(step, loss, k):
     w = np.zeros(problem.X.shape[1])
     if loss == "squared":
         w[problem.support[: min(k, 4)]] = 1.5
-        y = problem.X @ w
-    else:
-        y = sigmoid(problem.X @ w)
+    y = lookup("loss", loss)().mean(problem.X @ w)
     objective, constraint = LinearModel(problem.X, y, loss=loss), Sparsity(k)
     at, memory = objective.evaluate(w), step.start()
     assert not at.gradient.any()
@@ -199,7 +197,7 @@ def test_nothing_moves_at_a_solution(step, loss, k):
 
 
 @scale_free
-@both_losses
+@every_loss
 @pytest.mark.parametrize("factor", [2.0**-12, 2.0**12])
 def test_steps_shrink_as_the_objective_grows(step, loss, factor):
     objective, constraint = planted(loss).model(), Sparsity(4)
@@ -219,20 +217,21 @@ def test_the_exceptions_of_the_scale_law_exist():
 
 
 @every
-@both_losses
+@every_loss
 @pytest.mark.parametrize("factor", [1e-8, 1e8])
 def test_a_bad_scale_does_not_hang_a_rule(step, loss, factor):
     objective, constraint = Scaled(planted(loss).model(), factor), Sparsity(4)
     at, memory = start(objective), step.start()
-    for _ in range(4):
-        objective.calls = 0
-        move = step.move(objective, constraint, at, -at.gradient, memory)
-        assert objective.calls <= 150
-        assert isfinite(move.step)
-        at, memory = move.evaluation or objective.evaluate(move.projection.point), move.memory
+    with np.errstate(over="ignore"):  # as in a run
+        for _ in range(4):
+            objective.calls = 0
+            move = step.move(objective, constraint, at, -at.gradient, memory)
+            assert objective.calls <= 150
+            assert isfinite(move.step)
+            at, memory = move.evaluation or objective.evaluate(move.projection.point), move.memory
 
 
-@both_losses
+@every_loss
 @pytest.mark.parametrize("first", [1e-8, 1e8])
 def test_backtracking_recovers_from_a_bad_first_step(loss, first):
     problem = planted(loss)
@@ -242,7 +241,7 @@ def test_backtracking_recovers_from_a_bad_first_step(loss, first):
 
 
 @every
-@both_losses
+@every_loss
 def test_inputs_are_unchanged(step, loss):
     objective, constraint = planted(loss).model(), Sparsity(4)
     at, memory = start(objective), step.start()
@@ -259,7 +258,7 @@ def test_inputs_are_unchanged(step, loss):
 
 
 @every
-@both_losses
+@every_loss
 @pytest.mark.parametrize("library", OTHER_LIBRARIES)
 def test_other_array_libraries_agree(step, loss, library):
     problem, constraint = planted(loss), Sparsity(4)
@@ -270,7 +269,7 @@ def test_other_array_libraries_agree(step, loss, library):
 
 
 @every
-@both_losses
+@every_loss
 def test_float32_stays_float32(step, loss):
     for move in moves(step, planted(loss, dtype=np.float32).model(), Sparsity(4), 6):
         assert move.projection.point.dtype == np.float32

@@ -67,7 +67,7 @@ class Logistic(Loss):
         return sigmoid(u)
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
-        return (u + noise * rng.logistic(size=u.shape) > 0).astype(u.dtype)
+        return (rng.random(u.shape) < sigmoid(u / noise)).astype(u.dtype)
 
     def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
         return 2.0 * n * mean

@@ -11,7 +11,7 @@ from array_api_compat import device
 from hardthresh.arrays import as_double, as_floating, double, gather, move, namespace, scatter, to_numpy, where_true
 from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.objective import Evaluation, Traits
-from hardthresh.core.registry import lookup, register
+from hardthresh.core.registry import lookup, register, registered
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss
 
@@ -31,17 +31,18 @@ _MANY = 1 << 23  # entries of all the gradients computed by one product
 
 
 def _examples() -> list[LinearModel]:
-    """Return small models for the conformance tests: 30 examples, 12 columns."""
-    import numpy as np
-
+    """Return small models for the conformance tests: 30 examples, 12 columns, and every registered loss."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((30, 12)), rng.standard_normal(30)
     weights = rng.integers(0, 3, 30).astype(float)
-    return [
+    models = [
         LinearModel(X, y),
         LinearModel(X, y, sample_weight=weights, offset=rng.standard_normal(30), l2=0.1),
         LinearModel(X, (y > 0).astype(float), loss="logistic", l2=rng.uniform(0, 1, 12)),
     ]
+    u = 0.3 * (X[:, 3] - X[:, 8])
+    others = [entry.cls() for name, entry in registered("loss").items() if name not in ("squared", "logistic")]
+    return models + [LinearModel(X, loss.example_target(u, rng), loss=loss, l2=0.1) for loss in others]
 
 
 @register("objective", "linear_model", _examples)
