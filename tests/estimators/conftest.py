@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import is_classifier
-from sklearn.utils import get_tags
+from cases import gain
 
 import hardthresh.estimators  # noqa: F401 - registers them
-from hardthresh.core.registry import lookup, registered
+from hardthresh.core.registry import registered
 from hardthresh.estimators.linear import SparseLinearModel
 from hardthresh.losses import Loss
 from levels import reaches
@@ -40,33 +38,19 @@ class Case:
         return "cv" in self.cls().get_params()
 
     @property
-    def classifies(self) -> bool:
-        return bool(is_classifier(self.cls()))
-
-    @property
     def loss(self) -> Loss:
-        """The loss that it fits by."""
-        return lookup("loss", self.cls._loss)()
+        """What it minimises the mean of."""
+        return self.cls._loss
 
     @property
-    def scoring(self) -> str:
-        """The name of a scorer for its predictions."""
-        return "accuracy" if self.classifies else "r2"
+    def transforms(self) -> bool:
+        """Whether it is also one of scikit-learn's transformers."""
+        return hasattr(self.cls(), "transform")
 
-    def numbers(self, y: np.ndarray) -> np.ndarray:
-        """Return targets as the loss takes them."""
-        return (y == "well").astype(float) if self.classifies else y
-
-    def linear(self, model: Any, X: Any, **offset: Any) -> Any:
-        """Return the linear predictions of a fitted model: log-odds of a classifier."""
-        return model.decision_function(X, **offset) if self.classifies else model.predict(X, **offset)
-
-    def assert_same_predictions(self, one: np.ndarray, other: np.ndarray, **tolerance: float) -> None:
-        """Labels have to be equal, numbers nearly so."""
-        if self.classifies:
-            assert_array_equal(one, other)
-        else:
-            assert_allclose(one, other, **tolerance)
+    @property
+    def gain(self) -> float:
+        """How large the predictions of the examples are."""
+        return gain(self.loss)
 
     @property
     def twin(self) -> Any:
@@ -78,8 +62,13 @@ class Case:
         budget = {"n_nonzero_coefs": range(1, k + 1), "cv": 3} if self.chooses else {"n_nonzero_coefs": k}
         return self.cls(**{**budget, **settings})
 
-    def data(self, n: int = 60, d: int = 12, seed: int = 0, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
-        """Correlated columns of unequal scales; the target depends on columns 1, 4 and 7 (if there are so many)."""
+    def data(
+        self, n: int = 60, d: int = 12, seed: int = 0, noise: float = 0.3, level: float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Correlated columns of unequal scales; the target depends on columns 1, 4 and 7 (if there are so many).
+
+        `level` is added to predictions; classes are balanced whatever it is.
+        """
         rng = np.random.default_rng((seed, n, d))
         X = rng.standard_normal((n, d)) + 0.5 * rng.standard_normal((n, 1))
         X = X * np.linspace(0.5, 3.0, d) + np.linspace(-2.0, 2.0, d)
@@ -87,16 +76,27 @@ class Case:
         for j, effect in ((1, 2.0), (4, -1.5), (7, 1.0)):
             beta[j : j + 1] = effect
         u = (X - X.mean(axis=0)) @ beta
-        return X, self.target(u, rng, noise)
+        return X, self.target(u + level, rng, noise)
 
     def target(self, u: np.ndarray, rng: np.random.Generator, noise: float) -> np.ndarray:
-        """A target in the estimator's domain for predictions u."""
-        if not self.classifies:
-            target = u + noise * rng.standard_normal(u.size)
-            return np.exp(0.2 * target) if get_tags(self.cls()).target_tags.positive_only else target
-        positive = u + 3 * noise * rng.logistic(size=u.size) > np.median(u)
-        positive[:6] = np.tile([True, False], 3)[: positive[:6].size]  # both classes, also among few rows
-        return np.where(positive, "well", "ill")
+        """A target in the estimator's domain for predictions u, as its users give it."""
+        if not self.loss.classifies:
+            return self.loss.example_target(self.gain * u, rng, noise)
+        positive = self.loss.example_target(u - np.median(u), rng, 3 * noise)
+        positive[:6] = np.tile([1.0, 0.0], 3)[: positive[:6].size]  # both classes, also among few rows
+        return np.where(positive > 0, "well", "ill")
+
+    def numbers(self, y: np.ndarray) -> np.ndarray:
+        """A target as the loss wants it."""
+        return (y == "well").astype(float) if self.loss.classifies else y
+
+    def scores(self, model: Any) -> Any:
+        """The method that says the most about rows: log-odds, or predictions."""
+        return model.decision_function if self.loss.classifies else model.predict
+
+    def expected(self, model: Any, X: np.ndarray, offset: Any = None) -> np.ndarray:
+        """The expected target of rows, as the loss counts it."""
+        return model.predict_proba(X, offset)[:, 1] if self.loss.classifies else model.predict(X, offset)
 
 
 CASES = [
@@ -128,7 +128,13 @@ def chooser(request: pytest.FixtureRequest) -> Case:
     return request.param
 
 
-@pytest.fixture(scope="session", params=_parameters([case for case in CASES if case.classifies]))
+@pytest.fixture(scope="session", params=_parameters([case for case in CASES if case.transforms]))
+def selector(request: pytest.FixtureRequest) -> Case:
+    """Every estimator that transforms tables."""
+    return request.param
+
+
+@pytest.fixture(scope="session", params=_parameters([case for case in CASES if case.loss.classifies]))
 def classifier(request: pytest.FixtureRequest) -> Case:
     """Every classifier."""
     return request.param

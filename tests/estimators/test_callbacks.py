@@ -22,7 +22,7 @@ from hardthresh.estimators.callbacks import CallbackSupportMixin
 assert CallbackSupportMixin.__module__ == "hardthresh.estimators.callbacks"
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 5))
-y = (X[:, 0] > 0).astype(int)
+y = 1 + (X[:, 0] > 0)  # classes or amounts
 for entry in registered("estimator").values():
     for model in entry.examples():
         assert not any("callback" in name for name in dir(model) if name.startswith("set_"))
@@ -151,7 +151,7 @@ def test_a_failing_fit_is_torn_down(case, callback):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_along_the_way(case, callback, weighted):
     X, y = case.data()
-    monitor = callback.ScoringMonitor(scoring=case.scoring)
+    monitor = callback.ScoringMonitor(scoring=case.loss.score_name)
     model = case.make().set_callbacks(monitor)
     model.fit(X, y, **({"sample_weight": np.linspace(0, 1, y.size)} if weighted else {}))
     scores = monitor.get_logs().data

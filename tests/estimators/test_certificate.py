@@ -230,9 +230,10 @@ def test_a_chosen_column_that_is_constant_in_these_data_is_named(case):
         UserWarning, match=rf"1 constant column \(feature {model.support_[0]}, counted from 0\) of these"
     ):
         certificate = model.certificate(X, y)
-    u = X @ np.ravel(model.coef_) + float(np.ravel(model.intercept_)[0])
-    if not case.classifies:
-        assert_allclose(certificate.value, 0.5 * np.mean((u - y) ** 2))
+    coef = np.ravel(model.coef_)
+    loss = np.mean(case.loss.value(case.numbers(y), X @ coef + float(np.ravel(model.intercept_)[0])))
+    ridge = case.loss.default_ridge / 2 * np.sum((X.std(axis=0) * coef) ** 2)
+    assert_allclose(certificate.value, loss + ridge)
 
 
 def test_data_that_do_not_fit_the_model_are_refused(case):

@@ -43,7 +43,7 @@ def test_extreme_entries_are_refused_or_fitted_without_a_warning_of_numpy(case, 
     rng = np.random.default_rng(0)
     X, y = case.data(n=40, d=6)
     X = FORMS[form](np.clip(X * scales(kind, 6, rng), -1e308, 1e308))
-    for size in [1.0] if case.classifies else TARGETS:
+    for size in [1.0] if case.loss.classifies else TARGETS:
         model = case.make(k=2, standardize=standardize)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)

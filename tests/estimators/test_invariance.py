@@ -1,5 +1,6 @@
 """Promises 1 to 4: irrelevant choices do not change the answer."""
 
+from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +9,8 @@ from hypothesis import Phase, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.losses import Poisson
 from levels import draws, inherited
 
 FEW = draws(4, phases=[Phase.explicit, Phase.generate])  # a seed does not shrink to anything simpler
@@ -55,13 +58,15 @@ def test_a_scale_of_X_changes_only_the_units_also_of_columns_that_are_not_standa
 @given(seed=SEEDS, power=POWERS)
 @FEW
 def test_a_scale_of_y_changes_only_the_units(case, seed, power):
-    if case.classifies:
+    if case.loss.classifies:
         pytest.skip("labels have no scale")
     X, y = blank(case, 30, 15, seed)
     here, there = case.make().fit(X, y), case.make().fit(X, y * 2.0**power)
     assert_array_equal(there.support_, here.support_)
-    assert_array_equal(there.coef_, here.coef_ * 2.0**power)
-    assert there.intercept_ == here.intercept_ * 2.0**power
+    if case.loss.quadratic:
+        assert_array_equal(there.coef_, here.coef_ * 2.0**power)
+        assert there.intercept_ == here.intercept_ * 2.0**power
+    assert_allclose(there.predict(X), here.predict(X) * 2.0**power, rtol=0 if case.loss.quadratic else 1e-6)
 
 
 @inherited
@@ -87,10 +92,19 @@ def test_any_scale_that_numbers_can_have(case, scale):
     here, there = case.make().fit(X, y), case.make().fit(X * scale, y)
     assert_array_equal(there.support_, here.support_)
     assert_allclose(coefficients(there) * scale, coefficients(here), rtol=1e-7)
-    if not case.classifies:
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-20, 0.3, 1e20, 1e150])
+def test_any_scale_that_targets_can_have(case, scale):
+    if case.loss.classifies:
+        pytest.skip("labels have no scale")
+    X, y = case.data()
+    here = case.make().fit(X, y)
+    beyond = isinstance(case.loss, Poisson) and scale == 1e150
+    with pytest.raises(InvalidInputError, match="targets leave the range") if beyond else nullcontext():
         there = case.make().fit(X, y * scale)
         assert_array_equal(there.support_, here.support_)
-        assert_allclose(coefficients(there) / scale, coefficients(here), rtol=1e-7)
+        assert_allclose(there.predict(X) / scale, here.predict(X), rtol=1e-7, atol=1e-7 * np.std(y))
 
 
 @inherited
@@ -220,7 +234,7 @@ def test_a_row_of_weight_zero_is_absent(case, scoring):
     X, y, weight, kept = with_absent_rows(case)
     setting = {}
     if case.chooses and scoring == "default":
-        setting = {"scoring": case.scoring}
+        setting = {"scoring": case.loss.score_name}
     here = case.make(**setting).fit(X, y, sample_weight=weight)
     there = case.make(**setting).fit(X[kept], y[kept], sample_weight=weight[kept])
     for name in ("coef_", "intercept_", "support_", "scale_", "objective_", "scores_", "mean_scores_", "n_iter_"):

@@ -14,6 +14,7 @@ ESTIMATORS = [example for entry in registered("estimator").values() for example 
 FAMILIES = (
     "SparseLinearRegression",
     "SparseLogisticRegressionCV",
+    "SparseGammaRegression",  # its targets are positive, and it is no transformer
     "LowRankImputer",
     "SparseGaussianGraphicalModel",
     "LimitedAttributeRegression",

@@ -1,7 +1,8 @@
 """One object of every kind that can be stored, and the numbers that it must give again once it is loaded.
 
 The folder ``stored`` holds a file of each, written by ``python tests/storage/kinds.py FOLDER`` before files of the
-package were moved, in format version 2. They stay as they are: whatever is moved or renamed must still read them.
+package were moved, in format version 2; those of kinds that are newer, by the version that brought them. They stay as
+they are: whatever is moved or renamed must still read them.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ X[:, 5] = rounded(X[:, 3] + 0.3 * RNG.standard_normal(N))
 NUMBERS = rounded(2 * X[:, 3] - X[:, 7] + 0.5 * X[:, 9] + 0.3 * RNG.standard_normal(N))
 CLASSES = (NUMBERS + RNG.standard_normal(N) > 0).astype(float)
 COUNTS = np.floor(np.exp(0.4 * NUMBERS))
+AMOUNTS = rounded(np.exp(0.4 * NUMBERS))
 ROWS = rounded(X[:, :2] @ RNG.standard_normal((2, 4)) + 0.1 * RNG.standard_normal((N, 4)))
 TABLE = rounded(X[:, :1] @ RNG.standard_normal((1, 5)) + 0.1 * X[:, :5])
 GAPPY = np.where(RNG.random(TABLE.shape) < 0.2, np.nan, TABLE)
@@ -197,6 +199,8 @@ ESTIMATORS = {
         CLASSES,
         method="decision_function",
     ),
+    "poisson_regression": estimator("SparsePoissonRegression", {"n_nonzero_coefs": 2}, X, COUNTS),
+    "gamma_regression_cv": estimator("SparseGammaRegressionCV", {"n_nonzero_coefs": [1, 2], "cv": 3}, X, AMOUNTS),
     "low_rank_regression": estimator("LowRankRegression", {"rank": 2, "solver": solvers.IHT(), "max_iter": 8}, X, ROWS),
     "low_rank_regression_cv": estimator("LowRankRegressionCV", {"rank": [1, 2], "cv": 3}, X, ROWS),
     "low_rank_imputer": estimator("LowRankImputer", {"rank": 1}, GAPPY, method="transform"),

@@ -11,15 +11,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from hardthresh.arrays import gather, move, namespace, to_numpy, where_true
 from hardthresh.constraints import Sparsity
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.registry import register
 from hardthresh.core.result import Result
-from hardthresh.losses.logistic import Logistic, sigmoid
+from hardthresh.losses import Logistic, Loss
+from hardthresh.losses.logistic import sigmoid
 from hardthresh.objectives import LinearModel
 from hardthresh.objectives.recession import has_no_recession
 from hardthresh.solvers.subspace import refine
 
 from .cross_validation import ChoosesBudget
-from .documentation import documented, names_methods
+from .documentation import public_estimator
 from .linear import SparseLinearModel
 from .problem import Problem
 
@@ -28,9 +28,7 @@ _ROUNDS, _BLOCKS = 2, 60
 each lowers the loss by a constant factor, so that 120 reach any margin that double precision can tell from zero."""
 
 
-@documented
-@names_methods(SparseLinearModel)
-@register("estimator", "logistic_regression")
+@public_estimator("logistic_regression")
 class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     r"""Logistic regression of two classes with at most k features.
 
@@ -43,10 +41,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
     Parameters
     ----------
-    {budget}
     {parameters}
-    {warm}
-    {seed}
 
     Attributes
     ----------
@@ -60,9 +55,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
         Whether the chosen features separate the classes of the training rows perfectly: some coefficients of theirs put
         every row on the side of its class, whether those of the fit do or not. The loss then falls as coefficients
         grow, and only the ridge, or the end of the run, determines their size.
-    support_, n_nonzero_coefs_, n_nonzero_groups_, groups_, scale_, n_iter_, converged_, stop_reason_,
-    objective_, history_, n_features_in_, feature_names_in_ :
-        As in `SparseLinearRegression`.
+    {attributes}
 
     Notes
     -----
@@ -81,9 +74,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     (array([ 4, 30]), array(['ill', 'well'], dtype='<U4'))
     """
 
-    _loss: ClassVar[str] = "logistic"
-    _numeric_target: ClassVar[bool] = False
-    _default_alpha: ClassVar[float] = 1e-2
+    _loss: ClassVar[Loss] = Logistic()
 
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
         check_classification_targets(y)
@@ -130,8 +121,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """Return the logarithms of the probabilities, exact also where these underflow."""
         u = self._linear_predictor(X, offset, "predict_log_proba")
-        xp, loss = namespace(u), Logistic()
-        return xp.stack([-loss.value(xp.zeros_like(u), u), -loss.value(xp.ones_like(u), u)], axis=1)
+        xp = namespace(u)
+        return xp.stack([-self._loss.value(xp.zeros_like(u), u), -self._loss.value(xp.ones_like(u), u)], axis=1)
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return the more probable class of each row, shape (n_samples,)."""
@@ -144,28 +135,17 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
         return tags
 
 
-@documented
-@names_methods(ChoosesBudget)
-@register("estimator", "logistic_regression_cv", lambda: [SparseLogisticRegressionCV(cv=3)])
+@public_estimator("logistic_regression_cv")
 class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
     """Logistic regression of two classes with the number of features chosen by cross-validation.
 
     Parameters
     ----------
     {cv_parameters}
-    {parameters}
-    {seed}
 
     Attributes
     ----------
-    best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
-        The number of features that the rule chose, or with `groups` the number of these.
-    n_nonzero_coefs_, n_nonzero_groups_ : int
-        How many of them the model uses: fewer than chosen where fewer columns vary, or fewer fit the rows exactly.
     {cv_attributes}
-    coef_, intercept_, support_, ... :
-        Of the fit on all data with the chosen number, as in `SparseLogisticRegression`: the same as of that model
-        fitted alone.
 
     Examples
     --------
@@ -176,8 +156,6 @@ class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
     >>> model.scores_.shape
     (5, 5)
     """
-
-    _default_scorer: ClassVar[str] = "neg_log_loss"
 
 
 def _separates(problem: Problem, result: Result) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -64,7 +64,8 @@ class Fold:
         features = move(path.columns, problem.mean)
         scale, mean = (to_numpy(gather(x, features)) for x in (problem.inverse_scale, problem.mean))
         coefs = path.coefs * scale
-        return cls(path.columns, coefs, path.intercepts - coefs @ mean, unconverged)
+        intercepts = path.intercepts - coefs @ mean
+        return cls(path.columns, coefs, intercepts + problem.level if problem.level else intercepts, unconverged)
 
     def coefficients(self, row: int, table: Table) -> tuple[Any, Any]:
         """Return all coefficients of one fit, and its intercept, where a table is."""
@@ -75,8 +76,6 @@ class Fold:
 
 class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
     """Base of the ``...CV`` estimators. See the concrete classes."""
-
-    _default_scorer: ClassVar[str]
 
     def __init__(
         self,
@@ -272,7 +271,7 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         coefs = table.bring(fold.coefs.T.astype(numpy_dtype(table.X)))
         u = to_numpy(test.matrix(table.bring(fold.columns)) @ coefs) + fold.intercepts
         u = u if test.offset is None else u + to_numpy(test.offset)[:, None]
-        losses = self._loss_scale * problem.objective.loss.value(to_numpy(test.y)[:, None], u)
+        losses = self._loss.score_scale * self._loss.value(to_numpy(test.y)[:, None], u)
         weights = None if test.sample_weight is None else to_numpy(test.sample_weight)
         return -np.average(losses, axis=0, weights=weights)
 
@@ -308,5 +307,5 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         for fold, taken in zip(folds, chosen, strict=True):
             taken[fold.columns[fold.coefs[row] != 0]] = 1.0
         self.selection_frequency_ = table.bring(chosen.mean(axis=0))
-        self.scorer_name_ = scorer_name(self.scoring, self._default_scorer)
+        self.scorer_name_ = scorer_name(self.scoring, self._loss.score_name)
         return int(candidates[row])

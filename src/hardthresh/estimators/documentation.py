@@ -1,12 +1,16 @@
-"""What users read about an estimator: descriptions that several classes share, and names in Python's own errors."""
+"""What makes an estimator public: its place in the registry, its docstring, and its name in Python's own errors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from functools import update_wrapper
-from inspect import cleandoc, isfunction, unwrap
+from inspect import cleandoc, getattr_static, isfunction, signature, unwrap
 from types import FunctionType
 from typing import Any, TypeVar
+
+from hardthresh.core.registry import register, registered
+from hardthresh.losses import Loss
 
 from .callbacks import fit_method
 
@@ -14,9 +18,41 @@ T = TypeVar("T", bound=type)
 
 _SHARED = {
     "parameters": """
+    n_nonzero_coefs : int, optional
+        How many features the model may use, 0 <= k <= n_features, besides those of `always_include`; default 10 % of
+        the features, at least 1.
+    {groups}
+    n_nonzero_groups : int, optional
+        How many groups the model may use, 0 <= k <= number of groups; default 10 % of the groups, at least 1. Groups
+        are compared by the energy of their coefficients on standardised columns, whatever their sizes.
+    {settings}
+    warm_start : bool
+        Whether to start from the last fit's coefficients.
+    {seed}""",
+    "cv_parameters": """
+    n_nonzero_coefs : iterable of int, or int, optional
+        The numbers of features to compare; a single number K means 1 .. K. Default 1 .. 30.
+    {groups}
+    n_nonzero_groups : iterable of int, or int, optional
+        With `groups`, the numbers of groups to compare, in the place of `n_nonzero_coefs`.
+    cv : int, splitter or iterable of (train, test) indices
+        The folds, as everywhere in scikit-learn; stratified for classifiers.
+    scoring : str or callable, optional
+        A scikit-learn scorer. Default "{score_name}".
+    rule : {"best", "one_standard_error"}
+        Take the number with the best mean score, or the smallest one within a standard error of it.
+    n_jobs : int, optional
+        How many folds to fit at a time.
+    {settings}
+    {seed}""",
+    "groups": """
+    groups : sequence of n_features labels, or dict or pandas Series from column to label, optional
+        What group each column is in, by any hashable label and in any order; features are then chosen by whole groups.
+        The labels of columns of `always_include` are ignored. Not together with `positive` or `n_nonzero_coefs`.""",
+    "settings": """
     alpha : float, optional
-        Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients. Default 0 for
-        least squares and 0.01 for logistic regression.
+        Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients. Default
+        {default_ridge}.
     always_include : sequence of int or str, optional
         Columns, by index or by name, that are in every model, not counted and not penalised.
     positive : bool
@@ -32,41 +68,38 @@ _SHARED = {
         Relative tolerance > 0.
     max_iter : int
         Limit of iterations, >= 1.""",
-    "warm": """
-    warm_start : bool
-        Whether to start from the last fit's coefficients.""",
     "seed": """
     random_state : int, RandomState or None
         Seed of solvers that draw random numbers; the default solver draws none.
     verbose : bool
         Whether to show a progress line.""",
-    "budget": """
-    n_nonzero_coefs : int, optional
-        How many features the model may use, 0 <= k <= n_features, besides those of `always_include`; default 10 % of
-        the features, at least 1.
-    groups : sequence of n_features labels, or dict or pandas Series from column to label, optional
-        What group each column is in, by any hashable label and in any order; features are then chosen by whole groups.
-        The labels of columns of `always_include` are ignored. Not together with `positive` or `n_nonzero_coefs`.
-    n_nonzero_groups : int, optional
-        How many groups the model may use, 0 <= k <= number of groups; default 10 % of the groups, at least 1. Groups
-        are compared by the energy of their coefficients on standardised columns, whatever their sizes.""",
-    "cv_parameters": """
-    n_nonzero_coefs : iterable of int, or int, optional
-        The numbers of features to compare; a single number K means 1 .. K. Default 1 .. 30.
-    groups : sequence of n_features labels, or dict or pandas Series from column to label, optional
-        What group each column is in, by any hashable label and in any order; features are then chosen by whole groups.
-        The labels of columns of `always_include` are ignored. Not together with `positive` or `n_nonzero_coefs`.
-    n_nonzero_groups : iterable of int, or int, optional
-        With `groups`, the numbers of groups to compare, in the place of `n_nonzero_coefs`.
-    cv : int, splitter or iterable of (train, test) indices
-        The folds, as everywhere in scikit-learn; stratified for classifiers.
-    scoring : str or callable, optional
-        A scikit-learn scorer. Default: minus the mean squared error, or minus the log-loss.
-    rule : {"best", "one_standard_error"}
-        Take the number with the best mean score, or the smallest one within a standard error of it.
-    n_jobs : int, optional
-        How many folds to fit at a time.""",
+    "coefficients": """
+    coef_ : array, shape (n_features,)
+        Coefficients on the scale of the data; exactly 0 for features not chosen.
+    intercept_ : float
+        The intercept.""",
+    "attributes": """
+    support_ : array of int
+        The chosen and the always-included features, increasing.
+    n_nonzero_coefs_, n_nonzero_groups_ : int
+        How many features the model uses besides those of `always_include`, or with `groups` how many groups: as many as
+        it may, or fewer where fewer columns vary, or fewer fit the rows exactly.
+    groups_ : tuple
+        With `groups`, the labels of the chosen ones, in the order in which they first appear.
+    scale_ : array, shape (n_features,)
+        Standard deviation of each column as used in the fit, 0 for a constant one; ``coef_ * scale_`` is the effect
+        per standard deviation.
+    n_iter_, converged_, stop_reason_, objective_, history_ :
+        Iterations; whether and why the solver stopped; the minimised objective; what happened along the way.
+    offset_used_ : bool
+        Whether the fit had an offset; predictions then need one too.
+    n_features_in_, feature_names_in_ :
+        The columns seen in `fit`.""",
     "cv_attributes": """
+    best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
+        The number of features that the rule chose, or with `groups` the number of these.
+    n_nonzero_coefs_, n_nonzero_groups_ : int
+        How many of them the model uses: fewer than chosen where fewer columns vary, or fewer fit the rows exactly.
     candidates_ : array of int, shape (n_candidates,)
         The numbers compared, increasing.
     scores_ : array, shape (n_candidates, n_folds)
@@ -78,7 +111,9 @@ _SHARED = {
         The share of folds whose model of the chosen size has the feature.
     coefs_path_ : array, shape (n_candidates, n_features)
         The coefficients of every candidate on all data, found as in the folds; those of the chosen number are the
-        model's.""",
+        model's.
+    coef_, intercept_, support_, ... :
+        Of the fit on all data with the chosen number, as in `{twin}`: the same as of that model fitted alone.""",
     "largest_rank": """
     rank : int, optional
         The largest rank of the coefficient matrix, 0 <= rank <= min(n_features, n_outputs); default a tenth of that,
@@ -136,25 +171,65 @@ _SHARED = {
 }
 
 
-def documented(cls: T) -> T:
-    """Class decorator: put the shared descriptions where the docstring says ``{name}`` on a line of its own."""
-    text = cleandoc(cls.__doc__ or "")
-    for name, description in _SHARED.items():
-        text = text.replace("{" + name + "}", cleandoc(description))
-    cls.__doc__ = text
-    return cls
+def public_estimator(name: str, examples: Callable[[], Iterable[Any]] | None = None, **texts: str) -> Callable[[T], T]:
+    """Class decorator of a public estimator: register it, complete its docstring, give its methods its name.
 
+    Parameters
+    ----------
+    name : str
+        The name under which it is registered.
+    examples : callable returning an iterable of estimators, optional
+        Instances for the tests; the default is one without settings, with three folds if it cross-validates.
+    **texts : str
+        What stands for ``{key}`` in the docstring, besides the descriptions that estimators share. Texts may have such
+        keys themselves.
 
-def names_methods(base: type) -> Callable[[T], T]:
-    """Class decorator: copy the public methods of a private base class under the name of the decorated class.
-
-    Python's errors about arguments name the class that defines a method: without a copy, a misspelt parameter of
-    `SparseLinearRegression` would be one of a class that its users have never seen.
+    Notes
+    -----
+    Python's errors about arguments name the class that defines a method: without a method of its own, a misspelt
+    parameter of `SparseLinearRegression` would be one of a private class that its users have never seen.
     """
 
     def add(cls: T) -> T:
+        cls.__doc__ = _filled(cleandoc(cls.__doc__ or ""), {**_SHARED, **_texts_of(cls), **texts})
+        public = {entry.cls for entry in registered("estimator").values()}
+        for base in cls.__mro__[1:]:
+            if base in public:
+                break
+            if base.__module__.partition(".")[0] == __name__.partition(".")[0]:
+                names_methods(base)(cls)
+        return register("estimator", name, examples or (lambda: [_example(cls)]))(cls)
+
+    return add
+
+
+def _filled(text: str, texts: dict[str, str]) -> str:
+    """Return a text with its keys replaced, and those of what replaces them."""
+    return re.sub(
+        r"\{(\w+)\}", lambda key: _filled(cleandoc(texts[key[1]]), texts) if key[1] in texts else key[0], text
+    )
+
+
+def _texts_of(cls: type) -> dict[str, str]:
+    """Return what the docstring of a linear model may say of its loss, and a ``...CV`` twin of the other."""
+    loss = getattr(cls, "_loss", None)
+    if not isinstance(loss, Loss):
+        return {}
+    ridge = f"{loss.default_ridge:g}" if loss.default_ridge else "0, no ridge"
+    return {"default_ridge": ridge, "score_name": loss.score_name, "twin": cls.__name__.removesuffix("CV")}
+
+
+def _example(cls: type) -> Any:
+    return cls(cv=3) if "cv" in signature(cls).parameters else cls()
+
+
+def names_methods(base: type) -> Callable[[T], T]:
+    """Class decorator: copy the public methods of a private base class under the name of the decorated class."""
+
+    def add(cls: T) -> T:
         for name, method in vars(base).items():
-            if isfunction(method) and name not in vars(cls) and (name == "__init__" or not name.startswith("_")):
+            inherited = isfunction(method) and name not in vars(cls) and getattr_static(cls, name) is method
+            if inherited and (name == "__init__" or not name.startswith("_")):
                 function = unwrap(method)
                 copy = _copied(function, f"{cls.__qualname__}.{name}")
                 setattr(cls, name, copy if method is function else fit_method(copy))

@@ -7,9 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from array_api_compat import device, is_array_api_obj, is_numpy_array
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._array_api import get_namespace
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
@@ -22,6 +24,7 @@ from hardthresh.core.solver import Solver
 from hardthresh.core.state import Trace
 from hardthresh.core.stationarity import leading_norm
 from hardthresh.core.threads import serial_blas
+from hardthresh.losses import Loss
 from hardthresh.solvers.start import starting_point
 
 from .base import (
@@ -46,11 +49,18 @@ except ImportError:  # scikit-learn < 1.8 lets the arrays themselves refuse to m
         """Check nothing."""
 
 
-class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
-    """Base of the estimators that fit one linear predictor with at most k features. See the concrete classes."""
+def _transforms(model: SparseLinearModel) -> bool:
+    """Return whether a model is also one of scikit-learn's transformers, which take targets of zero."""
+    return bool(model._loss.in_domain(np.zeros(1))[0])
 
-    _loss: ClassVar[str]
-    _loss_scale: ClassVar[float] = 1.0
+
+class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Base of the estimators that fit one linear predictor with at most k features. See the concrete classes.
+
+    `SelectorMixin` wraps the output of `transform`, so that this class need not (`auto_wrap_output_keys`).
+    """
+
+    _loss: ClassVar[Loss]
     _saves_memory: ClassVar[str] = SAVES_MEMORY
     _training: tuple[Problem, Result, Fingerprint] | None = None
     _certificate: ModelCertificate | None = None
@@ -235,18 +245,20 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             y,
             accept_sparse=("csc", "csr"),
             dtype=(xp.float64, xp.float32),
-            y_numeric=self._numeric_target,
+            y_numeric=not self._loss.classifies,
             ensure_all_finite=not known_finite(X),
             reset=reset,
         )
         y = to_numpy(column_or_1d(y, warn=True))
-        return Table(X, y, row_weights(sample_weight, X), per_row(offset, X, "offset"))
+        weights = row_weights(sample_weight, X)
+        if not self._loss.classifies:
+            numbers = y if y.dtype.kind in "fiub" else y.astype(np.float64)  # text that is a number
+            self._loss.check_domain(numbers, None if weights is None else weights > 0)
+        return Table(X, y, weights, per_row(offset, X, "offset"))
 
     def _encode(self, given: Table, *, reset: bool = True) -> Table:
         """Return the table with targets as the loss wants them, all of it where X is."""
         return given.together(in_precision(self._encode_target(given.y, reset=reset), given.X, "y"))
-
-    _numeric_target: ClassVar[bool] = True
 
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
         """Return the targets as the loss wants them; `reset` lets the model learn from them what they may be."""
@@ -360,6 +372,9 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         """Return what else there is to know about a fit, as attributes."""
         return {}
 
+    def _ridge(self) -> float:
+        return self._loss.default_ridge if self.alpha is None else super()._ridge()
+
     def _intercept(self) -> float:
         return float(self.intercept_)
 
@@ -379,7 +394,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
             self.n_nonzero_coefs_ = int(np.setdiff1d(to_numpy(self.support_), self._always()).size)
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
-        self.offset_used_ = problem.objective.offset is not None
+        self.offset_used_ = problem.offset_given
         self.stop_reason_ = self._reason(problem, result)
         self.objective_ = result.value
         self.history_ = result.history
@@ -429,6 +444,36 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         mask[to_numpy(self.support_)] = True
         return mask
 
+    @available_if(_transforms)
+    def transform(self, X: Any) -> Any:
+        """Return the chosen columns.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        array, shape (n_samples, n_selected)
+        """
+        return super().transform(X)
+
+    @available_if(_transforms)
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit the model, and return the chosen columns.
+
+        Parameters
+        ----------
+        X, y, **fit_params :
+            As for `fit`.
+
+        Returns
+        -------
+        array, shape (n_samples, n_selected)
+        """
+        return super().fit_transform(X, y, **fit_params)
+
     def _transform(self, X: Any) -> Any:
         check_same_namespace(X, self, attribute="coef_", method="transform")
         return gather_columns(X, self.support_) if _is_foreign(X) else super()._transform(X)
@@ -464,7 +509,26 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.array_api_support = True
+        tags.target_tags.positive_only = not self._loss.classifies and not self._loss.in_domain(-np.ones(1))[0]
+        if not _transforms(self):
+            tags.transformer_tags = None
         return tags
+
+
+class SparseRegressor(RegressorMixin, SparseLinearModel):
+    """Base of the estimators that predict a number: the mean of a loss at the linear predictor."""
+
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        """Return predictions, shape (n_samples,). Only the chosen columns are read.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data.
+        offset : array, shape (n_samples,), optional
+            A known part of the linear predictor.
+        """
+        return self._loss.mean(self._linear_predictor(X, offset, "predict"))
 
 
 def column_labels(groups: Any, n_features: int, names: list[Any] | None, always: tuple[int, ...]) -> tuple[Any, ...]:

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardthresh.arrays import as_floating
 from hardthresh.core.errors import InvalidInputError, format_value, warn
-from hardthresh.core.registry import register
 from hardthresh.core.result import History
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
@@ -20,7 +19,7 @@ from hardthresh.core.threads import serial_blas
 
 from .base import SAVES_MEMORY, ThresholdingEstimator, in_precision, is_integer, known_finite, row_weights
 from .callbacks import FitTask, fit_method
-from .documentation import documented
+from .documentation import public_estimator
 from .problem import Table
 from .reduced_rank import Coefficients, Factors, LowRankProblem, build_low_rank_problem, with_matrix
 from .soundness import check_columns, check_numbers, check_present
@@ -28,8 +27,7 @@ from .soundness import check_columns, check_numbers, check_present
 _CLOSED_FORM = "closed form: the global minimum of the least-squares problem"
 
 
-@documented
-@register("estimator", "low_rank_regression")
+@public_estimator("low_rank_regression")
 class LowRankRegression(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, RegressorMixin, ThresholdingEstimator
 ):

@@ -10,13 +10,12 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from hardthresh.core.progress import progress_line
-from hardthresh.core.registry import register
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.selection import path
 
 from .callbacks import FitTask, fit_method
-from .documentation import documented
+from .documentation import public_estimator
 from .folds import (
     Verdict,
     candidates_of,
@@ -34,8 +33,7 @@ from .reduced_rank import Coefficients, Factors, LowRankProblem, with_matrix
 from .routing import CrossValidatedMixin, Metadata, rows_of
 
 
-@documented
-@register("estimator", "low_rank_regression_cv", lambda: [LowRankRegressionCV(cv=3)])
+@public_estimator("low_rank_regression_cv")
 class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
     r"""Reduced-rank regression with the rank chosen by cross-validation.
 

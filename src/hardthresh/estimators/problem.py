@@ -18,6 +18,7 @@ from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, Standardized, as_design, standardize
+from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel
 from hardthresh.objectives.base import mean_weights
 
@@ -121,6 +122,10 @@ class Problem:
         How the columns were standardised; inverse scale 0 marks a constant column.
     intercept : bool
         Whether there is one.
+    level : float
+        What is part of the objective's offset and belongs to the intercept: it makes the intercept small.
+    offset_given : bool
+        Whether the table has an offset.
     """
 
     objective: LinearModel
@@ -128,6 +133,8 @@ class Problem:
     mean: Array
     inverse_scale: Array
     intercept: bool
+    level: float = 0.0
+    offset_given: bool = False
 
     def with_budget(self, k: int) -> Problem:
         """Return the problem with another number of non-zeros, or of groups."""
@@ -140,7 +147,8 @@ class Problem:
         xp = namespace(w)
         d = self.mean.shape[0]
         coef = w[:d] * self.inverse_scale
-        return coef, (w[d] if self.intercept else 0 * w[0]) - xp.sum(coef * self.mean)
+        intercept = (w[d] if self.intercept else 0 * w[0]) - xp.sum(coef * self.mean)
+        return coef, intercept + self.level if self.level else intercept
 
     def point(self, coef: Array, intercept: Array) -> Array:
         """Return the point of given coefficients: the inverse of `coefficients`."""
@@ -149,7 +157,7 @@ class Problem:
         w = xp.where(self.inverse_scale > 0, coef / scale, 0 * coef)
         if not self.intercept:
             return w
-        return xp.concat([w, xp.reshape(intercept + xp.sum(coef * self.mean), (1,))])
+        return xp.concat([w, xp.reshape(intercept - self.level + xp.sum(coef * self.mean), (1,))])
 
     def features(self, support: Support) -> Array:
         """Return the features of a support: without the intercept, and of a group without its constant columns."""
@@ -196,7 +204,7 @@ class Problem:
 def build_problem(
     table: Table,
     *,
-    loss: str,
+    loss: Loss,
     k: int,
     alpha: float,
     always_include: tuple[int, ...],
@@ -216,7 +224,7 @@ def build_problem(
     InvalidInputError
         If an always-included column is constant, or entries are so large that the scale of a column overflows.
     """
-    standardized = standardize_table(table, fit_intercept=fit_intercept, scale=scale)[0]
+    standardized, weights = standardize_table(table, fit_intercept=fit_intercept, scale=scale)
     inverse_scale = standardized.inverse_scale
     d = inverse_scale.shape[0]
     for j in always_include:
@@ -235,15 +243,19 @@ def build_problem(
         lower = np.zeros(size)
         if fit_intercept:
             lower[d] = -np.inf
-    objective = LinearModel(
-        standardized, table.y, loss, sample_weight=table.sample_weight, offset=table.offset, l2=ridge
-    )
+    level = loss.initial_prediction(float(namespace(table.y).sum(weights * table.y))) if fit_intercept else 0.0
+    offset = table.offset
+    if level:
+        offset = level + (0 * table.y if offset is None else offset)
+    objective = LinearModel(standardized, table.y, loss, sample_weight=table.sample_weight, offset=offset, l2=ridge)
     constraint: Sparsity | GroupSparsity
     if groups is None:
         constraint = Sparsity(k, free=free, lower=lower)
     else:
         constraint = GroupSparsity((*groups, None) if fit_intercept else groups, k, free=free)
-    return Problem(objective, constraint, standardized.mean, inverse_scale, fit_intercept)
+    return Problem(
+        objective, constraint, standardized.mean, inverse_scale, fit_intercept, level, table.offset is not None
+    )
 
 
 def standardize_table(table: Table, *, fit_intercept: bool, scale: bool) -> tuple[Standardized, Array]:

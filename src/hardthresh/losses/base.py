@@ -78,6 +78,14 @@ class Loss(ABC):
         """Return `value` and `gradient`, to the last bit; a loss that computes an exponential for both overrides it."""
         return self.value(y, u), self.gradient(y, u)
 
+    def initial_prediction(self, mean: float) -> float:
+        """Return a prediction near that of a mean target, from which fits with an intercept count.
+
+        0 by default. Losses that grow like an exponential need it: far from its minimum Newton's method crawls, or
+        leaps over it.
+        """
+        return 0.0
+
     def recession(self, y: Array) -> Array:
         """Return for each target the direction of the prediction, +1 or -1, in which the loss falls for ever.
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from math import log
+from typing import Any
 
 from hardthresh.arrays import namespace
 from hardthresh.core.typing import Array
+
+
+def exponent_cap(dtype: Any, xp: Any) -> float:
+    """Return the exponent up to which `capped_exp` is the exponential."""
+    return 0.45 * log(float(xp.finfo(dtype).max))
 
 
 def capped_exp(u: Array) -> tuple[Array, Array]:
@@ -17,6 +23,6 @@ def capped_exp(u: Array) -> tuple[Array, Array]:
     and r.
     """
     xp = namespace(u)
-    cap = 0.45 * log(float(xp.finfo(u.dtype).max))
+    cap = exponent_cap(u.dtype, xp)
     beyond = xp.where(u > cap, u - cap, 0 * u)
     return xp.exp(u - beyond), beyond

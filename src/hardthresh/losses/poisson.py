@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp, log
 from typing import ClassVar
 
 import numpy as np
 
 from hardthresh.arrays import namespace
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
 from .base import Loss
-from .exponential import capped_exp
+from .exponential import capped_exp, exponent_cap
 
 
 @register("loss", "poisson")
@@ -35,6 +37,15 @@ class Poisson(Loss):
     domain: ClassVar[str] = "finite numbers >= 0"
     predictor: ClassVar[str] = "the logarithm of the expected target"
     score_name: ClassVar[str] = "neg_mean_poisson_deviance"
+
+    def check_targets(self, y: Array) -> None:
+        self.check_domain(y)
+        largest, limit = float(namespace(y).max(y)), exp(exponent_cap(y.dtype, namespace(y)))
+        if largest > limit:
+            raise InvalidInputError(
+                f"the targets leave the range of a Poisson model in {y.dtype}, which ends at {limit:.3g} (the largest "
+                f"is {largest:.3g}); rescale y"
+            )
 
     def in_domain(self, y: Array) -> Array:
         return (y >= 0) & namespace(y).isfinite(y)
@@ -67,6 +78,9 @@ class Poisson(Loss):
 
     def mean(self, u: Array) -> Array:
         return namespace(u).exp(u)
+
+    def initial_prediction(self, mean: float) -> float:
+        return log(mean) if mean > 0.0 else 0.0
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return np.asarray(noise**2 * rng.poisson(np.exp(u) / noise**2))

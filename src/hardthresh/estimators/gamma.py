@@ -1,0 +1,81 @@
+"""Sparse gamma regression, for amounts."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hardthresh.losses import Gamma, Loss
+
+from .cross_validation import ChoosesBudget
+from .documentation import public_estimator
+from .linear import SparseRegressor
+
+
+@public_estimator("gamma_regression")
+class SparseGammaRegression(SparseRegressor):
+    r"""Gamma regression with at most k features, for amounts such as costs and durations.
+
+    .. math:: \min_{b, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \bigl(u_i - \log y_i + y_i e^{-u_i} - 1\bigr)
+              + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2, \qquad u_i = x_i^\top b + c + o_i,
+              \quad \text{with at most } k \text{ non-zero } b_j
+
+    with amounts :math:`y_i > 0`, weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if
+    not standardised). The expected amount is :math:`e^{u_i}`, and its standard deviation proportional to that.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {coefficients}
+    {attributes}
+
+    See Also
+    --------
+    SparseGammaRegressionCV : Chooses k by cross-validation.
+
+    Notes
+    -----
+    The unit of the amounts changes the intercept alone.
+
+    Amounts must be positive, while scikit-learn's transformers take any target. So there is no `transform`, and in a
+    pipeline the model can only come last; ``X[:, model.support_]`` are the chosen columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparseGammaRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 50))
+    >>> y = np.exp(X[:, 4] - X[:, 30] / 2) * rng.gamma(5.0, 1 / 5.0, 200)
+    >>> model = SparseGammaRegression(n_nonzero_coefs=2).fit(X, y)
+    >>> model.support_, model.coef_[model.support_].round(1)
+    (array([ 4, 30]), array([ 1. , -0.5]))
+    """
+
+    _loss: ClassVar[Loss] = Gamma()
+
+
+@public_estimator("gamma_regression_cv")
+class SparseGammaRegressionCV(ChoosesBudget, SparseGammaRegression):
+    """Gamma regression with the number of features chosen by cross-validation.
+
+    Parameters
+    ----------
+    {cv_parameters}
+
+    Attributes
+    ----------
+    {cv_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparseGammaRegressionCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 50))
+    >>> y = np.exp(X[:, 4] - X[:, 30] / 2) * rng.gamma(5.0, 1 / 5.0, 200)
+    >>> SparseGammaRegressionCV(n_nonzero_coefs=range(1, 6), rule="one_standard_error").fit(X, y).support_
+    array([ 4, 30])
+    """

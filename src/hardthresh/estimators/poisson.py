@@ -1,0 +1,81 @@
+"""Sparse Poisson regression, for counts and rates."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hardthresh.losses import Loss, Poisson
+
+from .cross_validation import ChoosesBudget
+from .documentation import public_estimator
+from .linear import SparseRegressor
+
+
+@public_estimator("poisson_regression")
+class SparsePoissonRegression(SparseRegressor):
+    r"""Poisson regression with at most k features, for counts and rates.
+
+    .. math:: \min_{b, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \bigl(e^{u_i} - y_i u_i - y_i + y_i \log y_i\bigr)
+              + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2, \qquad u_i = x_i^\top b + c + o_i,
+              \quad \text{with at most } k \text{ non-zero } b_j
+
+    with counts :math:`y_i \ge 0`, weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if
+    not standardised). The expected count is :math:`e^{u_i}`.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {coefficients}
+    {attributes}
+
+    See Also
+    --------
+    SparsePoissonRegressionCV : Chooses k by cross-validation.
+
+    Notes
+    -----
+    For events in times t of observation give ``offset=log(t)``; or rates, events per time, with ``sample_weight=t``.
+
+    Where all rows with some value of a feature have the count zero, no finite coefficient is best; the fit warns, and
+    names the feature. A small ridge makes the coefficient finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparsePoissonRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 50))
+    >>> y = rng.poisson(np.exp(X[:, 4] - X[:, 30] / 2))
+    >>> model = SparsePoissonRegression(n_nonzero_coefs=2).fit(X, y)
+    >>> model.support_, model.coef_[model.support_].round(1)
+    (array([ 4, 30]), array([ 1. , -0.5]))
+    """
+
+    _loss: ClassVar[Loss] = Poisson()
+
+
+@public_estimator("poisson_regression_cv")
+class SparsePoissonRegressionCV(ChoosesBudget, SparsePoissonRegression):
+    """Poisson regression with the number of features chosen by cross-validation.
+
+    Parameters
+    ----------
+    {cv_parameters}
+
+    Attributes
+    ----------
+    {cv_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparsePoissonRegressionCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 50))
+    >>> y = rng.poisson(np.exp(X[:, 4] - X[:, 30] / 2))
+    >>> SparsePoissonRegressionCV(n_nonzero_coefs=range(1, 6), rule="one_standard_error").fit(X, y).support_
+    array([ 4, 30])
+    """
