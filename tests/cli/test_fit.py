@@ -54,6 +54,13 @@ def test_the_number_by_cross_validation(fitted, table):
         assert part in text
 
 
+def test_a_model_without_features(fitted, table):
+    model, text = fitted(*REGRESSION, "--k", 0, "--report", "r.html")
+    assert model.support_.size == 0
+    assert model.intercept_ == pytest.approx(np.mean(table["y"].to_numpy()))
+    assert "0 of 5 features explain y\n" in text
+
+
 def test_folds_of_a_regression_are_shuffled(fitted):
     model, _ = fitted(*REGRESSION, "--k", "1-5")
     assert vars(model.cv) == vars(KFold(5, shuffle=True, random_state=0))
@@ -189,9 +196,8 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
     [
         (["--target", "y"], "has 1 column without numbers: ill ("),
         (["--target", "tumor"], "has no column 'tumor' for the target; there are: a, b"),
-        ([*REGRESSION, "--k", "50"], "--k 50 is not possible: there are 5 features to choose from, and "),
-        ([*REGRESSION, "--k", "0"], "--k 0 is not possible"),
-        ([*REGRESSION, "--k", "5", "--always-include", "a"], "--k 5 is not possible: there are 4 features"),
+        ([*REGRESSION, "--k", "50"], "--k must be between 0 and the number of features to choose from 5, got 50"),
+        ([*REGRESSION, "--k", "5", "--always-include", "a"], "the number of features to choose from 4, got 5"),
         (
             [*REGRESSION, "--k", "few"],
             "--k must be auto, a number such as 10, a range 1-20 or a list 2,5,10; got 'few'",
@@ -204,7 +210,7 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
             [*REGRESSION, "--loss", "logistic"],
             "the target 'y' holds amounts (60 different numbers); use --loss squared",
         ),
-        ([*REGRESSION, "--k", "6-9"], "--k 9 is not possible: there are 5 features"),
+        ([*REGRESSION, "--k", "6-9"], "the number of features to choose from 5, got 6"),
         ([*REGRESSION, "--scoring", "accuracy"], "the scorer 'accuracy' does not fit a regression: "),
         ([*CLASSES, "--scoring", "neg_mean_gamma_deviance"], "does not fit these classes: "),
         ([*REGRESSION, "--scoring", "accuarcy", "--k", "2"], "no scorer 'accuarcy'; did you mean 'accuracy'"),

@@ -9,7 +9,7 @@ import typer
 
 from hardthresh.core.errors import InvalidInputError
 
-from .options import budget_of, check_model_output, check_output, names_of, remarks_on_budget
+from .options import check_model_output, check_output, k_of, names_of, remarks_on_k
 from .terminal import write_stderr
 
 
@@ -58,13 +58,13 @@ def fit(
     for remark in () if quiet else (*table.remarks, *task.remarks):
         write_stderr(f"note: {remark}")
     always = [table.position(name) for name in names_of(always_include)]
-    budget = budget_of(k, table.X.shape[0], table.X.shape[1] - len(always))
+    chosen = k_of(k, table.X.shape[0], table.X.shape[1] - len(always))
     scoring = check_scoring(scoring)
     if not quiet:
-        for remark in remarks_on_budget(k, budget, [name for name in ("scoring", "rule", "cv") if _given(ctx, name)]):
+        for remark in remarks_on_k(k, chosen, [name for name in ("scoring", "rule", "cv") if _given(ctx, name)]):
             write_stderr(f"note: {remark}")
     settings = {
-        "n_nonzero_coefs": budget,
+        "n_nonzero_coefs": chosen,
         "alpha": alpha,
         "always_include": always or None,
         "positive": positive,
@@ -74,7 +74,7 @@ def fit(
         "random_state": seed,
     }
     choice = None
-    if not isinstance(budget, int):
+    if not isinstance(chosen, int):
         rules = {"best": "best", "one-se": "one_standard_error"}
         choice = {"cv": folds_of(task, cv, seed), "rule": rules[rule], "scoring": scoring}
     model, notes = learn(table, task, settings, choice, command=ctx.obj, quiet=quiet)

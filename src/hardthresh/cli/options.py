@@ -6,6 +6,7 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
 
 AUTO = 30  # the largest number of features that "--k auto" compares
@@ -22,7 +23,7 @@ def names_of(text: str | None) -> list[str]:
     return [] if text is None else [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
 
 
-def budget_of(text: str, n: int, d: int) -> int | list[int]:
+def k_of(text: str, n: int, d: int) -> int | list[int]:
     """Return the number of features that ``--k`` asks for, or the numbers to compare.
 
     Parameters
@@ -39,9 +40,9 @@ def budget_of(text: str, n: int, d: int) -> int | list[int]:
 
     Examples
     --------
-    >>> budget_of("10", 50, 100), budget_of("2-4", 50, 100), budget_of("auto", 50, 3)
+    >>> k_of("10", 50, 100), k_of("2-4", 50, 100), k_of("auto", 50, 3)
     (10, [2, 3, 4], [1, 2, 3])
-    >>> budget_of("2-20", 50, 4)
+    >>> k_of("2-20", 50, 4)
     [2, 3, 4]
     """
     try:
@@ -58,26 +59,23 @@ def budget_of(text: str, n: int, d: int) -> int | list[int]:
         numbers = []
     if not numbers:
         raise InvalidInputError(f"--k must be auto, a number such as 10, a range 1-20 or a list 2,5,10; got {text!r}")
-    if not 1 <= min(numbers) <= max(numbers) <= d:
-        wrong = max(numbers) if max(numbers) > d else min(numbers)
-        raise InvalidInputError(
-            f"--k {wrong} is not possible: there are {d:,} features to choose from, and 1 is the least"
-        )
+    for number in numbers:
+        checked_integer("--k", number, 0, d, "the number of features to choose from")
     return numbers[0] if text.isdecimal() else numbers
 
 
-def remarks_on_budget(text: str, budget: int | list[int], choice: list[str]) -> list[str]:
+def remarks_on_k(text: str, k: int | list[int], choice: list[str]) -> list[str]:
     """Return remarks on ``--k``: a range that was cut, and options of the choice of k that have no effect.
 
     Examples
     --------
-    >>> remarks_on_budget("2-20", [2, 3, 4], []), remarks_on_budget("3", 3, ["cv"])
+    >>> remarks_on_k("2-20", [2, 3, 4], []), remarks_on_k("3", 3, ["cv"])
     (['--k 2-20 ends at 4, the number of features to choose from'], ['--cv has no effect with one k'])
     """
-    if isinstance(budget, int):
+    if isinstance(k, int):
         return [f"--{option} has no effect with one k" for option in choice]
-    if "-" in text and int(text.split("-")[1]) > budget[-1]:
-        return [f"--k {text} ends at {budget[-1]:,}, the number of features to choose from"]
+    if "-" in text and int(text.split("-")[1]) > k[-1]:
+        return [f"--k {text} ends at {k[-1]:,}, the number of features to choose from"]
     return []
 
 

@@ -14,16 +14,21 @@ from .errors import InvalidInputError, format_value
 from .typing import is_integer
 
 
-def checked_integer(name: str, value: Any, least: int | None = None) -> int:
+def checked_integer(
+    name: str, value: Any, least: int | None = None, most: int | None = None, what: str = "the limit"
+) -> int:
     """Return a setting as a plain integer.
 
     Raises
     ------
     InvalidInputError
-        If it is no integer (a truth value is none), or below `least`.
+        If it is not an integer (True and False are not), or below `least`, or above `most`, which the message calls
+        `what`.
     """
     if not is_integer(value):
         raise InvalidInputError(f"{name} must be an integer, got {format_value(value)}")
+    if most is not None and not (least or 0) <= value <= most:
+        raise InvalidInputError(f"{name} must be between {least or 0} and {what} {most:,}, got {value}")
     if least is not None and value < least:
         raise InvalidInputError(f"{name} must be >= {least}, got {value}")
     return int(value)

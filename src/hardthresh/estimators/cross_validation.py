@@ -175,7 +175,7 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
             for fold, (_, test) in zip(folds, splits, strict=True)
         ]
         verdict = Verdict.of(np.stack(scores, axis=1))
-        chosen = problem.with_budget(self._choose(candidates, verdict, folds, table))
+        chosen = problem.with_k(self._choose(candidates, verdict, folds, table))
         result = self._solve(chosen, None, seed)
         whys = [why for fold in folds for why in fold.unconverged]
         tell_unconverged(whys, len(folds) * candidates.size, "inside the folds")
@@ -185,7 +185,7 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         self._keep(chosen, result)
         for name in ("best_n_nonzero_coefs_", "best_n_nonzero_groups_"):
             self.__dict__.pop(name, None)  # of a fit with other settings
-        setattr(self, f"best_{self._budget_name}_", chosen.constraint.k)
+        setattr(self, f"best_{self._k_name}_", chosen.constraint.k)
         self._keep_path(candidates, everywhere, table, task)
         task.end()
         return self
@@ -229,8 +229,8 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
     def _candidates(self) -> np.ndarray:
         """Return the numbers of features, or of groups, to compare, increasing."""
         most, what = self._choices()
-        name = self._budget_name
-        return candidates_of(getattr(self, name), min(30, most), self._budget, name, f"numbers of {what}")
+        name = self._k_name
+        return candidates_of(getattr(self, name), min(30, most), self._checked_k, name, f"numbers of {what}")
 
     def _check_folds(self, table: Table, splits: Splits) -> None:
         """Refuse folds that nothing can be learned from."""
@@ -247,7 +247,7 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         results = list(
             path(
                 problem.objective,
-                lambda k: problem.with_budget(k).constraint,
+                lambda k: problem.with_k(k).constraint,
                 candidates.tolist(),
                 self._solver(problem),
                 warm_start=True,

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.constraints.labels import read_labels
-from hardthresh.core.checking import without_overflow_warnings
+from hardthresh.core.checking import checked_integer, without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
@@ -124,7 +124,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """
         given = self._validate_fit(X, y, sample_weight, offset).weighted()
         table = self._encode(given)
-        problem = self._problem(table, self._budget(getattr(self, self._budget_name)))
+        problem = self._problem(table, self._checked_k(getattr(self, self._k_name)))
         self._tell_useless_columns(problem, table.X)
         task = FitTask(self, given, self.max_iter)
         w0 = None
@@ -201,13 +201,13 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             raise InvalidInputError(
                 f"the certificate of given data needs both X and y, got no {'X' if X is None else 'y'}"
             )
-        if not hasattr(self, f"{self._budget_name}_"):
+        if not hasattr(self, f"{self._k_name}_"):
             raise InvalidInputError("groups was set, or taken back, since the fit; fit the model again")
-        best = getattr(self, f"best_{self._budget_name}_", None)
-        budget = self._budget(getattr(self, self._budget_name)) if best is None else best
+        best = getattr(self, f"best_{self._k_name}_", None)
+        k = self._checked_k(getattr(self, self._k_name)) if best is None else best
         check_same_namespace(X, self, attribute="coef_", method="certificate")
         table = self._encode(self._validate(X, y, sample_weight, offset, reset=False).weighted(), reset=False)
-        problem = self._problem(table, budget)
+        problem = self._problem(table, k)
         objective, constraint = problem.objective, problem.constraint
         coef = to_numpy(self.coef_).reshape(-1)
         lost = np.flatnonzero((coef != 0) & (to_numpy(problem.inverse_scale) == 0))
@@ -316,7 +316,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         check_linear_model(self)
 
     @property
-    def _budget_name(self) -> str:
+    def _k_name(self) -> str:
         """The parameter that says how much may be chosen."""
         return "n_nonzero_coefs" if self.groups is None else "n_nonzero_groups"
 
@@ -332,16 +332,12 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         always, names = self._always(), getattr(self, "feature_names_in_", None)
         return column_labels(self.groups, int(self.n_features_in_), None if names is None else list(names), always)
 
-    def _budget(self, k: Any) -> int:
+    def _checked_k(self, k: Any) -> int:
         """Return a validated number of non-zeros, or of groups."""
         most, what = self._choices()
         if k is None:
             return max(1, most // 10)
-        if not is_integer(k):
-            raise InvalidInputError(f"{self._budget_name} must be an integer or None, got {format_value(k)}")
-        if not 0 <= k <= most:
-            raise InvalidInputError(f"{self._budget_name} must be between 0 and the number of {what} {most}, got {k}")
-        return int(k)
+        return checked_integer(self._k_name, k, 0, most, f"the number of {what}")
 
     @serial_blas()
     def _problem(self, table: Table, k: int) -> Problem:
