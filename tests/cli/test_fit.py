@@ -8,7 +8,10 @@ import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import hardthresh as ht
+from hardthresh import losses  # noqa: F401 - registers them
+from hardthresh.core.registry import lookup, registered
 from hardthresh.storage import load_notes
+from levels import in_turn
 
 
 @pytest.fixture
@@ -52,6 +55,25 @@ def test_the_number_by_cross_validation(fitted, table):
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     for part in ("explain ill: yes against no", "table.csv: 60 rows (no: ", "in folds", "How many features?", "chosen"):
         assert part in text
+
+
+@in_turn("loss,k", list(registered("loss")), [2, "1-5"])
+def test_every_registered_loss(done, table, folder, loss, k):
+    """A loss that has estimators is a word for ``--loss``, and says what its coefficients mean."""
+    rng, X, known = np.random.default_rng(0), features(table), lookup("loss", loss)()
+    table.with_columns(y=known.example_target(1.5 * X[:, 1] - X[:, 2], rng, 0.1)).write_csv(folder / "table.csv")
+    text = done("fit", "table.csv", *REGRESSION, "--loss", loss, "--k", k, "--out", "model.json", "--report", "r.html")
+    model = ht.load("model.json")
+    assert model._loss == known
+    assert {1, 2} <= set(model.support_.tolist())
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    if known.multiplies:
+        assert "A coefficient is the change of the log" in text
+        assert f"multiplies {known.multiplies} " in " ".join(page.split())
+    else:
+        assert "A coefficient is the change of the target" in text
+        assert "raises the prediction by" in " ".join(page.split())
+    assert done("predict", "model.json", "table.csv").count("\n") == 61
 
 
 def test_a_model_without_features(fitted, table):
@@ -204,11 +226,16 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
         ),
         ([*REGRESSION, "--k", "5-2"], "--k must be auto"),
         ([*REGRESSION, "--k", "-3"], "--k must be auto"),
-        ([*REGRESSION, "--loss", "poisson"], "--loss must be auto, squared or logistic, got 'poisson'"),
+        ([*REGRESSION, "--loss", "poisson"], "the Poisson loss needs targets that are finite numbers >= 0; y["),
         ([*CLASSES, "--loss", "squared"], "the target 'ill' holds texts (no, yes)"),
         (
             [*REGRESSION, "--loss", "logistic"],
             "the target 'y' holds amounts (60 different numbers); use --loss squared",
+        ),
+        ([*REGRESSION, "--loss", "tau"], "--loss must be one of 'auto', "),
+        (
+            [*CLASSES, "--loss", "poisson", "--positive-class", "yes"],
+            "--positive-class is for classes; the poisson loss",
         ),
         ([*REGRESSION, "--k", "6-9"], "the number of features to choose from 5, got 6"),
         ([*REGRESSION, "--scoring", "accuracy"], "the scorer 'accuracy' does not fit a regression: "),

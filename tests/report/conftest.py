@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from hardthresh import SparseLinearRegression, SparseLogisticRegressionCV
 from hardthresh.core.errors import HardThreshError
 from hardthresh.datasets import load_colon
+from hardthresh.losses import Logistic
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +38,7 @@ class StandIn(BaseEstimator):
 
     always_include = None
     standardize = True
+    _loss = Logistic()
 
     def fit(self, X, y):
         return self

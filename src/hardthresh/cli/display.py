@@ -98,7 +98,8 @@ def _votes(feature: Feature, cv: CrossValidation | None) -> list[str]:
 
 
 def _reading(facts: Facts) -> str:
-    what = f"the log-odds of {facts.classes[1]}" if facts.classes else "the target"
+    logarithm = f"the log-odds of {facts.classes[1]}" if facts.classes else f"the logarithm of {facts.multiplies}"
+    what = logarithm if facts.multiplies else "the target"
     counted = " Features are counted from 0." if facts.numbered else ""
     return (
         f"A coefficient is the change of {what} when the feature grows by one, or by one standard deviation.{counted}"

@@ -18,7 +18,7 @@ def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Feather, NPZ, NPY or libsvm file.")],
     target: Annotated[str | None, typer.Option(help="Column to predict; NPZ: array; NPY: another file.")] = None,
     k: Annotated[str, typer.Option(help="Number of features: auto, a number, a range 1-20 or a list 2,5,10.")] = "auto",
-    loss: Annotated[str, typer.Option(help="squared, logistic (two classes), or auto: by the target.")] = "auto",
+    loss: Annotated[str, typer.Option(help="A loss that `hardthresh list` shows, or auto: by the target.")] = "auto",
     positive_class: Annotated[str | None, typer.Option(help="Class to predict against all others.")] = None,
     always_include: Annotated[str | None, typer.Option(help="Columns that are always included, NAME,...")] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, NAME,...")] = None,

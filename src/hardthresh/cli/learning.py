@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from traceback import extract_tb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 
 from .data import Data, is_number, listed, plural, suggestion
 from .terminal import Terminal
+
+if TYPE_CHECKING:
+    from hardthresh.estimators.linear import SparseLinearModel
 
 FEW = 20  # whole numbers that may be classes
 
@@ -29,6 +33,8 @@ class Task:
     ----------
     y : ndarray of shape (n,)
         The target: numbers for a regression, two labels for a classification.
+    loss : str
+        The loss to minimise, by its name in the registry.
     counts : dict
         The number of rows of each class; empty for a regression.
     remarks : tuple of str
@@ -36,8 +42,20 @@ class Task:
     """
 
     y: np.ndarray
+    loss: str
     counts: dict[str, int]
     remarks: tuple[str, ...] = ()
+
+
+def models() -> dict[tuple[str, bool], type[SparseLinearModel]]:
+    """Return the registered sparse models, by the name of their loss and whether they choose k by cross-validation."""
+    from hardthresh.core.registry import registered
+    from hardthresh.estimators.cross_validation import ChoosesBudget
+    from hardthresh.estimators.linear import SparseLinearModel
+
+    names = {entry.cls: name for name, entry in registered("loss").items()}
+    sparse = [entry.cls for entry in registered("estimator").values() if issubclass(entry.cls, SparseLinearModel)]
+    return {(names[type(model._loss)], issubclass(model, ChoosesBudget)): model for model in sparse}
 
 
 def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
@@ -48,7 +66,8 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
     table : Data
         With a target.
     loss : str
-        "squared", "logistic", or "auto": logistic for two distinct values that are texts, truths or whole numbers.
+        A loss by name, or "auto": logistic for two distinct values that are texts, truths or whole numbers, else
+        squared.
     positive_class : str or None
         Learn this class against all others.
 
@@ -59,8 +78,8 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
     """
     assert table.target is not None
     y, name = table.target, table.target_name
-    if loss not in ("auto", "squared", "logistic"):
-        raise InvalidInputError(f"--loss must be auto, squared or logistic, got {loss!r}")
+    losses = {name: model._loss for (name, _), model in models().items()}
+    checked_word("--loss", loss, ("auto", *losses))
     if y.dtype.kind == "f" and len(y) and (y == np.floor(y)).all() and np.abs(y).max() < 2**53:
         y = y.astype(np.int64)  # labels 0 and 1, not 0.0 and 1.0
     values = np.unique(y)
@@ -68,15 +87,20 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
     if len(values) == 1:
         raise InvalidInputError(f"the target {name!r} has only one value, {labels[0]!r}; there is nothing to predict")
     if positive_class is not None:
-        return _one_against_rest(y, name, labels, positive_class)
+        if loss != "auto" and not losses[loss].classifies:
+            raise InvalidInputError(f"--positive-class is for classes; the {loss} loss is for numbers, leave one out")
+        return _one_against_rest(y, name, labels, positive_class, "logistic" if loss == "auto" else loss)
     if y.dtype.kind == "U" and len(values) > 2:
         _refuse_stray_text(y, name)
-    if loss == "squared" or (loss == "auto" and (y.dtype.kind == "f" or (len(values) > 2 and y.dtype.kind != "U"))):
+    amounts = y.dtype.kind == "f" or (len(values) > 2 and y.dtype.kind != "U")
+    if amounts if loss == "auto" else not losses[loss].classifies:
         if y.dtype.kind == "U":
             raise InvalidInputError(
                 f"the target {name!r} holds texts ({listed(labels, 3)}); use --loss logistic for classes"
             )
-        return Task(y.astype(np.float64), {}, _remarks(y, name, labels) if loss == "auto" else ())
+        if loss == "auto":
+            return Task(y.astype(np.float64), "squared", {}, _remarks(y, name, labels))
+        return Task(y.astype(np.float64), loss, {})
     if len(values) > (2 if y.dtype.kind == "f" else FEW) and y.dtype.kind != "U":
         raise InvalidInputError(
             f"the target {name!r} holds amounts ({len(values):,} different numbers); use --loss squared"
@@ -88,7 +112,7 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
         )
     if y.dtype.kind == "f":
         y = np.asarray([str(value) for value in y.tolist()])  # a class has a label; only whole numbers are ones
-    return Task(y, _counts(y))
+    return Task(y, "logistic" if loss == "auto" else loss, _counts(y))
 
 
 def _remarks(y: np.ndarray, name: str, labels: list[str]) -> tuple[str, ...]:
@@ -114,14 +138,14 @@ def _refuse_stray_text(y: np.ndarray, name: str) -> None:
         )
 
 
-def _one_against_rest(y: np.ndarray, name: str, labels: list[str], positive: str) -> Task:
+def _one_against_rest(y: np.ndarray, name: str, labels: list[str], positive: str, loss: str) -> Task:
     if positive not in labels:
         raise InvalidInputError(f"the target {name!r} has no class {positive!r}; there are: {listed(labels, 20)}")
     rest = "other" if len(labels) > 2 else next(label for label in labels if label != positive)
     # the class that sorts last is the one that coefficients speak for
     rest = next(label for label in (rest, f"({rest})", f" {rest}", "") if label < positive)
     two = np.where(np.asarray([str(value) for value in y.tolist()]) == positive, positive, rest)
-    return Task(two, _counts(two))
+    return Task(two, loss, _counts(two))
 
 
 def _counts(y: np.ndarray) -> dict[str, int]:
@@ -189,10 +213,8 @@ def learn(
     notes : dict
         What is kept with the model: the command, the data in a few words, the seconds.
     """
-    from hardthresh import estimators
-
-    kind = ("SparseLogisticRegression" if task.counts else "SparseLinearRegression") + ("" if choice is None else "CV")
-    model = getattr(estimators, kind)(**settings, **(choice or {}), verbose=sys.stderr.isatty() and not quiet)
+    kind: Any = models()[task.loss, choice is not None]
+    model = kind(**settings, **(choice or {}), verbose=sys.stderr.isatty() and not quiet)
     began = perf_counter()
     model._names_in_messages = table.names  # the estimator gets a bare matrix
     with _scorer_errors((choice or {}).get("scoring"), task):

@@ -38,8 +38,8 @@ class Loss(ABC):
     classifies: ClassVar[bool] = False
     """Whether a target is the probability of the second of two classes; estimators then take labels."""
 
-    predictor: ClassVar[str] = "the target"
-    """What a prediction u is, in words: what a coefficient changes."""
+    multiplies: ClassVar[str] = ""
+    """Where predictions are logarithms, what e^u is, in words: what coefficients multiply. Else they add to targets."""
 
     default_ridge: ClassVar[float] = 0.0
     """The ridge of estimators that are given none."""

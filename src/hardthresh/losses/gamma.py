@@ -34,7 +34,7 @@ class Gamma(Loss):
     """
 
     domain: ClassVar[str] = "finite numbers > 0"
-    predictor: ClassVar[str] = "the logarithm of the expected target"
+    multiplies: ClassVar[str] = "the expected target"
     score_name: ClassVar[str] = "neg_mean_gamma_deviance"
 
     def in_domain(self, y: Array) -> Array:

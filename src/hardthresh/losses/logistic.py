@@ -36,7 +36,7 @@ class Logistic(Loss):
     curvature_bound: ClassVar[float] = 0.25
     domain: ClassVar[str] = "0, 1 or between"
     classifies: ClassVar[bool] = True
-    predictor: ClassVar[str] = "the log-odds"
+    multiplies: ClassVar[str] = "the odds"
     default_ridge: ClassVar[float] = 1e-2  # few columns often separate classes, and then have no finite coefficients
     score_name: ClassVar[str] = "neg_log_loss"
     score_scale: ClassVar[float] = 1.0
@@ -67,7 +67,7 @@ class Logistic(Loss):
         return sigmoid(u)
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
-        return (rng.random(u.shape) < sigmoid(u / noise)).astype(u.dtype)
+        return np.asarray(rng.random(u.shape) < sigmoid(u / noise), dtype=u.dtype)
 
     def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
         return 2.0 * n * mean

@@ -35,7 +35,7 @@ class Poisson(Loss):
     """
 
     domain: ClassVar[str] = "finite numbers >= 0"
-    predictor: ClassVar[str] = "the logarithm of the expected target"
+    multiplies: ClassVar[str] = "the expected target"
     score_name: ClassVar[str] = "neg_mean_poisson_deviance"
 
     def check_targets(self, y: Array) -> None:

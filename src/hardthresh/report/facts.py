@@ -116,6 +116,8 @@ class Facts:
         What k counts.
     budget : int
         The final k: the number of features or groups that the model may use besides the requested ones.
+    multiplies : str
+        What a coefficient multiplies, in words; empty where it adds to the prediction.
     separated : bool
         Whether the features separate the classes of the training rows perfectly.
     """
@@ -130,6 +132,7 @@ class Facts:
     cross_validation: CrossValidation | None
     unit: str
     budget: int
+    multiplies: str
     separated: bool
 
 
@@ -139,6 +142,7 @@ MEASURES = {
     "roc_auc": "area under the ROC curve",
     "r2": "R²",
     "d2_log_loss_score": "share of deviance explained",
+    "neg_mean_poisson_deviance": "mean Poisson deviance",
 }
 
 
@@ -202,6 +206,7 @@ def read(estimator: Any) -> Facts:
         cross_validation=cross_validation(estimator),
         unit=_unit(estimator),
         budget=_budget(estimator),
+        multiplies=estimator._loss.multiplies,
         separated=bool(getattr(estimator, "separated_", False)),
     )
 

@@ -163,7 +163,7 @@ def render(
         facts=facts,
         cv=facts.cross_validation,
         baseline=baseline(facts, data_summary),
-        odds=exp(min(abs(facts.features[0].effect), 700.0)) if facts.features and facts.classes else None,
+        odds=exp(min(abs(facts.features[0].effect), 700.0)) if facts.features and facts.multiplies else None,
         history=progress(estimator),
         target=None if target is None else one_line(str(target)),
         certificate=certificate,

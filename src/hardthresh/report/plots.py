@@ -358,7 +358,9 @@ def _write_only(ax: Axes, sentence: str) -> Axes:
 
 
 def _effect(facts: Facts) -> str:
-    return f"change of log-odds of {shortened(facts.classes[-1], 20)}" if facts.classes else "change of the prediction"
+    if facts.classes:
+        return f"change of log-odds of {shortened(facts.classes[-1], 20)}"
+    return f"change of the logarithm of {facts.multiplies}" if facts.multiplies else "change of the prediction"
 
 
 def _is_narrow(ax: Axes) -> bool:
