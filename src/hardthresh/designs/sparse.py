@@ -35,14 +35,16 @@ class SparseDesign(Design):
         if X.ndim != 2:
             raise InvalidInputError(f"X must be a matrix (examples x columns), got {X.ndim} dimensions")
         dtype = as_floating(np.empty(0, dtype=X.dtype), name="X").dtype
-        X = sp.csc_array(X.astype(dtype, copy=False))
-        if not X.has_canonical_format:  # moments need each entry once
-            X = X.copy()
-            X.sum_duplicates()
+        X = _by_columns(X.astype(dtype, copy=False))
         if not all_finite(X.data):
             raise InvalidInputError("X contains NaN or infinity; remove or impute these entries first")
         self._X = X
         self._by_rows: Any = None
+
+    @classmethod
+    def of(cls, X: Any) -> SparseDesign:
+        """Return the design of a finite matrix of floating-point numbers, unchecked."""
+        return cls._of(_by_columns(X))
 
     @classmethod
     def _of(cls, X: Any) -> SparseDesign:
@@ -100,6 +102,15 @@ class SparseDesign(Design):
         X, weights = self._X.astype(np.float64, copy=False), shares(weights)
         mean = X.T @ weights
         return finish_moments(self, mean, _square_sums(X, weights, mean), weights)
+
+
+def _by_columns(X: Any) -> Any:
+    """Return a matrix in CSC, with each entry once, as moments need it."""
+    X = sp.csc_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def _square_sums(X: Any, r: Array, center: Array) -> Array:

@@ -17,7 +17,7 @@ from hardthresh.core.objective import UNITS
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
-from hardthresh.designs import Design, Standardized, as_design, standardize
+from hardthresh.designs import DenseDesign, Design, SparseDesign, Standardized, standardize
 from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel
 from hardthresh.objectives.base import mean_weights
@@ -26,6 +26,8 @@ from hardthresh.objectives.base import mean_weights
 @dataclass(frozen=True, slots=True)
 class Table:
     """Validated training data: rows of X, and one entry for each of them of everything else, None where not given.
+
+    X holds finite floating-point numbers, which are not looked at again.
 
     As given, only X is where the user's data live: targets may be labels, so what has one entry per row is NumPy's
     until `together` brings it to X. NumPy's X is never copied: the table knows which rows it has.
@@ -64,7 +66,7 @@ class Table:
 
     def design(self) -> Design:
         """Return the design of the rows."""
-        design = as_design(self.X)
+        design: Design = SparseDesign.of(self.X) if issparse(self.X) else DenseDesign.of(self.X)
         return design if self.rows is None else design.rows(self.rows)
 
     def matrix(self, columns: Array | None = None) -> Any:
