@@ -42,7 +42,7 @@ class Loss(ABC):
     """Where predictions are logarithms, what e^u is, in words: what coefficients multiply. Else they add to targets."""
 
     default_ridge: ClassVar[float] = 0.0
-    """The ridge of estimators that are given none."""
+    """The ridge of estimators whose `alpha` is None."""
 
     score_name: ClassVar[str]
     """The scorer of scikit-learn that estimators use: minus `score_scale` times the mean loss."""
@@ -79,10 +79,9 @@ class Loss(ABC):
         return self.value(y, u), self.gradient(y, u)
 
     def initial_prediction(self, mean: float) -> float:
-        """Return a prediction near that of a mean target, from which fits with an intercept count.
+        """Return a prediction close to that of a mean target; fits with an intercept start from it.
 
-        0 by default. Losses that grow like an exponential need it: far from its minimum Newton's method crawls, or
-        leaps over it.
+        0 by default. Losses that grow exponentially need it: far from a minimum Newton's method is slow, or overshoots.
         """
         return 0.0
 

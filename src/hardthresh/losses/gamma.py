@@ -78,12 +78,12 @@ class Gamma(Loss):
 
 
 _LARGE = 100.0
-"""From this shape on the asymptotic series below have more digits than the differences of large numbers they are of;
-the first term left out is a 1e-13th of the sum."""
+"""From this shape on asymptotic series replace differences of large numbers, which lose digits as the shape grows; the
+first term that the series omit is below 1e-12 of their sum."""
 
 
 def _shape(mean: float) -> float:
-    """Return the root v of log v - digamma(v) = mean, which is between 1 / (2 mean) and 1 / mean."""
+    """Return the root v of log v - digamma(v) = mean: it is between 1 / (2 mean) and 1 / mean, but for rounding."""
     from scipy.optimize import brentq
     from scipy.special import digamma
 
@@ -92,7 +92,7 @@ def _shape(mean: float) -> float:
             return float(log(shape) - digamma(shape)) - mean
         return 1 / (2 * shape) + 1 / (12 * shape**2) - 1 / (120 * shape**4) - mean
 
-    return float(brentq(excess, 0.5 / mean, 1.0 / mean, xtol=1e-300, rtol=1e-14))
+    return float(brentq(excess, 0.4 / mean, 1.1 / mean, xtol=1e-300, rtol=1e-14))
 
 
 def _stirling_error(shape: float) -> float:
