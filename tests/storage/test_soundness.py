@@ -10,6 +10,8 @@ import hardthresh as ht
 import hardthresh.estimators
 import hardthresh.limited.estimators
 from hardthresh.core.registry import registered
+from hardthresh.estimators.cross_validation import ChoosesBudget
+from hardthresh.estimators.linear import SparseLinearModel
 from hardthresh.storage import StorageError
 
 RNG = np.random.default_rng(0)
@@ -21,10 +23,6 @@ TARGETS = {
 }
 TABLE = np.where(RNG.random(X.shape) < 0.2, np.nan, X @ RNG.standard_normal((6, 1)) + 0.1 * X)
 CASES = {  # settings, target, and the method that shows what the fitted attributes are good for
-    "linear_regression": ({"n_nonzero_coefs": 2}, TARGETS["numbers"], "predict"),
-    "linear_regression_cv": ({"n_nonzero_coefs": [1, 2], "cv": 3}, TARGETS["numbers"], "predict"),
-    "logistic_regression": ({"n_nonzero_coefs": 2}, TARGETS["classes"], "decision_function"),
-    "logistic_regression_cv": ({"n_nonzero_coefs": [1, 2], "cv": 3}, TARGETS["classes"], "decision_function"),
     "low_rank_regression": ({"rank": 2}, TARGETS["rows"], "predict"),
     "low_rank_regression_cv": ({"rank": [1, 2], "cv": 3}, TARGETS["rows"], "predict"),
     "low_rank_imputer": ({"rank": 1}, None, "transform"),
@@ -35,6 +33,21 @@ CASES = {  # settings, target, and the method that shows what the fitted attribu
         TARGETS["classes"],
         "decision_function",
     ),
+}
+
+
+def sparse_case(cls):
+    """Settings, target and method of a sparse linear model, by what its loss says."""
+    settings = {"n_nonzero_coefs": [1, 2], "cv": 3} if issubclass(cls, ChoosesBudget) else {"n_nonzero_coefs": 2}
+    if cls._loss.classifies:
+        return settings, TARGETS["classes"], "decision_function"
+    return settings, cls._loss.example_target(X[:, 0] - X[:, 3] / 2, np.random.default_rng(1), 0.1), "predict"
+
+
+CASES |= {
+    name: sparse_case(entry.cls)
+    for name, entry in registered("estimator").items()
+    if issubclass(entry.cls, SparseLinearModel)
 }
 
 
