@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -45,6 +46,13 @@ def only_at(level: str) -> Callable[[Any], Any]:
 def at(level: str, values: Sequence[Any]) -> Sequence[Any]:
     """Return values that are tested from a level on; below it, none."""
     return values if reaches(level) else ()
+
+
+def turn(values: Sequence[Any], test: str) -> Sequence[Any]:
+    """Return all values; below the level ``pairs``, one of them, whose turn it is by the name of the test."""
+    if reaches("pairs") or not values:
+        return values
+    return [values[crc32(test.encode()) % len(values)]]
 
 
 def draws(count: int, **arguments: Any) -> settings:

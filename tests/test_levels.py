@@ -28,6 +28,16 @@ def test_values_take_turns(level, solvers):
         ]
 
 
+def test_every_value_has_its_turn_in_some_test(level):
+    level("fast")
+    turns = [levels.turn(LOSSES, f"test_{number}") for number in range(20)]
+    assert sorted(set(map(tuple, turns))) == [(1,), (2,)]
+    assert levels.turn(LOSSES, "test_7") == turns[7]
+    assert levels.turn([], "test_7") == []
+    level("pairs")
+    assert levels.turn(LOSSES, "test_7") == LOSSES
+
+
 def test_parameters_keep_their_names(level):
     level("fast")
     named = [pytest.param("x", id="first"), pytest.param("y", id="second")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import hardthresh.estimators  # noqa: F401 - registers them
 from hardthresh.core.registry import registered
 from hardthresh.estimators.linear import SparseLinearModel
 from hardthresh.losses import Loss
-from levels import reaches
+from levels import reaches, turn
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,6 +42,11 @@ class Case:
     def loss(self) -> Loss:
         """What it minimises the mean of."""
         return self.cls._loss
+
+    @property
+    def has_log_link(self) -> bool:
+        """Whether its loss grows like an exponential."""
+        return self.loss.curvature_bound == np.inf
 
     @property
     def transforms(self) -> bool:
@@ -104,37 +110,30 @@ CASES = [
 ]
 
 
-def _parameters(cases: list[Case]) -> list[Any]:
-    return [pytest.param(case, id=case.name) for case in cases]
+ARGUMENTS: dict[str, Callable[[Case], bool]] = {
+    "case": lambda case: True,
+    "plain": lambda case: not case.chooses,
+    "chooser": lambda case: case.chooses,
+    "selector": lambda case: case.transforms,
+    "classifier": lambda case: case.loss.classifies,
+}
+"""Which estimators a test runs on, by the name of its argument: every one, those with a given number of features, those
+that choose it, transformers, and classifiers."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Test every estimator; what a chooser inherits is tested on choosers from the level ``pairs`` on."""
-    if "case" in metafunc.fixturenames:
-        inherited = any(metafunc.definition.iter_markers("inherited")) and not reaches("pairs")
-        cases = [case for case in CASES if not (inherited and case.chooses)]
-        metafunc.parametrize("case", _parameters(cases), scope="session")
+    """Test every estimator that the argument of a test asks for.
 
-
-@pytest.fixture(scope="session", params=_parameters([case for case in CASES if not case.chooses]))
-def plain(request: pytest.FixtureRequest) -> Case:
-    """Every estimator with a given number of features."""
-    return request.param
-
-
-@pytest.fixture(scope="session", params=_parameters([case for case in CASES if case.chooses]))
-def chooser(request: pytest.FixtureRequest) -> Case:
-    """Every estimator that chooses the number of features."""
-    return request.param
-
-
-@pytest.fixture(scope="session", params=_parameters([case for case in CASES if case.transforms]))
-def selector(request: pytest.FixtureRequest) -> Case:
-    """Every estimator that transforms tables."""
-    return request.param
-
-
-@pytest.fixture(scope="session", params=_parameters([case for case in CASES if case.loss.classifies]))
-def classifier(request: pytest.FixtureRequest) -> Case:
-    """Every classifier."""
-    return request.param
+    Below the level ``pairs`` those with a log link take turns, and fewer choosers are tested on what they inherit: none
+    where the test is marked ``inherited``, elsewhere none with a log link.
+    """
+    inherited = any(metafunc.definition.iter_markers("inherited"))
+    for name, takes in ARGUMENTS.items():
+        if name not in metafunc.fixturenames:
+            continue
+        cases = [case for case in CASES if takes(case)]
+        if name != "chooser" and not reaches("pairs"):
+            cases = [case for case in cases if not (case.chooses and (inherited or case.has_log_link))]
+        its_turn = turn([case for case in cases if case.has_log_link], metafunc.function.__name__)
+        cases = [case for case in cases if case in its_turn or not case.has_log_link]
+        metafunc.parametrize(name, [pytest.param(case, id=case.name) for case in cases], scope="session")
