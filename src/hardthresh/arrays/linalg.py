@@ -162,12 +162,12 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, iterations: i
 
     Notes
     -----
-    Every iterate x satisfies b'x >= 0, so stopping early still gives a descent direction; a direction without
-    curvature ends the iteration. So does a residual of at most 10 eps |A| |x|, with the largest curvature of a
-    direction for |A|: no iterate gets closer in this precision (Greenbaum 1997). In the null space of A a product is
-    rounding, and so is the curvature: a step that is divided by it makes the residual grow by 1 / eps. In exact
-    arithmetic it grows by no more than the square root of the condition number, which for numbers up to 1 / eps is
-    1 / sqrt(eps); the limit is in between.
+    Every iterate x satisfies b'x >= 0, so stopping early still gives a descent direction; a direction without curvature
+    ends the iteration. So does a residual of norm at most 10 eps norm(A) norm(x), with the largest curvature of a
+    direction for norm(A): iterates hardly get closer in this precision (Greenbaum 1997). In the null space of A a
+    product is rounding, and so is the curvature: a step that is divided by it makes the residual grow by 1 / eps. In
+    exact arithmetic it grows by no more than the square root of the condition number, which for numbers up to 1 / eps
+    is 1 / sqrt(eps); the limit is in between.
 
     References
     ----------

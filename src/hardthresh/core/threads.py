@@ -11,7 +11,7 @@ import importlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -163,6 +163,7 @@ def in_pieces(function: Callable[[Piece], Part], pieces: Sequence[Piece]) -> lis
     finally:
         left.clear()
         waiting = [helper for helper in helpers if not helper.cancel()]
+        wait(waiting)  # also where a piece fails: the others are still in `serial_blas`
     for helper in waiting:
         helper.result()
     return parts  # type: ignore[return-value]
