@@ -38,7 +38,7 @@ test: .venv/test.stamp ## run the tests, the doctests and the examples of the us
 test-all: .venv/test.stamp ## run every combination of the tests, as continuous integration does
 	$(PYTEST) $(ARGS)
 
-mutants: .venv/test.stamp ## see whether the tests notice slips that are made on purpose; ARGS names some of them
+mutants: .venv/test.stamp ## apply deliberate mistakes and report those that the tests miss; ARGS names some of them
 	$(BIN)/python tests/mutate.py $(ARGS)
 
 lint: .venv/test.stamp ## check style, formatting and types

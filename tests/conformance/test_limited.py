@@ -1,12 +1,13 @@
 """Every registered algorithm keeps to the budget, to its contract, and to what it was told."""
 
-from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 from cases import examples
 
 import hardthresh
+from bits import everything
 from hardthresh.core import CapabilityError, InvalidInputError, Status
 from hardthresh.limited import AdaptiveHybrid, ArraySource, Exploitation, Learner, LogisticHybrid, learn
 from levels import in_turn
@@ -73,17 +74,6 @@ def conversation(learner, X, y):
             return
         yield id_, indices
         learner.tell(id_, X[id_, indices], y[id_])
-
-
-def everything(thing):
-    """All numbers in something that is made of dataclasses, to compare two of them to the last bit."""
-    if isinstance(thing, np.ndarray):
-        return (thing.shape, thing.dtype.str, thing.tobytes())
-    if is_dataclass(thing):
-        return (type(thing), *(everything(getattr(thing, field.name)) for field in fields(thing)))
-    if isinstance(thing, list | tuple):
-        return tuple(everything(item) for item in thing)
-    return thing
 
 
 @in_turn("algorithm,kind", examples("algorithm"), KINDS)

@@ -1,12 +1,12 @@
 """The conversation: in any order, with gaps, interrupted and stored, it ends where an uninterrupted run does."""
 
-from dataclasses import fields, is_dataclass
 from itertools import islice
 
 import numpy as np
 import pytest
 
 import hardthresh
+from bits import everything
 from hardthresh.core import InvalidInputError, Status
 from hardthresh.core.errors import HardThreshError
 from hardthresh.limited import (
@@ -64,17 +64,6 @@ def converse(learner, X, y, most=None):
             return
         learner.tell(id_, X[id_, indices], y[id_])
         answered += 1
-
-
-def everything(thing):
-    """All numbers in something that is made of dataclasses, to compare two of them to the last bit."""
-    if isinstance(thing, np.ndarray):
-        return (thing.shape, thing.dtype.str, thing.tobytes())
-    if is_dataclass(thing):
-        return (type(thing), *(everything(getattr(thing, field.name)) for field in fields(thing)))
-    if isinstance(thing, list | tuple):
-        return tuple(everything(item) for item in thing)
-    return thing
 
 
 @every

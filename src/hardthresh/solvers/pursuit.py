@@ -112,7 +112,7 @@ class HardThresholdingPursuit(Solver):
         assert isinstance(objective, SmoothObjective)
         at, support = state.at, state.support
         last = state.step if state.step > 0.0 else polyak_step(at, at.gradient)
-        if state.minimal:  # what is left of the gradient on the support is below the tolerance: its order is arbitrary
+        if state.minimal:  # the gradient on the support is below the tolerance: a step along it would be arbitrary
             step = minimising_step(objective, at, constraint.hard_threshold(-at.gradient)) or last
         else:
             step = exact_step(objective, constraint, at, support, -at.gradient) or last

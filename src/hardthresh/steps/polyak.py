@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import Any
@@ -53,9 +54,35 @@ def _check(scale: float, target: float | None, name: str = "target") -> None:
         )
 
 
+class _StepToTarget(StepRule):
+    """A step by the distance of f to a target, divided by a squared norm of the gradient: which norm is the rule."""
+
+    target: float | None
+    scale: float
+
+    @abstractmethod
+    def _measured(self, constraint: Constraint, direction: Array) -> float:
+        """Return the norm of the direction that the rule divides by."""
+
+    def check(self, objective: Objective) -> None:
+        StepRule.check(self, objective)
+        if self.target is None:
+            require_lower_bound(objective, by=type(self).__name__)
+
+    def length(
+        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
+    ) -> float:
+        target = objective.lower_bound if self.target is None else self.target
+        return _polyak_length(at, self._measured(constraint, direction), target, self.scale)
+
+    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
+        target = objective.lower_bound if self.target is None else self.target
+        return _polyak_move(constraint, at, direction, self._measured(constraint, direction), target, self.scale)
+
+
 @register("step", "polyak")
 @dataclass(frozen=True, slots=True)
-class Polyak(StepRule):
+class Polyak(_StepToTarget):
     r"""The classical Polyak step :math:`\gamma_t = \max(f(w_t) - \hat f, 0) / (c \|\nabla f(w_t)\|^2)`.
 
     Parameters
@@ -77,26 +104,13 @@ class Polyak(StepRule):
     def __post_init__(self) -> None:
         _check(self.scale, self.target)
 
-    def check(self, objective: Objective) -> None:
-        StepRule.check(self, objective)
-        if self.target is None:
-            require_lower_bound(objective, by=type(self).__name__)
-
-    def length(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
-    ) -> float:
-        target = objective.lower_bound if self.target is None else self.target
-        return _polyak_length(at, norm(direction), target, self.scale)
-
-    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
-        target = objective.lower_bound if self.target is None else self.target
-        length = norm(direction)
-        return _polyak_move(constraint, at, direction, length, target, self.scale)
+    def _measured(self, constraint: Constraint, direction: Array) -> float:
+        return norm(direction)
 
 
 @register("step", "sparse_polyak", lambda: [SparsePolyak(), SparsePolyak(relax=2)])
 @dataclass(frozen=True, slots=True)
-class SparsePolyak(StepRule):
+class SparsePolyak(_StepToTarget):
     r"""The Sparse Polyak step :math:`\gamma_t = \max(f(w_t) - \hat f, 0) / (c \|\mathrm{HT}_{rs}(\nabla f(w_t))\|^2)`.
 
     Parameters
@@ -136,22 +150,6 @@ class SparsePolyak(StepRule):
         _check(self.scale, self.target)
         if not (is_real(self.relax) and 1 <= self.relax < inf):
             raise InvalidInputError(f"relax must be a number, finite and >= 1, got {format_value(self.relax)}")
-
-    def check(self, objective: Objective) -> None:
-        StepRule.check(self, objective)
-        if self.target is None:
-            require_lower_bound(objective, by=type(self).__name__)
-
-    def length(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
-    ) -> float:
-        target = objective.lower_bound if self.target is None else self.target
-        return _polyak_length(at, self._measured(constraint, direction), target, self.scale)
-
-    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
-        target = objective.lower_bound if self.target is None else self.target
-        length = self._measured(constraint, direction)
-        return _polyak_move(constraint, at, direction, length, target, self.scale)
 
     def _measured(self, constraint: Constraint, direction: Array) -> float:
         measured = constraint if self.relax == 1 else constraint.relax(self.relax)
