@@ -26,7 +26,7 @@ LEVEL = os.environ.get("HARDTHRESH_TESTS") or "fast"
 if LEVEL not in LEVELS:
     raise pytest.UsageError(f"HARDTHRESH_TESTS must be one of {', '.join(LEVELS)}; got {LEVEL!r}")
 
-FAST_EXAMPLES = 25
+FAST_EXAMPLES = 15
 """The most examples that hypothesis draws for one test at the level ``fast``."""
 
 inherited = pytest.mark.inherited

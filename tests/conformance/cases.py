@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -111,11 +111,15 @@ def covering(
 
 def combinations_of(runners: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
     """Runners with objectives that can do what they need and constraints that fit."""
+    together = [
+        (objective, constraint)
+        for objective, constraint in product(examples("objective"), examples("constraint"))
+        if can_meet(objective.values[0], constraint.values[0])
+    ]
     for runner in runners:
-        for objective in examples("objective"):
-            for constraint in examples("constraint"):
-                if can_run(runner.values[0], objective.values[0], constraint.values[0]):
-                    yield runner, objective, constraint
+        for objective, constraint in together:
+            if takes(runner.values[0], objective.values[0], constraint.values[0]):
+                yield runner, objective, constraint
 
 
 def needs_no_number(solver: Any) -> bool:
@@ -123,17 +127,20 @@ def needs_no_number(solver: Any) -> bool:
     return not hasattr(solver, "batch") or getattr(solver, "variant", "paper") != "paper"
 
 
-def can_run(runner: Any, objective: Any, constraint: Any) -> bool:
-    """Whether a solver or step rule takes an objective and a constraint, by what it says itself."""
-    if not (fits(constraint, objective.shape) and isinstance(objective, runner.requires)):
+def can_meet(objective: Any, constraint: Any) -> bool:
+    """Whether an objective can be minimised over a constraint, by what both say themselves."""
+    if not fits(constraint, objective.shape) or (objective.traits.symmetric and not constraint.symmetric):
         return False
     try:
         start = constraint.project(objective.null_point()).point
     except InvalidInputError:  # it does not take points that are stored as factors
         return False
-    if not np.isfinite(objective.value(start)):
-        return False
-    if objective.traits.symmetric and not constraint.symmetric:
+    return bool(np.isfinite(objective.value(start)))
+
+
+def takes(runner: Any, objective: Any, constraint: Any) -> bool:
+    """Whether a solver or step rule takes an objective and a constraint, by what it says itself."""
+    if not isinstance(objective, runner.requires):
         return False
     try:
         runner.check(objective, constraint) if isinstance(runner, Solver) else runner.check(objective)
