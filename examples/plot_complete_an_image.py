@@ -2,8 +2,8 @@
 Complete an image
 =================
 
-Half the pixels of a photograph are lost. A matrix of low rank is filled in from those that are left: rows and columns
-of a picture resemble one another, and a few dozen directions carry most of it.
+Half the pixels of a photograph are lost. This example fills them in by a matrix of low rank: rows and columns of a
+picture resemble one another, so that a few dozen directions represent most of it.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ damaged = np.where(lost, np.nan, photograph)
 print(f"{photograph.shape[0]} x {photograph.shape[1]} pixels, {lost.mean():.0%} of them lost")
 
 # %%
-# The rank is chosen by hiding some of the pixels that are left. All columns have the same unit, so they are not scaled.
+# The rank is chosen by hiding some of the remaining pixels. All columns have the same unit, so they are not scaled.
 
 model = ht.LowRankImputer(rank=[0, 4, 8, 16, 24], alpha=0.02, cv=4, standardize=False)
 completed = model.fit_transform(damaged).clip(0, 1)
@@ -28,7 +28,7 @@ for rank, score in zip(model.candidates_, model.mean_scores_, strict=True):
     print(f"rank {rank:2d}: error on hidden pixels {np.sqrt(-score):.3f}")
 
 # %%
-# How good is it? The signal-to-noise ratio in decibels, next to nearest neighbours among the rows:
+# How good is the result? Compare its signal-to-noise ratio in decibels with that of nearest neighbours among the rows:
 
 
 def decibels(image):
@@ -40,7 +40,7 @@ neighbours = KNNImputer().fit_transform(damaged)
 fig, axes = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
 shown = {
     "the photograph": photograph,
-    "what is left of it": damaged,
+    "half of its pixels": damaged,
     f"nearest neighbours: {decibels(neighbours):.1f} dB": neighbours,
     f"rank {model.rank_}: {decibels(completed):.1f} dB": completed,
 }
@@ -51,8 +51,8 @@ for ax, (title, image) in zip(axes.flat, shown.items(), strict=True):
 plt.show()
 
 # %%
-# A photograph is not a table of low rank: leaves and water have details in every direction. Nearest neighbours, which
-# take any row that looks alike, come out as well or better here, and methods that know about neighbouring pixels
-# better still. What low rank has learnt takes less room than the picture:
+# A photograph is not a matrix of low rank: leaves and water have details in every direction. Nearest neighbours, which
+# use any similar row, are as good or better here, and methods that use neighbouring pixels are better still. The
+# low-rank model takes less memory than the picture:
 
-print(f"{model.U_.size + model.V_.size} numbers in place of {photograph.size}")
+print(f"{model.U_.size + model.V_.size} numbers instead of {photograph.size}")

@@ -2,8 +2,8 @@
 Complete a table of ratings
 ===========================
 
-People rate a few films each. What would they say about the others? The table is large and mostly empty, so it is kept
-sparse: what is not stored is missing, and the completed table is never written out.
+Each person rates a few films. How would they rate the others? The table is large and mostly empty, so it is stored as a
+sparse array: entries that are not stored are missing, and the completed table is never formed.
 """
 
 import numpy as np
@@ -13,8 +13,8 @@ from scipy import sparse
 import hardthresh as ht
 
 # %%
-# Simulated ratings: 1,000 people, 400 films, three tastes, some films better and some more popular than others, and
-# stars from 1 to 5 in halves.
+# Simulate ratings of 400 films by 1,000 people with three tastes. Some films are better and some more popular than
+# others, and ratings are 1 to 5 stars in steps of a half.
 
 rng = np.random.default_rng(0)
 n_people, n_films = 1000, 400
@@ -26,12 +26,12 @@ stars = np.clip(np.round(2 * (opinion + 0.4 * rng.standard_normal(opinion.shape)
 popularity = rng.gamma(2.0, size=n_films)
 seen = rng.random(stars.shape) < np.minimum(0.9, 0.12 * popularity / popularity.mean())
 people, films = np.nonzero(seen)
-hidden = rng.random(people.size) < 0.1  # to judge the answer by
+hidden = rng.random(people.size) < 0.1  # to evaluate the answer
 ratings = sparse.coo_array((stars[people, films][~hidden], (people[~hidden], films[~hidden])), shape=stars.shape)
 print(f"{ratings.nnz} ratings, {ratings.nnz / stars.size:.1%} of the table")
 
 # %%
-# The rank is chosen on ratings that are held out in turn.
+# Cross-validation over the ratings chooses the rank.
 
 model = ht.LowRankImputer(rank="cv", cv=3, missing="unstored", standardize=False).fit(ratings)
 print(f"rank {model.rank_}, ridge {model.alpha_}")
@@ -43,7 +43,7 @@ ax.set(xlabel="rank", ylabel="squared error of held-out ratings")
 plt.show()
 
 # %%
-# The ratings hidden from it, next to the mean of each film, which is rank 0:
+# Compare the errors on the hidden ratings with those of the mean of each film, which is rank 0:
 
 truth = stars[people[hidden], films[hidden]]
 for name, imputer in {
@@ -62,9 +62,9 @@ for film in unseen[np.argsort(-guess)[:5]]:
     print(f"film {film}: true opinion {opinion[7, film]:.1f} stars")
 
 # %%
-# Somebody new needs no new fit: a few ratings place a row among the directions that are known.
+# A new person does not require a new fit: a few ratings determine the coordinates of a row in the known directions.
 
 liked = np.argsort(-character[:, 0])[:8]
 newcomer = sparse.coo_array((np.full(8, 5.0), (np.zeros(8, dtype=int), liked)), shape=(1, n_films))
 row = model.transform(newcomer)[0]
-print(f"correlation of what is filled in with the first taste: {np.corrcoef(row, character[:, 0])[0, 1]:.2f}")
+print(f"correlation of the completed row with the first taste: {np.corrcoef(row, character[:, 0])[0, 1]:.2f}")

@@ -2,8 +2,8 @@
 Which genes act together?
 =========================
 
-The colon data of Alon et al. (1999): which of the forty most variable genes are still related once all the others are
-known? A Gaussian graphical model with a budget of edges shows the strongest of these relations.
+Which of the forty most variable genes in the colon data of Alon et al. (1999) are related, given all the others? A
+Gaussian graphical model with a budget of edges shows the strongest of these relations.
 """
 
 import numpy as np
@@ -31,21 +31,22 @@ plt.gca().set(xlabel="edges", ylabel="held-out log-likelihood")
 plt.show()
 
 # %%
-# It rises as far as we look: tumour or normal tissue moves most of these genes together, and a hidden common cause
-# makes edges everywhere. But it bends, because few relations are strong. A budget is what draws these: thirty edges.
+# The likelihood rises up to the largest number of edges: most of these genes differ between tumour and normal tissue,
+# and such a hidden common cause leads to edges everywhere. But the curve flattens, because few relations are strong. A
+# budget of thirty edges shows these.
 
 model = ht.SparseGaussianGraphicalModel(30, alpha=compared.alpha_).fit(genes)
 
 # %%
 # Which ones?
 # -----------
-# The partial correlation of an edge is what two genes share beyond all the others.
+# The partial correlation of an edge is the correlation of two genes given all the others.
 
 for edge in model.edges_[:8]:
     print(f"{edge['first']} - {edge['second']}: {edge['partial_correlation']:+.2f}")
 
 # %%
-# The graph: strong edges are thick, negative ones orange. Genes without an edge are left out.
+# In the graph, strong edges are thick and negative edges are orange. Genes without an edge are not drawn.
 
 edges = model.edges_
 joined = np.unique(np.concatenate([edges["i"], edges["j"]]))
@@ -64,8 +65,8 @@ plt.show()
 # %%
 # How far to trust it?
 # --------------------
-# 62 tissues are few for forty genes. ``positive_definite_adjustment_`` is 0 where the data could bear the number of
-# edges, and a second model from one half of the tissues shows how many edges would be found again.
+# 62 tissues are few for forty genes. ``positive_definite_adjustment_`` is 0 if the data suffice for the number of edges,
+# and a second model of half of the tissues shows how many edges are found again.
 
 print(f"adjustment {model.positive_definite_adjustment_:.3f}, ridge {model.alpha_}")
 half = ht.SparseGaussianGraphicalModel(30, alpha=model.alpha_).fit(genes[::2])

@@ -2,8 +2,9 @@
 Step rules side by side
 =======================
 
-Iterative hard thresholding with five step rules on one problem: a planted 10-sparse signal among 1,000 features. The
-horizontal axis counts *data passes*, products with the whole data matrix, so rules that try several steps pay for them.
+This example compares iterative hard thresholding with five step rules on one problem, a planted 10-sparse signal among
+1,000 features. The horizontal axis counts *data passes*, that is, products with the whole data matrix, so that rules
+which try several steps in an iteration are charged for all of them.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +27,8 @@ f = LinearModel(X, y, loss="squared")
 default = ht.minimize(f, Sparsity(k))
 
 # %%
-# The two Polyak rules need a target, the value to reach, and get the one that the default solver found; their scale is
-# the 5 of the paper. The other rules need no number.
+# The two Polyak rules need a target, the value to reach. It is set to the value that the default solver found, and
+# their scale is 5, as in the paper. The other rules have no parameters to set.
 
 rules = {
     "Polyak": Polyak(target=default.value, scale=5.0),
@@ -48,8 +49,8 @@ ax.legend()
 plt.show()
 
 # %%
-# The full gradient of a 1,000-dimensional problem is mostly noise, so the classical Polyak step is too short; Sparse
-# Polyak measures only the ten entries that matter.
+# The full gradient of a 1,000-dimensional problem is mostly noise, so the classical Polyak step is too short. Sparse
+# Polyak uses only the ten largest entries.
 
 for name, run in runs.items():
     found = len(np.intersect1d(np.flatnonzero(run.w), np.flatnonzero(truth)))

@@ -2,9 +2,9 @@
 A function of your own
 ======================
 
-A function to minimise is a class with a shape and a method that returns value and gradient; everything else has a
-default. Here: the log-cosh loss, which is quadratic near zero and linear far away, on data where every tenth target is
-wrong.
+An objective is a class with a shape and a method that returns value and gradient; everything else has a default. This
+example defines the log-cosh loss, which is quadratic near zero and linear far away, and fits data in which every tenth
+target is wrong.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class LogCosh(BaseObjective):
 
 
 # %%
-# A planted 5-sparse signal, with one target in ten far off.
+# The signal is 5-sparse, and one target in ten is an outlier.
 
 rng = np.random.default_rng(1)
 X = rng.standard_normal((200, 500))
@@ -58,7 +58,7 @@ squares = ht.minimize(LinearModel(X, y, loss="squared"), Sparsity(5))
 print(robust.message)
 
 # %%
-# The robust loss finds the signal; least squares follow the wrong targets.
+# The robust loss finds the signal; least squares fits the wrong targets.
 
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 shown = np.union1d(np.flatnonzero(squares.w), np.arange(5))
