@@ -65,8 +65,8 @@ plt.show()
 # %%
 # How far to trust it?
 # --------------------
-# 62 tissues are few for forty genes. ``positive_definite_adjustment_`` is 0 if the data suffice for the number of edges,
-# and a second model of half of the tissues shows how many edges are found again.
+# 62 tissues are few for forty genes. ``positive_definite_adjustment_`` is 0 if the data suffice for the number of
+# edges, and a second model of half of the tissues shows how many edges are found again.
 
 print(f"adjustment {model.positive_definite_adjustment_:.3f}, ridge {model.alpha_}")
 half = ht.SparseGaussianGraphicalModel(30, alpha=model.alpha_).fit(genes[::2])

@@ -315,10 +315,10 @@ def test_a_result_without_data_says_so_and_takes_the_objective_of_its_run():
     X, y = np.random.default_rng(0).standard_normal((30, 4)), np.arange(30.0)
     run = minimize(LinearModel(X, y), Sparsity(1), HardThresholdingPursuit())
     loaded = replace(run, objective=None)
-    with pytest.raises(HardThreshError, match=r"does not carry the data; call certify\(result, objective\)"):
+    with pytest.raises(HardThreshError, match=r"does not contain the data; call certify\(result, objective\)"):
         certify(loaded)
     assert certify(loaded, LinearModel(X, y)) == certify(run)
-    with pytest.raises(InvalidInputError, match="not the objective of the run: at the answer it is"):
+    with pytest.raises(InvalidInputError, match="not the objective of the run: its value at the answer is"):
         certify(loaded, LinearModel(X, y + 1.0))
     with pytest.raises(InvalidInputError, match=r"points of shape \(3,\), the answer has shape \(4,\)"):
         certify(loaded, LinearModel(X[:, :3], y))

@@ -228,7 +228,7 @@ def test_a_result_comes_back_without_the_data(roundtrip):
             assert_same(getattr(result, field.name), getattr(again, field.name))
     assert again.objective is None
     assert repr(again) == repr(result)
-    with pytest.raises(ht.core.HardThreshError, match="does not carry the data"):
+    with pytest.raises(ht.core.HardThreshError, match="does not contain the data"):
         certify(again)
 
 

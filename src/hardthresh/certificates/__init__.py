@@ -1,4 +1,4 @@
-"""Is the answer any good, beyond stationarity?"""
+"""Certificates: which optimality conditions the answer of a run or a fitted model satisfies."""
 
 from .model import ModelCertificate, certify_model
 from .stationarity import certify

@@ -1,4 +1,4 @@
-"""What is known about a fitted sparse model, in one object that prints as sentences."""
+"""The certificate of a fitted sparse model, which prints as sentences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .swap import SwapCertificate, swap_certificate
 @stored("certificate/model")
 @dataclass(frozen=True, slots=True)
 class ModelCertificate:
-    """First-order conditions and one-swap optimality of a fitted model; ``print`` it to read it.
+    """First-order conditions and one-swap optimality of a fitted model; ``print`` shows it as sentences.
 
     Attributes
     ----------
@@ -31,10 +31,10 @@ class ModelCertificate:
     swap : SwapCertificate
         The best exchange of one chosen feature for another.
     exact : bool
-        Whether "swap optimal" is a proof (quadratic objective, no bounds, all groups looked at, nothing undecided) or a
-        ranking by the quadratic model.
+        Whether `swap_optimal` is exact: the objective is quadratic, there are no bounds, all groups were examined, and
+        no exchange is undecided. Otherwise exchanges were only ranked by the quadratic model.
     value : float
-        The objective that was minimised; of one in float32, its value in double precision.
+        The value of the objective at the model; of an objective in float32, computed in double precision.
     removed_name, added_name : str or None
         The features, or groups of them, of the best exchange.
     unit : {"feature", "group"}
@@ -42,9 +42,9 @@ class ModelCertificate:
     undecided_names : tuple of str
         The features, or groups, that `swap` leaves undecided.
     fitted : bool
-        Whether a refit of the chosen features would bring nothing: what the quadratic model says that it would bring
-        is at most `swap.tolerance`, or 1e-10 of the null model's objective. Where columns are nearly dependent that is
-        more than to say that the gradient is small.
+        Whether the coefficients of the chosen features are optimal: by the quadratic model, a refit would lower the
+        objective by at most `swap.tolerance`, or 1e-10 of the objective of the null model. If columns are nearly
+        dependent, this is a stronger condition than a small gradient.
     """
 
     stationarity: Certificate
@@ -69,14 +69,14 @@ class ModelCertificate:
 
     @property
     def smoothness(self) -> float:
-        """The estimate of the restricted smoothness to compare it with."""
+        """The estimate of the restricted smoothness, to compare with `smallest_L`."""
         return self.stationarity.smoothness
 
     @property
     def swap_optimal(self) -> bool:
-        """Whether no exchange of one chosen feature, or group, for another was found that lowers the objective.
+        """Whether no exchange of one chosen feature, or group, for another was found to lower the objective.
 
-        Groups that are too wide to be looked at are not found either; ``swap.complete`` is then False.
+        Groups that are too wide are not examined; ``swap.complete`` is then False.
         """
         return self.swap.optimal
 
@@ -94,21 +94,21 @@ class ModelCertificate:
         L : float, optional
             As in `hardthresh.core.Certificate.is_stationary`.
         tol : float, optional
-            Relative tolerance of the gradient on the chosen features; by default `fitted` alone decides about these.
+            Relative tolerance of the gradient on the chosen features; by default only `fitted` is required of these.
         """
         return self.fitted and self.stationarity.is_stationary(L, inf if tol is None else tol)
 
     def __str__(self) -> str:
         first = self.stationarity
         relative = first.basic_feasibility / first.gradient_scale if first.gradient_scale > 0 else 0.0
-        left = f"gradient left: {relative:.1e} of the null model's"
+        remaining = f"remaining gradient: {relative:.1e} of that of the null model"
         if not self.fitted and self.swap.refit > 0 and self.value > 0:
             share = min(1.0, self.swap.refit / self.value)
-            left += (
+            remaining += (
                 f"; a refit would lower the objective by {f'{share:.2%}' if share >= 1e-4 else f'{share:.1e} of it'}"
             )
         lines = [
-            f"Fitted to the end on the chosen features: {'yes' if self.fitted else 'no'} ({left}).",
+            f"Coefficients of the chosen features fully fitted: {'yes' if self.fitted else 'no'} ({remaining}).",
             f"First-order test: {'passed' if first.is_stationary(tol=inf) else 'not passed'} "
             f"(smallest L {first.smallest_L:.3g}, smoothness at least {first.smoothness:.3g}).",
             self._swap_sentence(),
@@ -120,15 +120,17 @@ class ModelCertificate:
         swap = self.swap
         if swap.removed is None:
             if not swap.complete:
-                return "Exchanges: not looked at; there are too many columns in what is chosen, or in all others."
+                return "Exchanges: not examined, because the chosen groups, or all others, have too many columns."
             return "Exchanges: there is nothing to exchange."
         pair = f"{self.removed_name or swap.removed} for {self.added_name or swap.added}"
         change = abs(swap.decrease) / abs(self.value) if self.value else 0.0
-        worse = f"{change:.2g} times worse" if swap.decrease < -swap.tolerance else "as good"
+        worse = (
+            f"which raises the objective by {change:.2g} of its value" if swap.decrease < -swap.tolerance else "as good"
+        )
         if not swap.optimal:
-            advice = '; solver=WorkingSet(effort="thorough") looks harder for it' if self.unit == "feature" else ""
+            advice = '; solver=WorkingSet(effort="thorough") searches harder for it' if self.unit == "feature" else ""
             return f"Exchanges: {pair} would lower the objective by {change:.2%}, so a better model exists{advice}."
-        how, limit = f"no exchange among the {swap.tried} most promising", ""
+        how, limit = f"among the {swap.tried} most promising, no exchange", ""
         if self.exact:
             share = swap.tolerance / self.value if self.value > 0 else 1.0
             how = "proved: no exchange"
@@ -161,22 +163,22 @@ def certify_model(
     Parameters
     ----------
     objective : LinearModel
-        What was minimised.
+        The objective that was minimised.
     constraint : Constraint
-        The set: of at most k coordinates, or groups of them.
+        The set of points with at most k non-zero coordinates or groups.
     w : array
         The answer.
     support : Support
-        Where it may be non-zero.
+        The support of the answer.
     name : callable
-        What to call a coordinate, or a group of them by its number.
+        Returns the name of a coordinate, or of a group, from its number.
     trace : Trace, optional
-        Of the run that found the answer, for the scales of its null model.
+        The trace of the run that found the answer, for the scales of its null model.
 
     Notes
     -----
-    Cost: about s + 25 data passes for a support of s coordinates, and for groups the Hessian of each besides; see
-    `swap_certificate`.
+    Cost: about s + 25 data passes for a support of s coordinates, plus the Hessian of each group if there are groups;
+    see `swap_certificate`.
     """
     at, exact, structure = objective.evaluate(w), objective.double(), constraint.structure(tuple(w.shape))
     null_value = 0.0 if trace is None else trace.null_value

@@ -7,16 +7,21 @@ from hardthresh.core.objective import Objective
 from hardthresh.core.result import Result
 from hardthresh.core.stationarity import Certificate, certify_point
 
+_SAME_VALUE = 1e-6
+"""The largest relative difference of two values of one objective: rounding in float32 is below it. Otherwise arbitrary,
+because other data change the value far more."""
+
 
 def certify(result: Result, objective: Objective | None = None) -> Certificate:
-    """Return what first-order conditions say about the answer of a run.
+    """Return the first-order certificate of the answer of a run.
 
     Parameters
     ----------
     result : Result
-        What `minimize` returned.
+        The result of `minimize`.
     objective : Objective, optional
-        That of the run, made again, for a result that was loaded from a file: a file does not carry the data.
+        The objective of the run, constructed again. Needed if the result was loaded from a file, which does not contain
+        the data.
 
     Returns
     -------
@@ -27,11 +32,11 @@ def certify(result: Result, objective: Objective | None = None) -> Certificate:
     HardThreshError
         If the result was loaded from a file and no objective is given.
     InvalidInputError
-        If the objective is not that of the run: it has another shape, or another value at the answer.
+        If the objective differs from that of the run: it has another shape, or another value at the answer.
 
     Notes
     -----
-    Cost: one data pass, and about 20 more for the estimate of the smoothness where there is curvature.
+    Cost: one data pass, and about 20 more to estimate the smoothness if the objective has curvature.
 
     Examples
     --------
@@ -46,7 +51,7 @@ def certify(result: Result, objective: Objective | None = None) -> Certificate:
     found = result.objective if objective is None else objective
     if found is None or result.constraint is None:
         raise HardThreshError(
-            "this result was loaded from a file, which does not carry the data; call certify(result, objective) with "
+            "this result was loaded from a file, which does not contain the data; call certify(result, objective) with "
             "the objective of the run"
         )
     if tuple(found.shape) != tuple(result.w.shape):
@@ -55,8 +60,9 @@ def certify(result: Result, objective: Objective | None = None) -> Certificate:
         )
     at, trace = found.evaluate(result.w), result.state.trace
     scale = max(abs(result.value), abs(trace.null_value - result.value))
-    if objective is not None and result.state.exact and not abs(at.value - result.value) <= 1e-6 * scale:
+    if objective is not None and result.state.exact and not abs(at.value - result.value) <= _SAME_VALUE * scale:
         raise InvalidInputError(
-            f"this is not the objective of the run: at the answer it is {at.value:.6g}, and was {result.value:.6g}"
+            f"this is not the objective of the run: its value at the answer is {at.value:.6g} instead of "
+            f"{result.value:.6g}; pass the same data and settings as in the run"
         )
     return certify_point(found, result.constraint, at, result.support, trace)

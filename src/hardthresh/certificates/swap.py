@@ -1,4 +1,4 @@
-"""Is a sparse answer optimal against every single exchange of a chosen coordinate for another?"""
+"""One-swap optimality: whether any single exchange of a chosen coordinate, or group, for another is better."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hardthresh.solvers.exchange import Exchange, try_exchanges
 from hardthresh.solvers.exchange_model import ExchangeModel, Removal
 
 WIDEST = 2048
-"""The most columns that a group, or the support of a model of groups, may have: their Hessian takes 32 MB."""
+"""The largest number of columns of a group, or of all chosen groups, whose Hessian is computed: it takes 32 MB."""
 
 
 @stored("certificate/swap")
@@ -28,26 +28,25 @@ class SwapCertificate:
     Attributes
     ----------
     optimal : bool
-        Whether no exchange that was looked at lowers the objective by more than `tolerance`; so also where there is
-        none, or where none could be looked at: `complete` tells these apart.
+        Whether no examined exchange lowers the objective by more than `tolerance`. Also True if there is no
+        exchange, or if none could be examined; `complete` distinguishes these cases.
     removed, added : int or None
-        The best exchange of coordinates, or of the numbers of groups where whole groups are chosen; None when there is
+        The best exchange: two coordinates, or the numbers of two groups if whole groups are chosen; None if there is
         nothing to exchange.
     decrease : float
-        By how much it lowers the objective after a refit, negative if it raises it; -inf when there is nothing to
-        exchange.
+        The decrease of the objective by this exchange after a refit, negative if the objective rises; -inf if there is
+        nothing to exchange.
     tried : int
-        How many exchanges were refitted; all others were ranked below them by the quadratic model.
+        The number of exchanges that were refitted; the quadratic model ranks all others below them.
     complete : bool
-        Whether all exchanges were looked at; only groups can be too wide for that.
+        Whether all exchanges were examined; only groups can be too wide for this.
     undecided : tuple of int
-        Where `optimal`: coordinates, or numbers of groups, that are so nearly a combination of what is chosen that
-        rounding decides whether an exchange of them helps; -1 stands for free coordinates. Copies are no such case.
+        If `optimal`, the coordinates, or numbers of groups, that are so close to a combination of the chosen ones that
+        rounding decides whether exchanging them helps; -1 stands for free coordinates. Exact copies are not undecided.
     tolerance : float
-        The decrease of the objective that does not count.
+        The largest decrease of the objective that is ignored.
     refit : float
-        By how much the quadratic model falls when the chosen coordinates themselves are refitted; nan if that was not
-        looked at.
+        The decrease of the quadratic model when only the chosen coordinates are refitted; nan if it was not computed.
     """
 
     optimal: bool
@@ -71,7 +70,7 @@ def swap_certificate(
     tol: float = 1e-8,
     null_value: float = 0.0,
 ) -> SwapCertificate:
-    r"""Look at every exchange of one chosen coordinate for one other, with a refit of all coefficients.
+    r"""Examine every exchange of one chosen coordinate for another, with a refit of all coefficients.
 
     The exchanges are ranked by the quadratic model of f (`hardthresh.solvers.exchange_model`), and the most promising
     are refitted on f itself.
@@ -81,15 +80,15 @@ def swap_certificate(
     objective : LinearObjective
         f, at least locally convex.
     constraint : Constraint
-        The set; its free coordinates stay. Where it allows whole groups of coordinates, these are exchanged.
+        The set; its free coordinates are not exchanged. If it allows whole groups of coordinates, these are exchanged.
     at : Evaluation
         f at a point of the set.
     tries : int
-        How many exchanges are refitted, >= 1.
+        Number of exchanges that are refitted, >= 1.
     tol : float
-        The relative decrease of f that counts.
+        The relative decrease of f above which an exchange counts as better.
     null_value : float
-        f at the null model: what is lost in its rounding does not count either.
+        f at the null model; decreases within its rounding are ignored, too.
 
     Returns
     -------
@@ -98,26 +97,26 @@ def swap_certificate(
     Raises
     ------
     CapabilityError
-        If the objective lacks an ability.
+        If the objective is not a `LinearObjective`.
 
     Notes
     -----
     Cost: s + 1 data passes for a support of s coordinates, and little for each refit; for groups also the Hessian of
-    each group. Groups of more than 2048 columns are not looked at, and neither is anything where the chosen groups have
-    more together: `complete` is then False.
+    each group. Groups of more than 2048 columns are not examined, and no exchange is examined if the chosen groups have
+    more than 2048 columns together: `complete` is then False.
 
-    An objective in float32 is looked at in double precision: its data count as exact, and only `tolerance` is that of
-    float32.
+    Exchanges of an objective in float32 are examined in double precision: its data are taken as exact, and only
+    `tolerance` is that of float32.
 
-    For the squared loss without bounds the model is exact, and "optimal" is a proof where all exchanges were looked at
-    and none is `undecided`: no exchange of one for one lowers f by more than `tolerance`. The rounding of the model is
-    part of that statement. It also holds where chosen coordinates depend on each other: one that the others make up for
-    leaves at no cost, and all that are not chosen compete for its place. For other losses, or with bounds, it is a
-    heuristic: the exchanges are ranked by the model.
+    For the squared loss without bounds the model is exact, and `optimal` is a proof if all exchanges were examined and
+    none is `undecided`: no exchange of one coordinate for another lowers f by more than `tolerance`, with the rounding
+    of the model taken into account. This also holds if chosen coordinates depend on each other: a coordinate that is a
+    combination of the others can be removed without loss, and all coordinates outside are candidates for its place. For
+    other losses, or with bounds, this is a heuristic: the exchanges are ranked by the model.
 
     Examples
     --------
-    Of two copies one can be exchanged for whatever helps most:
+    If two columns are copies, one of them can be exchanged for the column that helps most:
 
     >>> import numpy as np
     >>> from hardthresh.constraints import Sparsity
@@ -129,13 +128,13 @@ def swap_certificate(
     """
     require(objective, LinearObjective, by="swap_certificate")
     tolerance = tol * abs(at.value) + _rounding(objective, at, null_value)
-    exact = objective.double()  # rounding in less would hide what columns bring that are close to each other
+    exact = objective.double()  # rounding in float32 would hide the difference of columns that are close to each other
     if exact is not objective:
         objective, at = exact, exact.evaluate(as_double(at.point))
     support = constraint.project(at.point).support
     numbers, chosen = _units(constraint, support, at.point.shape[0])
     widths = np.bincount(numbers[numbers >= 0], minlength=1)
-    indices = constraint.free_part(at.point, at.gradient, support).indices  # what a bound holds does not move
+    indices = constraint.free_part(at.point, at.gradient, support).indices  # coordinates at a bound stay there
     in_blocks = isinstance(constraint.structure(tuple(at.point.shape)), BlockBudget)
     if indices is None or (in_blocks and indices.shape[0] > WIDEST):
         return SwapCertificate(True, None, None, -inf, 0, complete=False, tolerance=tolerance)
@@ -163,7 +162,7 @@ def swap_certificate(
 def _most_promising(
     model: ExchangeModel, removals: list[tuple[int, Removal]], joins: np.ndarray, tries: int, tolerance: float
 ) -> tuple[list[Exchange], np.ndarray]:
-    """Return the exchanges that decrease the model most, and what else might, within its rounding, decrease f."""
+    """Return the exchanges that decrease the model most, and the units that, within rounding, may also decrease f."""
     ranked: list[tuple[Exchange, float]] = []
     in_doubt = np.zeros(joins.size, dtype=bool)
     for candidates in model.candidates(joins, find_copies=True):
@@ -175,7 +174,7 @@ def _most_promising(
             for place in top_k(decreases, min(tries, decreases.size)):
                 exchange = Exchange(removed, int(candidates.numbers[place]), float(decreases[place]))
                 ranked.append((exchange, float(bounds[place])))
-                if bounds[place] < inf:  # otherwise a refit does not decide either
+                if bounds[place] < inf:  # if it is infinite, a refit cannot decide either
                     bounds[place] = -inf
             in_doubt[candidates.numbers[bounds > tolerance]] = True
     ranked.sort(key=lambda one: (-one[0].decrease, one[0].removed, one[0].added))
@@ -187,15 +186,16 @@ def _most_promising(
 def _rounding(objective: LinearObjective, at: Evaluation, null_value: float) -> float:
     """Return the rounding of a value of f near its lower bound.
 
-    That of the null model is rounded to eps. Residuals are rounded to eps times the targets, so that the mean of their
-    squares is rounded to eps^2 times f(0), and some hundred roundings add up.
+    The value of the null model has a relative error of eps. Residuals have an error of eps times the targets, so that
+    the error of the mean of their squares is eps^2 times f(0); the factor 64 allows for the errors of some hundred
+    operations.
     """
     eps = float(namespace(at.point).finfo(at.point.dtype).eps)
     return eps * abs(null_value) + (64 * eps) ** 2 * abs(float(objective.value(objective.zeros())))
 
 
 def _units(constraint: Constraint, support: Support, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of what each coordinate is exchanged with, -1 for free ones, and the numbers of the chosen."""
+    """Return the number of the unit of each coordinate, -1 for free ones, and the numbers of the chosen units."""
     structure = constraint.structure((size,))
     if isinstance(structure, BlockBudget):
         numbers = to_numpy(structure.numbers)

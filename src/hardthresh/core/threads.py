@@ -1,8 +1,8 @@
-"""BLAS runs on one thread while the library works; large passes over the data are split over the threads it had.
+"""Run BLAS on one thread while the library works, and split large passes over the data over the threads that it had.
 
-The threads of a BLAS wait for each other in every call. On a busy machine one of them has lost its time slice, and a
-product of 50 microseconds takes 10 milliseconds. So the library runs BLAS on one thread, and splits only what is large:
-into pieces that do not depend on the number of threads, so that the result does not either, to the last bit.
+The threads of BLAS wait for each other in every call. On a busy machine one of them has often lost its time slice, so
+that a product of 50 microseconds takes 10 milliseconds. The library therefore runs BLAS on one thread, and splits only
+large operations. The pieces do not depend on the number of threads, so that results have the same bits with any number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 
 class _Hold:
-    """One entry into `serial_blas`, which ends when the frame that made it does, also by an interrupt."""
+    """One use of `serial_blas`; it disappears with the frame that created it, even after an interrupt."""
 
     def __init__(self) -> None:
         self.thread = get_ident()
@@ -31,11 +31,11 @@ class _Hold:
 
 @dataclass
 class _Process:
-    """What the threads of this process share."""
+    """The state that the threads of this process share."""
 
-    lock: Any = field(default_factory=RLock)  # a signal handler may enter while its thread holds it
+    lock: Any = field(default_factory=RLock)  # re-entrant: a signal handler may run while its thread holds it
     holds: WeakSet[_Hold] = field(default_factory=WeakSet)
-    threads: list[int] | None = None  # of each library before the first hold, until they are restored
+    threads: list[int] | None = None  # of each library, saved at the first hold and restored after the last
     pool: ThreadPoolExecutor | None = None
 
 
@@ -44,7 +44,7 @@ _process = _Process()
 
 @cache
 def _libraries() -> list[Any]:
-    """Return the controllers of the BLAS libraries of NumPy and SciPy; only one that is loaded can be controlled."""
+    """Return the controllers of the BLAS libraries of NumPy and SciPy, after loading that of SciPy."""
     importlib.import_module("scipy.linalg")
     from threadpoolctl import ThreadpoolController
 
@@ -55,8 +55,8 @@ def _libraries() -> list[Any]:
 def serial_blas() -> Iterator[None]:
     """Run BLAS on one thread within this context; also a decorator.
 
-    The limit holds for the whole process, since BLAS knows no other; it ends when the last thread leaves the context.
-    An interrupt from the keyboard may come at any point, also in here: then the next exit restores the threads.
+    BLAS can only be limited for the whole process; the limit ends when the last thread leaves the context. If an
+    interrupt from the keyboard prevents an exit from restoring the threads, the next exit restores them.
     """
     hold = _Hold()
     try:
@@ -72,14 +72,14 @@ def _enter(hold: _Hold) -> None:
         if _process.threads is None:
             _process.threads = [library.get_num_threads() for library in libraries]
         _process.holds.add(hold)
-        for library in libraries:  # by each thread, since those of OpenMP are limited one by one
+        for library in libraries:  # in each thread, because the limit of OpenMP is per thread
             _limit(library, 1)
 
 
 def _leave(hold: _Hold) -> None:
     with _process.lock:
         _process.holds.discard(hold)
-        if _process.threads is None:  # in a child that was forked within the context
+        if _process.threads is None:  # in a child process that was forked within the context
             return
         holders = {other.thread for other in _process.holds}
         for library, threads in zip(_libraries(), _process.threads, strict=True):
@@ -90,12 +90,12 @@ def _leave(hold: _Hold) -> None:
 
 
 def _limit(library: Any, threads: int) -> None:
-    """Set the threads of a library, also where threadpoolctl 3.8 lets only the thread do so that was the first."""
+    """Set the threads of a library, even where threadpoolctl 3.8 allows this only in the thread that set them first."""
     getattr(library, "_real_set_num_threads", library.set_num_threads)(threads)
 
 
 def _begin_child() -> None:
-    """Forget, in a forked child, what the threads of its parent were doing: it has one thread only."""
+    """Reset the state in a forked child, which has only one thread, and restore the threads of BLAS."""
     global _process
     parent, _process = _process, _Process()
     if parent.threads is not None:
@@ -108,14 +108,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def thread_count() -> int:
-    """Return on how many threads the library works: those of BLAS outside `serial_blas`, at most one per processor."""
+    """Return the number of threads of the library: that of BLAS outside `serial_blas`, at most one per processor."""
     threads = _process.threads or [library.get_num_threads() for library in _libraries()]
     return max(1, min(max(threads, default=1), _processors()))
 
 
 @cache
 def _processors() -> int:
-    """Return how many processors this process may use, which a container may limit."""
+    """Return the number of processors that this process may use; a container may limit it."""
     from joblib import cpu_count
 
     return int(cpu_count())
@@ -128,20 +128,20 @@ Part = TypeVar("Part")
 def in_pieces(function: Callable[[Piece], Part], pieces: Sequence[Piece]) -> list[Part]:
     """Return ``[function(piece) for piece in pieces]``, computed on `thread_count` threads.
 
-    Each thread takes the next piece when it is done with one, so that one that lost its time slice delays the others
-    by a piece at most.
+    Each thread takes the next piece when it has finished one, so that a thread that has lost its time slice delays the
+    others by at most one piece.
 
     Parameters
     ----------
     function : callable
-        Releases the lock of the interpreter for most of its time, as products of large arrays do.
+        A function that releases the interpreter lock for most of its time, as products of large arrays do.
     pieces : sequence
-        What it is called with.
+        The arguments of its calls.
 
     Returns
     -------
     list
-        In the order of the pieces.
+        The results, in the order of the pieces.
     """
     if len(pieces) == 1:
         return [function(pieces[0])]
@@ -163,14 +163,14 @@ def in_pieces(function: Callable[[Piece], Part], pieces: Sequence[Piece]) -> lis
     finally:
         left.clear()
         waiting = [helper for helper in helpers if not helper.cancel()]
-        wait(waiting)  # also where a piece fails: the others are still in `serial_blas`
+        wait(waiting)  # even if a piece fails, because the others are still in `serial_blas`
     for helper in waiting:
         helper.result()
     return parts  # type: ignore[return-value]
 
 
 def _submit(work: Callable[[], None], times: int) -> list[Future[None]]:
-    """Have other threads do some work; none does where the interpreter is shutting down."""
+    """Submit work to other threads; return no futures if the interpreter is shutting down."""
     with _process.lock:
         if _process.pool is None:
             _process.pool = ThreadPoolExecutor(_processors(), thread_name_prefix="hardthresh")

@@ -1,4 +1,4 @@
-"""An invented clinic: named measurements in panels with prices, and an outcome that depends on a few of them."""
+"""A fictitious clinic: named measurements in panels with prices, and an outcome that depends on a few of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import is_integer
 
-# panel -> its price, and each of its values with a mean and a standard deviation; prices and patients are invented
+# panel -> its price, and the mean and standard deviation of each of its values; prices and patients are fictitious
 _PANELS: dict[str, tuple[float, dict[str, tuple[float, float]]]] = {
     "examination": (
         5.0,
@@ -65,19 +65,19 @@ _PANELS: dict[str, tuple[float, dict[str, tuple[float, float]]]] = {
     "spirometry": (35.0, {"FEV1": (2.9, 0.7), "FVC": (3.7, 0.8)}),
 }
 
-# what goes together in these patients, beside a weak common cause of all values
-_TOGETHER = {
-    "sugar": ["glucose", "HbA1c", "triglycerides", "waist", "weight"],
+# the values that share a cause, in addition to a weak common cause of all values
+_COMMON_CAUSES = {
+    "diabetes": ["glucose", "HbA1c", "triglycerides", "waist", "weight"],
     "kidney": ["creatinine", "urea", "urine albumin", "urine protein", "potassium"],
     "heart": ["NT-proBNP", "QRS", "PR", "age", "systolic"],
     "blood": ["haemoglobin", "haematocrit", "iron", "ferritin"],
-    "fire": ["CRP", "sedimentation", "leucocytes", "neutrophils", "platelets"],
+    "inflammation": ["CRP", "sedimentation", "leucocytes", "neutrophils", "platelets"],
     "fat": ["cholesterol", "LDL"],
     "liver": ["ALT", "AST"],
-    "breath": ["FEV1", "FVC"],
+    "lungs": ["FEV1", "FVC"],
 }
 
-# days in hospital per standard deviation
+# days in hospital per standard deviation, arbitrary
 _EFFECTS = {
     "age": 2.0,
     "systolic": 1.6,
@@ -91,14 +91,14 @@ _EFFECTS = {
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clinic:
-    """Simulated patients with measurements and the prices of these.
+    """Simulated patients with measurements and their prices.
 
     Attributes
     ----------
     X : ndarray of shape (n_patients, 51)
         The measurements, in the units of a laboratory.
     y : ndarray of shape (n_patients,)
-        Days in hospital within a year, on a scale on which they may be negative: a model, not a count.
+        Days in hospital within a year according to a linear model, so that values may be negative.
     feature_names : list of str
         The names of the columns of X.
     panels : list of str
@@ -130,19 +130,19 @@ class Clinic:
 
 
 def make_clinic(n_patients: int = 4000, *, noise: float = 3.0, seed: int = 0) -> Clinic:
-    """Make patients of an invented clinic, whose measurements are bought in panels.
+    """Make patients of a fictitious clinic, whose measurements are bought in panels.
 
     .. math:: x_j = μ_j + σ_j z_j, \\qquad y = 9 + \\sum_j c_j z_j + ε
 
-    51 values in 13 panels; 7 values of 6 panels have an effect. The z are standard normal and correlated: 0.1 each, and
-    about 0.6 between values with a common cause, such as glucose and HbA1c.
+    There are 51 values in 13 panels, and 7 values of 6 panels have an effect. The z are standard normal with
+    correlation 0.1, and 0.6 between values with a common cause, such as glucose and HbA1c.
 
     Parameters
     ----------
     n_patients : int >= 1
         Number of patients.
     noise : float >= 0
-        Standard deviation of ε; that of all effects together is about 6.4.
+        Standard deviation of ε; that of the sum of all effects is about 6.4.
     seed : int >= 0
         Seed. Draw order: the common causes, the individual parts, the noise, all standard normal.
 
@@ -171,12 +171,12 @@ def make_clinic(n_patients: int = 4000, *, noise: float = 3.0, seed: int = 0) ->
     units = {name: unit for _, values in _PANELS.values() for name, unit in values.items()}
     names = list(units)
     rng = np.random.default_rng(seed)
-    causes = rng.standard_normal((n_patients, 1 + len(_TOGETHER)))
+    causes = rng.standard_normal((n_patients, 1 + len(_COMMON_CAUSES)))
     z = rng.standard_normal((n_patients, len(names)))
-    groups = list(_TOGETHER.values())
+    groups = list(_COMMON_CAUSES.values())
     for j, name in enumerate(names):
         group = next((i for i, members in enumerate(groups) if name in members), None)
-        own = 0.9 if group is None else 0.4
+        own = 0.9 if group is None else 0.4  # the shares 0.1 + 0.9 and 0.1 + 0.5 + 0.4 give variance one
         shared = 0.0 if group is None else np.sqrt(0.5) * causes[:, 1 + group]
         z[:, j] = np.sqrt(0.1) * causes[:, 0] + shared + np.sqrt(own) * z[:, j]
     mean, spread = np.array(list(units.values())).T

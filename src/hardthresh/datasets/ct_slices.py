@@ -1,4 +1,4 @@
-"""The CT slices of UCI. Users download the file; tests know its first rows only."""
+"""The CT slices of UCI. Users download the file; the tests have only its first rows."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def fetch_ct_slices(*, return_X_y: Literal[True], as_frame: bool = ...) -> tuple
 def fetch_ct_slices(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset | tuple[Any, Any]:
     """Fetch the CT slices, 53,500 of 74 patients, from a file that you have downloaded.
 
-    Each row is a slice: 240 bins of a histogram of bone, 144 of air, both in polar space, -0.25 where a bin lies
-    outside the image. The target is where on the axis of the body the slice is, from 0 (head) to 180 (feet).
+    Each row is a slice: 240 bins of a histogram of bone and 144 of air, both in polar coordinates, with -0.25 for bins
+    outside the image. The target is the position of the slice on the axis of the body, from 0 (head) to 180 (feet).
 
     Parameters
     ----------
     return_X_y : bool
         Return ``(data, target)`` instead of a `Dataset`.
     as_frame : bool
-        Return a pandas DataFrame and Series in place of arrays.
+        Return a pandas DataFrame and Series instead of arrays.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def fetch_ct_slices(*, return_X_y: bool = False, as_frame: bool = False) -> Data
     ------
     DatasetError
         If ``slice_localization_data.csv`` is neither in the folder that ``HARDTHRESH_DATA`` names nor in the cache, or
-        is not such a table.
+        has other contents.
     MissingDependencyError
         If `as_frame` is True and pandas is not installed.
 
@@ -84,7 +84,7 @@ def _read(path: Path) -> Dataset:
         feature_names=np.array([name for name in names if name not in (GROUP, TARGET)], dtype=object),
         target_names=np.array([TARGET], dtype=object),
         name="ct_slices",
-        description=f"Histograms of CT slices, and their place on the axis of the body. Source: {SOURCE}.",
+        description=f"Histograms of CT slices, and their position on the axis of the body. Source: {SOURCE}.",
         licence="CC BY 4.0 (UCI Machine Learning Repository)",
         citation=(
             "Graf, Kriegel, Schubert, Poelsterl and Cavallaro (2011), 2D image registration in CT images using radial "

@@ -24,9 +24,9 @@ class Dataset:
         Regression: float64. Classification: int64 labels 0, 1, ..., so that ``target_names[target]`` gives the
         original label of every row.
     feature_names : ndarray of str, shape (n_features,)
-        Object array, so that ``feature_names[model.support_]`` reads the chosen features.
+        Object array, so that ``feature_names[model.support_]`` are the names of the chosen features.
     target_names : ndarray of str
-        The classes in the order of their labels, or the one name of a regression response.
+        The classes in the order of their labels, or the name of the response of a regression.
     name : str
         The name that `hardthresh.datasets.fetch` knows.
     description : str
@@ -58,7 +58,7 @@ class Dataset:
 
     @property
     def DESCR(self) -> str:
-        """The description under the name that scikit-learn gives it."""
+        """The description, under the name that scikit-learn uses."""
         return self.description
 
     def __repr__(self) -> str:

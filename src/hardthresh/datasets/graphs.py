@@ -12,7 +12,7 @@ from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import is_real
 
-_CORRELATION, _DEGREE = 0.4, 3.0
+_CORRELATION, _DEGREE = 0.4, 3.0  # defaults, arbitrary: strong and few edges make an easy problem
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -62,7 +62,7 @@ def make_graphical_model(
     n_samples, n_features : int
         The shape of X; at least two features.
     graph : {"chain", "random", "band"}
-        Which graph.
+        The kind of graph.
     correlation : float, optional
         For "chain" only, between -0.5 and 0.5, exclusive. Default: 0.4.
     degree : float, optional
@@ -78,13 +78,13 @@ def make_graphical_model(
     Raises
     ------
     InvalidInputError
-        If an argument is out of its range, or a setting of another graph.
+        If an argument is out of its range, or belongs to another kind of graph.
 
     Notes
     -----
-    Draw order of "random", with `graph_seed`: a uniform number for each pair, row by row, that says whether it is an
-    edge; the magnitudes of the edges; a uniform number for the sign of each, negative below one half. The samples, with
-    `seed`: a standard normal matrix, row by row.
+    Draw order of "random", with `graph_seed`: a uniform number for each pair, row by row, which decides whether it is
+    an edge; the magnitudes of the edges; a uniform number for the sign of each, negative below one half. The samples,
+    with `seed`: a standard normal matrix, row by row.
 
     References
     ----------

@@ -20,7 +20,7 @@ class DatasetInfo(NamedTuple):
     Attributes
     ----------
     name : str
-        The name that `fetch` takes.
+        The name to pass to `fetch`.
     shape : tuple of int
         Rows and columns of the data.
     task : str
@@ -84,7 +84,7 @@ def fetch(
     return_X_y : bool
         Return ``(data, target)`` instead of a `Dataset`.
     as_frame : bool
-        Return a pandas DataFrame and Series in place of arrays. Not for sparse data.
+        Return a pandas DataFrame and Series instead of arrays. Not for sparse data.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def load_colon(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset |
     return_X_y : bool
         Return ``(data, target)`` instead of a `Dataset`.
     as_frame : bool
-        Return a pandas DataFrame and Series in place of arrays.
+        Return a pandas DataFrame and Series instead of arrays.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def load_colon(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset |
 
 
 class Fetcher(Protocol):
-    """`fetch` with the name filled in."""
+    """The signature of `fetch` without the name."""
 
     @overload
     def __call__(self, *, return_X_y: Literal[False] = ..., as_frame: bool = ...) -> Dataset: ...
@@ -206,7 +206,7 @@ class Fetcher(Protocol):
 
 
 class SplitFetcher(Protocol):
-    """`fetch` with the name filled in, for a set with a published split."""
+    """The signature of `fetch` without the name, for a data set with a published split."""
 
     @overload
     def __call__(self, *, subset: Subset = ..., return_X_y: Literal[False] = ..., as_frame: bool = ...) -> Dataset: ...
@@ -228,7 +228,7 @@ _FETCHER_DOC = """Fetch the data set {name}: {rows} samples, {columns} features,
     return_X_y : bool
         Return ``(data, target)`` instead of a `Dataset`.
     as_frame : bool
-        Return a pandas DataFrame and Series in place of arrays. Not for sparse data.
+        Return a pandas DataFrame and Series instead of arrays. Not for sparse data.
 
     Returns
     -------

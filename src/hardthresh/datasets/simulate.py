@@ -1,7 +1,7 @@
 """Regression problems with planted sparse coefficients; the same seed always gives the same arrays.
 
-Random numbers come from ``numpy.random.default_rng(seed)`` in the order that a docstring states. Changing this order
-changes the data, and with them every number that was measured on them.
+Random numbers come from ``numpy.random.default_rng(seed)`` in the order that a docstring states. A change of this
+order changes the data, and every result that was measured on them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import is_real
 
-_SNR = 10.0  # of the linear model: an easy problem
-_SCALES = {"linear": None, "logistic": 3.0, "poisson": 1.0}  # easy problems; counts stay below about 20
+_SNR = 10.0  # default of the linear model; arbitrary, an easy problem
+_SCALES = {"linear": None, "logistic": 3.0, "poisson": 1.0}  # defaults, arbitrary: counts are at most about 20
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -96,7 +96,7 @@ def make_sparse_regression(
     Raises
     ------
     InvalidInputError
-        If an argument is out of its range, or `snr` is given for another model than the linear one.
+        If an argument is out of its range, or if `snr` is given for a model other than the linear one.
 
     Notes
     -----

@@ -31,21 +31,21 @@ def fetch_wave_energy(
     Parameters
     ----------
     site : {"Perth", "Sydney"}
-        Which of the files ``WEC_Perth_49.csv`` and ``WEC_Sydney_49.csv``.
+        The site, which selects the file ``WEC_Perth_49.csv`` or ``WEC_Sydney_49.csv``.
     return_X_y : bool
         Return ``(data, target)`` instead of a `Dataset`.
     as_frame : bool
-        Return a pandas DataFrame and Series in place of arrays.
+        Return a pandas DataFrame and Series instead of arrays.
 
     Returns
     -------
     Dataset, or tuple (data, target)
-        Float64; `data` has a column for each one of the file but the target, 148.
+        Float64; `data` has the 148 columns of the file other than the target.
 
     Raises
     ------
     DatasetError
-        If the file is neither in the folder that ``HARDTHRESH_DATA`` names nor in the cache, or is not such a table.
+        If the file is neither in the folder that ``HARDTHRESH_DATA`` names nor in the cache, or has other contents.
     InvalidInputError
         If the site is unknown.
     MissingDependencyError
