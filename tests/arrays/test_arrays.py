@@ -395,7 +395,7 @@ def test_a_floating_array_is_not_copied():
 @pytest.mark.parametrize(
     "bad", [np.array(["a"]), np.array([None, 1]), np.array([1j]), ["x"], np.array("2020", "M8[D]")]
 )
-def test_what_is_no_number_is_refused(bad):
+def test_non_numeric_arrays_are_refused(bad):
     with pytest.raises(InvalidInputError, match=r"column_of_mine must be (numeric|real)"):
         as_floating(bad, name="column_of_mine")
     with pytest.raises(InvalidInputError, match="column_of_mine must be"):

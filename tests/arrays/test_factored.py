@@ -119,7 +119,7 @@ def test_numpy_takes_it_for_a_dense_matrix():
         np.asarray(A, copy=False)
 
 
-def test_what_shares_a_factor_stays_thin():
+def test_sums_of_matrices_with_a_common_factor_stay_thin():
     """A point and tangent directions at the same bases have 2 r columns, however many are added."""
     rng = np.random.default_rng(1)
     constraint = Rank(3)
@@ -171,7 +171,7 @@ def test_two_precisions_make_the_larger_one():
     assert FactoredMatrix.product(factor, factor[:5]).dtype == np.float32
 
 
-def test_there_are_two_precisions():
+def test_other_dtypes_become_float64():
     whole = FactoredMatrix.dense(np.ones((3, 4), dtype=int))
     pattern = some_pattern(np.random.default_rng(0), (3, 4))
     for made in (
@@ -221,7 +221,7 @@ def test_a_nan_anywhere_is_seen():
             Rank(1).project(A)
 
 
-def test_what_it_refuses():
+def test_invalid_arguments_are_refused():
     A, _ = random_matrix(9, (4, 3))
     with pytest.raises(InvalidInputError, match=r"\(4, 3\) and \(3, 4\)"):
         A + A.T

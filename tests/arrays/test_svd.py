@@ -95,7 +95,7 @@ def test_other_array_libraries(library, method):
     check(A, 3, U, s, Vt, 1e-6)
 
 
-def test_what_it_refuses():
+def test_unknown_methods_and_other_libraries_are_refused():
     with pytest.raises(InvalidInputError, match="auto, lapack, lanczos, randomized, subspace; got 'svd'"):
         truncated_svd(np.eye(3), 1, "svd")
     torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -128,7 +128,7 @@ def test_lanczos_that_does_not_converge_is_left_to_lapack(monkeypatch):
     check(A, 4, *truncated_svd(A, 4, "lanczos"), 1e-12)
 
 
-def test_where_divide_and_conquer_fails_the_qr_iteration_answers(monkeypatch):
+def test_failures_of_divide_and_conquer_fall_back_to_the_qr_iteration(monkeypatch):
     """LAPACK's gesdd does not converge on some harmless matrices."""
     A = np.random.default_rng(0).standard_normal((7, 5))
 

@@ -176,7 +176,7 @@ def test_the_loss_that_knows_the_labels_is_the_stronger(net, digits):
 
 @pytest.mark.parametrize("space", ["pixel", "tanh"])
 @pytest.mark.parametrize("options", [{"target": 3}, {"target": None}])
-def test_what_is_returned_is_true(net, digits, space, options):
+def test_fields_of_the_result_agree_with_the_images(net, digits, space, options):
     X, y = digits[0][:1200], digits[1][:1200]
     p = attack(net, digits, k=5, space=space, **options)
     assert p.delta.shape == (8, 8)
@@ -441,7 +441,7 @@ def test_the_budget_ends_where_the_image_does(unit, most):
     ],
 )
 @pytest.mark.parametrize("labelled", [True, False])
-def test_what_is_wrong_is_said(changes, message, labelled):
+def test_invalid_arguments_are_refused(changes, message, labelled):
     net, images, labels = smooth()
     given = {"model": net, "X": images.numpy(), "y": labels.numpy() if labelled else None, "k": 3, **changes}
     with pytest.raises(InvalidInputError, match=message):
@@ -464,7 +464,7 @@ def test_what_is_wrong_is_said(changes, message, labelled):
     ],
 )
 @pytest.mark.parametrize("labelled", [True, False])
-def test_what_is_wrong_is_said_of_a_new_measurement_too(changes, message, labelled):
+def test_evaluate_refuses_invalid_arguments(changes, message, labelled):
     net, images, labels = smooth()
     p = ht.attacks.universal_perturbation(net, images, labels, k=2, max_iter=2)
     given = {"model": net, "X": images.numpy(), "y": labels.numpy() if labelled else None, **changes}

@@ -369,7 +369,7 @@ def test_pieces_make_up_the_point(name):
 
 
 @every_ball
-def test_what_a_constraint_can_do(name):
+def test_balls_keep_the_contract_of_constraints(name):
     ball, shape = BALLS[name]
     z = np.random.default_rng(6).standard_normal(shape)
     found = ball.project(z)
@@ -384,7 +384,7 @@ def test_what_a_constraint_can_do(name):
 
 
 @every_ball
-def test_freedom_is_the_dimension_of_the_support(name):
+def test_degrees_of_freedom_are_the_dimension_of_the_support(name):
     ball, shape = BALLS[name]
     support = ball.project(np.random.default_rng(0).standard_normal(shape)).support
     units = np.eye(int(np.prod(shape))).reshape(-1, *shape)

@@ -273,7 +273,7 @@ def test_signs_and_useless_columns(name):
 
 
 @every
-def test_nothing_to_gain(name):
+def test_zero_target_and_zero_budget_give_zero_coefficients(name):
     X, _ = correlated()
     run = minimize(LinearModel(X, np.zeros(50)), Sparsity(3), SOLVERS[name])
     assert run.converged
@@ -297,7 +297,7 @@ def test_a_budget_beyond_the_columns_takes_all_of_them(name):
 
 
 @every
-def test_what_does_not_choose_coordinates_is_refused(name):
+def test_constraints_without_single_coordinates_are_refused(name):
     matrices = MatrixRegression(np.ones((3, 2, 2)), np.ones(3))
     with pytest.raises(CapabilityError, match="columns"):
         minimize(matrices, Rank(1), SOLVERS[name])

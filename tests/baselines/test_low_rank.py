@@ -106,7 +106,7 @@ def test_the_scale_of_the_objective_does_not_matter():
 
 
 @pytest.mark.parametrize("run", [svp, bfgd])
-def test_corner_cases(run):
+def test_rank_zero_zero_target_and_warm_start(run):
     f, _ = planted()
     nothing = run(f, 0)
     assert nothing.converged

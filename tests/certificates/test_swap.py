@@ -183,7 +183,7 @@ def test_groups_that_share_columns_are_exchanged_by_what_is_left_without_them(se
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-7, 1e-9, 1e-11])
-def test_nothing_is_proved_of_what_is_nearly_a_copy_of_a_chosen_column(gap):
+def test_near_copies_of_chosen_columns_are_undecided(gap):
     """A difference of 1e-9 is more than rounding: here it halves the objective, and a solver may miss that."""
     rng = np.random.default_rng(0)
     X, z = rng.standard_normal((30, 4)), rng.standard_normal(30)
@@ -243,7 +243,7 @@ def test_exchanges_start_from_a_refit_of_what_is_chosen():
     assert_allclose(found.refit, f.value(w) - refit(f, [5, 6]), rtol=1e-8)
 
 
-def test_what_a_bound_holds_is_not_refitted():
+def test_coefficients_at_a_bound_are_not_refitted():
     rng = np.random.default_rng(2)
     X = rng.standard_normal((40, 5))
     y = X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(40)

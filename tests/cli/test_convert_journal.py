@@ -29,7 +29,7 @@ def test_a_cut_line_is_a_warning(run, old):
     assert result.stderr.startswith("warning: the last line of old.jsonl, 3, was cut; it is left out")
 
 
-def test_what_cannot_be_converted_is_one_line(refused, old):
+def test_invalid_journals_give_an_error_of_one_line(refused, old):
     assert refused("convert-journal", "old.jsonl", "old.jsonl").startswith("old.jsonl is there already")
     assert refused("convert-journal", "none.jsonl", "new.sqlite") == "there is no file none.jsonl"
     old.write_text(TERMS + "{\n")

@@ -46,7 +46,7 @@ def test_every_kind_but_objectives_is_listed(sections):
 
 
 @pytest.mark.parametrize("kind", USES)
-def test_what_is_listed_can_be_used_as_it_is_written(sections, kind):
+def test_listed_names_can_be_used_as_printed(sections, kind):
     assert len(sections[kind]) == len(ours(kind))
     for line in sections[kind]:
         word = line.split()[0]

@@ -302,7 +302,7 @@ def test_a_number_that_is_not_as_expected_is_exit_code_1(run, folder):
     assert json.loads((folder / "reproduced/tiny/squares/results.json").read_text())["rows"][0]["ok"] is False
 
 
-def test_what_was_not_reached_and_what_is_not_a_number_are_told_apart(run, folder):
+def test_not_reached_and_not_a_number_are_distinguished(run, folder):
     (folder / "strange").write_text("")
     result = run("reproduce", "tiny")
     assert result.exit_code == 1  # nothing is expected of the key `strange`, and yet NaN is not ok

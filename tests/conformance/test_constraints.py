@@ -120,7 +120,7 @@ def assert_idempotent(constraint, z):
 
 
 @every
-def test_nothing_is_aliased_or_mutated(constraint):
+def test_arguments_are_neither_aliased_nor_mutated(constraint):
     z = random_point(constraint)
     before, settings_before = z.copy(), repr(constraint)
     projection = constraint.project(z)
@@ -252,7 +252,7 @@ def test_degrees_of_freedom_are_the_dimension_of_the_subspace(constraint):
 
 
 @every
-def test_a_choice_is_of_pieces_that_a_full_budget_has(constraint):
+def test_the_structure_counts_the_units_of_a_full_support(constraint):
     projection = constraint.project(np.zeros(shape_for(constraint)))
     structure = constraint.structure(shape_for(constraint))
     if structure is None:
@@ -285,7 +285,7 @@ def test_a_full_support_has_no_room(constraint):
 
 
 @every
-def test_leading_is_the_largest_part_on_any_support(constraint):
+def test_hard_threshold_has_the_largest_norm_over_all_supports(constraint):
     v = random_point(constraint, 5)
     leading = constraint.hard_threshold(v)
     for seed in range(8):
@@ -296,7 +296,7 @@ def test_leading_is_the_largest_part_on_any_support(constraint):
 
 
 @every
-def test_face_leaves_out_only_what_a_bound_holds(constraint):
+def test_free_part_excludes_only_coordinates_at_a_bound(constraint):
     w = constraint.project(4.0 * random_point(constraint, 6)).point
     support = constraint.project(w).support
     gradient = random_point(constraint, 7)
@@ -353,7 +353,7 @@ def test_blocks_may_be_replaced_by_any_other(constraint):
 
 
 @that(lambda constraint: isinstance(constraint, Rank | OverlappingGroupSparsity))
-def test_what_lets_nothing_go_says_so(constraint):
+def test_supports_without_exchanges_raise_an_error(constraint):
     support = constraint.project(random_point(constraint)).support
     with pytest.raises(TypeError, match=f"{type(support).__name__} does not exchange"):
         support.exchange(0, 1)

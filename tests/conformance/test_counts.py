@@ -39,7 +39,7 @@ def test_every_kind_has_its_examples(kind):
 
 
 @pytest.mark.parametrize("kind", ["step", "solver"])
-def test_no_two_that_can_run_together_are_left_out(kind):
+def test_every_compatible_pair_is_covered(kind):
     """At no level, and every example of every kind takes part where all pairs do."""
     everything = list(combinations_of(examples(kind)))
     for pairs_of in (pairs_of_classes, pairs_of_examples):

@@ -429,7 +429,7 @@ def test_a_large_budget_is_least_squares(solver, k):
 
 
 @in_turn("solver,loss", TUNED, LOSSES)
-def test_nothing_moves_from_a_point_of_zero_gradient(solver, loss):
+def test_a_point_of_zero_gradient_is_kept(solver, loss):
     problem = planted(loss)
     w = np.zeros(40)
     w[problem.support] = [1.0, -1.0, 2.0, -2.0]

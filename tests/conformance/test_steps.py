@@ -179,7 +179,7 @@ def test_memory_is_picklable_and_not_mutated(step, loss):
 @every
 @every_loss
 @pytest.mark.parametrize("k", [0, 4, 60])
-def test_nothing_moves_at_a_solution(step, loss, k):
+def test_a_solution_is_kept(step, loss, k):
     """A zero gradient: no division by zero, and w stays as it is."""
     problem = planted(loss)
     w = np.zeros(problem.X.shape[1])
@@ -286,7 +286,7 @@ def test_float32_stays_float32(step, loss):
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_what_is_missing_is_named_before_the_run(step, missing):
+def test_a_missing_contract_is_named_before_the_run(step, missing):
     class Plain(BaseObjective):
         shape = (3,)
 

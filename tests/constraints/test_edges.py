@@ -33,7 +33,7 @@ def test_among_equal_pairs_the_first_in_reading_order_wins():
         assert [tuple(pair) for pair in np.argwhere(np.triu(point, 1))] == pairs
 
 
-def test_what_is_not_symmetric_counts_with_its_symmetric_part():
+def test_asymmetric_points_are_symmetrised():
     z = np.array([[1.0, 3.0, 1.0], [-3.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
     projection = EdgeSparsity(5).project(z)
     np.testing.assert_array_equal(projection.point, [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])

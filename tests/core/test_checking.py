@@ -16,7 +16,7 @@ def test_integers_come_back_as_plain_ones(value):
 
 
 @pytest.mark.parametrize("value", [True, np.True_, 3.0, "3", None, [3], np.nan])
-def test_what_is_no_integer_is_refused(value):
+def test_checked_integer_refuses_other_values(value):
     with pytest.raises(InvalidInputError, match="k must be an integer, got "):
         checked_integer("k", value, 0)
 
@@ -27,7 +27,7 @@ def test_an_integer_may_be_too_small():
         checked_integer("k", 1, 2)
 
 
-def test_words_are_among_those_that_are_known():
+def test_checked_word_refuses_unknown_words():
     assert checked_word("unit", "pixel", ("pixel", "entry")) == "pixel"
     for word in ("Pixel", None, 1, ["pixel"]):
         with pytest.raises(InvalidInputError, match=r"unit must be one of 'pixel', 'entry'; got "):

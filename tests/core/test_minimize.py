@@ -481,7 +481,7 @@ def test_a_start_and_a_state_together_are_refused(objective):
     + [("seed", value) for value in (-1, None, 1.5, "a", np.random.default_rng(0))]
     + [("state", value) for value in ({}, 3, State)],
 )
-def test_what_is_no_setting_is_refused_by_name(objective, name, value):
+def test_invalid_settings_are_refused_by_name(objective, name, value):
     with pytest.raises(InvalidInputError, match=rf"^{name} must be"):
         minimize(objective, Sparsity(2), IHT(), **{name: value})
 
@@ -590,7 +590,7 @@ def test_a_state_that_is_an_estimate_is_not_carried_to_another_problem_either(ob
     )
 
 
-def test_what_is_no_rule_or_no_objective_is_named(objective):
+def test_arguments_other_than_rules_and_objectives_are_refused(objective):
     with pytest.raises(InvalidInputError, match="StopRule such as"):
         ht.minimize(objective, Sparsity(2), stop=100)
     with pytest.raises(CapabilityError, match="shape and lower_bound and traits"):
@@ -605,7 +605,7 @@ def test_what_is_no_rule_or_no_objective_is_named(objective):
         (SparsePolyak(), "got SparsePolyak"),
     ],
 )
-def test_what_is_no_solver_is_named(objective, solver, said):
+def test_arguments_other_than_solvers_are_refused(objective, solver, said):
     for run in (ht.minimize, ht.iterate):
         with pytest.raises(InvalidInputError, match=said):
             next(iter([run(objective, Sparsity(2), solver)][0]))
@@ -617,7 +617,7 @@ def test_what_is_no_solver_is_named(objective, solver, said):
     ("step", "said"),
     [("sparse_polyak", "got 'sparse_polyak'"), (SparsePolyak, "got the class SparsePolyak; write"), (0.1, "got 0.1")],
 )
-def test_what_is_no_step_is_named(step, said):
+def test_arguments_other_than_step_rules_are_refused(step, said):
     with pytest.raises(InvalidInputError, match=f"step must be a rule, such as SparsePolyak\\(\\); {said}"):
         IHT(step=step)
 
@@ -625,7 +625,7 @@ def test_what_is_no_step_is_named(step, said):
 @pytest.mark.parametrize("scale", [1e-160, 1e75, 1e150, 1e153])
 @pytest.mark.parametrize("solver", [None, IHT(), AcceleratedIHT(), HardThresholdingPursuit()])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_what_overflows_is_reported_without_a_warning_of_numpy(loss, solver, scale):
+def test_overflow_is_reported_without_warnings_of_numpy(loss, solver, scale):
     rng = np.random.default_rng(0)
     X, u = scale * rng.standard_normal((30, 6)), rng.standard_normal(30)
     y = (u > 0).astype(float) if loss == "logistic" else u

@@ -78,7 +78,7 @@ def test_a_method_that_is_none_is_missing():
     ],
     ids=["curvature", "columns", "operator", "function"],
 )
-def test_what_is_missing_is_named_before_a_run(objective, solver, message):
+def test_a_missing_contract_is_named_before_the_run(objective, solver, message):
     with pytest.raises(CapabilityError, match=message):
         minimize(objective, Sparsity(2), solver)
 
@@ -114,7 +114,7 @@ def test_a_meter_changes_no_contract(objective):
     assert metered.traits == objective.traits
 
 
-def test_what_is_known_follows_the_parts():
+def test_traits_of_rows_and_columns_are_their_own():
     """Those of some rows or columns are their own."""
     y = np.array([0.0, 1.0, 1.0])
     model = LinearModel(np.eye(3), y, loss="logistic", l2=np.array([1.0, 1.0, 0.0]))

@@ -15,7 +15,7 @@ def own_list(monkeypatch):
     monkeypatch.setattr(schema_module, "_SCHEMAS", schema_module.schemas())
 
 
-def test_what_is_registered_is_found():
+def test_registered_classes_are_found():
     @register("loss", "nothing")
     class Nothing:
         pass

@@ -262,7 +262,7 @@ def test_products_in_pieces_do_not_depend_on_the_number_of_threads(shape, order,
 
 @pytest.mark.parametrize("place", [(0, 0), (-1, -1)])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_what_is_not_finite_is_found_in_every_piece(place, bad, small_pieces):
+def test_nan_is_found_in_every_piece(place, bad, small_pieces):
     X = np.ones((50, 40))
     assert all_finite(X)
     X[place] = bad

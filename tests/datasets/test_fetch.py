@@ -158,7 +158,7 @@ def test_unknown_name_suggests_the_closest(wrong: str) -> None:
         fetch(wrong)
 
 
-def test_hopeless_name_lists_what_there_is() -> None:
+def test_a_name_without_close_matches_lists_all_names() -> None:
     with pytest.raises(InvalidInputError, match=r"No data set is called 'zzz'\. Known: colon"):
         fetch("zzz")
 
@@ -292,7 +292,7 @@ def test_missing_file_says_exactly_what_to_do(shelf: Path) -> None:
     assert RECORDS["tiny"].sha256 in message
 
 
-def test_nothing_set_and_no_pooch(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_folders_and_pooch_the_error_says_so(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARDTHRESH_CACHE")
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(DatasetError, match="no folder, because none is set"):

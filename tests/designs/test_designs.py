@@ -448,7 +448,7 @@ def test_a_sparse_design_is_never_made_dense(monkeypatch):
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else value,
 )
-def test_what_is_no_matrix_of_numbers_is_refused(X, message):
+def test_arguments_other_than_numeric_matrices_are_refused(X, message):
     with pytest.raises(InvalidInputError, match=message):
         as_design(X)
 

@@ -74,7 +74,7 @@ def test_a_size_out_of_range_is_refused(k):
 
 
 @pytest.mark.parametrize("X", [np.ones(3), np.array([[1.0, np.nan]]), np.array([[1.0, np.inf]]), np.ones((3, 0))])
-def test_what_is_no_matrix_is_refused(X):
+def test_arguments_other_than_finite_matrices_are_refused(X):
     with pytest.raises(InvalidInputError, match="X must be a finite matrix"):
         restricted_constants(X, 1)
 

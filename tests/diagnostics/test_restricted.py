@@ -177,7 +177,7 @@ def test_float32_stays():
     assert single.condition == pytest.approx(restricted_condition(LinearModel(X, y), Sparsity(2)).condition, rel=1e-3)
 
 
-def test_every_direction_bends_the_same():
+def test_equal_curvature_in_all_directions():
     found = restricted_condition(LinearModel(2 * np.eye(4), np.zeros(4)), Sparsity(2))
     assert (found.smoothness, found.strong_convexity) == pytest.approx((1.0, 1.0))
     flat = restricted_condition(LinearModel(np.zeros((3, 4)), np.ones(3)), Sparsity(2))

@@ -356,7 +356,7 @@ def test_a_constant_column_of_sparse_data_is_noticed(case):
 
 
 @inherited
-def test_nothing_else_is_warned_of(case):
+def test_sound_input_causes_no_warning(case):
     X, y = case.data()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -383,7 +383,7 @@ def test_predicting_other_columns_is_refused(case):
 
 @pytest.mark.parametrize("name", ["fit_intercept", "standardize", "positive", "warm_start"])
 @pytest.mark.parametrize("value", ["no", 1, None])
-def test_what_is_yes_or_no_is_a_boolean(name, value):
+def test_flags_must_be_booleans(name, value):
     X, y = np.eye(6), np.arange(6.0)
     with pytest.raises(ValueError, match=f"{name} must be True or False, got {value!r}"):
         SparseLinearRegression(n_nonzero_coefs=2, **{name: value}).fit(X, y)

@@ -33,7 +33,7 @@ for entry in registered("estimator").values():
 
 
 @only_at("pairs")
-def test_there_may_be_no_callbacks(tmp_path):
+def test_estimators_work_without_the_callbacks_of_scikit_learn(tmp_path):
     run = subprocess.run([sys.executable, "-c", WITHOUT], cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert all(line.startswith("0") for line in run.stdout.splitlines())

@@ -37,7 +37,7 @@ def assert_agree(one, other):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_was_computed_travels(case, way, tmp_path):
+def test_computed_certificates_are_saved_and_copied(case, way, tmp_path):
     X, y = case.data()
     model = case.make().fit(X, y)
     without = WAYS[way](model, tmp_path)
@@ -51,7 +51,7 @@ def test_what_was_computed_travels(case, way, tmp_path):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_given_the_training_data_it_is_that_of_the_fit(case, way, tmp_path):
+def test_the_certificate_of_the_training_data_is_that_of_the_fit(case, way, tmp_path):
     X, y = case.data()
     rows = {"sample_weight": np.arange(60) % 3, "offset": np.linspace(-0.5, 0.5, 60)}
     model = case.make(always_include=[2]).fit(X, y, **rows)

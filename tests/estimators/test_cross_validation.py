@@ -335,7 +335,7 @@ def test_weights_are_routed(chooser):
     assert_array_equal(routed.scores_, direct.scores_)
 
 
-def test_a_choice_that_cannot_be_made_leaves_no_fitted_model(chooser):
+def test_an_invalid_rule_leaves_the_model_unfitted(chooser):
     X, y = chooser.data()
     model = chooser.make(rule="worst")
     with pytest.raises(InvalidInputError):

@@ -132,7 +132,7 @@ def test_the_order_of_rows_does_not_matter(seed):
     assert_allclose(forwards.precision_, backwards.precision_, rtol=0, atol=1e-5 * np.abs(forwards.precision_).max())
 
 
-def test_a_covariance_matrix_will_do_for_the_rows():
+def test_a_precomputed_covariance_gives_the_same_model():
     for n in (120, 8):
         X, _ = data(n)
         model = SparseGaussianGraphicalModel(8).fit(X)
@@ -466,7 +466,7 @@ def test_columns_of_one_name_are_refused():
         SparseGaussianGraphicalModel(5).fit(X)
 
 
-def test_nothing_is_said_before_it_is_fitted():
+def test_methods_need_a_fitted_model():
     X, _ = data(30)
     model = SparseGaussianGraphicalModel(5)
     for ask in (
@@ -535,7 +535,7 @@ def asymmetric():
         (np.ones((2, 2)), "copies"),
     ],
 )
-def test_what_is_no_covariance_is_refused(S, message):
+def test_arguments_other_than_covariances_are_refused(S, message):
     with pytest.raises(InvalidInputError, match=message):
         SparseGaussianGraphicalModel(1, covariance="precomputed", alpha=0.0).fit(S)
 

@@ -75,7 +75,7 @@ def alternate(f, rank, rng, rounds=200):
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize("scaled", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_nothing_else_is_below_the_closed_form(shape, scaled, alpha, weighted):
+def test_the_closed_form_is_the_global_minimum(shape, scaled, alpha, weighted):
     n, p, q = SHAPES[shape]
     X, Y = data(n, p, q, noise=2.0)
     rng = np.random.default_rng(0)
@@ -544,7 +544,7 @@ def test_turned_outputs_turn_the_answer():
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e8])
-def test_constant_columns_have_no_say(storage, constant):
+def test_constant_columns_do_not_change_the_model(storage, constant):
     X, Y = data()
     wider = STORAGES[storage](np.insert(X, 3, constant, axis=1))
     here = LowRankRegression(rank=2).fit(X, Y)
@@ -575,7 +575,7 @@ def test_sparse_columns_far_from_zero_are_told():
         LowRankRegression(rank=2).fit(sp.csc_array(X), Y)
 
 
-def test_nothing_to_learn_from_is_the_mean():
+def test_constant_columns_alone_predict_the_mean():
     _, Y = data()
     for X in (np.ones((60, 4)), sp.csr_array((60, 4)), sp.csr_array((60, 90))):
         with pytest.warns(UserWarning, match="constant columns"):

@@ -301,7 +301,7 @@ def test_the_history_begins_at_rank_0_where_directions_are_tied():
     assert np.all(np.diff(model.history_["value"]) <= 0.0)
 
 
-def test_what_is_determined_is_not_warned_of():
+def test_determined_tables_cause_no_warning():
     """Equally steep directions, both of which are wanted; and none."""
     rng = np.random.default_rng(0)
     square = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
@@ -330,7 +330,7 @@ def test_small_tables_do_not_depend_on_their_order_and_units_or_are_warned_of():
             assert sum("not determined by X" in str(warning.message) for warning in told) == 2
 
 
-def test_empty_rows_and_dull_columns_change_nothing():
+def test_empty_rows_and_constant_columns_do_not_change_the_model():
     _, X = table(noise=0.3)
     more = np.full((X.shape[0] + 2, X.shape[1] + 2), np.nan)
     more[:-2, :-2] = X
@@ -384,7 +384,7 @@ def test_polars_frames_come_back_as_polars_frames():
 
 
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.coo_array, sp.csc_matrix])
-def test_what_a_sparse_table_does_not_store_may_be_missing(kind, monkeypatch):
+def test_entries_that_are_not_stored_may_be_missing(kind, monkeypatch):
     _, X = table(120, 90, noise=0.3, share=0.6)
     X[2, ~np.isnan(X[2])] = 0.0  # observed zeros
     rows, cols = np.nonzero(~np.isnan(X))
@@ -500,7 +500,7 @@ def test_rows_known_by_entries_too_small_to_tell_them_are_refused():
     assert_allclose(filled, [[1e-52, 1e105, -1e105]])
 
 
-def test_what_cannot_be_completed_is_refused():
+def test_invalid_tables_are_refused():
     pd = pytest.importorskip("pandas")
     _, X = table(n=20, p=5)
     bad = X.copy()

@@ -76,7 +76,7 @@ def test_within_a_pipeline(selector):
     assert_allclose(selector.scores(alone)(X), selector.scores(selector.make().fit(X, y))(X), rtol=1e-6)
 
 
-def test_what_takes_positive_targets_alone_is_no_transformer(case):
+def test_estimators_of_positive_targets_are_not_transformers(case):
     """scikit-learn's transformers take any target; `get_support` and `inverse_transform` remain."""
     model = case.make()
     positive = not case.loss.in_domain(np.zeros(1))[0]

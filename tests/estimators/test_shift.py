@@ -26,7 +26,7 @@ def test_a_shift_of_y_moves_only_the_intercept(seed, shift):
     assert shifted.intercept_ - shift == pytest.approx(model.intercept_, abs=1e-13 * abs(shift) + 1e-9)
 
 
-def test_nor_does_it_change_the_chosen_number():
+def test_a_shift_does_not_change_the_chosen_number():
     X, y = correlated(0)
     model, shifted = (
         SparseLinearRegressionCV(n_nonzero_coefs=range(1, 8), cv=3).fit(X, targets) for targets in (y, y + 1e5)

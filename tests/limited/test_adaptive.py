@@ -189,7 +189,7 @@ def test_streams_that_are_much_too_short(n, n_observed):
             np.testing.assert_allclose(found.intercept, np.mean(y[:12]) if n else 0.0)
 
 
-def test_on_the_whole_few_examples_are_hardly_worse_than_their_mean():
+def test_few_examples_are_hardly_worse_than_predicting_the_mean():
     ours, means = [], []
     for seed in range(40):
         X, y, truth = table(n=25, seed=seed)
@@ -256,7 +256,7 @@ class TestPrices:
         with pytest.raises(InvalidInputError, match="as the cheapest costs 2, it would always be empty"):
             learn(AdaptiveHybrid(S, 1.5), ArraySource(X, y, costs=costs, panels=panels.tolist(), budget=25.0))
 
-    def test_what_no_predictor_can_hold_is_not_bought(self):
+    def test_attributes_that_no_prediction_can_afford_are_not_bought(self):
         X, y, _, panels, costs = self.priced()
         source = in_order(X, y, None, costs=costs, panels=panels.tolist(), budget=6.0)
         dear = source.cost_model.price[source.cost_model.panel] > 3.0

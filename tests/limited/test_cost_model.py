@@ -146,7 +146,7 @@ def test_the_prices_of_attributes_in_a_panel_add_up():
     assert cost_model.price.tolist() == [5.0, 10.0]
 
 
-def test_there_is_room_for_everything_where_the_budget_covers_it():
+def test_prediction_limits_of_full_and_smaller_budgets():
     assert CostModel.of(5, 5).prediction_limit == 5.0
     assert CostModel.of(5, 4).prediction_limit == 3.0
 

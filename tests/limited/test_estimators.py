@@ -300,7 +300,7 @@ def test_probabilities_are_those_of_the_log_odds():
     assert model.score(X, labels(y)) > 0.9
 
 
-def test_nothing_is_predicted_before_fit(kind):
+def test_predictions_need_a_fitted_model(kind):
     estimator, _ = kind
     for ask in (lambda m: m.predict(table()[0]), lambda m: m.get_support(), lambda m: m.required_features_):
         with pytest.raises(NotFittedError):
@@ -688,7 +688,7 @@ def test_questions_are_answered_in_any_order():
     assert_same_model(learner.model(), in_turn.model())
 
 
-def test_who_does_not_come_is_skipped():
+def test_skipped_examples_are_ignored():
     learner, told = regression().start(D), []
     while learner.meter.examples < 900:
         example, indices = learner.ask()

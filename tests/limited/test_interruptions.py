@@ -74,7 +74,7 @@ def test_an_interrupted_second_purchase_is_counted_to_the_row(row):
     assert patients.owned.tolist() == [0]
 
 
-def test_nobody_buys_more_from_within_a_purchase():
+def test_a_purchase_cannot_make_another_purchase():
     def ask(patient, indices):
         return patients.observe([5])
 
@@ -135,7 +135,7 @@ def test_examples_cannot_be_copied(copied):
         copied(ArraySource(np.ones((2, 4)), [0.0, 1.0], 2).draw(2))
 
 
-def test_what_is_owned_cannot_be_forgotten():
+def test_the_record_of_owned_attributes_is_read_only():
     source = ArraySource(np.ones((2, 4)), [0.0, 1.0], 2)
     rows = source.draw(2)
     rows.observe([1, 2])
@@ -154,7 +154,7 @@ def test_returned_values_are_not_those_that_are_kept():
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda cost_model: pickle.loads(pickle.dumps(cost_model))])
-def test_a_copied_market_is_as_firm(again):
+def test_a_copied_cost_model_is_read_only(again):
     cost_model = again(CostModel.of(3, costs=[1.0, 2.0, 4.0], budget=5))
     assert (cost_model.price.tolist(), cost_model.panel.tolist(), cost_model.budget) == (
         [1.0, 2.0, 4.0],
@@ -174,7 +174,7 @@ def test_a_stored_market_is_as_firm(tmp_path):
     assert [array.flags.writeable for array in (cost_model.price, cost_model.panel)] == [False, False]
 
 
-def test_a_market_does_not_see_what_becomes_of_the_prices_it_was_given():
+def test_a_cost_model_copies_its_prices():
     prices = np.array([1.0, 2.0])
     cost_model = CostModel(np.arange(2), prices, 5.0)
     prices[:] = 0.1
@@ -209,7 +209,7 @@ def test_examples_without_names_are_not_compared():
         assert source.draw(2).observe([0]).tolist() == [[61.0], [61.0]]
 
 
-def test_nobody_is_asked_for_nothing():
+def test_empty_requests_are_not_forwarded():
     device = Device(0, AssertionError)
     for source in (CallbackSource(device.ask, 4, 2, target=float), CallbackSource(device.ask, 4, 2)):
         patients = source.draw(3)

@@ -89,7 +89,7 @@ def test_an_answer_says_who_bought_it_and_when(path, monkeypatch):
     assert before <= first <= second <= datetime.now(UTC)
 
 
-def test_who_is_known_where_the_system_knows_no_user(path, monkeypatch):
+def test_the_buyer_has_a_name_if_the_system_has_no_user(path, monkeypatch):
     def fail():
         raise KeyError("getpwuid(): uid not found: 1234")
 
@@ -174,7 +174,7 @@ def test_the_budget_counts_what_was_bought_at_earlier_starts(path):
     assert not clinic.asked
 
 
-def test_who_did_not_come_is_not_asked_again_but_who_was_not_there_yet_is(path):
+def test_absent_examples_are_not_requested_again_but_later_ones_are(path):
     Journal(Clinic(absent=[0], closes=2).source(), path).draw(4).observe([0])
     assert answers(path, "example") == [(0,), (1,)]
     clinic = Clinic(closes=3)

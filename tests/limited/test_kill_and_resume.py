@@ -69,7 +69,7 @@ def test_with_a_stored_learner(start, tmp_path):
 
 
 @only_at("pairs")
-def test_the_study_is_worth_it(calm):
+def test_the_study_finds_the_truth_and_uses_its_budget(calm):
     """It finds the truth, and uses what it may, so that the tests above are about something."""
     numbers, (examples, attributes, most, money) = json.loads((calm / "result").read_text())
     w = np.array([float.fromhex(number) for number in numbers])

@@ -194,7 +194,7 @@ def test_a_number_of_questions_is_positive(count):
         learner_of("adaptive").questions(count)
 
 
-def test_when_all_is_done_there_is_nothing_to_ask():
+def test_a_finished_learner_has_no_questions():
     X, y = table()
     learner = Learner.of(Exploration(0.1, 10, 3, max_updates=2), CostModel.of(D, OBSERVED))
     converse(learner, X, y)
@@ -219,7 +219,7 @@ def test_a_learner_that_diverged_says_so_and_stays_finite():
 
 
 @every
-def test_a_conclusion_changes_nothing(name):
+def test_final_state_does_not_change_the_learner(name):
     X, y = table()
     plain, curious = learner_of(name), learner_of(name)
     for _ in range(400):
@@ -234,7 +234,7 @@ def test_a_conclusion_changes_nothing(name):
     assert everything(plain) == everything(curious)
 
 
-def test_a_conclusion_uses_half_a_request():
+def test_final_state_uses_an_incomplete_query():
     X, y = table()
     learner = learner_of("adaptive")
     converse(learner, X, y, 517)
@@ -406,7 +406,7 @@ def test_a_model_worse_than_the_mean_is_trouble():
 
 
 @pytest.mark.parametrize("name", ["exploration", "hybrid", "adaptive"])
-def test_who_goes_on_learns_what_only_the_rest_shows(name):
+def test_a_continued_learner_explores_again(name):
     """A learner that believed to be at its end forgets that, and explores again."""
     X, y = table(6000)
     y[:3000] = 0.1 * X[:3000, 2]
@@ -433,7 +433,7 @@ def test_a_plan_that_was_cut_short_is_made_whole():
 
 
 @every
-def test_examples_that_cannot_be_had_are_no_examples_that_are_left(name):
+def test_missing_examples_do_not_count_as_unused(name):
     X, y = table()
     holes = np.where(np.random.default_rng(1).random((N, 1)) < 0.6, np.nan, X)
     learner = learner_of(name)

@@ -54,7 +54,7 @@ def test_repeated_attributes_are_free():
         assert counts(s.meter) == (4, 8, 2, 8.0)
 
 
-def test_what_was_bought_is_not_read_again():
+def test_owned_attributes_are_not_read_again():
     read = []
 
     class Watched(ArraySource):

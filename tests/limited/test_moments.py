@@ -73,7 +73,7 @@ def test_a_constant_has_no_spread_however_it_is_rounded(value):
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e4, -1e10])
-def test_what_varies_is_no_constant(shift):
+def test_shifted_columns_are_not_taken_for_constant(shift):
     values = shift + np.random.default_rng(0).standard_normal((500, 1))
     np.testing.assert_allclose(Moments.none(1).absorb(values).spread(), 500 * values.var(), rtol=1e-5)
     np.testing.assert_allclose(Covariances.of(values, values[:, 0]).deviation(), values.std(), rtol=1e-5)

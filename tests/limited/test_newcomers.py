@@ -60,7 +60,7 @@ def test_a_source_with_one_class_is_told():
     assert not model.converged_
 
 
-def test_what_is_shown_is_short():
+def test_reprs_are_short():
     learner = ht.LimitedAttributeRegression(2, 4).start(8)
     example, indices = learner.ask()
     learner.tell(example, X[0, indices], 1.0)

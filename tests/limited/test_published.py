@@ -247,7 +247,7 @@ def test_the_gradient_is_unbiased():
 
 
 @pytest.mark.parametrize("n", [0, 1, 39, 40, 79, 80])
-def test_what_is_too_little_for_an_update_is_not_bought(n):
+def test_examples_that_do_not_fill_an_update_are_not_bought(n):
     """An update takes 4 blocks of 10 examples."""
     X, y = table(n)
     run = learn(Exploration(0.1, 10, 3), in_order(X, y))
@@ -293,7 +293,7 @@ def test_a_step_that_is_too_long_is_said_to_be(kind, step):
     assert "smaller step" in run.message
 
 
-def test_nothing_to_learn_is_no_error():
+def test_a_zero_target_gives_an_empty_support():
     X, _ = table(1000)
     for algorithm in (Exploration(0.1, 10, 3), Hybrid(0.1, 10, 20, n_nonzero_coefs=3)):
         run = learn(algorithm, in_order(X, np.zeros(1000)))

@@ -274,14 +274,14 @@ def test_the_l1_norm_empties_the_predictor():
 
 
 @every
-def test_nothing_comes_of_nothing(name):
+def test_no_examples_give_zero_coefficients(name):
     X, y = easy(1)
     result = learn(ALGORITHMS[name], ArraySource(X[:0], y[:0], n_observed=5))
     assert not result.w.any()
 
 
 @every
-def test_what_has_a_price_is_for_others(name):
+def test_prices_are_refused(name):
     X, y = easy(50)
     source = ArraySource(X, y, costs=np.arange(1.0, 11.0), budget=20.0)
     with pytest.raises(CapabilityError, match="AdaptiveHybrid"):
@@ -289,7 +289,7 @@ def test_what_has_a_price_is_for_others(name):
 
 
 @every
-def test_there_is_no_starting_point(name):
+def test_starting_points_are_refused(name):
     X, y = easy(50)
     with pytest.raises(InvalidInputError, match="w0"):
         learn(ALGORITHMS[name], ArraySource(X, y, n_observed=5), np.ones(10))

@@ -248,7 +248,7 @@ def test_prices_by_name(tmp_path):
     assert source.meter.money == 180.0
 
 
-def test_whole_panels_are_measured_and_never_again():
+def test_panels_are_measured_once_and_as_a_whole():
     asked = []
 
     def ask(patient, indices):
@@ -293,7 +293,7 @@ def test_at_most_so_many_examples():
     assert source.remaining == 0
 
 
-def test_what_was_paid_before_an_error_is_counted():
+def test_purchases_before_an_error_are_counted():
     def ask(i, indices):
         if i == 5:
             raise ConnectionError("the device is down")

@@ -356,12 +356,12 @@ def test_infinity_is_outside_of_the_domain_and_line_searches_go_back():
         (lambda: Function(both, 15, True, n_rows=120).rows(np.array([], dtype=int)), "at least one row"),
     ],
 )
-def test_what_is_wrong_is_said(build, message):
+def test_invalid_arguments_are_refused(build, message):
     with pytest.raises(InvalidInputError, match=message):
         build()
 
 
-def test_what_a_function_cannot_do_is_said_before_a_run():
+def test_missing_contracts_are_named_before_a_run():
     f = Function(squared, 15, slope)
     with pytest.raises(CapabilityError, match="needs rows"):
         ht.minimize(f, Sparsity(2), ProbabilisticIHT(batch=Fixed(10)))
@@ -371,7 +371,7 @@ def test_what_a_function_cannot_do_is_said_before_a_run():
         f.parameters(W)
 
 
-def test_what_torch_cannot_see_is_said():
+def test_functions_that_torch_cannot_differentiate_are_refused():
     torch = torch_or_skip()
     net = torch.nn.Linear(3, 1)
     data = torch.utils.data

@@ -132,7 +132,7 @@ def test_a_matrix_with_holes():
         MatrixCompletion.from_matrix(np.full((2, 2), np.nan))
 
 
-def test_what_is_stored_how():
+def test_the_storage_option_selects_the_kind_of_points():
     rows, cols, y = observations(0, (70, 80), 50)
     kinds = {"auto": FactoredMatrix, "factored": FactoredMatrix, "dense": np.ndarray}
     for storage, kind in kinds.items():
@@ -285,7 +285,7 @@ def test_the_default_completes_and_its_support_is_the_decomposition(storage):
     assert certify(run).is_stationary(tol=1e-4)
 
 
-def test_what_is_never_observed_is_completed_by_zeros():
+def test_unobserved_rows_are_completed_by_zeros():
     f, truth = problem("factored", share=0.7)
     keep = f.row_indices != 4
     f = MatrixCompletion(f.row_indices[keep], f.column_indices[keep], f.y[keep], shape=truth.shape, storage="factored")

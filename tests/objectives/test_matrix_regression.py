@@ -132,6 +132,6 @@ def test_float32_stays_float32():
         (aslinearoperator(np.ones((3, 4))), {}, r"shape=\(p, q\) is missing"),
     ],
 )
-def test_what_it_refuses(A, options, message):
+def test_invalid_arguments_are_refused(A, options, message):
     with pytest.raises(InvalidInputError, match=message):
         MatrixRegression(A, np.ones(3), **options)

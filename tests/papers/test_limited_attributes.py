@@ -88,7 +88,7 @@ def test_the_data_of_the_robustness_table(scripts, kind):
     assert common.test_excess(X_test, y_test, truth)(truth, 0.0) == 0.0
 
 
-def test_what_is_read_off_a_run(scripts):
+def test_follow_measures_a_run_at_the_given_points(scripts):
     common = scripts("_common")
     X, y, _, _, truth = common.data("paper", 0, 0.03)
     measure = common.excess(truth)

@@ -174,7 +174,7 @@ def test_a_result_that_cannot_be_kept_is_an_error(runner, tmp_path):
 
 
 @pytest.mark.parametrize("swallow", [False, True])
-def test_of_an_interrupted_cell_nothing_is_kept(runner, tmp_path, swallow):
+def test_an_interrupted_cell_leaves_no_file(runner, tmp_path, swallow):
     """Neither where the interrupt ends the cell's function, nor where something in it catches everything."""
 
     def function():
@@ -208,7 +208,7 @@ def test_a_cell_may_be_computed_in_a_thread_where_no_signal_comes(runner, tmp_pa
 # --- the experiments that come with the repository ---
 
 
-def test_what_is_expected_belongs_to_an_item(runner):
+def test_expected_rows_belong_to_items(runner):
     library = runner.Library(PAPERS)
     for paper in library.papers():
         known = {"title", *library.items(paper)}
@@ -236,7 +236,7 @@ def made_up(item, full, seed):
 
 
 @pytest.mark.parametrize("full", [False, *at("pairs", [True])])
-def test_what_an_item_says_is_what_is_expected_of_it(runner, full):
+def test_items_report_exactly_the_expected_numbers(runner, full):
     """No row that misses its number, and no number that nothing checks."""
     library = runner.Library(PAPERS)
     checked = 0

@@ -109,7 +109,7 @@ def test_scores_stay_in_their_tiles(measure, build, tmp_path, width, mean, error
 
 
 @only_at("pairs")
-def test_what_is_cut_off_is_noticed(measure, report):
+def test_the_measurement_detects_overflow(measure, report):
     text = report.read_text(encoding="utf-8")
     report.write_text(
         text.replace("svg { display: block; width: 100%;", "svg { display: block; width: 300%;"), encoding="utf-8"
@@ -118,7 +118,7 @@ def test_what_is_cut_off_is_noticed(measure, report):
 
 
 @only_at("pairs")
-def test_it_prints(browse, report, tmp_path):
+def test_the_report_can_be_printed(browse, report, tmp_path):
     paper = tmp_path / "report.pdf"
     _, console = browse(report, f"--print-to-pdf={paper}", "--no-pdf-header-footer")
     assert console == []

@@ -232,7 +232,7 @@ def test_lone_surrogates_are_replaced(build, report):
 
 
 @pytest.mark.parametrize("model", ["classifier", "regression"])
-def test_nothing_is_loaded(request, report, tmp_path, model):
+def test_the_report_loads_nothing_from_the_network(request, report, tmp_path, model):
     page = report(request.getfixturevalue(model), data_summary=DATA)
     text = source(tmp_path)
     assert re.findall(r"https?:|//\w|@import|\bftp:", text.replace("<!doctype html>", "")) == []
@@ -261,7 +261,7 @@ def test_links_inside_the_page_lead_somewhere_and_no_name_is_used_twice(classifi
     assert {*wanted} <= {*names}
 
 
-def test_it_can_be_heard(classifier, report):
+def test_the_report_is_accessible_to_screen_readers(classifier, report):
     """What a screen reader needs: a language, a title, headers of tables, words for each chart."""
     page = report(classifier, data_summary=DATA)
     assert page.all("html") == [{"lang": "en-GB"}]

@@ -131,7 +131,7 @@ def test_fewer_than_three_examples_are_not_enough(criterion):
         criterion(run)
 
 
-def test_they_choose_what_made_the_data():
+def test_criteria_choose_the_true_support():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 60))
     y = X[:, [3, 20, 41]] @ [1.0, -1.0, 0.8] + rng.standard_normal(200)
@@ -196,7 +196,7 @@ def test_groups_cost_their_coefficients_and_are_chosen_among_groups():
         assert min(runs, key=criterion) is best
 
 
-def test_free_columns_of_groups_are_paid_for_but_no_choice():
+def test_free_columns_count_as_coefficients_but_not_as_choices():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 7))
     f = LinearModel(X, X[:, 0] + X[:, 3] + 0.1 * rng.standard_normal(60))

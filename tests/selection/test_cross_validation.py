@@ -250,7 +250,7 @@ def test_no_exchange_of_columns_improves_a_fit(settings):
 
 
 @in_turn("kind,ruin", list(KINDS), ["X", "y", "both", "weights"])
-def test_held_out_rows_have_no_say(kind, ruin):
+def test_held_out_rows_do_not_change_the_models(kind, ruin):
     case = make(**KINDS[kind])
     rng = np.random.default_rng(5)
     training = training_rows(KFold(4), 60)
@@ -456,7 +456,7 @@ def test_the_arguments_are_not_changed():
         assert_array_equal(one.intercepts, two.intercepts)
 
 
-def test_what_comes_back_is_numpys_in_double_precision():
+def test_paths_are_numpy_arrays_in_double_precision():
     for storage in (np.asarray, single, sp.csr_array, in_torch):
         for path in make(storage=storage).paths(training_rows(KFold(3), 60), (1, 4)):
             assert all(isinstance(x, np.ndarray) for x in (path.columns, path.coefs, path.intercepts))

@@ -70,7 +70,7 @@ def test_a_warm_start_is_the_last_answer(objective):
         assert after.history["value"][0] == pytest.approx(before.value)
 
 
-def test_nothing_is_fitted_before_it_is_asked_for(objective):
+def test_models_are_fitted_on_demand(objective):
     asked = []
 
     def constraint(k):

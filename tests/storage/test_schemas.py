@@ -72,7 +72,7 @@ def test_names_are_a_kind_and_a_word():
     assert [name for name in ours() if not re.fullmatch(r"[a-z]+/[a-z0-9_]+", name)] == []
 
 
-def test_what_is_registered_has_the_name_of_the_registry():
+def test_registered_classes_have_the_names_of_the_registry():
     for kind in get_args(registry.Kind):
         for entry in registered(kind).values():
             assert schema.schemas()[f"{kind}/{entry.name}"].cls is entry.cls
@@ -142,7 +142,7 @@ def test_every_name_of_version_2_leads_to_a_class():
 
 
 @pytest.mark.parametrize("value", [Stop(Status.BUDGET, ""), LinearModel(np.eye(3), np.ones(3))])
-def test_what_has_no_name_or_no_fields_is_refused(value, tmp_path):
+def test_objects_without_name_or_fields_are_refused(value, tmp_path):
     with pytest.raises(StorageError, match=r"list\[0\] cannot be stored: it is a hardthresh\..*hardthresh\.core\.st"):
         ht.save([value], tmp_path / "x.json")
 

@@ -619,7 +619,7 @@ def test_features_on_request_may_have_zero_coefficients(roundtrip, regression):
     assert roundtrip(model).support_.tolist() == [0, 1, 2]
 
 
-def test_what_a_failed_fit_leaves_is_not_saved(path):
+def test_estimators_after_a_failed_fit_are_not_saved(path):
     model = ht.SparseLinearRegression(n_nonzero_coefs=9)
     with pytest.raises(ht.core.HardThreshError):
         model.fit(np.eye(3), np.ones(3))
@@ -677,7 +677,7 @@ def test_records_are_refused_by_name(path):
         ht.save([np.zeros(3, dtype=[("i", "<i8"), ("x", "<f8")])], path)
 
 
-def test_what_does_not_fit_into_memory_says_so(path):
+def test_lack_of_memory_is_reported(path):
     with pytest.raises(StorageError, match=r"model\.json: needs more memory than there is"), reading(path):
         raise MemoryError
 
@@ -698,7 +698,7 @@ def test_a_random_state_that_would_crash_is_refused(path, change):
 @pytest.mark.parametrize(
     "change", [{"cols": [2**31 - 9] * 70}, {"cols": [-1] * 70}, {"starts": [0, 2**30, 70]}, {"starts": [1, 35, 70]}]
 )
-def test_places_outside_a_sparse_matrix_are_refused(path, change):
+def test_indices_outside_a_sparse_matrix_are_refused(path, change):
     """The products of SciPy would read and write foreign memory."""
     rows, cols = np.repeat([0, 1], 35), np.tile(np.arange(35), 2)
     ht.save(Pattern.of(rows, cols, (2, 35)), path)
