@@ -1,10 +1,10 @@
-"""Fits with 1, 2 and 4 threads of BLAS, on an idle machine and on a busy one. See README.md beside this file.
+"""Compare fits with 1, 2 and 4 BLAS threads, on an idle and on a busy machine. See README.md beside this file.
 
     python benchmarks/threads.py                      # a quarter of an hour
     python benchmarks/threads.py --only 2000x20000 --busy 0,4 --rounds 5
 
-The fits of all settings take turns, so that each has the same neighbours. Ratios are medians over the rounds of what a
-setting took relative to the first one in the same round.
+The settings are fitted in turn, so that all of them run beside the same load. Ratios are medians over rounds of the
+time of a setting relative to that of the first one in the same round.
 """
 
 import argparse
@@ -19,13 +19,13 @@ from time import perf_counter, process_time, sleep
 
 TABLES = ("50x100", "500x1000", "1500x1200", "1000x5000", "2000x20000", "200000x50")
 MODELS = ("linear", "logistic", "linear CV", "low rank")
-LARGEST = {"linear CV": 5_000_000, "low rank": 2_000_000}  # entries: more of these take minutes
+LARGEST = {"linear CV": 5_000_000, "low rank": 2_000_000}  # entries; larger tables take minutes
 SECONDS = 15.0  # for the rounds of a table
-PAUSE = 0.05  # seconds before a fit: threads of BLAS go on spinning that long after a call
+PAUSE = 0.05  # seconds before a fit: BLAS threads spin that long after a call
 
 
 def serve(model: str, table: str) -> None:
-    """Fit one model whenever a line comes in, and say in seconds how long it took, and of how many processors."""
+    """Fit one model for each line of input, and print its wall and CPU time in seconds."""
     import warnings
 
     import numpy as np
@@ -86,7 +86,7 @@ def workers(model: str, table: str, settings: list[int]) -> Iterator[dict[int, s
 
 @contextlib.contextmanager
 def busy(number: int) -> Iterator[None]:
-    """Processes that compute beside us and never wait."""
+    """CPU-bound processes that run beside the fits."""
     spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
     try:
         yield
@@ -99,7 +99,7 @@ def busy(number: int) -> Iterator[None]:
 def measure(
     model: str, table: str, settings: list[int], others: list[int], most: int
 ) -> Iterator[tuple[int, float, list[tuple[float, float]], int]]:
-    """Yield for each number of busy processes: it, ms with the first setting, ratios of the others, and rounds."""
+    """Yield, for each number of busy processes: this number, ms of the first setting, ratios of the others, rounds."""
     with workers(model, table, settings) as crew:
         for number in others:
             with busy(number):
