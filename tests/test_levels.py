@@ -58,6 +58,6 @@ def test_a_level_has_the_tests_of_those_below(level):
 
 def test_hypothesis_draws_fewer_examples(level):
     level("fast")
-    assert (levels.draws(100).max_examples, levels.draws(4).max_examples) == (25, 4)
+    assert (levels.draws(100).max_examples, levels.draws(4).max_examples) == (15, 4)
     level("pairs")
     assert levels.draws(100).max_examples == 100
