@@ -393,7 +393,7 @@ def test_a_run_in_pieces_that_diverges_keeps_the_same_best_coefficients():
         last = pieces.run(ArraySource(X[rows], y[rows], OBSERVED, shuffle=False))
     assert everything(pieces) == everything(whole)
     np.testing.assert_array_equal(last.w, result.w)
-    assert "smaller step" in pieces.failure_reason(pieces.final_state())
+    assert "smaller step" in pieces.finalize()[1]
     assert np.mean((X @ result.w - y) ** 2) < np.mean((X @ pieces.state.w - y) ** 2)
 
 
@@ -402,7 +402,7 @@ def test_a_model_worse_than_the_mean_is_trouble():
     for shift, trouble in ((0.0, False), (10.0, True)):
         learner = Learner.of(Exploration(0.02, 10, 3), CostModel.of(D, OBSERVED))
         learner.run(ArraySource(X, y - 2 + shift, OBSERVED, shuffle=False))
-        assert ("predicts worse than the mean" in learner.failure_reason(learner.final_state())) == trouble
+        assert ("predicts worse than the mean" in learner.finalize()[1]) == trouble
 
 
 @pytest.mark.parametrize("name", ["exploration", "hybrid", "adaptive"])

@@ -337,4 +337,4 @@ def test_a_run_is_not_lost_with_its_program(monkeypatch):
     run = learn(DantzigSelector(2), ArraySource(X, X[:, 0], n_observed=2))
     assert not run.w.any()
     assert run.meter.examples == 20
-    assert "no solution: infeasible" in run.learner.failure_reason(run.learner.final_state())
+    assert "no solution: infeasible" in run.learner.finalize()[1]

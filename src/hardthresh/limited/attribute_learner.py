@@ -108,6 +108,6 @@ class AttributeLearner:
         learner, model = deepcopy(self.learner), clone(self.estimator)
         model._set_columns(learner.cost_model.n_features, self.feature_names)
         model._set_classes()
-        state = learner.final_state()
+        state, reason = learner.finalize()
         model._keep(learner, state.w, state.intercept, None, f"{learner.meter.examples} examples were answered")
-        return model._warn(learner.failure_reason(state))
+        return model._warn(reason)

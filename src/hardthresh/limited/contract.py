@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 
+from hardthresh.arrays import top_k
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.schema import stored
@@ -74,6 +75,15 @@ class AlgorithmState:
     def support(self) -> Array:
         """The increasing indices of the non-zero coefficients."""
         return np.flatnonzero(self.w)
+
+    def accumulated(self) -> tuple[Array, ...]:
+        """Return the sums of squares and products in the state, which overflow before the coefficients do."""
+        return ()
+
+    @property
+    def finite(self) -> bool:
+        """Whether neither the coefficients nor what they are computed from have overflowed."""
+        return all(bool(np.all(np.isfinite(part))) for part in (self.w, self.intercept, *self.accumulated()))
 
 
 State = TypeVar("State", bound=AlgorithmState)
@@ -191,6 +201,19 @@ def starting_point(cost_model: CostModel, w0: Array | None) -> Array:
     w = np.array(w0, dtype=np.float64)
     if w.shape != (cost_model.n_features,) or not np.all(np.isfinite(w)):
         raise InvalidInputError(f"w0 must be {cost_model.n_features} finite numbers, got shape {w.shape}")
+    return w
+
+
+def hard_threshold(z: Array, count: int) -> Array:
+    """Return the `count` largest entries of a vector, lowest index first among equals, and 0 elsewhere.
+
+    A vector with infinities or NaN is returned as it is, so that the learner sees that the algorithm has diverged.
+    """
+    if not np.all(np.isfinite(z)):
+        return z
+    w = np.zeros_like(z)
+    largest = top_k(np.abs(z), count)
+    w[largest] = z[largest]
     return w
 
 

@@ -168,7 +168,8 @@ class CostModel:
 
     def cost(self, indices: Any) -> float:
         """Return what some attributes of one example cost; a panel is paid once."""
-        return float(np.sum(self.price[np.unique(self.panel[np.asarray(indices, dtype=np.intp)])]))
+        with np.errstate(over="ignore"):  # infinity is more than any budget
+            return float(np.sum(self.price[np.unique(self.panel[np.asarray(indices, dtype=np.intp)])]))
 
     def within_budget(self, cost: float, budget: float | None = None) -> bool:
         """Return whether a sum of prices is within the budget."""
@@ -206,14 +207,19 @@ class CostModel:
         That is the budget less the dearest panel, of those that cost at most half of the budget: a dearer one cannot
         be explored beside a predictor that holds it.
         """
-        if self.within_budget(float(np.sum(self.price))):
+        if self._affords_all:
             return self.budget
         usable = self.price[self.price <= self.budget / 2 * (1 + _ROUNDING)]
         return self.budget - float(np.max(usable)) if usable.size else 0.0
 
+    @cached_property
+    def _affords_all(self) -> bool:
+        """Whether the budget buys all attributes of an example."""
+        return self.within_budget(self.cost(np.arange(self.n_features)))
+
     def panel_limit(self, limit: float) -> float:
         """Return what a panel may cost at most to be in a predictor for `limit`, and to be explored beside any such."""
-        return limit if self.within_budget(float(np.sum(self.price))) else min(limit, self.budget - limit)
+        return limit if self._affords_all else min(limit, self.budget - limit)
 
     def partition(self, support: Array, dearest: float = inf) -> Array:
         """Return, for each attribute, the part of a partition it belongs to; each part can be bought beside `support`.

@@ -15,6 +15,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
@@ -240,7 +241,9 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         """Return the linear predictor of each row of a table, or of each example that is left in a source."""
         check_is_fitted(self)
         x = self._bought(X) if isinstance(X, AttributeSource) else self._required(X)
-        return x @ np.ravel(self.coef_)[self.support_] + float(np.ravel(self.intercept_)[0])
+        with np.errstate(over="ignore", invalid="ignore"):
+            linear: Array = x @ np.ravel(self.coef_)[self.support_] + float(np.ravel(self.intercept_)[0])
+        return linear
 
     def _bought(self, source: AttributeSource) -> Array:
         """Return the required attributes of all examples left in a source, NaN for one that cannot be had whole."""
@@ -266,6 +269,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
                 "the model was fitted; the order must be the same"
             )
 
+    @without_overflow_warnings
     def _required(self, X: Any) -> Array:
         """Return the required columns of a table, which may have no others if they have names."""
         names = getattr(self, "feature_names_in_", None)
@@ -284,6 +288,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             )
         return np.asarray(x)
 
+    @without_overflow_warnings
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
         X, y = validate_data(
             self,

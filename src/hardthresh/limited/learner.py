@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
 from hardthresh.core.result import Status
 from hardthresh.core.schema import renames, stored
@@ -21,6 +22,14 @@ from .learning_curve import LearningCurve
 from .meter import Meter
 from .sources import AttributeSource
 from .sources.values import as_target
+
+LARGEST = 1e150
+"""The largest attribute or target that `tell` takes: 1e7 squares of it can be added in float64, none of 1e155."""
+_TOO_LARGE = f"numbers above {LARGEST:g} in size overflow when they are squared: rescale them"
+_OVERFLOW = (
+    "squares of the attributes or targets overflow, so this is the model of the examples before: rescale them, targets "
+    "of 1e200 by 1e-200 for instance, and begin again"
+)
 
 
 @stored("learner/answers", upgrades=[renames(told="answered")])
@@ -162,6 +171,8 @@ class Learner:
         answers, place = self._question(example)
         row = _checked_row(values, answers.indices, example)
         target = as_target(y, example)
+        if abs(target) > LARGEST:
+            raise InvalidInputError(f"the target of example {example} is {target:g}; {_TOO_LARGE}")
         self.algorithm.check_targets(np.array([target]))
         answers.x[place], answers.y[place], answers.answered[place] = row, target, True
         self._pay(answers, 1)
@@ -219,41 +230,47 @@ class Learner:
         """Learn from a source until it is empty, or all updates are made."""
         for _ in self.iterate(source):
             pass
-        state, left, status = self.final_state(), source.remaining, self._status
+        (state, reason), left, status = self.finalize(), source.remaining, self._status
         unused = f"; the last {left} are too few for another update" if left and status is Status.SOURCE_EMPTY else ""
         return LearningResult(
             w=state.w,
             intercept=state.intercept,
             support=state.support,
             status=status,
-            message=f"{status.sentence}{unused} ({self.meter.examples} examples, {self.meter.attributes} attributes)",
+            message=f"{self._end}{unused} ({self.meter.examples} examples, {self.meter.attributes} attributes)",
             meter=source.meter,
             learning_curve=self.curve.columns(),
             learner=self,
-            failure_reason=self.failure_reason(state),
+            failure_reason=reason,
         )
 
-    @serial_blas()
     def final_state(self) -> AlgorithmState:
-        """Return the best state that can be computed from all answers, those to half a query included.
+        """Return the best state that can be computed from all answers: see `finalize`."""
+        return self.finalize()[0]
 
-        The learner itself does not change. If it diverged, this is the state that predicted best before.
+    @without_overflow_warnings
+    @serial_blas()
+    def finalize(self) -> tuple[AlgorithmState, str]:
+        """Return the best state that can be computed from all answers, and why it cannot be relied on, empty if it can.
+
+        The answers to half a query are used, and the learner itself does not change. If it diverged, the state is the
+        one that predicted best before; if the coefficients overflow now, it is the last one.
         """
         state = self.state
         if self.diverged:
-            return state if self.best is None else self.best
+            return (state if self.best is None else self.best), self._end
         answers = self.answers
         if answers is not None and np.any(answers.answered):
             x, y = answers.x[answers.answered], answers.y[answers.answered]
-            with np.errstate(over="ignore", invalid="ignore"):
-                state = self.algorithm.absorb(self.cost_model, state, answers.indices, x, y)
-        final: AlgorithmState = self.algorithm.finalize(self.cost_model, state)
-        return final
+            state = self.algorithm.absorb(self.cost_model, state, answers.indices, x, y)
+        if state.finite:
+            state = self.algorithm.finalize(self.cost_model, state)
+        if not state.finite:
+            return self.state, self._divergence
+        return state, self._doubts(state)
 
-    def failure_reason(self, final: AlgorithmState) -> str:
-        """Return why its `final_state` cannot be relied on; empty if nothing is known against it."""
-        if self.diverged:
-            return self._status.sentence
+    def _doubts(self, final: AlgorithmState) -> str:
+        """Return why a finite state cannot be relied on; empty if nothing is known against it."""
         if self.dropped > self.meter.examples / 2:
             return (
                 f"{self.dropped} of {self.meter.examples} examples were paid for and dropped, because something that "
@@ -296,7 +313,7 @@ class Learner:
     def _open_answers(self) -> Answers:
         answers = self._open()
         if answers is None:
-            raise HardThreshError(f"there is nothing left to ask: {self._status.sentence}")
+            raise HardThreshError(f"there is nothing left to ask: {self._end}")
         return answers
 
     def _question(self, example: Any) -> tuple[Answers, int]:
@@ -317,6 +334,14 @@ class Learner:
             return Status.DIVERGED
         return Status.ENOUGH if self.algorithm.finished(self.state) else Status.SOURCE_EMPTY
 
+    @property
+    def _end(self) -> str:
+        return self._divergence if self.diverged else self._status.sentence
+
+    @property
+    def _divergence(self) -> str:
+        return Status.DIVERGED.sentence if self.algorithm.takes_steps else _OVERFLOW
+
     def _pay(self, answers: Answers, count: int) -> None:
         self.meter.draw(count)
         self.meter.add(self.cost_model.purchase(answers.indices), count)
@@ -331,16 +356,16 @@ class Learner:
             self._absorb(answers)
             self.answers = None
 
+    @without_overflow_warnings
     @serial_blas()
     def _absorb(self, answers: Answers) -> None:
         """Predict, and then learn from, the answers that have come."""
         x, y, before = answers.x[answers.answered], answers.y[answers.answered], self.state
         support = before.support
-        with np.errstate(over="ignore", invalid="ignore"):
-            linear = x[:, np.searchsorted(answers.indices, support)] @ before.w[support] + before.intercept
-            self.curve.add(y - self.algorithm.response(linear), y, self.meter.examples, self.meter.attributes)
-            state = self.algorithm.absorb(self.cost_model, before, answers.indices, x, y)
-        self.diverged = not np.all(np.isfinite(state.w)) or (self.algorithm.takes_steps and self.curve.exploded)
+        linear = x[:, np.searchsorted(answers.indices, support)] @ before.w[support] + before.intercept
+        self.curve.add(y - self.algorithm.response(linear), y, self.meter.examples, self.meter.attributes)
+        state = self.algorithm.absorb(self.cost_model, before, answers.indices, x, y)
+        self.diverged = not state.finite or (self.algorithm.takes_steps and self.curve.exploded)
         if self.diverged:
             return
         self.state = state
@@ -446,4 +471,6 @@ def _checked_row(values: Any, indices: Array, example: int) -> Array:
         raise InvalidInputError(
             f"attribute {indices[j]} of example {example} is {row[j]}; measure it again, or skip({example})"
         )
+    for j in np.flatnonzero(np.abs(row) > LARGEST):
+        raise InvalidInputError(f"attribute {indices[j]} of example {example} is {row[j]:g}; {_TOO_LARGE}")
     return row

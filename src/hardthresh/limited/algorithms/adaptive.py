@@ -28,6 +28,7 @@ EXPLOIT = 0.25  # examples of an exploitation, as a share of the exploration bef
 PER_REPAIR = 10  # or so many for each observed attribute
 PATIENCE = 1.25  # growth of the number of examples from one repair to the next
 _PERFECT = 1e-14  # of the target's variance: less is rounding
+SMALLEST = 1e-150  # squares of smaller numbers have lost digits in float64, or are 0
 _ENDLESS = 2**62  # examples: an exploitation of all that are left
 
 
@@ -83,6 +84,11 @@ class AdaptiveState(AlgorithmState):
     together: Moments
     own: Moments
     fitted: bool = False
+
+    def accumulated(self) -> tuple[Array, ...]:
+        covariances = (self.scales, self.scores, self.part)
+        squares = (part for moments in covariances for part in (moments.square, moments.product))
+        return self.own.comoment, self.together.comoment, *squares
 
     @property
     def n_blocks(self) -> int:
@@ -217,6 +223,8 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         if now.phase == "explore":
             return self._absorb_block(cost_model, now, indices, x, y)
         now = replace(now, together=now.together.absorb(np.column_stack([x, y])))
+        if not now.finite:
+            return now
         over = now.taken >= now.quota
         if now.together.count >= now.next_repair or (over and now.fitted):
             now = self._repaired(cost_model, now)
@@ -239,7 +247,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
     def failure_reason(self, state: AdaptiveState) -> str:
         """Return whether the support was ever chosen by least squares."""
         if state.fitted:
-            return ""
+            return _underflow(state)
         return (
             f"{state.seen} examples are too few to explore all attributes and to see the best of them together; allow "
             "more attributes per example, or use SparseLinearRegression where the table is complete"
@@ -261,6 +269,8 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
             block=state.block + 1,
             taken=0,
         )
+        if not now.finite:
+            return now
         if now.block < now.n_blocks:
             following = np.count_nonzero(now.parts == now.block)
             return replace(now, part=Covariances.none(int(following)))
@@ -334,6 +344,16 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
 
     def _limit(self, cost_model: CostModel) -> float:
         return cost_model.prediction_limit if self.prediction_budget is None else self.prediction_budget
+
+
+def _underflow(state: AdaptiveState) -> str:
+    """Return which numbers vary too little to be told from constants, as their squares underflow; empty if none."""
+    small = np.abs(np.append(state.scales.mean, state.own.mean[-1]))
+    lost = np.flatnonzero((small > 0) & (small < SMALLEST))
+    if not lost.size:
+        return ""
+    what = "the target" if lost[-1] == state.w.size else f"attribute {lost[0]} (counted from 0)"
+    return f"{what} is so small, about {small[lost[-1]]:.1g}, that its squares underflow: rescale it"
 
 
 def _moments_of(state: AdaptiveState, support: Array) -> Moments:

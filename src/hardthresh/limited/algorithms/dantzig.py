@@ -8,13 +8,19 @@ from math import inf, log, sqrt
 import numpy as np
 from scipy.optimize import linprog
 
-from hardthresh.arrays import top_k
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.typing import Array, is_real
-from hardthresh.limited.contract import Algorithm, AlgorithmState, Query, checked_sparsity, require_uniform_prices
+from hardthresh.limited.contract import (
+    Algorithm,
+    AlgorithmState,
+    Query,
+    checked_sparsity,
+    hard_threshold,
+    require_uniform_prices,
+)
 from hardthresh.limited.cost_model import CostModel
 
 _SUBSET = 1  # the purpose of random numbers
@@ -49,6 +55,9 @@ class DantzigState(AlgorithmState):
     held: Array
     values: Array
     failure: str = ""
+
+    def accumulated(self) -> tuple[Array, ...]:
+        return self.products.diagonal(), self.correlations, np.asarray(self.squares)
 
 
 @register(
@@ -163,10 +172,7 @@ class DantzigSelector(Algorithm[DantzigState]):
             solution = selector(second, first, self.penalty(cost_model, state))
         except HardThreshError as error:
             return replace(state, failure=str(error))
-        w = np.zeros_like(solution)
-        largest = top_k(np.abs(solution), self.n_nonzero_coefs)
-        w[largest] = solution[largest]
-        return replace(state, w=w, updates=state.updates + 1)
+        return replace(state, w=hard_threshold(solution, self.n_nonzero_coefs), updates=state.updates + 1)
 
     def failure_reason(self, state: DantzigState) -> str:
         """Return why there is no solution: nothing was seen, or the program has none."""
@@ -202,6 +208,8 @@ def selector(second: Array, first: Array, penalty: float) -> Array:
     HardThreshError
         If there is none, or none was found.
     """
+    if not (np.all(np.isfinite(second)) and np.all(np.isfinite(first))):
+        raise HardThreshError("the moments overflow: rescale the attributes or the target")
     d = first.size
     system = np.hstack([second, -second, -np.eye(d)])  # w = u - v, and what is left of first is -r
     bounds = [(0.0, None)] * (2 * d) + [(-penalty, penalty)] * d

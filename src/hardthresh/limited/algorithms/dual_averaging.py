@@ -23,6 +23,7 @@ from hardthresh.limited.contract import (
     AlgorithmState,
     Query,
     checked_sparsity,
+    hard_threshold,
     positions,
     require_uniform_prices,
 )
@@ -196,9 +197,10 @@ class RegularizedDualAveraging(Algorithm[DualAveragingState]):
 
     def _about_to_see(self, cost_model: CostModel, state: DualAveragingState) -> DualAveragingState:
         """Return the state with S_t, the predictor on it, and U_t."""
-        chosen = np.sort(top_k(np.abs(state.dense), min(self.n_nonzero_coefs, cost_model.n_features)))
-        w = np.zeros_like(state.dense)
-        w[chosen] = state.dense[chosen]
+        w = hard_threshold(state.dense, self.n_nonzero_coefs)
+        if not np.all(np.isfinite(w)):
+            return replace(state, w=w)
+        chosen = top_k(np.abs(state.dense), self.n_nonzero_coefs)
         spare, _ = self._drawn(cost_model)
         others = np.ones(cost_model.n_features, dtype=bool)
         others[chosen] = False

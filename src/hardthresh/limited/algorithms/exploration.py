@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hardthresh.arrays import top_k
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
@@ -24,6 +23,7 @@ from hardthresh.limited.contract import (
     Query,
     batch_size,
     checked_sparsity,
+    hard_threshold,
     positions,
     require_uniform_prices,
     starting_point,
@@ -119,7 +119,7 @@ class Exploration(Algorithm[ExplorationState]):
         """Return H_s(w0)."""
         require_uniform_prices(cost_model, self)
         checked_sparsity(self.n_nonzero_coefs, cost_model.n_observed - 1)
-        w = self._threshold(starting_point(cost_model, w0))
+        w = hard_threshold(starting_point(cost_model, w0), self.n_nonzero_coefs)
         return ExplorationState(w=w, gradient=np.zeros_like(w), length=length)
 
     def query(self, cost_model: CostModel, state: ExplorationState) -> Query | None:
@@ -144,7 +144,7 @@ class Exploration(Algorithm[ExplorationState]):
         gradient[block] = partial / now.taken
         if now.block + 1 < self.blocks(cost_model):
             return replace(now, gradient=gradient, block=now.block + 1, taken=0)
-        w = self._threshold(now.w - self.step * gradient)
+        w = hard_threshold(now.w - self.step * gradient, self.n_nonzero_coefs)
         return replace(now, w=w, updates=now.updates + 1, gradient=np.zeros_like(w), block=0, taken=0)
 
     def finished(self, state: ExplorationState) -> bool:
@@ -157,14 +157,6 @@ class Exploration(Algorithm[ExplorationState]):
 
     def _batch(self, state: ExplorationState) -> int:
         return scheduled(self.batches, state.updates + 1, "batches")
-
-    def _threshold(self, z: Array) -> Array:
-        if not np.all(np.isfinite(z)):
-            return z  # it diverged; there are no largest entries
-        w = np.zeros_like(z)
-        largest = top_k(np.abs(z), self.n_nonzero_coefs)
-        w[largest] = z[largest]
-        return w
 
     def _width(self, cost_model: CostModel) -> int:
         return cost_model.n_observed - self.n_nonzero_coefs

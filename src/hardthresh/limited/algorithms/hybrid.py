@@ -122,7 +122,7 @@ class Hybrid(Algorithm[HybridState]):
         inner = self._part(state).absorb(cost_model, state.inner, indices, x, y)
         updates = state.updates + inner.updates - state.inner.updates
         now = replace(state, w=inner.w, updates=updates, seen=state.seen + len(y), inner=inner)
-        if inner.updates < now.steps or not np.all(np.isfinite(inner.w)):
+        if inner.updates < now.steps or not inner.finite:
             return now
         return self._following(cost_model, now)
 
