@@ -567,7 +567,9 @@ def test_targets_that_make_no_sense():
 def test_classes_that_make_no_sense():
     X, y = table()
     model = LimitedAttributeLogisticRegression(3, 8)
-    with pytest.raises(InvalidInputError, match=r"y has one class only, \['ill'\]; two are needed"):
+    with pytest.raises(
+        InvalidInputError, match=r"y has one class only, \['ill'\]; examples of two classes are needed, or in"
+    ):
         model.fit(X, ["ill"] * len(X))
     with pytest.raises(InvalidInputError, match="3 classes; fit one class against the rest"):
         model.fit(X, np.arange(len(X)) % 3)

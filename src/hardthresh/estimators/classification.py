@@ -79,13 +79,8 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
         check_classification_targets(y)
         classes, encoded = np.unique(y, return_inverse=True)
-        if classes.size < 2:
-            raise InvalidInputError(f"y has one class only, {classes.tolist()}; examples of two classes are needed")
-        if reset and classes.size > 2:
-            raise InvalidInputError(
-                f"Only binary classification is supported. The type of the target is multiclass: y has "
-                f"{classes.size} classes; fit one class against the rest"
-            )
+        if reset or classes.size < 2:
+            check_two_classes(classes)
         if reset:
             self.classes_ = classes
         elif classes.tolist() != self.classes_.tolist():
@@ -156,6 +151,27 @@ class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
     >>> model.scores_.shape
     (5, 5)
     """
+
+
+def check_two_classes(classes: np.ndarray, otherwise: str = "") -> None:
+    """Raise InvalidInputError unless there are two classes.
+
+    Parameters
+    ----------
+    classes : array
+        The labels in y, each once.
+    otherwise : str
+        What else one can do if there is only one, at the end of the message.
+    """
+    if classes.size < 2:
+        raise InvalidInputError(
+            f"y has one class only, {classes.tolist()}; examples of two classes are needed{otherwise}"
+        )
+    if classes.size > 2:
+        raise InvalidInputError(
+            "Only binary classification is supported. The type of the target is multiclass: y has "
+            f"{classes.size} classes; fit one class against the rest"
+        )
 
 
 def _separates(problem: Problem, result: Result) -> bool:

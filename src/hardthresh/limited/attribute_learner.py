@@ -107,7 +107,4 @@ class AttributeLearner:
         """
         learner, model = deepcopy(self.learner), clone(self.estimator)
         model._set_columns(learner.cost_model.n_features, self.feature_names)
-        model._set_classes()
-        state, reason = learner.finalize()
-        model._keep(learner, state.w, state.intercept, None, f"{learner.meter.examples} examples were answered")
-        return model._warn(reason)
+        return model._set_result(learner.result(f"{learner.meter.examples} examples were answered"), None)

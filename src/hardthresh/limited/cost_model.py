@@ -154,6 +154,16 @@ class CostModel:
         """s', how many attributes of an example the budget buys; with equal prices only (`uniform`)."""
         return self.count_for(self.budget)
 
+    @property
+    def allowance(self) -> float:
+        """What may be observed of an example: a number of attributes where they have one price, else money."""
+        return self.n_observed if self.uniform else self.budget
+
+    def same_as(self, other: CostModel) -> bool:
+        """Return whether panels, prices and budget are equal."""
+        arrays = ((self.panel, other.panel), (self.price, other.price))
+        return self.budget == other.budget and all(np.array_equal(mine, yours) for mine, yours in arrays)
+
     def count_for(self, money: float) -> int:
         """Return how many attributes of an example some money buys, with equal prices (`uniform`).
 
@@ -188,7 +198,7 @@ class CostModel:
             what = f"{together.size} attributes" if self.uniform else f"attributes for {cost:g}"
             raise BudgetError(
                 f"{what} of one example were asked for, {owned.size} of them bought before; the budget is "
-                f"{self.n_observed if self.uniform else self.budget:g}"
+                f"{self.allowance:g}"
             )
         together.setflags(write=False)
         return Purchase(np.setdiff1d(together, owned, assume_unique=True), together, cost - self.cost(owned))

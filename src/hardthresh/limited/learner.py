@@ -230,18 +230,24 @@ class Learner:
         """Learn from a source until it is empty, or all updates are made."""
         for _ in self.iterate(source):
             pass
-        (state, reason), left, status = self.finalize(), source.remaining, self._status
+        left, status = source.remaining, self._status
         unused = f"; the last {left} are too few for another update" if left and status is Status.SOURCE_EMPTY else ""
+        bought = f"{self.meter.examples} examples, {self.meter.attributes} attributes"
+        return replace(self.result(f"{self._end}{unused} ({bought})"), meter=source.meter)
+
+    def result(self, message: str) -> LearningResult:
+        """Return what has been learned so far, with a message that says why learning ended."""
+        state, failure_reason = self.finalize()
         return LearningResult(
             w=state.w,
             intercept=state.intercept,
             support=state.support,
-            status=status,
-            message=f"{self._end}{unused} ({self.meter.examples} examples, {self.meter.attributes} attributes)",
-            meter=source.meter,
+            status=self._status,
+            message=message,
+            meter=self.meter,
             learning_curve=self.curve.columns(),
             learner=self,
-            failure_reason=reason,
+            failure_reason=failure_reason,
         )
 
     def final_state(self) -> AlgorithmState:

@@ -1,12 +1,14 @@
-"""The meter, which adds up what is bought."""
+"""The meter, which adds up what is bought, and the cost of a model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 from hardthresh.core.schema import Fields, stored
+from hardthresh.core.typing import Array
 
-from .cost_model import Purchase
+from .cost_model import CostModel, Purchase
 
 
 def _without_cost_model(fields: Fields) -> Fields:
@@ -48,3 +50,52 @@ class Meter:
         self.money += purchase.cost * count
         if count:
             self.max_per_example = max(self.max_per_example, purchase.owned.size)
+
+
+@stored("purchase/budget")
+@dataclass(frozen=True)
+class Budget:
+    """The cost of a model, of learning it and of predicting with it.
+
+    Attributes
+    ----------
+    attributes : int
+        Attributes bought.
+    examples : int
+        Examples drawn.
+    dropped : int
+        Those of which something that was asked for could not be had: paid, but not learned from.
+    unused : int or None
+        Examples left in the source; None where that is not known.
+    max_per_example : int
+        The most attributes bought of one example.
+    money : float
+        What all of it cost; with equal prices the number of attributes.
+    per_example : float
+        What one example was allowed to cost.
+    per_prediction : float
+        What a prediction costs.
+    """
+
+    attributes: int
+    examples: int
+    dropped: int
+    unused: int | None
+    max_per_example: int
+    money: float
+    per_example: float
+    per_prediction: float
+
+    @classmethod
+    def of(cls, meter: Meter, cost_model: CostModel, support: Array, dropped: int, unused: int | None) -> Self:
+        """Return the cost of a model with some support, by the meter of its learner."""
+        return cls(
+            meter.attributes,
+            meter.examples,
+            dropped,
+            unused,
+            meter.max_per_example,
+            meter.money,
+            cost_model.budget,
+            cost_model.cost(support),
+        )
