@@ -21,6 +21,7 @@ from hardthresh.limited.contract import (
     Algorithm,
     AlgorithmState,
     Query,
+    State,
     batch_size,
     checked_sparsity,
     hard_threshold,
@@ -54,6 +55,27 @@ class ExplorationState(AlgorithmState):
     taken: int = 0
 
 
+class GradientSteps(Algorithm[State]):
+    """What the published algorithms of gradient steps have in common: a step, batches, a number of updates."""
+
+    takes_steps: ClassVar[bool] = True
+
+    step: float
+    batches: Schedule
+    max_updates: int | None
+
+    def __post_init__(self) -> None:
+        check_step(self.step, self.max_updates)
+
+    def finished(self, state: State) -> bool:
+        """Return whether `max_updates` are made."""
+        return state.updates == self.max_updates
+
+    def batch(self, state: State) -> int:
+        """Return B_t, the number of examples of each part of the update under way."""
+        return scheduled(self.batches, state.updates + 1, "batches")
+
+
 @register(
     "algorithm",
     "exploration",
@@ -61,7 +83,7 @@ class ExplorationState(AlgorithmState):
     upgrades=[renames(n_nonzero="n_nonzero_coefs")],
 )
 @dataclass(frozen=True)
-class Exploration(Algorithm[ExplorationState]):
+class Exploration(GradientSteps[ExplorationState]):
     """Stochastic IHT with gradients put together of blocks of attributes, each seen on other examples (Algorithm 1).
 
     .. math:: g_t|_{J_i} = \\frac{1}{B_t} \\sum_b 2 (θ_{t-1}^T x_i^{(b)} - y_i^{(b)}) x_i^{(b)}|_{J_i},
@@ -104,15 +126,13 @@ class Exploration(Algorithm[ExplorationState]):
     (array([1, 7]), 1440, 6)
     """
 
-    takes_steps: ClassVar[bool] = True
-
     step: float
     batches: Schedule
     n_nonzero_coefs: int
     max_updates: int | None = None
 
     def __post_init__(self) -> None:
-        check_step(self.step, self.max_updates)
+        super().__post_init__()
         checked_sparsity(self.n_nonzero_coefs)
 
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> ExplorationState:
@@ -124,9 +144,9 @@ class Exploration(Algorithm[ExplorationState]):
 
     def query(self, cost_model: CostModel, state: ExplorationState) -> Query | None:
         """Ask for a block and the support, if there are examples enough for the update."""
-        batch = self._batch(state)
-        left = (self.blocks(cost_model) - state.block) * batch - state.taken
-        if self.finished(state) or state.left < left:
+        batch = self.batch(state)
+        needed = (self.blocks(cost_model) - state.block) * batch - state.taken
+        if self.finished(state) or state.left < needed:
             return None
         indices = np.union1d(self._block(cost_model, state.block), state.support)
         return Query(indices, batch_size(cost_model, batch - state.taken))
@@ -138,7 +158,7 @@ class Exploration(Algorithm[ExplorationState]):
         block = self._block(cost_model, state.block)
         partial = summed_gradients(state.w, indices, x, y, block) + (state.partial if state.taken else 0.0)
         now = replace(state, partial=partial, taken=state.taken + len(y), seen=state.seen + len(y))
-        if now.taken < self._batch(now):
+        if now.taken < self.batch(now):
             return now
         gradient = now.gradient.copy()
         gradient[block] = partial / now.taken
@@ -147,16 +167,9 @@ class Exploration(Algorithm[ExplorationState]):
         w = hard_threshold(now.w - self.step * gradient, self.n_nonzero_coefs)
         return replace(now, w=w, updates=now.updates + 1, gradient=np.zeros_like(w), block=0, taken=0)
 
-    def finished(self, state: ExplorationState) -> bool:
-        """Return whether there were `max_updates`."""
-        return state.updates == self.max_updates
-
     def blocks(self, cost_model: CostModel) -> int:
         """Return d', how many parts the gradient is put together of."""
         return ceil(cost_model.n_features / self._width(cost_model))
-
-    def _batch(self, state: ExplorationState) -> int:
-        return scheduled(self.batches, state.updates + 1, "batches")
 
     def _width(self, cost_model: CostModel) -> int:
         return cost_model.n_observed - self.n_nonzero_coefs
@@ -175,6 +188,7 @@ def summed_gradients(w: Array, indices: Array, x: Array, y: Array, block: Array)
 
 
 def check_step(step: Any, rounds: Any) -> None:
+    """Raise InvalidInputError unless a step is positive, and a number of updates or rounds at least 1 or None."""
     if not (is_real(step) and 0 < step < np.inf):
         raise InvalidInputError(f"step must be a finite number > 0, got {step!r}")
     if not (rounds is None or (is_integer(rounds) and rounds >= 1)):

@@ -11,12 +11,7 @@ import numpy as np
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.typing import Array
-from hardthresh.limited.contract import (
-    Algorithm,
-    AlgorithmState,
-    Query,
-    checked_sparsity,
-)
+from hardthresh.limited.contract import Algorithm, AlgorithmState, Query, checked_sparsity
 from hardthresh.limited.cost_model import CostModel
 
 from .exploitation import Exploitation, ExploitationState
@@ -34,11 +29,11 @@ class HybridState(AlgorithmState):
     round : int
         k, from 1.
     steps : int
-        How many updates the part under way makes, none when all is done.
+        The number of updates of the part under way; 0 at the end.
     inner : ExplorationState or ExploitationState
         Where it is.
     whole : bool
-        Whether no part was cut short, or left out, for want of examples.
+        Whether there were examples enough for every part so far: none was shortened or left out.
     """
 
     round: int
@@ -114,11 +109,11 @@ class Hybrid(Algorithm[HybridState]):
         return self._explore(cost_model, HybridState(w=inner.w, length=length, round=1, steps=0, inner=inner))
 
     def query(self, cost_model: CostModel, state: HybridState) -> Query | None:
-        """Ask as the part that is under way."""
+        """Ask as the part under way."""
         return self._part(state).query(cost_model, state.inner) if state.inner.updates < state.steps else None
 
     def absorb(self, cost_model: CostModel, state: HybridState, indices: Array, x: Array, y: Array) -> HybridState:
-        """Learn as the part that is under way; when it is through, start the next one."""
+        """Learn as the part under way; after its last update, start the next one."""
         inner = self._part(state).absorb(cost_model, state.inner, indices, x, y)
         updates = state.updates + inner.updates - state.inner.updates
         now = replace(state, w=inner.w, updates=updates, seen=state.seen + len(y), inner=inner)
@@ -127,11 +122,11 @@ class Hybrid(Algorithm[HybridState]):
         return self._following(cost_model, now)
 
     def finished(self, state: HybridState) -> bool:
-        """Return whether there were `max_rounds`, with all their updates."""
+        """Return whether `max_rounds` are complete, with all their updates."""
         return state.round == self.max_rounds and not state.steps and state.whole
 
     def unknown_length(self, cost_model: CostModel, state: HybridState) -> HybridState:
-        """Return the state without its length: a part that was cut short for want of examples is made whole."""
+        """Return the state without its length: a part that was shortened gets all of its updates."""
         now = replace(state, length=None)
         if now.whole:
             return now
@@ -141,7 +136,7 @@ class Hybrid(Algorithm[HybridState]):
         return self._following(cost_model, now) if now.inner.updates >= now.steps else now
 
     def _following(self, cost_model: CostModel, state: HybridState) -> HybridState:
-        """Return the start of the part after one that is through."""
+        """Return the start of the part after the one that has ended."""
         if isinstance(state.inner, ExplorationState) and np.any(state.inner.w):
             return self._exploit(cost_model, state, scheduled(self.exploit_steps, state.round, "exploit_steps"))
         if state.round == self.max_rounds:
@@ -149,7 +144,7 @@ class Hybrid(Algorithm[HybridState]):
         return self._explore(cost_model, replace(state, round=state.round + 1))
 
     def _explore(self, cost_model: CostModel, state: HybridState) -> HybridState:
-        """Return the start of an exploration; if what is left is too little for it, it is exploited, all of it."""
+        """Return the start of an exploration, or of an exploitation if too few examples are left for it."""
         steps = scheduled(self.explore_steps, state.round, "explore_steps")
         algorithm = self._exploration(state.round)
         update = algorithm.blocks(cost_model) * scheduled(self.explore_batches, state.round, "explore_batches")
@@ -158,7 +153,7 @@ class Hybrid(Algorithm[HybridState]):
         return self._begin(cost_model, state, algorithm, steps, update)
 
     def _exploit(self, cost_model: CostModel, state: HybridState, steps: float) -> HybridState:
-        """Return the start of an exploitation of so many updates, or as many as there are examples for."""
+        """Return the start of an exploitation with this many updates, or as many as there are examples for."""
         update = scheduled(self.exploit_batches, state.round, "exploit_batches")
         return self._begin(cost_model, state, self._exploitation(state.round), steps, update)
 
@@ -170,11 +165,10 @@ class Hybrid(Algorithm[HybridState]):
         steps: float,
         update: int,
     ) -> HybridState:
-        """Return the start of a part of at most so many updates, each of `update` examples."""
-        made = steps if state.length is None else min(steps, state.left // update)
-        return replace(
-            state, steps=int(made), whole=state.whole and made == steps, inner=algorithm.start(cost_model, state.w)
-        )
+        """Return the start of a part with at most `steps` updates, of `update` examples each."""
+        possible = steps if state.length is None else min(steps, state.left // update)
+        whole = state.whole and possible == steps
+        return replace(state, steps=int(possible), whole=whole, inner=algorithm.start(cost_model, state.w))
 
     def _part(self, state: HybridState) -> Algorithm[Any]:
         explores = isinstance(state.inner, ExplorationState)
