@@ -52,7 +52,7 @@ HELPERS = {
     "constraints/labels.py": "labels of columns as numbers of groups",
     "limited/algorithms/moments.py": "running means and co-moments",
     "limited/algorithms/schedules.py": "how many examples an update takes",
-    "limited/algorithms/support_choice.py": "which few of the attributes that were observed together",
+    "limited/algorithms/support_choice.py": "a support for AdaptiveHybrid: least squares, local search, prices",
     "losses/base.py": "the contract that all losses keep",
     "losses/exponential.py": "the exponential of losses with a log link, finite at any prediction",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",

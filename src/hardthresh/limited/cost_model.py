@@ -15,7 +15,7 @@ from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInpu
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer, is_real
 
-_ROUNDING = 1e-9  # of the budget: sums of prices are not exact; arbitrary between their rounding and a real price
+ROUNDING = 1e-9  # of the budget: sums of prices are not exact; arbitrary between their rounding and a real price
 _NOTHING = np.empty(0, dtype=np.intp)
 
 
@@ -132,7 +132,7 @@ class CostModel:
         price = _prices(costs, labels, panel)
         cost_model = cls(panel, price, _budget(n_observed, budget, int(n_features), priced=costs is not None))
         dearest = int(np.argmax(price))
-        if price[dearest] > cost_model.budget * (1 + _ROUNDING):
+        if not cost_model.within_budget(price[dearest]):
             raise InvalidInputError(
                 f"{format_value(labels[dearest])} costs {price[dearest]:g}, more than the budget of "
                 f"{cost_model.budget:g} for one example, so it can never be bought; raise the budget or leave it out"
@@ -174,16 +174,16 @@ class CostModel:
         """
         if not self.uniform:
             raise CapabilityError("prices differ, or attributes are sold in panels: it depends on which are bought")
-        return min(self.n_features, int(money / float(self.price[0]) * (1 + _ROUNDING)))
+        return min(self.n_features, int(money / float(self.price[0]) * (1 + ROUNDING)))
 
     def cost(self, indices: Any) -> float:
         """Return what some attributes of one example cost; a panel is paid once."""
         with np.errstate(over="ignore"):  # infinity is more than any budget
             return float(np.sum(self.price[np.unique(self.panel[np.asarray(indices, dtype=np.intp)])]))
 
-    def within_budget(self, cost: float, budget: float | None = None) -> bool:
-        """Return whether a sum of prices is within the budget."""
-        return cost <= (self.budget if budget is None else budget) * (1 + _ROUNDING)
+    def within_budget(self, cost: Any, budget: float | None = None) -> Any:
+        """Return whether a sum of prices, or each of several, is within the budget or another one."""
+        return cost <= (self.budget if budget is None else budget) * (1 + ROUNDING)
 
     def purchase(self, indices: Any, owned: Array = _NOTHING) -> Purchase:
         """Return what has to be bought of an example, by whole panels, so that `indices` are owned too.
@@ -191,17 +191,17 @@ class CostModel:
         Raises
         ------
         BudgetError
-            If all that is owned then costs more than the budget for one example.
+            If everything owned afterwards costs more than the budget for one example.
         """
-        together = self.whole_panels(np.union1d(owned, indices))
-        if not self.within_budget(cost := self.cost(together)):
-            what = f"{together.size} attributes" if self.uniform else f"attributes for {cost:g}"
+        all_owned = self.whole_panels(np.union1d(owned, indices))
+        if not self.within_budget(cost := self.cost(all_owned)):
+            what = f"{all_owned.size} attributes" if self.uniform else f"attributes for {cost:g}"
             raise BudgetError(
                 f"{what} of one example were asked for, {owned.size} of them bought before; the budget is "
                 f"{self.allowance:g}"
             )
-        together.setflags(write=False)
-        return Purchase(np.setdiff1d(together, owned, assume_unique=True), together, cost - self.cost(owned))
+        all_owned.setflags(write=False)
+        return Purchase(np.setdiff1d(all_owned, owned, assume_unique=True), all_owned, cost - self.cost(owned))
 
     def whole_panels(self, indices: Any) -> Array:
         """Return, increasing, all attributes of the panels that some attributes belong to."""
@@ -219,13 +219,13 @@ class CostModel:
         """
         if self._affords_all:
             return self.budget
-        usable = self.price[self.price <= self.budget / 2 * (1 + _ROUNDING)]
+        usable = self.price[self.within_budget(self.price, self.budget / 2)]
         return self.budget - float(np.max(usable)) if usable.size else 0.0
 
     @cached_property
     def _affords_all(self) -> bool:
         """Whether the budget buys all attributes of an example."""
-        return self.within_budget(self.cost(np.arange(self.n_features)))
+        return bool(self.within_budget(self.cost(np.arange(self.n_features))))
 
     def panel_limit(self, limit: float) -> float:
         """Return what a panel may cost at most to be in a predictor for `limit`, and to be explored beside any such."""
@@ -238,13 +238,13 @@ class CostModel:
         cost more than `dearest`. Panels are taken in order, and a new part begins where the budget ends: with equal
         prices there are ceil((d - s)/(s' - s)) parts for a support of s attributes.
         """
-        left_out = self.price > dearest * (1 + _ROUNDING)
+        left_out = ~self.within_budget(self.price, dearest)
         left_out[self.panel[self.whole_panels(support)]] = True
         room = self.budget - self.cost(support)
         part_of = np.full(self.price.size, -1)
         part, left = -1, 0.0
         for panel in np.flatnonzero(~left_out):
-            if part < 0 or self.price[panel] > left + self.budget * _ROUNDING:
+            if part < 0 or self.price[panel] > left + self.budget * ROUNDING:
                 part, left = part + 1, room
             part_of[panel] = part
             left -= float(self.price[panel])
@@ -254,36 +254,36 @@ class CostModel:
         """Return at most `count` attributes with large scores, whose panels cost at most `limit` together.
 
         With equal prices these are the `count` largest, lowest index first among equals: hard thresholding. Else a
-        greedy heuristic for a knapsack: panels by the squares of their scores, or by these per price, whichever way
-        ends with more, and the best attributes of them.
+        greedy heuristic for a knapsack: panels in the order of their summed squared scores, or of these per price,
+        whichever gives the larger sum, and the best attributes of them.
         """
         if self.uniform:
             return top_k(score, min(count, self.count_for(limit)))
         energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
-        ways = []
+        choices = []
         for merit in (energy, energy / self.price):
             inside = np.isin(self.panel, self._fill(merit, limit, count)) & (score > 0)
-            ways.append(top_k(np.where(inside, score, 0.0), min(count, int(np.count_nonzero(inside)))))
-        return max(ways, key=lambda chosen: float(np.sum(score[chosen] ** 2)))
+            choices.append(top_k(np.where(inside, score, 0.0), min(count, int(np.count_nonzero(inside)))))
+        return max(choices, key=lambda chosen: float(np.sum(score[chosen] ** 2)))
 
     def extend(self, support: Array, score: Array) -> Array:
-        """Return `support`, all that its panels hold, and what has the largest scores for the rest of the budget."""
+        """Return the attributes of the panels of `support`, and those with large scores that the budget buys beside."""
         owned = self.whole_panels(support)
         energy = np.bincount(self.panel, weights=score**2, minlength=self.price.size)
         energy[self.panel[owned]] = 0.0
         room = self.budget - self.cost(owned)
-        ways = [self._fill(merit, room, self.n_features) for merit in (energy, energy / self.price)]
-        bought = max(ways, key=lambda panels: float(np.sum(energy[panels])))
+        choices = [self._fill(merit, room, self.n_features) for merit in (energy, energy / self.price)]
+        bought = max(choices, key=lambda panels: float(np.sum(energy[panels])))
         return np.flatnonzero(np.isin(self.panel, np.union1d(self.panel[owned], bought)))
 
     def _fill(self, merit: Array, limit: float, count: int) -> Array:
-        """Return panels of large merit within a limit, until they hold `count` attributes; cheap ones may come late."""
+        """Return panels of large merit that fit into a limit, greedily, until they hold `count` attributes."""
         bought: list[int] = []
         sizes = np.bincount(self.panel, minlength=self.price.size)
         for panel in np.argsort(-merit, kind="stable"):
             if count <= 0 or not merit[panel] > 0:
                 break
-            if self.price[panel] <= limit + self.budget * _ROUNDING:
+            if self.price[panel] <= limit + self.budget * ROUNDING:
                 bought.append(int(panel))
                 limit -= float(self.price[panel])
                 count -= int(sizes[panel])
@@ -296,12 +296,12 @@ def _numbered(panels: Sequence[Any] | None, n_features: int) -> tuple[list[Any],
         return [f"attribute {j}" for j in range(n_features)], np.arange(n_features)
     if isinstance(panels, str) or not isinstance(panels, Iterable):
         raise InvalidInputError(f"panels must be a list of labels, one for each attribute; got {format_value(panels)}")
-    given = list(panels)
-    if len(given) != n_features:
-        raise InvalidInputError(f"panels has {len(given)} labels; one for each of {n_features} attributes is needed")
-    labels = list(dict.fromkeys(given))
+    listed = list(panels)
+    if len(listed) != n_features:
+        raise InvalidInputError(f"panels has {len(listed)} labels; one for each of {n_features} attributes is needed")
+    labels = list(dict.fromkeys(listed))
     number = {label: i for i, label in enumerate(labels)}
-    return labels, np.array([number[label] for label in given], dtype=np.intp)
+    return labels, np.array([number[label] for label in listed], dtype=np.intp)
 
 
 def _prices(costs: Any, labels: list[Any], panel: Array) -> Array:

@@ -16,7 +16,7 @@ from hardthresh.limited.contract import Algorithm, AlgorithmState, Query, batch_
 from hardthresh.limited.cost_model import CostModel
 
 from .moments import Covariances, Moments
-from .support_choice import PER_VARIABLE, choose, intercept, least_squares, needed
+from .support_choice import PER_VARIABLE, choose, intercept, least_squares, required_decrease
 
 # FIRST_BATCH to PATIENCE come with the design, which was tuned on draws of the problem of Murata and Suzuki (2018),
 # other draws than those of papers/limited_attributes
@@ -29,7 +29,7 @@ PER_REPAIR = 10  # or so many for each observed attribute
 PATIENCE = 1.25  # growth of the number of examples from one repair to the next
 _PERFECT = 1e-14  # of the target's variance: less is rounding
 SMALLEST = 1e-150  # squares of smaller numbers have lost digits in float64, or are 0
-_ENDLESS = 2**62  # examples: an exploitation of all that are left
+_ALL_LEFT = 2**62  # examples: an exploitation of all that are left
 
 
 @stored("state/adaptive")
@@ -168,36 +168,33 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
             checked_sparsity(self.n_nonzero_coefs, cost_model.count_for(cost_model.prediction_limit))
         if w0 is not None:
             raise InvalidInputError("AdaptiveHybrid always starts from the null model; leave w0 out")
-        if self.prediction_budget is not None and not cost_model.within_budget(
-            self.prediction_budget, cost_model.prediction_limit
-        ):
+        limit = self._limit(cost_model)
+        if not cost_model.within_budget(limit, cost_model.prediction_limit):
             raise InvalidInputError(
-                f"prediction_budget is {self.prediction_budget:g}; it must be <= "
-                f"{cost_model.prediction_limit:g}, so that "
-                "the dearest attribute can be explored beside the chosen ones"
+                f"prediction_budget is {limit:g}; it must be <= {cost_model.prediction_limit:g}, so that the dearest "
+                "attribute can be explored beside the chosen ones"
             )
-        d = cost_model.n_features
-        none, nothing = np.empty(0, dtype=np.intp), Covariances.none(d)
         cheapest = float(np.min(cost_model.price))
-        if not cost_model.within_budget(cheapest, self._limit(cost_model)):
+        if not cost_model.within_budget(cheapest, limit):
             raise InvalidInputError(
-                f"the predictor may cost {self._limit(cost_model):g}, so that the dearest attribute can be explored "
-                f"beside it; as the cheapest costs {cheapest:g}, it would always be empty: raise the budget"
+                f"the predictor may cost {limit:g}, so that the dearest attribute can be explored beside it; as the "
+                f"cheapest costs {cheapest:g}, it would always be empty: raise the budget"
             )
+        d, none = cost_model.n_features, np.empty(0, dtype=np.intp)
         state = self.state_type(
             w=np.zeros(d),
             length=length,
             chosen=none,
             parts=none,
             observed=none,
-            scales=nothing,
-            scores=nothing,
+            scales=Covariances.none(d),
+            scores=Covariances.none(d),
             part=Covariances.none(0),
             together=Moments.none(1),
             own=Moments.none(1),
         )
-        dearest = cost_model.panel_limit(self._limit(cost_model))
-        usable = np.flatnonzero(cost_model.price[cost_model.panel] <= dearest * (1 + 1e-9))
+        dearest = cost_model.panel_limit(limit)
+        usable = np.flatnonzero(cost_model.within_budget(cost_model.price[cost_model.panel], dearest))
         if usable.size < d:
             warn(
                 f"{d - usable.size} of {d} attributes are in panels for more than {dearest:g}, which cannot be "
@@ -215,7 +212,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         return Query(indices, batch_size(cost_model, state.quota - state.taken))
 
     def absorb(self, cost_model: CostModel, state: AdaptiveState, indices: Array, x: Array, y: Array) -> AdaptiveState:
-        """Update the moments; at the end of a block, a round, or when a repair is due, draw conclusions."""
+        """Update the moments; at the end of a block or a round, and where a repair is due, change the support."""
         own = state.own.absorb(np.column_stack([x[:, positions(indices, state.chosen)], y]))
         now = replace(state, own=own, seen=state.seen + len(y), taken=state.taken + len(y))
         if not state.seen:
@@ -225,22 +222,23 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         now = replace(now, together=now.together.absorb(np.column_stack([x, y])))
         if not now.finite:
             return now
-        over = now.taken >= now.quota
-        if now.together.count >= now.next_repair or (over and now.fitted):
+        ended = now.taken >= now.quota
+        if now.together.count >= now.next_repair or (ended and now.fitted):
             now = self._repaired(cost_model, now)
-        return self._explore(cost_model, replace(now, round=now.round + 1)) if over else now
+        return self._explore(cost_model, replace(now, round=now.round + 1)) if ended else now
 
     def finalize(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
         """Return least squares on the support, over all examples on which it was observed."""
         if state.together.count > 1 and (state.phase == "exploit" or not state.fitted):
             return self._repaired(cost_model, state)
-        forgotten = not state.fitted and state.own.count < state.seen  # examples that the intercept knows
-        return state if forgotten else self._refitted(state)
+        if not state.fitted and state.own.count < state.seen:
+            return state  # its intercept is the mean of all examples, of which `own` has only the latest
+        return self._refitted(state)
 
     def unknown_length(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
-        """Return the state without its length; what was to be exploited to the end makes way for an exploration."""
+        """Return the state without its length; an exploitation of all that was left ends with an exploration."""
         now = replace(state, length=None)
-        if now.phase == "explore" or now.quota < _ENDLESS or not now.parts.size:
+        if now.phase == "explore" or now.quota < _ALL_LEFT or not now.parts.size:
             return now
         return self._explore(cost_model, self._repaired(cost_model, now) if now.together.count > 1 else now)
 
@@ -272,12 +270,11 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         if not now.finite:
             return now
         if now.block < now.n_blocks:
-            following = np.count_nonzero(now.parts == now.block)
-            return replace(now, part=Covariances.none(int(following)))
+            return replace(now, part=Covariances.none(int(np.count_nonzero(now.parts == now.block))))
         return self._choose_candidates(cost_model, now)
 
     def _explore(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
-        """Return the start of an exploration, or of an exploitation of the rest, if it is too little for that."""
+        """Return the start of an exploration, or of an exploitation if too few examples are left to explore."""
         parts = cost_model.partition(state.chosen, cost_model.panel_limit(self._limit(cost_model)))
         n_blocks = int(parts.max()) + 1
         first = max(PER_COEFFICIENT * self.n_nonzero_coefs, FIRST_BATCH)
@@ -290,7 +287,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         return replace(state, phase="explore", parts=parts, quota=quota, block=0, taken=0, part=part)
 
     def _choose_candidates(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
-        """Return the start of an exploitation of what correlates most with the residual, beside the support."""
+        """Return the start of an exploitation of the support and of what correlates most with the residual."""
         deviation = state.scales.deviation()
         covariance = np.abs(state.scores.covariance())
         score = np.divide(covariance, deviation, out=np.zeros_like(deviation), where=deviation > 0)
@@ -303,7 +300,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         return self._exploit(state, observed, quota)
 
     def _exploit(self, state: AdaptiveState, observed: Array, quota: int | None) -> AdaptiveState:
-        """Return the start of an exploitation of so many examples, of all that are left without a number."""
+        """Return the start of an exploitation of `quota` examples, or of all that are left."""
         if not np.array_equal(observed, state.observed):
             state = replace(
                 state,
@@ -311,26 +308,29 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
                 together=Moments.none(observed.size + 1),
                 next_repair=PER_VARIABLE * observed.size + 2,
             )
-        return replace(state, phase="exploit", quota=_ENDLESS if quota is None else quota, taken=0)
+        return replace(state, phase="exploit", quota=_ALL_LEFT if quota is None else quota, taken=0)
 
     def _repaired(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
-        """Return the state with another support, if least squares on everything that is observed say so."""
+        """Return the state with the best support of what is observed, if the criterion prefers it."""
         proposal = choose(state.together, state.observed, cost_model, self.n_nonzero_coefs, self._limit(cost_model))
         support = state.observed[proposal.chosen]
         state = replace(state, next_repair=int(PATIENCE * state.together.count) + 1)
-        if not state.fitted or self._pays(state, support, proposal.unexplained):
+        if not state.fitted or self._is_better(state, support, proposal.unexplained):
             state = self._with_support(state, support, _moments_of(state, support))
         return self._refitted(replace(state, fitted=True))
 
-    def _pays(self, state: AdaptiveState, support: Array, unexplained: float) -> bool:
-        """Return whether another support lowers log RSS by more than is needed for each attribute that is new in it."""
+    def _is_better(self, state: AdaptiveState, support: Array, unexplained: float) -> bool:
+        """Return whether another support lowers log RSS by more than the criterion asks for an exchange."""
         exchanged = max(np.setdiff1d(support, state.chosen).size, np.setdiff1d(state.chosen, support).size)
+        if not exchanged:
+            return False
         present = least_squares(state.together, positions(state.observed, state.chosen)).unexplained
-        fall = log(max(present, _PERFECT) / max(unexplained, _PERFECT))
-        return exchanged > 0 and fall > exchanged * needed(state.together.count, state.observed.size, state.chosen.size)
+        decrease = log(max(present, _PERFECT) / max(unexplained, _PERFECT))
+        required = required_decrease(state.together.count, state.observed.size, state.chosen.size)
+        return decrease > exchanged * required
 
     def _with_support(self, state: AdaptiveState, support: Array, own: Moments) -> AdaptiveState:
-        """Return the state with a support, the moments of it, and no scores yet."""
+        """Return the state with another support and its moments, and without scores."""
         return replace(state, chosen=support, own=own, scores=Covariances.none(state.w.size))
 
     def _refitted(self, state: AdaptiveState) -> AdaptiveState:

@@ -39,7 +39,7 @@ class LogisticState(AdaptiveState):
     logit : array, shape (s + 1,)
         Coefficients in these units, and the intercept.
     information : array, shape (s + 1, s + 1)
-        The Hessians of all examples so far, each where the coefficients were when it came, the later the weightier.
+        The sum of the Hessians of all examples so far, each at the coefficients of its time; later ones weigh more.
     """
 
     centre: Array = field(default_factory=lambda: np.zeros(0))
@@ -101,22 +101,23 @@ class LogisticHybrid(AdaptiveHybrid):
             raise InvalidInputError(f"targets must be 0 or 1, got {label:g}")
 
     def absorb(self, cost_model: CostModel, state: AlgorithmState, indices: Array, x: Array, y: Array) -> AdaptiveState:
-        """Learn the coefficients of the support, then as `AdaptiveHybrid`."""
+        """Update the coefficients of the support; then continue as `AdaptiveHybrid`."""
         assert isinstance(state, LogisticState)
         z = (x[:, positions(indices, state.chosen)] - state.centre) / state.scale
-        moved = _moved(_faded(state, len(y)), np.column_stack([z, np.ones(len(y))]), y)
+        moved = _moved(_discounted(state, len(y)), np.column_stack([z, np.ones(len(y))]), y)
         return super().absorb(cost_model, moved, indices, x, y)
 
     def finalize(self, cost_model: CostModel, state: AlgorithmState) -> AdaptiveState:
-        """Return the coefficients as they are: on another support they would have to be learned first."""
+        """Return the coefficients as they are, since those of another support would have to be learned first."""
         assert isinstance(state, LogisticState)
         return self._refitted(state) if state.fitted else super().finalize(cost_model, state)
 
     def failure_reason(self, state: AlgorithmState) -> str:
         """Return whether there were two classes, and what `AdaptiveHybrid` finds."""
         assert isinstance(state, AdaptiveState)
-        alone = state.seen and state.own.count and float(state.own.mean[-1]) in (0.0, 1.0)
-        return "all targets are of one class; examples of two are needed" if alone else super().failure_reason(state)
+        if state.seen and state.own.count and float(state.own.mean[-1]) in (0.0, 1.0):
+            return "all targets are of one class; examples of two are needed"
+        return super().failure_reason(state)
 
     def response(self, linear: Array) -> Array:
         """Return probabilities of class 1."""
@@ -126,7 +127,7 @@ class LogisticHybrid(AdaptiveHybrid):
     def _with_support(self, state: AdaptiveState, support: Array, own: Moments) -> AdaptiveState:
         changed = super()._with_support(state, support, own)
         assert isinstance(changed, LogisticState)
-        return _afresh(changed)
+        return _restarted(changed)
 
     def _refitted(self, state: AdaptiveState) -> AdaptiveState:
         """Return the state with the coefficients on the scale of the data."""
@@ -139,38 +140,38 @@ class LogisticHybrid(AdaptiveHybrid):
         return replace(state, w=w, intercept=intercept, updates=state.updates + 1)
 
 
-def _faded(state: LogisticState, more: int) -> LogisticState:
-    """Return the state with the weight that the examples before keep when so many more come."""
+def _discounted(state: LogisticState, more: int) -> LogisticState:
+    """Return the state with the weight that the examples so far keep after `more` others."""
     n = state.own.count + 1
     return replace(state, information=state.information * (n / (n + more)))
 
 
 def _moved(state: LogisticState, z: Array, y: Array) -> LogisticState:
-    """Return the state with coefficients that minimise the loss of some examples plus the model of all before.
+    """Return the state with the minimiser of the loss of some examples plus the model of all before.
 
-    By damped Newton steps. Where examples are too large for the arithmetic, nothing moves.
+    It takes damped Newton steps. Where the numbers overflow, the state stays as it is.
     """
     logit = state.logit
     value = _loss(state, z, y, logit)
     for _ in range(_STEPS):
         residual = y - expit(z @ logit)
-        pull = state.information @ (state.logit - logit) + z.T @ residual
+        descent = state.information @ (state.logit - logit) + z.T @ residual
         hessian = _hessian(state, z, logit)
-        if not (np.all(np.isfinite(hessian)) and np.all(np.isfinite(pull))):
+        if not (np.all(np.isfinite(hessian)) and np.all(np.isfinite(descent))):
             return state
-        move = np.linalg.solve(hessian + _RIDGE * np.diag(hessian.diagonal()), pull)
-        promised = float(move @ pull)
+        move = np.linalg.solve(hessian + _RIDGE * np.diag(hessian.diagonal()), descent)
+        predicted = float(move @ descent)
         length = 1.0
         moved = _loss(state, z, y, logit + move)
         for _ in range(_HALVINGS):
-            if moved <= value - _DECREASE * length * promised:
+            if moved <= value - _DECREASE * length * predicted:
                 break
             length /= 2
             moved = _loss(state, z, y, logit + length * move)
         if not moved < value:
             break
         logit, value = logit + length * move, moved
-        if promised <= _TOLERANCE:
+        if predicted <= _TOLERANCE:
             break
     return replace(state, logit=logit, information=_hessian(state, z, logit))
 
@@ -188,8 +189,8 @@ def _hessian(state: LogisticState, z: Array, logit: Array) -> Array:
     return hessian
 
 
-def _afresh(state: LogisticState) -> LogisticState:
-    """Return the state with coefficients to be learned anew, in the direction of least squares where that is known."""
+def _restarted(state: LogisticState) -> LogisticState:
+    """Return the state with a start for the coefficients of a new support: those of least squares, where known."""
     own, s = state.own, state.chosen.size
     if own.count > s + 1:
         centre, scale = own.mean[:-1], np.sqrt(own.comoment.diagonal()[:-1] / own.count)

@@ -1,4 +1,4 @@
-"""Running means and co-moments, merged part by part so that far-off means cost no digits (Chan, Golub and LeVeque)."""
+"""Running means and co-moments, merged so that a mean far from 0 costs no digits (Chan, Golub and LeVeque 1983)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Moments:
 
     @classmethod
     def none(cls, p: int) -> Self:
-        """Return the moments of no example."""
+        """Return the moments before the first example."""
         return cls(0, np.zeros(p), np.zeros((p, p)))
 
     def absorb(self, z: Array) -> Moments:
@@ -83,12 +83,12 @@ class Covariances:
 
     @classmethod
     def none(cls, m: int) -> Self:
-        """Return those of no example."""
+        """Return the covariances before the first example."""
         return cls(*(np.zeros(m) for _ in range(5)))
 
     @classmethod
     def of(cls, x: Array, residual: Array) -> Self:
-        """Return those of some examples: x of shape (n, m), a residual of shape (n,)."""
+        """Return the covariances of some examples: x of shape (n, m), a residual of shape (n,)."""
         if not len(x):
             return cls.none(x.shape[1])
         mean, r = x.mean(axis=0), float(residual.mean())
@@ -98,19 +98,19 @@ class Covariances:
         return cls(np.full(m, float(len(x))), mean, square, np.full(m, r), (residual - r) @ centred)
 
     def merge(self, where: Array, other: Covariances) -> Covariances:
-        """Return those with more examples of the variables `where`."""
+        """Return the covariances with more examples of the variables `where`."""
         count = self.count[where] + other.count
         share = np.divide(other.count, count, out=np.zeros_like(count), where=count > 0)
         weight = self.count[where] * share
-        shift, turn = other.mean - self.mean[where], other.residual - self.residual[where]
+        shift, residual_shift = other.mean - self.mean[where], other.residual - self.residual[where]
         merged = Covariances(
             *(part.copy() for part in (self.count, self.mean, self.square, self.residual, self.product))
         )
         merged.count[where] = count
         merged.mean[where] += shift * share
         merged.square[where] += other.square + shift**2 * weight
-        merged.residual[where] += turn * share
-        merged.product[where] += other.product + shift * turn * weight
+        merged.residual[where] += residual_shift * share
+        merged.product[where] += other.product + shift * residual_shift * weight
         return merged
 
     def deviation(self) -> Array:

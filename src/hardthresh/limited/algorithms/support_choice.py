@@ -1,4 +1,4 @@
-"""Which few of the attributes that were observed together: least squares, local search, and what may be spent."""
+"""Choose few of the attributes that were observed together: least squares, local search, and what may be spent."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from math import expm1, inf, log
 import numpy as np
 
 from hardthresh.core.typing import Array
-from hardthresh.limited.cost_model import CostModel
+from hardthresh.limited.cost_model import ROUNDING, CostModel
 from hardthresh.solvers.local_search import descend, grow, shrink
 from hardthresh.solvers.tableau import Tableau
 
 from .moments import Moments
 
 PER_VARIABLE = 2  # examples per variable, before the fit of all of them is trusted
-_ROUNDING = 1e-9  # of what may be spent
 _NEGLIGIBLE = 1e-12  # of the variance of the target
 
 
@@ -39,7 +38,7 @@ class Subset:
 
 
 def least_squares(moments: Moments, chosen: Array | None = None) -> Subset:
-    """Return least squares on some variables, by default all, and an intercept; combinations of others are left out."""
+    """Return least squares with an intercept on some variables, by default all; collinear ones are left out."""
     p = moments.mean.size - 1
     return _subset(_tableau(moments, np.arange(p) if chosen is None else chosen), moments)
 
@@ -49,22 +48,23 @@ def intercept(moments: Moments, subset: Subset) -> float:
     return float(moments.mean[-1] - moments.mean[subset.chosen] @ subset.coef)
 
 
-def needed(n: int, p: int, size: int) -> float:
-    """Return by how much another of p attributes beside `size` has to lower log RSS to be more than the best of noise.
+def required_decrease(n: int, p: int, size: int) -> float:
+    """Return by how much one more of p attributes, beside `size` others, has to lower log RSS.
 
-    That is the extended BIC's (log n + 2 log p) for n examples, shared out over the degrees of freedom.
+    The best of p attributes that are noise lowers it by less: this is the penalty (log n + 2 log p) of the extended BIC
+    for n examples (Chen and Chen 2008, with gamma = 1), divided by the degrees of freedom.
     """
     freedom = n - size - 2
     return (log(n) + 2 * log(p)) / freedom if freedom > 0 else inf
 
 
 def choose(moments: Moments, observed: Array, cost_model: CostModel, count: int, limit: float) -> Subset:
-    """Return least squares on at most `count` variables that cost at most `limit`, chosen among the `observed` ones.
+    """Return least squares on at most `count` of the `observed` variables, which cost at most `limit`.
 
-    From all of them the cheapest to miss are dropped, or, while there are few examples, the best are added as long as
-    each is `needed`; then exchanges of one for another are made as long as one helps. With different prices the best
-    of three starts counts: sold for what they explain per price, bought for what they explain, and for that per price;
-    and exchanges have to be affordable.
+    Backward elimination starts from all of them; while there are few examples for that, forward selection adds the best
+    as long as each lowers log RSS by `required_decrease`. Then one variable is exchanged for another as long as that
+    helps. With different prices the best of three starts is taken: elimination by what variables explain per price,
+    selection by what they explain, and selection by that per price; and exchanges keep to the limit.
     """
     p = observed.size
     enough = moments.count >= PER_VARIABLE * p
@@ -75,27 +75,27 @@ def choose(moments: Moments, observed: Array, cost_model: CostModel, count: int,
             _grow(tableau, count, moments.count)
         shrink(tableau, count)
         return _subset(descend(tableau, tableau.size, _NEGLIGIBLE, _NEGLIGIBLE), moments)
-    shop = _Shop(observed, cost_model, count, limit, moments.count)
-    starts = [shop.bought(_tableau(moments, nothing), per_price=per_price) for per_price in (False, True)]
+    search = _PricedSearch(observed, cost_model, count, limit, moments.count)
+    starts = [search.grown(_tableau(moments, nothing), per_price=per_price) for per_price in (False, True)]
     if enough:
-        starts.append(shop.sold(_tableau(moments, everything)))
-    return _subset(max(map(shop.exchanged, starts), key=lambda tableau: tableau.decrease), moments)
+        starts.append(search.shrunk(_tableau(moments, everything)))
+    return _subset(max(map(search.exchanged, starts), key=lambda tableau: tableau.decrease), moments)
 
 
 def _grow(tableau: Tableau, most: int, n: int) -> None:
-    """Add what helps most, one for every 2 `PER_VARIABLE` examples, as long as it is needed."""
+    """Add the best variables, one for every 2 `PER_VARIABLE` examples, as long as each explains more than noise."""
     size = min(most, n // (2 * PER_VARIABLE) - 1)
     while tableau.size < size:
         before = tableau.size
-        noise = -expm1(-needed(n, tableau.slope.size, before))
+        noise = -expm1(-required_decrease(n, tableau.slope.size, before))
         grow(tableau, before + 1, max(_NEGLIGIBLE, noise * (0.5 - tableau.decrease)))
         if tableau.size <= before:
             return
 
 
 @dataclass(frozen=True, slots=True)
-class _Shop:
-    """Which of the observed variables a predictor can have for its money."""
+class _PricedSearch:
+    """Search for variables of different prices that cost at most `limit` together."""
 
     observed: Array
     cost_model: CostModel
@@ -103,28 +103,28 @@ class _Shop:
     limit: float
     n: int
 
-    def extra(self, tableau: Tableau) -> Array:
-        """Return what each variable would cost besides the chosen ones."""
+    def added_cost(self, tableau: Tableau) -> Array:
+        """Return what each variable would add to the cost of the chosen ones."""
         cost_model, panel = self.cost_model, self.cost_model.panel[self.observed]
         return np.where(np.isin(panel, panel[tableau.chosen]), 0.0, cost_model.price[panel])
 
     def best(self, tableau: Tableau, *, per_price: bool = False) -> int | None:
-        """Return the affordable variable that explains most, or most for its price; None if there is none."""
+        """Return the variable within the limit that explains most, or most per price; None if none does."""
         if not self.observed.size:
             return None
-        extra = self.extra(tableau)
+        added = self.added_cost(tableau)
         cost = self.cost_model.cost(self.observed[tableau.chosen])
-        gains = np.where(extra <= self.limit - cost + self.limit * _ROUNDING, tableau.gains(), 0.0)
-        j = int(np.argmax(gains / np.maximum(extra, self.limit * _ROUNDING) if per_price else gains))
+        gains = np.where(added <= self.limit - cost + self.limit * ROUNDING, tableau.gains(), 0.0)
+        j = int(np.argmax(gains / np.maximum(added, self.limit * ROUNDING) if per_price else gains))
         return j if gains[j] > _NEGLIGIBLE else None
 
-    def bought(self, tableau: Tableau, *, per_price: bool) -> Tableau:
-        """Return a tableau with what is affordable, needed, and best, one after the other."""
+    def grown(self, tableau: Tableau, *, per_price: bool) -> Tableau:
+        """Return a tableau with the best variables within the limit, as long as each explains more than noise."""
         while tableau.size < min(self.count, max(1, self.n // (2 * PER_VARIABLE) - 1)):
             j = self.best(tableau, per_price=per_price)
             if j is None:
                 break
-            noise = -expm1(-needed(self.n, self.observed.size, tableau.size))
+            noise = -expm1(-required_decrease(self.n, self.observed.size, tableau.size))
             if not tableau.gains()[j] > noise * (0.5 - tableau.decrease):
                 break
             before = tableau.decrease
@@ -133,18 +133,18 @@ class _Shop:
                 break
         return tableau
 
-    def sold(self, tableau: Tableau) -> Tableau:
-        """Return a tableau without what explains least for its price, until the rest is affordable."""
+    def shrunk(self, tableau: Tableau) -> Tableau:
+        """Return a tableau without the panels that explain least per price, so that the rest is within the limit."""
         observed, cost_model = self.observed, self.cost_model
         while not cost_model.within_budget(cost_model.cost(observed[tableau.chosen]), self.limit):
             panels = np.unique(cost_model.panel[observed[tableau.chosen]])
-            dear = [self._loss(tableau, panel) / cost_model.price[panel] for panel in panels]
-            self._drop(tableau, int(panels[int(np.argmin(dear))]))
+            losses = [self._loss(tableau, panel) / cost_model.price[panel] for panel in panels]
+            self._drop(tableau, int(panels[int(np.argmin(losses))]))
         shrink(tableau, self.count)
-        return self.bought(tableau, per_price=False)
+        return self.grown(tableau, per_price=False)
 
     def exchanged(self, tableau: Tableau) -> Tableau:
-        """Return what the best affordable exchanges of one variable for another lead to."""
+        """Return a tableau that no exchange of one variable for another within the limit improves."""
         while True:
             best = tableau
             for place in range(tableau.size):
