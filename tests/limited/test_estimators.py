@@ -715,10 +715,10 @@ def test_a_bad_answer_changes_nothing():
     values, y = answers(example, indices)
     before = pickle.dumps(learner)
     for bad, message in [
-        ((example, values[:-1], y), "one for each attribute asked for"),
+        ((example, values[:-1], y), "7 values; 8 are needed, one for each attribute"),
         ((example, [None] * 8, y), "nan"),
         ((example, [*values[:-1], np.nan], y), "measure it again, or skip"),
-        ((example, ["high"] * 8, y), "must be numbers"),
+        ((example, ["high"] * 8, y), "a measurement must be a number"),
         ((example, values, np.inf), "must be a finite number"),
         ((example, values, None), "must be"),
         ((example, values, [y, y]), "must be a finite number"),

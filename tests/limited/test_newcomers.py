@@ -7,7 +7,7 @@ import pytest
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.limited import ArraySource, CallbackSource
-from hardthresh.limited.sources.callback import HOPELESS
+from hardthresh.limited.sources.callback import MOST_ABSENT
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((600, 8))
@@ -24,10 +24,10 @@ def test_a_study_to_which_nobody_comes_ends():
     asked = []
     source = CallbackSource(lambda i, j: asked.append(i), n_features=8, n_observed=4, target=lambda i: 0.0)
     with pytest.raises(
-        InvalidInputError, match=f"{HOPELESS} examples in a row could not be had, {HOPELESS - 1} the last"
+        InvalidInputError, match=f"{MOST_ABSENT} examples in a row could not be had, {MOST_ABSENT - 1} the last"
     ):
         ht.limited.learn(ht.limited.AdaptiveHybrid(2), source)
-    assert len(asked) == HOPELESS
+    assert len(asked) == MOST_ABSENT
 
 
 def test_a_data_frame_brings_its_names():

@@ -22,7 +22,7 @@ from hardthresh.core.typing import Array
 from .cost_model import CostModel
 
 SMALLEST_BATCH = 32
-"""Examples whose answers are absorbed together, at least: fewer cost more calls, more cost only memory (arbitrary)."""
+"""Examples whose answers are absorbed together, at least; arbitrary: 1 to 512 learn equally well, fewer cost calls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,9 @@ from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInpu
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer, is_real
 
-ROUNDING = 1e-9  # of the budget: sums of prices are not exact; arbitrary between their rounding and a real price
+ROUNDING = 1e-9
+"""How much a sum of prices may exceed the budget, relative to it: the rounding of 10^6 prices is 1e-10 at most, and a
+price below 1e-9 of the budget does not matter; arbitrary in between."""
 _NOTHING = np.empty(0, dtype=np.intp)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.core.checking import without_overflow_warnings
-from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
+from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.result import Status
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.threads import serial_blas
@@ -21,7 +21,7 @@ from .cost_model import CostModel
 from .learning_curve import LearningCurve
 from .meter import Meter
 from .sources import AttributeSource
-from .sources.values import as_target
+from .sources.values import as_numbers, as_target
 
 LARGEST = 1e150
 """The largest attribute or target that `tell` takes: 1e7 squares of it can be added in float64, none of 1e155."""
@@ -461,22 +461,12 @@ def learn(
 
 
 def _checked_row(values: Any, indices: Array, example: int) -> Array:
-    """Return the values of an example as finite float64 numbers, one for each attribute."""
-    try:
-        row = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"the values of example {example} must be numbers, got {format_value(values)}"
-        ) from error
-    if row.shape != indices.shape:
-        raise InvalidInputError(
-            f"values of shape {row.shape} for example {example}; ({indices.size},) is needed, one for each attribute "
-            "asked for"
-        )
-    for j in np.flatnonzero(~np.isfinite(row)):
-        raise InvalidInputError(
-            f"attribute {indices[j]} of example {example} is {row[j]}; measure it again, or skip({example})"
-        )
-    for j in np.flatnonzero(np.abs(row) > LARGEST):
-        raise InvalidInputError(f"attribute {indices[j]} of example {example} is {row[j]:g}; {_TOO_LARGE}")
+    """Return the values of an example as finite float64 numbers, one for each attribute, that can be squared."""
+
+    def named(place: int) -> str:
+        return f"attribute {indices[place]}"
+
+    row = as_numbers(values, indices.size, f"example {example}", named, f"measure it again, or skip({example})")
+    for place in np.flatnonzero(np.abs(row) > LARGEST).tolist():
+        raise InvalidInputError(f"{named(place)} of example {example} is {row[place]:g}; {_TOO_LARGE}")
     return row

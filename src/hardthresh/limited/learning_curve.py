@@ -10,11 +10,16 @@ import numpy as np
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
-EXPLODED = 1e6  # growth of the squared error that no noise explains: the steps are too long
-WORSE = 1.1  # times the error of the mean: no chance
-RECENT = 0.1  # of the examples, by the errors of which a model is judged,
-FEWEST = 32  # or so many
-WINDOWS = 256  # points that a learning curve never reaches; even, so that neighbours can be joined
+EXPLODED = 1e6
+"""Growth of the squared error that means steps are too long. From 1e2 to 1e12 the same runs end, with 1e2 after a third
+of the examples and with 1e12 after twice as many, and no run that converges."""
+WORSE = 1.1
+"""A model whose squared error is so many times that of the mean has failed. Of 30 fits to noise 19 fail with 1, two
+with 1.05, and none from 1.1 to 2; all of 30 fits without the intercept that they need fail with each of these."""
+RECENT = 0.1
+"""The share of the examples that judge a model; 0.02 to 0.1 are equal, with 0.2 one of 30 fits to noise fails."""
+FEWEST = 32  # or so many examples, if that is more; arbitrary: 8 to 128 are equal
+WINDOWS = 256  # a curve has fewer points, more than a plot can show; even, so that neighbours can be joined
 
 
 @stored("learner/curve")

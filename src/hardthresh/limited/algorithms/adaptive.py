@@ -18,18 +18,21 @@ from hardthresh.limited.cost_model import CostModel
 from .moments import Covariances, Moments
 from .support_choice import PER_VARIABLE, choose, intercept, least_squares, required_decrease
 
-# FIRST_BATCH to PATIENCE come with the design, which was tuned on draws of the problem of Murata and Suzuki (2018),
-# other draws than those of papers/limited_attributes
-FIRST_BATCH = 150  # examples per block in the first exploration, at least,
-PER_COEFFICIENT = 4  # or so many for each coefficient,
-SHARE = 0.1  # but not more of the stream than this
-GROWTH = 1.5  # of the batch from round to round
-EXPLOIT = 0.25  # examples of an exploitation, as a share of the exploration before it,
-PER_REPAIR = 10  # or so many for each observed attribute
-PATIENCE = 1.25  # growth of the number of examples from one repair to the next
-_PERFECT = 1e-14  # of the target's variance: less is rounding
-SMALLEST = 1e-150  # squares of smaller numbers have lost digits in float64, or are 0
-_ALL_LEFT = 2**62  # examples: an exploitation of all that are left
+# The first seven were tuned by hand on draws of the problem of Murata and Suzuki (2018), other draws than those of
+# papers/limited_attributes. In "equal" ranges the same supports are found, with squared errors within a third, in 12
+# draws of each of six problems with 4 of 60 attributes: weak and strong effects, correlated attributes, two classes,
+# prices, and only 700 examples.
+FIRST_BATCH = 150  # examples per block in the first exploration; 40 to 600 are equal, the first model comes the later
+PER_COEFFICIENT = 4  # or so many for each coefficient, if that is more; 1 to 64 are equal
+SHARE = 0.1  # but all blocks together at most this share of the stream; 0.05 to 0.2 are equal, 0.025 doubles an error
+GROWTH = 1.5  # of the batch from round to round; 1.1 to 3 are equal
+EXPLOIT = 0.25  # examples of an exploitation, as a share of the exploration before it; 0.06 to 1 are equal
+PER_REPAIR = 10  # or so many for each observed attribute; 5 is equal. On 700 examples 2 has ten times the error, and
+# 20 and 40 miss one and eight of 12 supports
+PATIENCE = 1.25  # growth of the number of examples from one repair to the next; 1.05 to 2.5 are equal
+SMALLEST = 1e-150  # numbers whose squares have lost digits in float64, or are 0, are smaller than this
+_PERFECT = 1e-14  # share of the target's variance below which a residual is rounding; 1e-15 to 1e-10 are equal
+_ALL_LEFT = 2**62  # examples, more than any stream has: an exploitation that does not end
 
 
 @stored("state/adaptive")

@@ -24,7 +24,7 @@ from hardthresh.limited.contract import (
 from hardthresh.limited.cost_model import CostModel
 
 _SUBSET = 1  # the purpose of random numbers
-_HELD = 256  # examples that are added to the moments together: adding one costs as much as adding all
+_HELD = 256  # examples that are added to the moments by one product, as each product costs d^2 writes; arbitrary
 
 
 @stored("state/dantzig")

@@ -10,7 +10,8 @@ import numpy as np
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
-_ROUNDING = 16 * np.finfo(np.float64).eps  # of a mean: constant variables deviate by no more from it
+_ROUNDING = 16 * np.finfo(np.float64).eps
+"""How far a constant may deviate from its computed mean, relative to it; at most 3 units of eps were measured."""
 
 
 def _spread(square: Array, count: Array | int, mean: Array) -> Array:

@@ -14,8 +14,8 @@ from hardthresh.solvers.tableau import Tableau
 
 from .moments import Moments
 
-PER_VARIABLE = 2  # examples per variable, before the fit of all of them is trusted
-_NEGLIGIBLE = 1e-12  # of the variance of the target
+PER_VARIABLE = 2  # examples per variable before the fit of all of them is trusted; 1.2 to 8 are equal, as in `adaptive`
+_NEGLIGIBLE = 1e-12  # share of the target's variance; above its rounding, and 1e-15 to 1e-6 are equal
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""A source that really measures: it asks whoever has the answers, example by example."""
+"""A source that measures: it calls a function for the attributes of each example."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from hardthresh.limited.cost_model import CostModel
 from .base import AttributeSource, Example
 from .values import as_numbers
 
-HOPELESS = 1000  # examples in a row that could not be had
-REMEMBERED = 100_000  # names of examples that others are compared with
+MOST_ABSENT = 1000
+"""Examples in a row that could not be had until it is taken for an error; arbitrary: no study loses that many."""
+REMEMBERED = 100_000
+"""Names that those of later examples are compared with; arbitrary: some 10 MB of them."""
 
 
 class CallbackSource(AttributeSource):
@@ -149,9 +151,9 @@ class CallbackSource(AttributeSource):
                 self.ended = True
                 return
             self._absent = self._absent + 1 if answer is None else 0
-            if self._absent == HOPELESS:
+            if self._absent == MOST_ABSENT:
                 raise InvalidInputError(
-                    f"{HOPELESS} examples in a row could not be had, {format_value(example.id)} the last of them; "
+                    f"{MOST_ABSENT} examples in a row could not be had, {format_value(example.id)} the last of them; "
                     "raise StopIteration where there are no more"
                 )
             yield None if answer is None else self._values(example, indices, answer)
@@ -165,16 +167,13 @@ class CallbackSource(AttributeSource):
                     "without target= it must return a pair (values, y), or None"
                 )
             answer, example.y = answer[0], answer[1]
-        values = as_numbers(
-            answer, indices.size, f"example {format_value(example.id)}", lambda place: self._named(int(indices[place]))
+        return as_numbers(
+            answer,
+            indices.size,
+            f"example {format_value(example.id)}",
+            lambda place: self._named(int(indices[place])),
+            "measure it again, or return None instead of the list to continue without the example",
         )
-        for place in np.flatnonzero(~np.isfinite(values)):
-            raise InvalidInputError(
-                f"{self._named(int(indices[place]))} of example {format_value(example.id)} is {values[place]}; "
-                "a measurement must be a finite number: measure it again, or return None instead of the list to go on "
-                "without the example"
-            )
-        return values
 
 
 def _distinct(ids: Iterable[Any]) -> Iterable[Any]:

@@ -23,7 +23,7 @@ from hardthresh.limited.cost_model import CostModel
 
 from .base import AttributeSource, Example
 
-_BUFFER = 1 << 16  # bytes read of a column of a Parquet file at a time
+_BUFFER = 1 << 16  # bytes read of a column of a Parquet file at a time; arbitrary, it only has to be small
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv", ".tab")
 _COMPRESSED: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}

@@ -26,10 +26,10 @@ FORMAT_VERSION = 2
 OLD_FORMAT = b'{"format": "hardthresh journal"'  # how the files of format version 1 begin, which were lines of JSON
 
 _SYNCHRONOUS = "EXTRA"  # the level of SQLite at which a commit with a rollback journal survives a power failure
-_BUSY_TIMEOUT = 0.1  # seconds that SQLite waits for a lock; short, as Ctrl-C has to wait for its end
-_PAUSE = 0.01  # seconds between two attempts
+_BUSY_TIMEOUT = 0.1  # seconds that SQLite waits for a lock; Ctrl-C waits as long, so less than a person notices
+_PAUSE = 0.01  # seconds between two attempts; arbitrary: short for a person, long for a processor
 _STALLED = 10.0  # seconds after which a commit that waits for a reader is warned of; arbitrary
-_PORTION = 1 << 20  # characters of old answers in memory
+_PORTION = 1 << 20  # characters of old answers in memory, a megabyte; arbitrary
 
 _SCHEMA = """
 CREATE TABLE terms (

@@ -1,4 +1,4 @@
-"""What somebody answered: as numbers, and as a record of a purchase."""
+"""Answers: their numbers, and the record of a purchase."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Answer:
         object.__setattr__(self, "observed", values)
 
 
-def as_numbers(values: Any, count: int, whose: str, named: Callable[[int], str]) -> Array:
+def as_numbers(values: Any, count: int, whose: str, named: Callable[[int], str], remedy: str = "") -> Array:
     """Return `count` values as a float64 array, NaN for None.
 
     Parameters
@@ -78,11 +78,13 @@ def as_numbers(values: Any, count: int, whose: str, named: Callable[[int], str])
         Whose values they are, for messages.
     named : callable
         What a message calls the value at a place.
+    remedy : str
+        What to do about a value that is missing or infinite, which is then refused; without it these are allowed.
 
     Raises
     ------
     InvalidInputError
-        For another number of values, or one that is no number.
+        For another number of values, and anything but numbers.
     """
     if isinstance(values, (str, bytes, Mapping, Set)) or not hasattr(values, "__len__"):
         raise InvalidInputError(
@@ -91,8 +93,14 @@ def as_numbers(values: Any, count: int, whose: str, named: Callable[[int], str])
     if len(values) != count:
         raise InvalidInputError(f"{whose} has {len(values)} values; {count} are needed, one for each attribute")
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub" and values.ndim == 1:
-        return values.astype(np.float64)
-    return np.array([_number(value, whose, named, place) for place, value in enumerate(values)], dtype=np.float64)
+        numbers = values.astype(np.float64)
+    else:
+        numbers = np.array([_number(value, whose, named, place) for place, value in enumerate(values)], np.float64)
+    for place in np.flatnonzero(~np.isfinite(numbers))[: 1 if remedy else 0]:
+        raise InvalidInputError(
+            f"{named(place)} of {whose} is {numbers[place]}; a measurement must be a finite number: {remedy}"
+        )
+    return numbers
 
 
 def as_target(y: Any, example: Any) -> float:
@@ -101,7 +109,7 @@ def as_target(y: Any, example: Any) -> float:
     Raises
     ------
     InvalidInputError
-        If it is no finite number.
+        If it is anything but a finite number.
     """
     if not (_is_number(y) and isfinite(y)):
         raise InvalidInputError(
