@@ -318,7 +318,7 @@ def test_memory_does_not_grow_with_the_stream():
         (lambda: AdaptiveHybrid(-1), "n_nonzero_coefs must be >= 0, got -1"),
         (lambda: AdaptiveHybrid(2.0), "got 2.0"),
         (lambda: AdaptiveHybrid(True), "got True"),
-        (lambda: AdaptiveHybrid(3, 0), "prediction_budget must be a number > 0, got 0"),
+        (lambda: AdaptiveHybrid(3, 0), "prediction_budget must be a finite number > 0, got 0"),
         (lambda: AdaptiveHybrid(3, np.nan), "got nan"),
         (
             lambda: AdaptiveHybrid(OBSERVED).start(CostModel.of(D, OBSERVED)),

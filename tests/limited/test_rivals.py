@@ -301,7 +301,7 @@ def test_starting_points_are_refused(name):
         (lambda: RegularizedDualAveraging(-1, 1.0), "n_nonzero_coefs.*got -1"),
         (lambda: RegularizedDualAveraging(2, 0.0), "gamma.*got 0.0"),
         (lambda: RegularizedDualAveraging(2, 1.0, l1=-1.0), "l1.*got -1.0"),
-        (lambda: RegularizedDualAveraging(2, 1.0, gradient="sparse"), "truncated, dense.*'sparse'"),
+        (lambda: RegularizedDualAveraging(2, 1.0, gradient="sparse"), "'truncated', 'dense'.*'sparse'"),
         (lambda: RegularizedDualAveraging(2, 1.0, seed=-1), "seed.*got -1"),
         (lambda: DantzigSelector(True), "n_nonzero_coefs.*got True"),
         (lambda: DantzigSelector(2, c=np.inf), "c must.*got inf"),

@@ -410,7 +410,7 @@ BAD_TEXTS = [
     ("a,b,y\n1,red,2\n", {}, "has columns without numbers: 'b' ('red'); leave them out with features=, or encode"),
     ("a,y\n1,ill\n", {}, "has columns without numbers: 'y' ('ill')"),
     ("a,y\n1,2\nx,3\n", {}, "attribute 0 ('a') of example 1 in"),
-    ("a,y\n1,2\n1_0,3\n", {}, "is '1_0', which is no number"),
+    ("a,y\n1,2\n1_0,3\n", {}, "is '1_0', which is not a number"),
     ("a,y\n1,2\n1,ill\n", {}, "the target of example 1 is 'ill'; it must be a finite number"),
     ("a,y\n1,2\n1,\n", {}, "the target of example 1 is nan"),
     ("a,y\n1,2\ninf,3\n", {}, "attribute 0 ('a') of example 1 is inf"),

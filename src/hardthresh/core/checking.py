@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
+from math import inf
 from typing import Any, TypeVar
 
 import numpy as np
 
 from .errors import InvalidInputError, format_value
-from .typing import is_integer
+from .typing import is_integer, is_real
 
 
 def checked_integer(
@@ -32,6 +33,12 @@ def checked_integer(
     if least is not None and value < least:
         raise InvalidInputError(f"{name} must be >= {least}, got {value}")
     return int(value)
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise InvalidInputError unless a setting is a finite number above 0."""
+    if not (is_real(value) and 0 < value < inf):
+        raise InvalidInputError(f"{name} must be a finite number > 0, got {format_value(value)}")
 
 
 def checked_word(name: str, word: Any, known: Iterable[str]) -> str:

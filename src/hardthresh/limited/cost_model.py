@@ -11,9 +11,10 @@ from typing import Any, Self
 import numpy as np
 
 from hardthresh.arrays import top_k
+from hardthresh.core.checking import check_positive
 from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError, format_value
 from hardthresh.core.schema import stored
-from hardthresh.core.typing import Array, is_integer, is_real
+from hardthresh.core.typing import Array, is_integer
 
 ROUNDING = 1e-9
 """How much a sum of prices may exceed the budget, relative to it: the rounding of 10^6 prices is 1e-10 at most, and a
@@ -339,8 +340,7 @@ def _budget(n_observed: Any, budget: Any, n_features: int, *, priced: bool) -> f
     if priced:
         if n_observed is not None:
             raise InvalidInputError("with costs, give budget=, what may be spent on one example, instead of n_observed")
-        if not (is_real(budget) and 0 < budget < np.inf):
-            raise InvalidInputError(f"with costs, budget must be a finite number > 0, got {format_value(budget)}")
+        check_positive("with costs, budget", budget)
         return float(budget)
     if budget is not None:
         raise InvalidInputError("budget is in the unit of costs; without costs give n_observed, a number of attributes")

@@ -1,4 +1,4 @@
-"""The learner, which asks on behalf of an algorithm and learns from whoever answers: a source, a person, a device."""
+"""The learner, which asks for what an algorithm wants to observe, and passes on the answers of a source or a person."""
 
 from __future__ import annotations
 
@@ -156,8 +156,10 @@ class Learner:
         HardThreshError
             If it is done.
         """
-        self._open_answers()
-        return self.questions()[0]
+        questions = self.questions()
+        if not questions:
+            raise HardThreshError(f"there is nothing left to ask: {self._end}")
+        return questions[0]
 
     def tell(self, example: int, values: Any, y: float) -> None:
         """Answer a question: the attributes of an example, in the order they were asked for, and its target.
@@ -312,19 +314,16 @@ class Learner:
             n = query.count
             ids = list(range(self.next_example, self.next_example + n))
             self.next_example += n
-            x, y = np.zeros((n, query.indices.size)), np.zeros(n)
-            self.answers = Answers(query.indices, ids, x, y, np.zeros(n, dtype=bool))
+            self.answers = Answers(
+                query.indices, ids, np.zeros((n, query.indices.size)), np.zeros(n), np.zeros(n, bool)
+            )
         return self.answers
-
-    def _open_answers(self) -> Answers:
-        answers = self._open()
-        if answers is None:
-            raise HardThreshError(f"there is nothing left to ask: {self._end}")
-        return answers
 
     def _question(self, example: Any) -> tuple[Answers, int]:
         """Return the open query, and the place of an example among its questions."""
-        answers = self._open_answers()
+        self.ask()
+        answers = self.answers
+        assert answers is not None
         if not (is_integer(example) and example in answers.ids):
             waiting = [id_ for id_, _ in self.questions(3)]
             raise InvalidInputError(f"no question about example {example!r} is open; open are {waiting}, see ask()")

@@ -89,13 +89,5 @@ class Budget:
     @classmethod
     def of(cls, meter: Meter, cost_model: CostModel, support: Array, dropped: int, unused: int | None) -> Self:
         """Return the cost of a model with some support, by the meter of its learner."""
-        return cls(
-            meter.attributes,
-            meter.examples,
-            dropped,
-            unused,
-            meter.max_per_example,
-            meter.money,
-            cost_model.budget,
-            cost_model.cost(support),
-        )
+        most, prices = meter.max_per_example, (cost_model.budget, cost_model.cost(support))
+        return cls(meter.attributes, meter.examples, dropped, unused, most, meter.money, *prices)

@@ -8,10 +8,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from hardthresh.core.checking import check_positive
 from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
-from hardthresh.core.typing import Array, is_real
+from hardthresh.core.typing import Array
 from hardthresh.limited.contract import Algorithm, AlgorithmState, Query, batch_size, checked_sparsity, positions
 from hardthresh.limited.cost_model import CostModel
 
@@ -162,8 +163,8 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
 
     def __post_init__(self) -> None:
         checked_sparsity(self.n_nonzero_coefs)
-        if self.prediction_budget is not None and not (is_real(self.prediction_budget) and self.prediction_budget > 0):
-            raise InvalidInputError(f"prediction_budget must be a number > 0, got {self.prediction_budget!r}")
+        if self.prediction_budget is not None:
+            check_positive("prediction_budget", self.prediction_budget)
 
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> AdaptiveState:
         """Return the null model, about to explore; or to exploit, if everything can be observed."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, log, sqrt
+from math import log, sqrt
 
 import numpy as np
 from scipy.optimize import linprog
 
-from hardthresh.core.checking import checked_integer
-from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value
+from hardthresh.core.checking import check_positive, checked_integer
+from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
-from hardthresh.core.typing import Array, is_real
+from hardthresh.core.typing import Array
 from hardthresh.limited.contract import (
     Algorithm,
     AlgorithmState,
@@ -124,8 +124,7 @@ class DantzigSelector(Algorithm[DantzigState]):
 
     def __post_init__(self) -> None:
         checked_sparsity(self.n_nonzero_coefs)
-        if not (is_real(self.c) and 0 < self.c < inf):
-            raise InvalidInputError(f"c must be a finite number > 0, got {format_value(self.c)}")
+        check_positive("c", self.c)
         checked_integer("seed", self.seed, least=0)
 
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> DantzigState:

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from hardthresh.arrays import top_k
-from hardthresh.core.checking import checked_integer
+from hardthresh.core.checking import check_positive, checked_integer, checked_word
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
@@ -127,14 +127,10 @@ class RegularizedDualAveraging(Algorithm[DualAveragingState]):
 
     def __post_init__(self) -> None:
         checked_sparsity(self.n_nonzero_coefs)
-        if not (is_real(self.gamma) and 0 < self.gamma < inf):
-            raise InvalidInputError(f"gamma must be a finite number > 0, got {format_value(self.gamma)}")
+        check_positive("gamma", self.gamma)
         if not (is_real(self.l1) and 0 <= self.l1 < inf):
             raise InvalidInputError(f"l1 must be a finite number >= 0, got {format_value(self.l1)}")
-        if self.gradient not in get_args(At):
-            raise InvalidInputError(
-                f"gradient must be one of {', '.join(get_args(At))}; got {format_value(self.gradient)}"
-            )
+        checked_word("gradient", self.gradient, get_args(At))
         checked_integer("seed", self.seed, least=0)
 
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> DualAveragingState:

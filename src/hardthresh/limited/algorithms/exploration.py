@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hardthresh.core.checking import check_positive
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
-from hardthresh.core.typing import Array, is_integer, is_real
+from hardthresh.core.typing import Array, is_integer
 from hardthresh.limited.contract import (
     Algorithm,
     AlgorithmState,
@@ -189,7 +190,6 @@ def summed_gradients(w: Array, indices: Array, x: Array, y: Array, block: Array)
 
 def check_step(step: Any, rounds: Any) -> None:
     """Raise InvalidInputError unless a step is positive, and a number of updates or rounds at least 1 or None."""
-    if not (is_real(step) and 0 < step < np.inf):
-        raise InvalidInputError(f"step must be a finite number > 0, got {step!r}")
+    check_positive("step", step)
     if not (rounds is None or (is_integer(rounds) and rounds >= 1)):
         raise InvalidInputError(f"the number of updates or rounds must be None or an integer >= 1, got {rounds!r}")

@@ -50,7 +50,7 @@ def scheduled(schedule: Schedule, t: int, what: str) -> int:
     Raises
     ------
     InvalidInputError
-        If it is no integer >= 1.
+        If it is not an integer >= 1.
     """
     number = schedule(t) if callable(schedule) else schedule
     if not (is_integer(number) and number >= 1):

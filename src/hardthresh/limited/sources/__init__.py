@@ -1,4 +1,4 @@
-"""Where examples come from: a table, rows, a file, or whoever measures; and the journal of what was bought."""
+"""Where examples come from: a table, rows, a file or a function that measures; and the journal of what was bought."""
 
 from .array import ArraySource
 from .base import AttributeSource, Example, Examples

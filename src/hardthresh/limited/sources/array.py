@@ -1,4 +1,4 @@
-"""A source that pretends: the table is complete, but its attributes are bought as if they were not known."""
+"""A source for simulations: a complete table, whose attributes are bought as if they were not known."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Example:
     Attributes
     ----------
     id : object
-        Its name, for whoever measures it and for messages.
+        Its name, for those who measure it and for messages.
     y : float or None
         Its target; None where it comes with the first answer, until then.
     content : object
@@ -51,7 +51,7 @@ class Examples:
     source : AttributeSource
         Where they come from.
     examples : sequence of Example
-        The examples, which nobody else has.
+        The examples, which no other object holds.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import chain, islice
 from math import nan
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class FileSource(AttributeSource):
     ------
     InvalidInputError
         For a file that cannot be read, columns that are not there, columns without numbers, and as in `CostModel.of`;
-        while it is read, for a cell that is no number, if it is bought, with its row (from 0) and column.
+        while it is read, for a cell that is bought and is not a number, with its row (from 0) and column.
     MissingDependencyError
         For a Parquet file without pyarrow, which the extra ``hardthresh[parquet]`` brings.
 
@@ -132,21 +132,8 @@ class FileSource(AttributeSource):
         except ValueError:
             raise InvalidInputError(
                 f"{self._named(j)} of example {example.id} in {self.path} is {format_value(example.content[j])}, "
-                "which is no number"
+                "which is not a number"
             ) from None
-
-
-class _Table(Protocol):
-    """A file with named columns."""
-
-    names: list[str]
-    length: int | None
-
-    def check(self, names: Sequence[str]) -> None:
-        """Refuse columns without numbers."""
-
-    def rows(self, names: Sequence[str], target: str, chunk: int) -> Iterator[tuple[Any, Any]]:
-        """Yield the chosen cells, and the target, of each row."""
 
 
 class _Text:
@@ -166,10 +153,10 @@ class _Text:
             raise InvalidInputError(f"{path} has no rows")
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuse columns whose first cell is a text."""
+        """Raise InvalidInputError for columns whose first cell is text."""
         assert self._first is not None
         cells = dict(zip(self.names, self._first, strict=True))
-        _refuse_texts(
+        _require_numbers(
             [f"{format_value(name)} ({format_value(cells[name])})" for name in names if not _is_number(cells[name])],
             self._path,
         )
@@ -216,14 +203,14 @@ class _Parquet:
             raise InvalidInputError(f"{path} has no rows")
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuse columns that are no numbers."""
+        """Raise InvalidInputError for columns without numbers."""
         kinds = self._arrow.types
         numeric = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
         types = {name: self._schema.field(name).type for name in names}
         wrong = [
             f"{format_value(name)} ({kind})" for name, kind in types.items() if not any(is_(kind) for is_ in numeric)
         ]
-        _refuse_texts(wrong, self._path)
+        _require_numbers(wrong, self._path)
 
     def rows(self, names: Sequence[str], target: str, chunk: int) -> Iterator[tuple[Array, float]]:
         """Yield rows of arrays and the target."""
@@ -238,7 +225,7 @@ class _Parquet:
         return values
 
 
-def _table(path: Path) -> _Table:
+def _table(path: Path) -> _Text | _Parquet:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _PARQUET:
         return _Parquet(path)
@@ -271,7 +258,7 @@ def _chosen(known: list[str], target: str, features: Sequence[str] | None, path:
     return names
 
 
-def _refuse_texts(wrong: list[str], path: Path) -> None:
+def _require_numbers(wrong: list[str], path: Path) -> None:
     if wrong:
         raise InvalidInputError(
             f"{path} has columns without numbers: {_listed(wrong)}; leave them out with features=, or encode them as "

@@ -180,13 +180,13 @@ class Journal(AttributeSource):
         )
 
     def _check_answer(self, answer: Answer, example: Example, indices: list[int]) -> None:
-        """Refuse an answer to another request, or with another target."""
+        """Raise InvalidInputError for an answer to another request, or with another target."""
         there = f"answer {self._number} of {self.path}"
         if answer.example != example.id or answer.indices != indices:
             raise InvalidInputError(
                 f"{there} is about {_listed(answer.indices)} of example {answer.example!r}, but "
                 f"{_listed(indices)} of example {example.id!r} are asked for: the program, its settings or "
-                "its data have changed; go on with those that wrote it, or begin another journal"
+                "its data have changed; continue with those that wrote it, or begin another journal"
             )
         if example.y is not None and answer.observed is not None and answer.target != example.y:
             raise InvalidInputError(
@@ -195,7 +195,7 @@ class Journal(AttributeSource):
             )
 
     def _check_whole(self) -> None:
-        """Refuse to go on after an interruption: the next answer in the file may belong to another request."""
+        """Raise HardThreshError after an interruption: the next answer in the file may belong to another request."""
         if self._interrupted:
             raise HardThreshError(
                 f"reading was interrupted; what was paid is in {self.path}: make the source and its journal again, and "

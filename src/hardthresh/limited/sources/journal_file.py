@@ -195,8 +195,8 @@ class JournalFile:
                     empty = _is_empty(connection)
                 except sqlite3.DatabaseError as error:
                     if _code(error) == sqlite3.SQLITE_NOTADB:
-                        self._refuse_if_old()
-                        self._refuse()
+                        self._raise_if_old()
+                        self._raise_not_a_journal()
                     raise
             if empty:
                 with self._explained("written"):
@@ -217,9 +217,9 @@ class JournalFile:
         connection.execute("COMMIT")
 
     def _check(self, connection: sqlite3.Connection, terms: Mapping[str, Any]) -> None:
-        """Refuse the file of another program, of another version, or with other terms."""
+        """Raise InvalidInputError for the file of another program, another version, or with other terms."""
         if _pragma(connection, "application_id") != APPLICATION_ID:
-            self._refuse()
+            self._raise_not_a_journal()
         version = _pragma(connection, "user_version")
         if version != FORMAT_VERSION:
             raise InvalidInputError(
@@ -231,14 +231,14 @@ class JournalFile:
             if written.get(name) != now:
                 raise InvalidInputError(
                     f"{self.path} is the journal of something else: {what} was {_short(written.get(name))} and is "
-                    f"{_short(now)} now; go on with what it was written for, or begin another journal"
+                    f"{_short(now)} now; continue with what it was written for, or begin another journal"
                 )
 
-    def _refuse(self) -> NoReturn:
+    def _raise_not_a_journal(self) -> NoReturn:
         raise InvalidInputError(f"{self.path} is there, and is not a journal; choose another name")
 
-    def _refuse_if_old(self) -> None:
-        """Refuse a file of format version 1.
+    def _raise_if_old(self) -> None:
+        """Raise InvalidInputError for a file of format version 1.
 
         It must not be a database: opening and closing it here would release the locks that this process has on it.
         """
@@ -333,7 +333,7 @@ def _short(text: Any) -> str:
 
 
 def _unwritten(answer: Answer) -> str:
-    """Return a sentence with the whole answer, for whoever has to keep it."""
+    """Return a sentence with the whole answer, for the person who has to keep it."""
     content = {name: getattr(answer, name) for name in ("example", "indices", "observed", "target")}
     return f"an answer that was bought is not in the file, and will be asked for again: {json.dumps(content)}"
 

@@ -38,8 +38,8 @@ class RowSource(AttributeSource):
     Raises
     ------
     InvalidInputError
-        As in `CostModel.of`; while rows are read, for one that is no pair, has another length or lacks a name, and for
-        what is no number. The message has the number of the example, from 0.
+        As in `CostModel.of`; while rows are read, for one that is not a pair, has another length or lacks a name, and
+        for anything but numbers. The message has the number of the example, from 0.
 
     Notes
     -----
