@@ -275,9 +275,9 @@ class Learner:
             state = self.algorithm.finalize(self.cost_model, state)
         if not state.finite:
             return self.state, self._divergence
-        return state, self._doubts(state)
+        return state, self._failure_reason(state)
 
-    def _doubts(self, final: AlgorithmState) -> str:
+    def _failure_reason(self, final: AlgorithmState) -> str:
         """Return why a finite state cannot be relied on; empty if nothing is known against it."""
         if self.dropped > self.meter.examples / 2:
             return (
