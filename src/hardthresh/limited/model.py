@@ -181,8 +181,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
     def required_features_(self) -> Array:
         """Names (or indices, without names) of the features that `predict` requires."""
         check_is_fitted(self)
-        names = self._names
-        return self.support_ if names is None else names[self.support_]
+        return self.support_ if self._names is None else self._names[self.support_]
 
     @property
     def _names(self) -> Array | None:
@@ -209,11 +208,10 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
             raise InvalidInputError(f"the source has {source.n_features} attributes, the model {self.n_features_in_}")
         self._check_names(source.feature_names)
         parts = [np.empty((0, self.support_.size))]
-        while len(examples := source.draw(1024)):
+        while len(examples := source.draw(1024)):  # arbitrary: rows in memory at a time
             values = examples.observe(self.support_)
-            rows = np.full((examples.reached, self.support_.size), np.nan)
-            rows[examples.places] = values
-            parts.append(rows)
+            parts.append(np.full((examples.reached, self.support_.size), np.nan))
+            parts[-1][examples.places] = values
         return np.concatenate(parts)
 
     def _check_names(self, names: Array | None) -> None:
@@ -248,15 +246,8 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
 
     @without_overflow_warnings
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            y_numeric=self._numeric_target,
-            reset=reset,
-        )
+        numeric, kinds = self._numeric_target, (np.float64, np.float32)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=kinds, y_numeric=numeric, reset=reset)
         return X, np.asarray(y)
 
     def _encoded(self, y: Array, classes: Any = None) -> Array:
@@ -271,14 +262,8 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         n_observed = self.n_observed
         if n_observed is None and self.costs is None and self.budget is None:
             n_observed = min(n_features, max(2, 2 * self._sparsity(n_features)))
-        return CostModel.of(
-            n_features,
-            n_observed,
-            costs=self.costs,
-            panels=self.panels,
-            budget=self.budget,
-            feature_names=None if names is None else list(names),
-        )
+        prices = {"costs": self.costs, "panels": self.panels, "budget": self.budget}
+        return CostModel.of(n_features, n_observed, feature_names=names, **prices)
 
     def _sparsity(self, n_features: int) -> int:
         """Return s, the largest number of non-zero coefficients."""
@@ -292,9 +277,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
     def _algorithm(self, n_features: int) -> Algorithm[Any]:
         if isinstance(self.strategy, Algorithm):
             if not (self.n_nonzero_coefs is None and self.prediction_budget is None):
-                raise InvalidInputError(
-                    "a strategy has its own n_nonzero_coefs and prediction_budget; leave them out here"
-                )
+                raise InvalidInputError("a strategy has its own n_nonzero_coefs and prediction_budget; leave them out")
             if self.strategy.target != self._automatic.target:
                 raise InvalidInputError(
                     f"{type(self).__name__} learns with the {_LOSSES[self._automatic.target]}, the strategy "

@@ -111,26 +111,25 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
     """Hybrid learning that chooses everything itself: the default.
 
     Each round *explores*: the residual of the present model is correlated with every attribute, block by block as in
-    `Exploration`; the correlations add up over rounds as long as the support stays. Then it *exploits*: the support
-    and, for the rest of the budget, the most correlated candidates are observed together. Least squares on all of them,
+    `Exploration`; correlations accumulate over rounds until the support changes. Then it *exploits*: the support and,
+    for the rest of the budget, the most correlated candidates are observed together. Least squares on all of them,
     backward elimination down to `n_nonzero_coefs`, and exchanges propose a support, which replaces the present one if
 
     .. math:: (n - s - 2) \\log(RSS_{old} / RSS_{new}) > m (\\log n + 2 \\log p)
 
-    for m exchanged attributes of p observed: the extended BIC, as the best of many exchanges is looked at. The
-    coefficients are always the least squares on the support, over all examples since the exploitation that proposed it,
-    explorations included; noisy gradients never move them. As they learn from explorations just as well, most examples
-    explore; what is too little for another round is exploited. Where the budget covers everything there is nothing to
-    explore.
+    for m exchanged attributes of p observed: the extended BIC, because the best of many exchanges is proposed. The
+    coefficients are the least squares on the support, over all examples since the exploitation that proposed it. Since
+    explorations observe the support too, most examples explore; the last ones, if too few for another round, exploit.
+    If the budget covers all attributes, every example exploits.
 
     Parameters
     ----------
     n_nonzero_coefs : int >= 0
         At most so many coefficients are not zero.
     prediction_budget : float, optional
-        What the attributes of the predictor may cost. The default leaves room for the dearest panel that costs at most
-        half of the budget to be explored; what is dearer than the predictor may be is not bought. With equal prices
-        n_nonzero_coefs below s' is all there is to it.
+        What the attributes of the predictor may cost. By default the budget less the dearest panel that costs at most
+        half of it, so that this panel can be explored. Panels that cost more than the predictor may are not bought.
+        With equal prices it is enough that n_nonzero_coefs is below s'.
 
     Raises
     ------
