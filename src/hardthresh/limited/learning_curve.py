@@ -62,17 +62,13 @@ class LearningCurve:
         null = float(np.sum((targets - self.mean) ** 2))
         self.seen += len(targets)
         self.mean += float(np.sum(targets - self.mean)) / max(1, self.seen)
-        if self.counts and self.counts[-1] < self.width:
-            self.counts[-1] += len(errors)
-            self.errors[-1] += float(np.sum(errors**2))
-            self.null[-1] += null
-            self.examples[-1], self.attributes[-1] = examples, attributes
-        else:
-            self.counts.append(len(errors))
-            self.errors.append(float(np.sum(errors**2)))
-            self.null.append(null)
-            self.examples.append(examples)
-            self.attributes.append(attributes)
+        if not self.counts or self.counts[-1] >= self.width:
+            for column in (self.counts, self.errors, self.null, self.examples, self.attributes):
+                column.append(0)
+        self.counts[-1] += len(errors)
+        self.errors[-1] += float(np.sum(errors**2))
+        self.null[-1] += null
+        self.examples[-1], self.attributes[-1] = examples, attributes
         if len(self.counts) == WINDOWS:
             self._join()
 

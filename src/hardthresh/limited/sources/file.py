@@ -19,9 +19,9 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value
 from hardthresh.core.typing import Array, is_integer
-from hardthresh.limited.cost_model import CostModel
 
-from .base import AttributeSource, Example
+from .base import Example
+from .rows import RowSource
 
 _BUFFER = 1 << 16  # bytes read of a column of a Parquet file at a time; arbitrary, it only has to be small
 _PARQUET = (".parquet", ".pq")
@@ -30,7 +30,7 @@ _COMPRESSED: dict[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".bz2": bz2.
 _NO_VALUE = frozenset(["", "?", "-", "na", "n/a", "#n/a", "nan", "null", "none"])
 
 
-class FileSource(AttributeSource):
+class FileSource(RowSource):
     """The rows of a CSV or Parquet file, each used once, in the order of the file.
 
     Parameters
@@ -101,32 +101,12 @@ class FileSource(AttributeSource):
         self._table = _table(self.path)
         names = _chosen(self._table.names, target, features, self.path)
         self._table.check([*names, target])
-        super().__init__(
-            CostModel.of(len(names), n_observed, costs=costs, panels=panels, budget=budget, feature_names=names), names
-        )
-        self._rows = self._table.rows(names, target, int(chunk_rows))
-        self._drawn = 0
+        rows = self._table.rows(names, target, int(chunk_rows))
+        super().__init__(rows, None, n_observed, costs=costs, panels=panels, budget=budget, feature_names=names)
+        self._length = self._table.length
 
-    @property
-    def remaining(self) -> int | None:
-        """How many examples are left; None for text, which does not say."""
-        return None if self._table.length is None else self._table.length - self._drawn
-
-    def next_examples(self, count: int) -> list[Example]:
-        drawn = []
-        for row, y in islice(self._rows, count):
-            drawn.append(Example(self._drawn, y, row))
-            self._drawn += 1
-        return drawn
-
-    def read(self, examples: Sequence[Example], indices: Array) -> Iterator[Array]:
-        for example in examples:
-            if isinstance(example.content, np.ndarray):
-                yield example.content[indices]
-            else:
-                yield np.array([self._number(example, j) for j in indices.tolist()], dtype=np.float64)
-
-    def _number(self, example: Example, j: int) -> float:
+    def _cell(self, example: Example, j: int) -> float:
+        """Return the number in a cell of a text file."""
         try:
             return _parsed(example.content[j])
         except ValueError:
