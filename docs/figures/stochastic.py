@@ -15,8 +15,16 @@ from hardthresh.constraints import Sparsity
 from hardthresh.core import iterate
 from hardthresh.datasets import make_sparse_regression
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import IHT, HardThresholdingPursuit, ProbabilisticIHT, StochasticIHT, WorkingSet
-from hardthresh.solvers.batches import Authors, Fixed, NormTest
+from hardthresh.solvers import (
+    IHT,
+    ExponentialBatch,
+    FixedBatch,
+    HardThresholdingPursuit,
+    NormTest,
+    ProbabilisticIHT,
+    StochasticIHT,
+    WorkingSet,
+)
 
 STATIC = Path(__file__).parents[1] / "_static"
 BLACK, GREY = "#111111", "#8a8a8a"
@@ -40,17 +48,17 @@ def draw_batches():
     scale = f.value(f.zeros()) - best
     runs = {
         "as published, the authors' batches": (
-            ProbabilisticIHT(variant="paper", batch=Authors(50), full_value_every=1),
+            ProbabilisticIHT(variant="paper", batch=ExponentialBatch(50), full_value_every=1),
             {"color": GREY, "linewidth": 0.8},
         ),
         "published numbers, values on the gradient's batch": (
             ProbabilisticIHT(
-                variant="paper", clip="restricted", batch=Authors(50), value_batch="same", full_value_every=1
+                variant="paper", clip="restricted", batch=ExponentialBatch(50), value_batch="same", full_value_every=1
             ),
             {"color": GREY, "linewidth": 1.5, "linestyle": "--"},
         ),
         "default, but batches of 50": (
-            ProbabilisticIHT(batch=Fixed(50), refit=False, full_value_every=1),
+            ProbabilisticIHT(batch=FixedBatch(50), refit=False, full_value_every=1),
             {"color": BLACK, "linewidth": 1.0, "linestyle": ":"},
         ),
         "as published, norm test": (
@@ -62,7 +70,7 @@ def draw_batches():
             {"color": BLACK, "linewidth": 1.5, "marker": "o", "markersize": 3},
         ),
         "stochastic IHT, 50, step .3/L": (
-            StochasticIHT(0.3 / largest, Fixed(50), full_value_every=1),
+            StochasticIHT(0.3 / largest, FixedBatch(50), full_value_every=1),
             {"color": BLACK, "linewidth": 0.6},
         ),
     }
@@ -86,10 +94,10 @@ def draw_batches():
 
 
 SOLVERS = {
-    "published, authors' batches": lambda _: ProbabilisticIHT(variant="paper", batch=Authors(50)),
+    "published, authors' batches": lambda _: ProbabilisticIHT(variant="paper", batch=ExponentialBatch(50)),
     "published, norm test": lambda _: ProbabilisticIHT(variant="paper", batch=NormTest()),
     "ProbabilisticIHT, default": lambda _: ProbabilisticIHT(),
-    "StochasticIHT, 50 rows, .3 / L": lambda largest: StochasticIHT(0.3 / largest, Fixed(50)),
+    "StochasticIHT, 50 rows, .3 / L": lambda largest: StochasticIHT(0.3 / largest, FixedBatch(50)),
     "IHT": lambda _: IHT(),
     "HardThresholdingPursuit": lambda _: HardThresholdingPursuit(),
     "WorkingSet": lambda _: WorkingSet(),

@@ -16,15 +16,24 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.objective import Objective
 from hardthresh.core.stationarity import norm
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import HardThresholdingPursuit, ProbabilisticIHT
-from hardthresh.solvers.batches import Authors, BatchRule, Fixed, Full, NormTest, Power
-from hardthresh.solvers.voting import CoordinateVote, SetVote
+from hardthresh.solvers import (
+    BatchRule,
+    CoordinateVote,
+    ExponentialBatch,
+    FixedBatch,
+    FullBatch,
+    HardThresholdingPursuit,
+    NormTest,
+    PowerBatch,
+    ProbabilisticIHT,
+    SetVote,
+)
 
 BATCHES: dict[str, Callable[..., BatchRule]] = {
-    "full": Full,
-    "fixed": Fixed,
-    "authors": Authors,
-    "power": Power,
+    "full": FullBatch,
+    "fixed": FixedBatch,
+    "authors": ExponentialBatch,
+    "power": PowerBatch,
     "norm test": NormTest,
 }
 PUBLISHED = {"alpha": 1.0, "eta1": 1e-4, "eta2": 1e-4, "delta0": 1.0, "delta_max": 10.0, "gamma": 2.0}

@@ -19,8 +19,7 @@ from papers.runner.figures import LINES, MUTED, label, new_figure, remark, share
 from hardthresh.core.errors import MissingDependencyError
 from hardthresh.datasets.files import DatasetError, local_folders
 from hardthresh.objectives.sources import imported
-from hardthresh.solvers import ProbabilisticIHT
-from hardthresh.solvers.batches import Fixed
+from hardthresh.solvers import FixedBatch, ProbabilisticIHT
 
 from ._common import PUBLISHED
 
@@ -81,7 +80,7 @@ def run(network: str, space: str, K: int, target: int | None, loss: str, seed: i
     from hardthresh.attacks import universal_perturbation
 
     data, net = images(), classifier(network, seed)
-    published = ProbabilisticIHT(variant="paper", batch=Fixed(BATCH), **PUBLISHED)
+    published = ProbabilisticIHT(variant="paper", batch=FixedBatch(BATCH), **PUBLISHED)
     found = universal_perturbation(
         net, data["X_train"][:ATTACKED], data["y_train"][:ATTACKED], K, target=target, space=space, loss=loss,
         solver=published, max_iter=LIMIT, seed=seed,

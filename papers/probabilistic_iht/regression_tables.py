@@ -18,8 +18,7 @@ from papers.runner.figures import INK, LINES, label, legend, new_figure, remark
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import Status, minimize
-from hardthresh.solvers import IHT, StochasticIHT
-from hardthresh.solvers import batches as rules
+from hardthresh.solvers import IHT, FixedBatch, StochasticIHT
 from hardthresh.steps import Fixed
 
 from ._common import Problem, follow, mean, median, overlap, regression
@@ -145,7 +144,7 @@ def _plain(drawn: Problem, budget: Sparsity, steps: float, limit: int, n: int) -
 
 def _stochastic(drawn: Problem, budget: Sparsity, given: dict[str, Any], limit: int, seed: int) -> dict[str, float]:
     """Run stochastic IHT on batches of a fixed size, with a step in units of 1 / L."""
-    rival = StochasticIHT(step=given["steps"] / drawn.L, batch=rules.Fixed(given["rival"]))
+    rival = StochasticIHT(step=given["steps"] / drawn.L, batch=FixedBatch(given["rival"]))
     result = minimize(drawn.objective, budget, rival, seed=seed, max_iter=limit, tol=0.0)
     f1 = overlap(result.support.indices, drawn.truth)
     return _said(result.value - drawn.best, f1, limit, result.history["samples"][-1])

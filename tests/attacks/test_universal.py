@@ -16,9 +16,8 @@ from hardthresh.core.errors import MissingDependencyError, NotFiniteError
 from hardthresh.objectives import Function
 from hardthresh.objectives import sources as sources_module
 from hardthresh.report import plot_perturbation
-from hardthresh.solvers import IHT, ProbabilisticIHT, StochasticIHT
-from hardthresh.solvers.batches import Fixed
-from hardthresh.steps import Fixed as FixedStep
+from hardthresh.solvers import IHT, FixedBatch, ProbabilisticIHT, StochasticIHT
+from hardthresh.steps import Fixed
 from levels import only_at
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -270,8 +269,8 @@ def test_a_perturbation_can_be_stored(net, digits, tmp_path):
 @pytest.mark.parametrize(
     "solver",
     [
-        ProbabilisticIHT(variant="paper", alpha=1.0, batch=Fixed(200)),
-        StochasticIHT(step=0.1, batch=Fixed(200)),
+        ProbabilisticIHT(variant="paper", alpha=1.0, batch=FixedBatch(200)),
+        StochasticIHT(step=0.1, batch=FixedBatch(200)),
         IHT(),
     ],
     ids=["paper", "stochastic", "iht"],
@@ -539,7 +538,7 @@ def test_nan_logits_on_the_way_keep_the_best_perturbation():
         return net(x) * (torch.nan if len(calls) > 4 else 1.0)
 
     f = Attack(spoilt, images, labels)
-    run = ht.minimize(f, Sparsity(3), IHT(step=FixedStep(0.001)))
+    run = ht.minimize(f, Sparsity(3), IHT(step=Fixed(0.001)))
     assert run.status is Status.DIVERGED
     assert "logits that are NaN" in run.message
     assert run.value == run.history["value"].min()

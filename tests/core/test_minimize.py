@@ -32,13 +32,13 @@ from hardthresh.solvers import (
     IHT,
     AcceleratedIHT,
     ConjugateIHT,
+    FixedBatch,
     HardThresholdingPursuit,
     ProbabilisticIHT,
     StochasticIHT,
     WorkingSet,
     choose_solver,
 )
-from hardthresh.solvers.batches import Fixed as FixedBatch
 from hardthresh.steps import BarzilaiBorwein, ExactLineSearch, Fixed, SparsePolyak
 
 

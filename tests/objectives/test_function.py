@@ -13,9 +13,8 @@ from hardthresh.core.errors import MissingDependencyError, NotFiniteError
 from hardthresh.core.meter import Meter
 from hardthresh.objectives import Function, LinearModel
 from hardthresh.objectives import sources as sources_module
-from hardthresh.solvers import IHT, HardThresholdingPursuit, ProbabilisticIHT, StochasticIHT
-from hardthresh.solvers.batches import Fixed
-from hardthresh.steps import Fixed as FixedStep
+from hardthresh.solvers import IHT, FixedBatch, HardThresholdingPursuit, ProbabilisticIHT, StochasticIHT
+from hardthresh.steps import Fixed
 from levels import in_turn
 
 RNG = np.random.default_rng(0)
@@ -143,7 +142,7 @@ def test_a_mini_batch_is_that_of_the_linear_model(way):
 
 @in_turn(
     "solver,way",
-    [None, IHT(), HardThresholdingPursuit(), ProbabilisticIHT(), StochasticIHT(step=0.3, batch=Fixed(30))],
+    [None, IHT(), HardThresholdingPursuit(), ProbabilisticIHT(), StochasticIHT(step=0.3, batch=FixedBatch(30))],
     list(WAYS),
 )
 def test_solvers_find_the_truth(way, solver):
@@ -268,7 +267,7 @@ def test_nan_ends_a_run_with_its_best_iterate():
         calls.append(w)
         return (np.nan if len(calls) > 5 else squared(w)), slope(w)
 
-    run = ht.minimize(Function(spoilt, 15, True), Sparsity(3), IHT(step=FixedStep(0.1)))
+    run = ht.minimize(Function(spoilt, 15, True), Sparsity(3), IHT(step=Fixed(0.1)))
     assert run.status is Status.DIVERGED
     assert "the function returned nan at the point with 3 of 15 entries non-zero" in run.message
     assert run.value == run.history["value"].min() < squared(np.zeros(15))
@@ -294,7 +293,7 @@ def test_infinity_is_outside_of_the_domain_and_line_searches_go_back():
     assert np.isnan(far.gradient).all()
     run = ht.minimize(f, Sparsity(1))
     np.testing.assert_allclose(run.w, [0.8, 0.0, 0.0], atol=1e-4)
-    run = ht.minimize(f, Sparsity(1), IHT(step=FixedStep(10.0)))
+    run = ht.minimize(f, Sparsity(1), IHT(step=Fixed(10.0)))
     assert run.status is Status.DIVERGED
     np.testing.assert_array_equal(run.w, 0.0)
 
@@ -364,7 +363,7 @@ def test_invalid_arguments_are_refused(build, message):
 def test_missing_contracts_are_named_before_a_run():
     f = Function(squared, 15, slope)
     with pytest.raises(CapabilityError, match="needs rows"):
-        ht.minimize(f, Sparsity(2), ProbabilisticIHT(batch=Fixed(10)))
+        ht.minimize(f, Sparsity(2), ProbabilisticIHT(batch=FixedBatch(10)))
     with pytest.raises(CapabilityError, match="needs curvature"):
         ht.minimize(f, Sparsity(2), HardThresholdingPursuit())
     with pytest.raises(CapabilityError, match=r"from_torch\(module"):

@@ -11,10 +11,9 @@ from hardthresh.constraints import EdgeSparsity
 from hardthresh.core import InvalidInputError, Meter
 from hardthresh.datasets import make_graphical_model
 from hardthresh.objectives import GraphicalModel, graphical_model
-from hardthresh.solvers import ProbabilisticIHT
-from hardthresh.solvers.batches import Full
+from hardthresh.solvers import FullBatch, ProbabilisticIHT
 
-PUBLISHED = {"alpha": 1.0, "delta0": 1.0, "delta_max": 10.0, "eta2": 1e-4, "batch": Full()}
+PUBLISHED = {"alpha": 1.0, "delta0": 1.0, "delta_max": 10.0, "eta2": 1e-4, "batch": FullBatch()}
 
 
 def data(n=30, p=6, seed=0):

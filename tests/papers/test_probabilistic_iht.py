@@ -11,8 +11,7 @@ from hardthresh.cli.reproduce import load_runner
 from hardthresh.constraints import Sparsity
 from hardthresh.core.errors import MissingDependencyError
 from hardthresh.datasets import DatasetError
-from hardthresh.solvers.batches import Authors, Full
-from hardthresh.solvers.voting import CoordinateVote
+from hardthresh.solvers import CoordinateVote, ExponentialBatch, FullBatch
 from levels import only_at
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -33,9 +32,9 @@ def test_settings_of_a_file_make_the_method(library):
     common = part(library, "_common")
     published = common.solver({})
     assert (published.alpha, published.delta_max, published.clip, published.refit) == (1.0, 10.0, "full", False)
-    assert published.batch == Full()
+    assert published.batch == FullBatch()
     ours = common.solver({"automatic": True, "clip": "stable", "batch": ["authors", 5, 9], "vote": ["coordinate", 0.2]})
-    assert (ours.alpha, ours.batch, ours.vote) == (None, Authors(5, 9), CoordinateVote(0.2))
+    assert (ours.alpha, ours.batch, ours.vote) == (None, ExponentialBatch(5, 9), CoordinateVote(0.2))
 
 
 def test_the_regression_data_are_those_of_the_specification(library, generators):

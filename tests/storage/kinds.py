@@ -20,9 +20,8 @@ import hardthresh as ht
 from hardthresh import baselines, certificates, constraints, core, limited, losses, objectives, solvers, steps
 from hardthresh.arrays import FactoredMatrix, to_numpy
 from hardthresh.limited.sources.values import Answer
-from hardthresh.solvers import batches, voting
 from hardthresh.solvers.accelerated import SmallMove
-from hardthresh.solvers.probabilistic_state import NothingLeft
+from hardthresh.solvers.stochastic.probabilistic import NothingLeft
 
 RNG = np.random.default_rng(20261122)
 N, D = 25, 12
@@ -243,13 +242,13 @@ RUNS = {
     "probabilistic_paper": run(
         linear(),
         SIX,
-        solvers.ProbabilisticIHT("paper", alpha=1.0, batch=batches.Power(10), vote=voting.CoordinateVote(0.5)),
+        solvers.ProbabilisticIHT("paper", alpha=1.0, batch=solvers.PowerBatch(10), vote=solvers.CoordinateVote(0.5)),
         3,
     ),
     "probabilistic_vote": run(
-        linear(), SIX, solvers.ProbabilisticIHT(batch=batches.Authors(5), vote=voting.SetVote(0.6)), 3
+        linear(), SIX, solvers.ProbabilisticIHT(batch=solvers.ExponentialBatch(5), vote=solvers.SetVote(0.6)), 3
     ),
-    "stochastic": run(linear(), SIX, solvers.StochasticIHT(0.1, batch=batches.Fixed(10)), 3),
+    "stochastic": run(linear(), SIX, solvers.StochasticIHT(0.1, batch=solvers.FixedBatch(10)), 3),
     "edges": run(lambda: objectives.GraphicalModel(FOUR), constraints.EdgeSparsity(8), solvers.IHT()),
     "rows": run(lambda: objectives.MultiOutputModel(X, ROWS), constraints.Rank(2), solvers.IHT()),
     "frank_wolfe": run(linear(), baselines.L1Ball(2.0), baselines.FrankWolfe("pairwise", corrective=True)),
@@ -297,7 +296,7 @@ OTHERS = {
     "settings": Kind(
         lambda: {
             "losses": [losses.Squared(), losses.Logistic(), losses.Poisson()],
-            "batches": [batches.Full(), batches.NormTest(), batches.Replay([np.arange(3)], [None])],
+            "batches": [solvers.FullBatch(), solvers.NormTest(), solvers.Replay([np.arange(3)], [None])],
             "momentum": solvers.ConstantMomentum(0.4),
             "solvers": [
                 solvers.WorkingSet("fast"),
@@ -305,8 +304,10 @@ OTHERS = {
                 solvers.AcceleratedIHT("paper", solvers.ExactMomentum()),
                 solvers.AcceleratedIHT(momentum=solvers.NesterovMomentum()),
                 solvers.ConjugateIHT(),
-                solvers.ProbabilisticIHT("paper", alpha=1.0, batch=batches.Power(10), vote=voting.CoordinateVote(0.5)),
-                solvers.ProbabilisticIHT(batch=batches.Authors(5), vote=voting.SetVote(0.6)),
+                solvers.ProbabilisticIHT(
+                    "paper", alpha=1.0, batch=solvers.PowerBatch(10), vote=solvers.CoordinateVote(0.5)
+                ),
+                solvers.ProbabilisticIHT(batch=solvers.ExponentialBatch(5), vote=solvers.SetVote(0.6)),
                 baselines.FrankWolfe("pairwise", corrective=True),
                 baselines.ForwardGreedy("decrease"),
                 baselines.AdaptiveForwardBackward(),

@@ -14,8 +14,7 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
-from hardthresh.solvers import ProbabilisticIHT, minimize
-from hardthresh.solvers.batches import NormTest
+from hardthresh.solvers import NormTest, ProbabilisticIHT, minimize
 
 from .model import CHUNK, classes_of, evaluation_mode, images_for
 from .problem import Attack

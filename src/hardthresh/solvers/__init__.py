@@ -5,22 +5,46 @@ from .auto import choose_solver, iterate, minimize
 from .conjugate import ConjugateIHT
 from .iht import IHT
 from .momentum import ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
-from .probabilistic import ProbabilisticIHT
 from .pursuit import HardThresholdingPursuit
-from .stochastic import StochasticIHT
+from .stochastic import (
+    BatchProgress,
+    BatchRule,
+    CoordinateVote,
+    ExponentialBatch,
+    FixedBatch,
+    FullBatch,
+    NormTest,
+    PowerBatch,
+    ProbabilisticIHT,
+    Replay,
+    SetVote,
+    StochasticIHT,
+    Vote,
+)
 from .working_set import WorkingSet
 
 __all__ = [
     "IHT",
     "AcceleratedIHT",
+    "BatchProgress",
+    "BatchRule",
     "ConjugateIHT",
     "ConstantMomentum",
+    "CoordinateVote",
     "ExactMomentum",
+    "ExponentialBatch",
+    "FixedBatch",
+    "FullBatch",
     "HardThresholdingPursuit",
     "Momentum",
     "NesterovMomentum",
+    "NormTest",
+    "PowerBatch",
     "ProbabilisticIHT",
+    "Replay",
+    "SetVote",
     "StochasticIHT",
+    "Vote",
     "WorkingSet",
     "choose_solver",
     "iterate",

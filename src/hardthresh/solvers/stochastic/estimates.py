@@ -1,4 +1,4 @@
-"""An objective as its examples show it: values, gradients and their noise on a batch, and now and then the whole."""
+"""Estimates of an objective, its gradient and the noise of that gradient on a batch of examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hardthresh.core.state import State
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 
-from .batches import halves
+from .batches import random_halves
 
 T = TypeVar("T")
 
@@ -31,9 +31,9 @@ class SampledState(State):
     Attributes
     ----------
     samples : int
-        Examples looked at by the iterations so far; what a start looks at is in the data passes only.
+        Number of examples that the iterations so far have used; those of the start are in the data passes only.
     full_value : float
-        f at the point, where it is known; nan elsewhere.
+        f at the point, on all examples; nan if it is not known.
     """
 
     samples: int = 0
@@ -46,7 +46,7 @@ class SampledState(State):
 S = TypeVar("S", bound=SampledState)
 
 
-def batch(objective: Objective, rows: Array | None) -> Objective:
+def on_batch(objective: Objective, rows: Array | None) -> Objective:
     """Return the objective on some examples, given by NumPy indices; all of it for None."""
     if rows is None:
         return objective
@@ -55,20 +55,25 @@ def batch(objective: Objective, rows: Array | None) -> Objective:
     return objective.rows(namespace(zeros).asarray(rows, device=device(zeros)))
 
 
+def count(rows: Array | None, n: int) -> int:
+    """Return the number of examples of a batch, of n in all."""
+    return n if rows is None else int(rows.shape[0])
+
+
 def estimate(objective: Objective, rows: Array | None, point: Array) -> Evaluation:
-    """Return f and its gradient on a batch, without the prediction, which is that of other examples."""
-    at = batch(objective, rows).evaluate(point)
+    """Return f and its gradient on a batch, without the prediction, which holds for these examples only."""
+    at = on_batch(objective, rows).evaluate(point)
     return at if rows is None else Evaluation(at.point, at.value, at.gradient)
 
 
-def noisy_estimate(
+def estimate_with_noise(
     objective: Objective, rows: Array, point: Array, seed: int, iteration: int
 ) -> tuple[Evaluation, Array | None]:
-    r"""Return f and its gradient on a batch, and what the gradient's noise looks like; None from one example.
+    r"""Return f and its gradient on a batch, and a sample of the noise of that gradient; None from one example.
 
-    That is :math:`e = \sqrt{p_1 p_2} \, (g_1 - g_2)` from the gradients on two random halves of the batch, with their
-    shares p of it: on any set of coordinates the expectation of :math:`\|e\|^2` is the variance of the batch gradient
-    :math:`p_1 g_1 + p_2 g_2`. It has one degree of freedom per coordinate.
+    The sample is :math:`e = \sqrt{p_1 p_2} \, (g_1 - g_2)` from the gradients on two random halves of the batch, which
+    hold fractions p of it: on any set of coordinates the expectation of :math:`\|e\|^2` is the variance of the batch
+    gradient :math:`p_1 g_1 + p_2 g_2`. It has one degree of freedom per coordinate.
 
     Notes
     -----
@@ -78,37 +83,37 @@ def noisy_estimate(
     """
     if rows.shape[0] < 2:
         return estimate(objective, rows, point), None
-    one, other = halves(rows, seed, iteration)
+    one, other = random_halves(rows, seed, iteration)
     first, second = estimate(objective, one, point), estimate(objective, other, point)
     p1, p2 = one.shape[0] / rows.shape[0], other.shape[0] / rows.shape[0]
     at = Evaluation(point, p1 * first.value + p2 * second.value, p1 * first.gradient + p2 * second.gradient)
     return at, sqrt(p1 * p2) * (first.gradient - second.gradient)
 
 
-def within_domain(ask: Callable[[], T]) -> T | None:
-    """Return what an objective answers about a point; None where it has no finite number to say."""
+def if_finite(compute: Callable[[], T]) -> T | None:
+    """Return what a call computes; None if it raises `NotFiniteError`, as objectives do outside of their domain."""
     try:
-        return ask()
+        return compute()
     except NotFiniteError:
         return None
 
 
 def full_value(objective: Objective, at: Evaluation, exact: bool, iteration: int, every: int | None) -> float:
-    """Return f at an evaluated point where it is known or asked for, nan elsewhere."""
+    """Return f on all examples at an evaluated point, if it is known or due in this iteration; else nan."""
     if exact:
         return at.value
     return objective.value(at.point) if every is not None and iteration % every == 0 else nan
 
 
-def finished(objective: Objective, state: S) -> S:
-    """Return a state of the same point that is evaluated on all examples."""
+def fully_evaluated(objective: Objective, state: S) -> S:
+    """Return the state with f and its gradient on all examples. Cost: one data pass, if it is not yet so."""
     if state.exact:
         return state
     at = objective.evaluate(state.w)
     return replace(state, at=at, exact=True, full_value=at.value)
 
 
-def check_every(every: Any) -> None:
-    """Refuse what is no number of iterations."""
+def check_full_value_every(every: Any) -> None:
+    """Raise `InvalidInputError` for anything but None or an integer >= 1."""
     if every is not None:
         checked_integer("full_value_every", every, 1)

@@ -1,4 +1,4 @@
-"""Stochastic iterative hard thresholding: a gradient step on a batch, then the projection."""
+"""Stochastic iterative hard thresholding: a gradient step on a batch, and the projection."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from math import isfinite
 from typing import ClassVar
 
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import MeanObjective, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.typing import Array
+from hardthresh.solvers.start import starting_point
 
-from .batches import BatchRule, Fixed, Full, check_rule
-from .estimate import SampledState, batch, check_every, estimate, finished, full_value
-from .start import starting_point
+from .batches import BatchRule, FixedBatch, FullBatch, check_batch_rule
+from .estimates import SampledState, check_full_value_every, count, estimate, full_value, fully_evaluated, on_batch
 
 
-@register("solver", "stochastic", lambda: [StochasticIHT(step=0.1, batch=Full()), StochasticIHT(step=0.1)])
+@register("solver", "stochastic", lambda: [StochasticIHT(step=0.1, batch=FullBatch()), StochasticIHT(step=0.1)])
 @dataclass(frozen=True, slots=True)
 class StochasticIHT(Solver):
     r"""Iterative hard thresholding on batches, :math:`w_{t+1} = P_C(w_t - \gamma \nabla f_{B_t}(w_t))`.
@@ -29,10 +29,10 @@ class StochasticIHT(Solver):
     step : float
         :math:`\gamma > 0`; it multiplies the gradient of the mean loss.
     batch : BatchRule
-        How many examples; `Fixed(50)` by default. Rules that look at the trust or the noise of a run stay at their
-        first size.
+        How many examples to draw; `FixedBatch(50)` by default. Rules that depend on the clipping level or the noise of
+        a run stay at their first size.
     full_value_every : int, optional
-        In which iterations to compute f on all examples for the history, at the cost of a data pass.
+        After how many iterations each to compute f on all examples for the history, at the cost of a data pass.
 
     Raises
     ------
@@ -41,9 +41,9 @@ class StochasticIHT(Solver):
 
     Notes
     -----
-    The rival of `ProbabilisticIHT`. Cost: b/n of a data pass per iteration. Guarantee: with a step below 1/L and rows
-    drawn uniformly, linear convergence in expectation down to the noise of the batch gradient at the truth (Nguyen,
-    Needell and Woolf 2017); it does not converge beyond that, and its runs end at their limit of iterations.
+    `ProbabilisticIHT` is compared with it. Cost: b/n of a data pass per iteration. Guarantee: with a step below 1/L and
+    rows drawn uniformly, linear convergence in expectation down to the noise of the batch gradient at the truth
+    (Nguyen, Needell and Woolf 2017); it does not converge beyond that, and its runs end at their limit of iterations.
 
     References
     ----------
@@ -63,54 +63,54 @@ class StochasticIHT(Solver):
     """
 
     step: float
-    batch: BatchRule = field(default_factory=lambda: Fixed(50))
+    batch: BatchRule = field(default_factory=lambda: FixedBatch(50))
     full_value_every: int | None = None
 
     state_type: ClassVar[type[State]] = SampledState
 
     def __post_init__(self) -> None:
         if not (self.step > 0 and isfinite(self.step)):
-            raise InvalidInputError(f"the step must be positive and finite, got {self.step!r}")
-        check_every(self.full_value_every)
-        check_rule(self.batch)
+            raise InvalidInputError(f"the step must be positive and finite, got {format_value(self.step)}")
+        check_full_value_every(self.full_value_every)
+        check_batch_rule(self.batch)
 
     @property
     def requires(self) -> type:
-        return Objective if isinstance(self.batch, Full) else MeanObjective
+        return Objective if isinstance(self.batch, FullBatch) else MeanObjective
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> SampledState:
         at, projection = starting_point(objective, constraint, w0)
         rows = self._rows(objective, seed, 0)
-        if rows is not None:
-            at = estimate(objective, rows, at.point)
         exact = rows is None
+        at = at if exact else estimate(objective, rows, at.point)
         known = full_value(objective, at, exact, 0, self.full_value_every)
         return SampledState(at=at, support=projection.support, seed=seed, exact=exact, full_value=known)
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> SampledState:
         assert isinstance(state, SampledState)
         projection = constraint.project(state.w - self.step * state.at.gradient)
-        rows = self._rows(objective, state.seed, state.iteration + 1)
+        iteration = state.iteration + 1
+        rows = self._rows(objective, state.seed, iteration)
         at = estimate(objective, rows, projection.point)
         return replace(
             state,
             at=at,
             support=projection.support,
-            iteration=state.iteration + 1,
+            iteration=iteration,
             step=self.step,
-            samples=state.samples + (objective.traits.n_rows if rows is None else rows.shape[0]),
+            samples=state.samples + count(rows, objective.traits.n_rows),
             exact=rows is None,
-            full_value=full_value(objective, at, rows is None, state.iteration + 1, self.full_value_every),
+            full_value=full_value(objective, at, rows is None, iteration, self.full_value_every),
         )
 
     def recall(self, objective: Objective, state: State) -> float:
         rows = None if state.exact else self._rows(objective, state.seed, state.iteration)
-        return batch(objective, rows).value(state.w)
+        return on_batch(objective, rows).value(state.w)
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
         assert isinstance(state, SampledState)
-        return finished(objective, state)
+        return fully_evaluated(objective, state)
 
     def _rows(self, objective: Objective, seed: int, iteration: int) -> Array | None:
         n = objective.traits.n_rows
-        return self.batch.gradient_rows(n, self.batch.first(n), seed, iteration)
+        return self.batch.gradient_rows(n, self.batch.first_size(n), seed, iteration)

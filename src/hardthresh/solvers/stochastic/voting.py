@@ -1,4 +1,4 @@
-"""Choosing the index set by a vote over iterations: the weighted permutations of *Probabilistic IHT*, Section 3."""
+"""Votes of the iterations on the index set: the weighted permutations of *Probabilistic IHT*, Section 3."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 from array_api_compat import device
 
 from hardthresh.arrays import gather, namespace, scatter, to_numpy, top_k, where_true
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
+_FORGOTTEN = 1e-12  # arbitrary: any weight that is lost next to the tau that a returning set gains
+
 
 class Vote(ABC):
-    """A rule that turns the index sets of the iterations into the one that is used."""
+    """A rule that makes the index set that is used from those of all iterations so far."""
 
     @abstractmethod
     def cast(self, chosen: Array, v: Array, memory: Any) -> tuple[Array, Any]:
@@ -28,15 +30,24 @@ class Vote(ABC):
 @stored("vote/sets")
 @dataclass(frozen=True, slots=True)
 class SetVote(Vote):
-    r"""The set with the largest weight; each new one gains :math:`\omega \leftarrow (1 - \tau) \omega + \tau`.
+    r"""A vote on whole index sets: all weights shrink, :math:`(1 - \tau) \omega`, and that of the newest gains tau.
 
-    The weights of all sets sum to 1; those below 1e-12 are forgotten. The update is ours: the paper speaks of weights
-    and gives none. For tau >= 1/2 the newest set always wins.
+    The set with the largest weight is used. The weights of all sets sum to 1; those below 1e-12 are forgotten. The
+    update is ours: the paper speaks of weights and gives none. For tau >= 1/2 the newest set always wins.
 
     Parameters
     ----------
     tau : float
         In (0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> vote, v, memory = SetVote(0.3), np.arange(4.0), None
+    >>> for chosen in ([0, 1], [0, 1], [2, 3]):
+    ...     elected, memory = vote.cast(np.array(chosen), v, memory)
+    >>> elected
+    array([0, 1])
     """
 
     tau: float = 0.3
@@ -51,13 +62,13 @@ class SetVote(Vote):
         winner = max(weights, key=lambda known: (weights[known], known == newest))
         xp = namespace(chosen)
         elected = xp.asarray(winner, dtype=chosen.dtype, device=device(chosen))
-        return elected, {known: w for known, w in weights.items() if w > 1e-12}
+        return elected, {known: weight for known, weight in weights.items() if weight > _FORGOTTEN}
 
 
 @stored("vote/coordinates")
 @dataclass(frozen=True, slots=True)
 class CoordinateVote(Vote):
-    r"""The coordinates with the largest scores, :math:`s \leftarrow (1 - \tau) s + \tau 1_I`.
+    r"""A vote on each coordinate: those with the largest scores are used, :math:`s \leftarrow (1 - \tau) s + \tau 1_I`.
 
     Among equal scores the larger :math:`|v_j|` wins, v being the point that is thresholded now, so that the order of
     the coordinates does not matter.
@@ -65,7 +76,16 @@ class CoordinateVote(Vote):
     Parameters
     ----------
     tau : float
-        In (0, 1]; .1 pays with tiny fixed batches, and only there.
+        In (0, 1]. Measured: 0.1 raises the F1 score of the support with small batches of fixed size, and only there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> vote, v, memory = CoordinateVote(0.3), np.arange(4.0), None
+    >>> for chosen in ([0, 1], [0, 1], [1, 3]):
+    ...     elected, memory = vote.cast(np.array(chosen), v, memory)
+    >>> elected
+    array([0, 1])
     """
 
     tau: float = 0.1
@@ -87,4 +107,4 @@ class CoordinateVote(Vote):
 
 def _check_tau(tau: float) -> None:
     if not 0 < tau <= 1:
-        raise InvalidInputError(f"tau must be in (0, 1], got {tau!r}")
+        raise InvalidInputError(f"tau must be in (0, 1], got {format_value(tau)}")

@@ -1,0 +1,22 @@
+"""Solvers that look at batches of examples, with their batch rules and votes."""
+
+from .batches import BatchProgress, BatchRule, ExponentialBatch, FixedBatch, FullBatch, NormTest, PowerBatch, Replay
+from .probabilistic import ProbabilisticIHT
+from .stochastic import StochasticIHT
+from .voting import CoordinateVote, SetVote, Vote
+
+__all__ = [
+    "BatchProgress",
+    "BatchRule",
+    "CoordinateVote",
+    "ExponentialBatch",
+    "FixedBatch",
+    "FullBatch",
+    "NormTest",
+    "PowerBatch",
+    "ProbabilisticIHT",
+    "Replay",
+    "SetVote",
+    "StochasticIHT",
+    "Vote",
+]
