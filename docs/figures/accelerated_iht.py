@@ -14,7 +14,7 @@ from hardthresh.constraints import Sparsity
 from hardthresh.core import iterate
 from hardthresh.diagnostics import best_momentum, local_rate, momentum_range, restricted_constants
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import AcceleratedIHT
+from hardthresh.solvers import AcceleratedIHT, ConstantMomentum
 from hardthresh.steps import Fixed
 
 STATIC = Path(__file__).parents[1] / "_static"
@@ -24,7 +24,7 @@ plt.rcParams["axes.spines.top"] = plt.rcParams["axes.spines.right"] = False
 
 def measured_rate(f, k, step, momentum):
     """Return the factor by which the error shrank between 1e-8 and 1e-24 of f(0), nan if it never got there."""
-    solver = AcceleratedIHT(variant="paper", momentum=momentum, step=Fixed(step))
+    solver = AcceleratedIHT(variant="paper", momentum=ConstantMomentum(momentum), step=Fixed(step))
     with np.errstate(all="ignore"):  # some diverge
         values = np.array([state.value for state in islice(iterate(f, Sparsity(k), solver), 2000)])
     near, end = (np.flatnonzero(values <= share * values[0]) for share in (1e-8, 1e-24))

@@ -20,7 +20,10 @@ from hardthresh.solvers import (
     IHT,
     AcceleratedIHT,
     ConjugateIHT,
+    ConstantMomentum,
+    ExactMomentum,
     HardThresholdingPursuit,
+    Momentum,
     NesterovMomentum,
     WorkingSet,
 )
@@ -33,8 +36,9 @@ plt.rcParams["axes.spines.top"] = plt.rcParams["axes.spines.right"] = False
 
 def published(momentum, step=ExactLineSearch()):  # noqa: B008 - frozen
     """Return Algorithm 1 without any safeguard."""
-    rule = step if isinstance(step, StepRule) else Fixed(step)
-    return AcceleratedIHT(variant="paper", momentum=momentum, step=rule)
+    rule = momentum if isinstance(momentum, Momentum) else ConstantMomentum(momentum)
+    length = step if isinstance(step, StepRule) else Fixed(step)
+    return AcceleratedIHT(variant="paper", momentum=rule, step=length)
 
 
 def smooth_step(X):
@@ -91,17 +95,17 @@ SOLVERS = {
     "published, 1/L, 1/4": lambda step: published(0.25, step),
     "published, 1/L, 1/2": lambda step: published(0.5, step),
     "published, 1/L, 3/4": lambda step: published(0.75, step),
-    "published, 1/L, exact": lambda step: published("exact", step),
-    "published, 1/L, Nesterov, restart by value": lambda step: published("nesterov", step),
+    "published, 1/L, exact": lambda step: published(ExactMomentum(), step),
+    "published, 1/L, Nesterov, restart by value": lambda step: published(NesterovMomentum(), step),
     "published, 1/L, Nesterov, restart by gradient": lambda step: published(NesterovMomentum("gradient"), step),
     "IHT, step on the support": lambda _: published(0.0),
     "published, line search, 1/4": lambda _: published(0.25, ExactLineSearch("direction")),
     "published, line search, 1/2": lambda _: published(0.5, ExactLineSearch("direction")),
-    "published, line search, exact": lambda _: published("exact", ExactLineSearch("direction")),
+    "published, line search, exact": lambda _: published(ExactMomentum(), ExactLineSearch("direction")),
     "published, step on the support, 1/4": lambda _: published(0.25),
-    "safeguarded, none": lambda _: AcceleratedIHT(momentum=0.0),
-    "safeguarded, 1/2": lambda _: AcceleratedIHT(momentum=0.5),
-    "safeguarded, Nesterov": lambda _: AcceleratedIHT(momentum="nesterov"),
+    "safeguarded, none": lambda _: AcceleratedIHT(momentum=ConstantMomentum(0.0)),
+    "safeguarded, 1/2": lambda _: AcceleratedIHT(momentum=ConstantMomentum(0.5)),
+    "safeguarded, Nesterov": lambda _: AcceleratedIHT(momentum=NesterovMomentum()),
     "safeguarded, exact (default)": lambda _: AcceleratedIHT(),
     "safeguarded, solved on every support": lambda _: AcceleratedIHT(debias="every"),
     "IHT, backtracking": lambda _: IHT(),

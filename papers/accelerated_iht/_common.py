@@ -14,14 +14,15 @@ from hardthresh.core.objective import Objective
 from hardthresh.core.solver import Solver
 from hardthresh.core.step import StepRule
 from hardthresh.core.stopping import LowerBound, StopRule
-from hardthresh.solvers import AcceleratedIHT, NesterovMomentum
+from hardthresh.solvers import AcceleratedIHT, ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
 from hardthresh.steps import ExactLineSearch, Fixed
 
 
-def published(momentum: Any, step: float | StepRule, **settings: Any) -> AcceleratedIHT:
-    """Return Algorithm 1 to the letter, with a rule or a constant step."""
-    rule = step if isinstance(step, StepRule) else Fixed(step)
-    return AcceleratedIHT(variant="paper", momentum=momentum, step=rule, **settings)
+def published(momentum: float | Momentum, step: float | StepRule, **settings: Any) -> AcceleratedIHT:
+    """Return Algorithm 1 exactly, with rules or a constant momentum and step."""
+    rule = momentum if isinstance(momentum, Momentum) else ConstantMomentum(momentum)
+    length = step if isinstance(step, StepRule) else Fixed(step)
+    return AcceleratedIHT(variant="paper", momentum=rule, step=length, **settings)
 
 
 METHODS: dict[str, Callable[[float], Solver]] = {
@@ -30,20 +31,20 @@ METHODS: dict[str, Callable[[float], Solver]] = {
     "1/L .5": lambda step: published(0.5, step),
     "1/L .75": lambda step: published(0.75, step),
     "1/L .9": lambda step: published(0.9, step),
-    "1/L exact": lambda step: published("exact", step),
-    "1/L value restart": lambda step: published("nesterov", step),
+    "1/L exact": lambda step: published(ExactMomentum(), step),
+    "1/L value restart": lambda step: published(NesterovMomentum(), step),
     "1/L gradient restart": lambda step: published(NesterovMomentum("gradient"), step),
     "IHT ls": lambda step: published(0.0, ExactLineSearch()),
     "ls 0": lambda step: published(0.0, ExactLineSearch("direction")),
     "ls .25": lambda step: published(0.25, ExactLineSearch("direction")),
     "ls .5": lambda step: published(0.5, ExactLineSearch("direction")),
-    "ls exact": lambda step: published("exact", ExactLineSearch("direction")),
+    "ls exact": lambda step: published(ExactMomentum(), ExactLineSearch("direction")),
     "ls gradient restart": lambda step: published(NesterovMomentum("gradient"), ExactLineSearch("direction")),
     "support .25": lambda step: published(0.25, ExactLineSearch()),
-    "safe 0": lambda step: AcceleratedIHT(momentum=0.0),
-    "safe .5": lambda step: AcceleratedIHT(momentum=0.5),
+    "safe 0": lambda step: AcceleratedIHT(momentum=ConstantMomentum(0.0)),
+    "safe .5": lambda step: AcceleratedIHT(momentum=ConstantMomentum(0.5)),
     "safe exact": lambda step: AcceleratedIHT(),
-    "safe Nesterov": lambda step: AcceleratedIHT(momentum="nesterov"),
+    "safe Nesterov": lambda step: AcceleratedIHT(momentum=NesterovMomentum()),
 }
 """The step 1/L is that of the mean loss; "ls" searches along the gradient on T_i, "support" on that of u_i."""
 

@@ -22,7 +22,7 @@ from hardthresh.core import LowerBound, Status, minimize
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.solver import Solver
 from hardthresh.objectives import MatrixCompletion
-from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT
+from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, ExactMomentum, NesterovMomentum
 from hardthresh.steps import ExactLineSearch, Fixed
 
 from ._common import first, published
@@ -46,8 +46,8 @@ SOLVERS: dict[str, Make] = {
     "conjugate": lambda n: ConjugateIHT(tol=1e-14),
     "SVP 2.857": lambda n: IHT(step=Fixed(n / 0.35)),
     "full 2 .25": lambda n: published(0.25, 2.0 * n, restricted=False),
-    "exact": lambda n: published("exact", 1.0 * n, restricted=False),
-    "Nesterov": lambda n: published("nesterov", 1.0 * n, restricted=False),
+    "exact": lambda n: published(ExactMomentum(), 1.0 * n, restricted=False),
+    "Nesterov": lambda n: published(NesterovMomentum(), 1.0 * n, restricted=False),
     "full ls": lambda n: published(0.0, ExactLineSearch("direction"), restricted=False),
     "BFGD": lambda n: BFGD(smoothness=1.0 / n),
     "FW": lambda n: FrankWolfe(),

@@ -26,7 +26,7 @@ from hardthresh.core import HardThreshError, InvalidInputError, State, Status, T
 from hardthresh.core.stationarity import norm
 from hardthresh.designs import as_design, standardize
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, HardThresholdingPursuit, WorkingSet
+from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, ConstantMomentum, HardThresholdingPursuit, WorkingSet
 from hardthresh.steps import Backtracking, ExactLineSearch
 from levels import in_turn, reaches
 
@@ -37,7 +37,9 @@ every_problem = pytest.mark.parametrize(("solver", "objective", "constraint"), p
 every_loss = pytest.mark.parametrize("loss", LOSSES)
 
 FAR = [
-    pytest.param(AcceleratedIHT(momentum=0.9, step=ExactLineSearch("direction")), id="accelerated-far"),
+    pytest.param(
+        AcceleratedIHT(momentum=ConstantMomentum(0.9), step=ExactLineSearch("direction")), id="accelerated-far"
+    ),
     pytest.param(IHT(step=Backtracking(first=1e3)), id="iht-far"),
 ]
 """Monotone solvers whose first tries are much too long, so that the safeguard is all that keeps f from rising."""

@@ -10,14 +10,15 @@ import pytest
 from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import InvalidInputError, Status, StepRule, iterate, minimize
 from hardthresh.objectives import LinearModel, MatrixCompletion, MatrixRegression
-from hardthresh.solvers import IHT, AcceleratedIHT, ConstantMomentum, NesterovMomentum
+from hardthresh.solvers import IHT, AcceleratedIHT, ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
 from hardthresh.steps import Backtracking, ExactLineSearch, Fixed, Polyak, SparsePolyak
 from levels import at, only_at
 
 
 def published(momentum, step=ExactLineSearch(), **settings):  # noqa: B008 - frozen
-    rule = step if isinstance(step, StepRule) else Fixed(step)
-    return AcceleratedIHT(variant="paper", momentum=momentum, step=rule, **settings)
+    rule = momentum if isinstance(momentum, Momentum) else ConstantMomentum(momentum)
+    length = step if isinstance(step, StepRule) else Fixed(step)
+    return AcceleratedIHT(variant="paper", momentum=rule, step=length, **settings)
 
 
 def iterations_to(f, k, solver, tol, limit):
@@ -81,13 +82,13 @@ COUNTS = {  # A2, to f/f0 <= 1e-10, seeds 0, 1, 2
     "1/4": (0.25, None, [117, 117, 117]),
     "1/2": (0.5, None, [70, 70, 70]),
     "3/4": (0.75, None, [62, 65, 65]),
-    "exact": ("exact", None, [74, 73, 74]),
-    "Nesterov, value": ("nesterov", None, [72, 74, 66]),
+    "exact": (ExactMomentum(), None, [74, 73, 74]),
+    "Nesterov, value": (NesterovMomentum(), None, [72, 74, 66]),
     "Nesterov, gradient": (NesterovMomentum("gradient"), None, [66, 59, 60]),
     "IHT ls": (0.0, ExactLineSearch(), [15, 14, 15]),
     "ls 1/4": (0.25, ExactLineSearch("direction"), [16, 15, 16]),
     "ls 1/2": (0.5, ExactLineSearch("direction"), [18, 19, 19]),
-    "ls exact": ("exact", ExactLineSearch("direction"), [15, 16, 16]),
+    "ls exact": (ExactMomentum(), ExactLineSearch("direction"), [15, 16, 16]),
     "support 1/4": (0.25, ExactLineSearch(), [13, 12, 13]),
 }
 
@@ -139,7 +140,9 @@ def test_it_converges_monotonically_on_correlated_columns(k, mean):
     assert np.mean(shares) <= mean
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9, 2.0, "exact", "nesterov"])
+@pytest.mark.parametrize(
+    "momentum", [*map(ConstantMomentum, (0.0, 0.5, 0.9, 2.0)), ExactMomentum(), NesterovMomentum()], ids=repr
+)
 @pytest.mark.parametrize(
     "step",
     [ExactLineSearch(), ExactLineSearch("direction"), Fixed(1e-3), Fixed(10.0), Polyak(), SparsePolyak()],
@@ -234,15 +237,20 @@ def test_matrices_by_the_tangent_space_and_by_the_whole_gradient():
         ({"step": "support"}, "step must be a rule"),
         ({"step": None}, "step must be a rule"),
         ({"step": Backtracking()}, "Backtracking finds its step by moving"),
-        ({"momentum": "polyak"}, "momentum must be"),
-        ({"momentum": float("inf")}, "momentum must be"),
-        ({"momentum": [0.5]}, "momentum must be"),
+        ({"momentum": "nesterov"}, r"momentum must be a rule, such as .* NesterovMomentum\(\); got 'nesterov'"),
+        ({"momentum": 0.25}, r"momentum must be a rule, such as ConstantMomentum\(0.25\).*; got 0.25"),
+        ({"momentum": ExactMomentum}, "momentum must be a rule"),
         ({"debias": True}, "debias must be"),
     ],
 )
 def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(InvalidInputError, match=message):
         AcceleratedIHT(**settings)
+
+
+def test_wrong_momenta_are_refused():
     with pytest.raises(InvalidInputError, match="restart must be"):
         NesterovMomentum("speed")
-    assert AcceleratedIHT(momentum=ConstantMomentum(0.5)).momentum.tau == 0.5
+    for wrong in (np.inf, np.nan, "exact", [0.5], True):
+        with pytest.raises(InvalidInputError, match="must be a finite number"):
+            ConstantMomentum(wrong)

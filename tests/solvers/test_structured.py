@@ -7,7 +7,16 @@ from hardthresh.certificates import certify
 from hardthresh.constraints import DoubleSparsity, GroupSparsity, OverlappingGroupSparsity, Rank, Sparsity
 from hardthresh.core import iterate
 from hardthresh.objectives import LinearModel, MatrixRegression
-from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, HardThresholdingPursuit, minimize
+from hardthresh.solvers import (
+    IHT,
+    AcceleratedIHT,
+    ConjugateIHT,
+    ConstantMomentum,
+    ExactMomentum,
+    HardThresholdingPursuit,
+    NesterovMomentum,
+    minimize,
+)
 from hardthresh.steps import Backtracking
 from hardthresh.storage import load, save
 from levels import at
@@ -84,7 +93,7 @@ def test_a_run_on_overlapping_groups_goes_on_from_where_greed_would_not_have_led
     assert certify(run).is_stationary()
 
 
-@pytest.mark.parametrize("momentum", [0.5, "exact", "nesterov"])
+@pytest.mark.parametrize("momentum", [ConstantMomentum(0.5), ExactMomentum(), NesterovMomentum()], ids=repr)
 @pytest.mark.parametrize("at", [3, 10, 25, 40])
 def test_a_run_from_a_file_is_the_run_bit_for_bit(tmp_path, momentum, at):
     X, y = correlated()
@@ -104,7 +113,7 @@ def test_momentum_beyond_the_range_of_f_is_discarded():
     X = rng.standard_normal((80, 20))
     y = rng.poisson(np.exp(0.5 * X[:, 0])).astype(float)
     with np.errstate(over="ignore", invalid="ignore"):
-        run = minimize(LinearModel(X, y, loss="poisson"), Sparsity(3), AcceleratedIHT(momentum=1e3))
+        run = minimize(LinearModel(X, y, loss="poisson"), Sparsity(3), AcceleratedIHT(momentum=ConstantMomentum(1e3)))
     assert run.converged
     assert (np.diff(run.history["value"]) <= 0).all()
 

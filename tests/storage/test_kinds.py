@@ -12,7 +12,7 @@ from kinds import KINDS
 import hardthresh as ht
 from hardthresh.baselines.balls import InnerBases
 from hardthresh.constraints import Coordinates, Edges, Groups
-from hardthresh.solvers import AcceleratedIHT
+from hardthresh.solvers import AcceleratedIHT, ConstantMomentum, ExactMomentum, NesterovMomentum
 from hardthresh.steps import ExactLineSearch, Fixed
 from hardthresh.storage import load_notes
 
@@ -74,13 +74,18 @@ def test_supports_of_earlier_files_are_of_the_kind_of_their_constraint(name, kin
 
 
 @pytest.mark.parametrize(
-    ("step", "rule"),
-    [("support", ExactLineSearch()), ("line_search", ExactLineSearch("direction")), (0.125, Fixed(0.125))],
+    ("momentum", "step", "rules"),
+    [
+        (None, "support", (None, ExactLineSearch())),
+        ("exact", "line_search", (ExactMomentum(), ExactLineSearch("direction"))),
+        ("nesterov", "support", (NesterovMomentum(), ExactLineSearch())),
+        (0.25, 0.125, (ConstantMomentum(0.25), Fixed(0.125))),
+    ],
 )
-def test_steps_of_earlier_files_become_rules(step, rule, tmp_path):
-    fields = {"variant": "paper", "momentum": 0.25, "step": step, "debias": None, "restricted": True}
+def test_words_and_numbers_of_earlier_files_become_rules(momentum, step, rules, tmp_path):
+    fields = {"variant": "paper", "momentum": momentum, "step": step, "debias": None, "restricted": True}
     ht.save(0, tmp_path / "x.json")
     document = json.loads((tmp_path / "x.json").read_text())
     document["object"] = {"$": "object", "class": "solver/accelerated", "version": 1, "fields": fields}
     (tmp_path / "x.json").write_text(json.dumps(document))
-    assert ht.load(tmp_path / "x.json") == AcceleratedIHT("paper", 0.25, rule)
+    assert ht.load(tmp_path / "x.json") == AcceleratedIHT("paper", *rules)

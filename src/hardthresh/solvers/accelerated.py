@@ -1,4 +1,4 @@
-"""Accelerated iterative hard thresholding: support expansion, a restricted gradient step, momentum."""
+"""Accelerated iterative hard thresholding: gradient steps on an expanded support, with momentum."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from math import inf, isfinite, nan, sqrt
 from typing import ClassVar
 
 from hardthresh.arrays import namespace
+from hardthresh.core.checking import checked_word
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, SmoothObjective, value_rounding
@@ -19,34 +20,31 @@ from hardthresh.core.stationarity import norm
 from hardthresh.core.step import StepRule
 from hardthresh.core.stopping import Run, Stationarity, Stop, StopRule
 from hardthresh.core.support import Support, upgrade_supports
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_real
 from hardthresh.steps.fixed import Fixed
 from hardthresh.steps.line_search import Descent, ExactLineSearch, majorised_step
 
-from .momentum import ConstantMomentum, ExactMomentum, Momentum, as_momentum
+from .momentum import ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
 from .start import starting_point
 from .steepest import verdict
 from .subspace import refine
-
-VARIANTS = ("safeguarded", "paper")
-DEBIAS = (None, "final", "every")
 
 
 @stored("state/accelerated", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceleratedState(State):
-    """A `State` with the point that momentum led to.
+    """A `State` with the extrapolated point.
 
     Attributes
     ----------
     ahead : Evaluation or None
-        The objective at :math:`u_i`; None where there is no momentum, so that it is the state's own point.
-    ahead_support : Support
-        The support of :math:`u_i`, if it is another point.
+        The objective at :math:`u_i`; None if that is the state's own point, without momentum.
+    ahead_support : Support or None
+        The support of :math:`u_i`; None without momentum.
     memory : Any
-        What the momentum remembers.
+        What the momentum rule remembers.
     momentum : float
-        The :math:`\\tau` that led from the state's point to :math:`u_i`; nan at the start.
+        The :math:`\\tau` that gave :math:`u_i`; nan at the start.
     moved : float
         :math:`\\|x_i - x_{i-1}\\| / \\|x_i\\|`; inf at the start.
     """
@@ -70,7 +68,7 @@ class SmallMove(StopRule):
 
     def check(self, run: Run) -> Stop | None:
         assert isinstance(run.state, AcceleratedState)
-        rounding = 4.0 * float(namespace(run.state.w).finfo(run.state.w.dtype).eps)
+        rounding = 4.0 * float(namespace(run.state.w).finfo(run.state.w.dtype).eps)  # 4 is arbitrary: the last digits
         if run.state.moved > max(self.tol, rounding):
             return None
         return Stop(Status.SMALL_DECREASE, f"the last iteration moved the point by {run.state.moved:.3g} of its norm")
@@ -80,7 +78,7 @@ def _examples() -> list[AcceleratedIHT]:
     """Return solvers for the conformance tests."""
     return [
         AcceleratedIHT(),
-        AcceleratedIHT(momentum="nesterov", debias="final"),
+        AcceleratedIHT(momentum=NesterovMomentum(), debias="final"),
         AcceleratedIHT(variant="paper", debias="every"),
     ]
 
@@ -92,7 +90,17 @@ def _step_as_rule(fields: Fields) -> Fields:
     return fields | {"step": words[step] if isinstance(step, str) else Fixed(step)}
 
 
-@register("solver", "accelerated", _examples, upgrades=[_step_as_rule])
+def _momentum_as_rule(fields: Fields) -> Fields:
+    """Return the settings in version 3: in version 2 a momentum could be a number or one of two words."""
+    momentum = fields["momentum"]
+    if isinstance(momentum, str):
+        momentum = {"exact": ExactMomentum(), "nesterov": NesterovMomentum()}[momentum]
+    elif is_real(momentum):
+        momentum = ConstantMomentum(float(momentum))
+    return fields | {"momentum": momentum}
+
+
+@register("solver", "accelerated", _examples, upgrades=[_step_as_rule, _momentum_as_rule])
 @dataclass(frozen=True, slots=True)
 class AcceleratedIHT(Solver):
     r"""Iterative hard thresholding with momentum, safeguarded or as published.
@@ -106,13 +114,14 @@ class AcceleratedIHT(Solver):
     Parameters
     ----------
     variant : {"safeguarded", "paper"}
-        "paper" is Algorithm 1 to the letter: nothing keeps it from cycling or diverging. "safeguarded" halves the step
-        until it satisfies the quadratic majorisation, discards a move from :math:`u_i` that brings f above
-        :math:`f(x_i)` and goes on from :math:`x_i` instead, without momentum. It settles where no step decreases f.
-    momentum : float, {"exact", "nesterov"} or Momentum, optional
-        :math:`\tau`: constant; the minimiser along the last move within [0, 1]; or Nesterov's sequence with restarts.
-        Default: "exact" when safeguarded, but 1/2 where f ignores entries of the point (matrix completion), on which
-        the other two blow up what is not observed; 1/4 for the paper's variant, as in its Section 6.
+        "paper" is Algorithm 1 exactly, which may cycle or diverge. "safeguarded" halves the step until it satisfies the
+        quadratic majorisation, and discards a step from :math:`u_i` that brings f above :math:`f(x_i)` for one from
+        :math:`x_i`, without momentum. It ends where no step decreases f.
+    momentum : Momentum, optional
+        The rule for :math:`\tau`: `ConstantMomentum`, `ExactMomentum`, the minimiser along the last move within [0, 1],
+        or `NesterovMomentum`. Default: `ExactMomentum` when safeguarded, but ``ConstantMomentum(0.5)`` for objectives
+        that ignore entries of the point (matrix completion), because the other two inflate the entries that are not
+        observed; ``ConstantMomentum(0.25)`` for the paper's variant, as in its Section 6.
     step : StepRule
         :math:`\mu`: `Fixed`, multiplying the gradient of the mean loss; `ExactLineSearch`, for
         :math:`\|g_S\|^2 / (g_S, H g_S)` with the gradient g at :math:`u_i` restricted to S = U_i, or, with
@@ -127,12 +136,12 @@ class AcceleratedIHT(Solver):
     Raises
     ------
     InvalidInputError
-        For words that are not listed, or numbers that are not finite, or a step that is not positive.
+        For words that are not listed, a momentum that is no `Momentum`, or a step that is no `StepRule` with a length.
 
     Notes
     -----
-    Cost: one data pass per iteration where f is quadratic, because its gradient at :math:`u_i` follows from those at
-    the points; two otherwise. Besides, 2s/d of a pass for each of the step, the momentum and every step tried.
+    Cost: one data pass per iteration if f is quadratic, because its gradient at :math:`u_i` follows from those at the
+    points; two otherwise. Besides, 2s/d of a pass for each of the step, the momentum and every step tried.
 
     Guarantee: "paper" with :math:`\mu = 2/(\alpha + \beta)`, where f has restricted constants alpha and beta over
     :math:`T_i`, converges linearly for least squares if :math:`|\tau|` is in the range that
@@ -151,19 +160,19 @@ class AcceleratedIHT(Solver):
     >>> import numpy as np
     >>> from hardthresh.constraints import Sparsity
     >>> from hardthresh.objectives import LinearModel
-    >>> from hardthresh.solvers import AcceleratedIHT, minimize
+    >>> from hardthresh.solvers import AcceleratedIHT, ConstantMomentum, minimize
     >>> from hardthresh.steps import Fixed
     >>> X = np.random.default_rng(0).standard_normal((60, 200))
     >>> f = LinearModel(X, X[:, 3] - 2.0 * X[:, 7])
     >>> minimize(f, Sparsity(2), AcceleratedIHT()).support
     Coordinates([3, 7])
-    >>> published = AcceleratedIHT(variant="paper", momentum=1.8, step=Fixed(0.2))
+    >>> published = AcceleratedIHT(variant="paper", momentum=ConstantMomentum(1.8), step=Fixed(0.2))
     >>> minimize(f, Sparsity(2), published, max_iter=200).status.name
     'DIVERGED'
     """
 
     variant: str = "safeguarded"
-    momentum: float | str | Momentum | None = None
+    momentum: Momentum | None = None
     step: StepRule = field(default_factory=ExactLineSearch)
     debias: str | None = None
     restricted: bool = True
@@ -171,10 +180,9 @@ class AcceleratedIHT(Solver):
     state_type: ClassVar[type[State]] = AcceleratedState
 
     def __post_init__(self) -> None:
-        if self.variant not in VARIANTS:
-            raise InvalidInputError(f"variant must be 'safeguarded' or 'paper', got {self.variant!r}")
-        if self.debias not in DEBIAS:
-            raise InvalidInputError(f"debias must be None, 'final' or 'every', got {self.debias!r}")
+        checked_word("variant", self.variant, ("safeguarded", "paper"))
+        if self.debias not in (None, "final", "every"):
+            raise InvalidInputError(f"debias must be None, 'final' or 'every', got {format_value(self.debias)}")
         if not isinstance(self.step, StepRule):
             raise InvalidInputError(f"step must be a rule, such as Fixed(0.1); got {format_value(self.step)}")
         if type(self.step).length is StepRule.length:
@@ -183,16 +191,18 @@ class AcceleratedIHT(Solver):
                 "AcceleratedIHT takes Fixed, ExactLineSearch, Polyak or SparsePolyak"
             )
         if not isinstance(self.restricted, bool):
-            raise InvalidInputError(f"restricted must be True or False, got {self.restricted!r}")
-        if self.momentum is not None:
-            as_momentum(self.momentum)
+            raise InvalidInputError(f"restricted must be True or False, got {format_value(self.restricted)}")
+        if not (self.momentum is None or isinstance(self.momentum, Momentum)):
+            raise InvalidInputError(
+                "momentum must be a rule, such as ConstantMomentum(0.25), ExactMomentum() or NesterovMomentum(); "
+                f"got {format_value(self.momentum)}"
+            )
 
     @property
     def requires(self) -> type:
-        curved = self.step.requires is SmoothObjective or self.debias is not None
-        automatic = self.momentum is None and self.variant == "safeguarded"
-        exact = automatic or (self.momentum is not None and as_momentum(self.momentum).requires is SmoothObjective)
-        return SmoothObjective if curved or exact else Objective
+        default: type = Objective if self.variant == "paper" else SmoothObjective
+        momentum = default if self.momentum is None else self.momentum.requires
+        return SmoothObjective if SmoothObjective in (self.step.requires, momentum) or self.debias else Objective
 
     def check(self, objective: Objective, constraint: Constraint) -> None:
         Solver.check(self, objective, constraint)
@@ -206,9 +216,10 @@ class AcceleratedIHT(Solver):
         return AcceleratedState(at=at, support=projection.support, seed=seed, memory=self._rule(objective).start())
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> AcceleratedState:
+        """Run lines 4 to 7 of Algorithm 1."""
         assert isinstance(state, AcceleratedState)
         if self.variant == "paper":
-            return self._arrive(objective, constraint, state, self._move(objective, constraint, state))
+            return self._extrapolated(objective, constraint, state, self._step(objective, constraint, state))
         return self._advance_safely(objective, constraint, state)
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
@@ -219,8 +230,8 @@ class AcceleratedIHT(Solver):
         at = objective.evaluate(solved.projection.point, solved.prediction)
         return replace(state, at=at, support=solved.projection.support)
 
-    def _move(self, objective: Objective, constraint: Constraint, state: AcceleratedState) -> Descent:
-        """Return lines 4 to 6 of Algorithm 1, for better or worse."""
+    def _step(self, objective: Objective, constraint: Constraint, state: AcceleratedState) -> Descent:
+        """Return the step of lines 4 to 6, whether it decreases f or not."""
         u, support = state.at, state.support
         if state.ahead is not None and state.ahead_support is not None:
             u, support = state.ahead, state.ahead_support
@@ -231,23 +242,23 @@ class AcceleratedIHT(Solver):
     def _advance_safely(
         self, objective: Objective, constraint: Constraint, state: AcceleratedState
     ) -> AcceleratedState:
-        """Return the state after a move that does not increase f: with momentum, or else without."""
+        """Return the state after a step that does not increase f: from u if there is one, else from x."""
         if state.ahead is not None and state.ahead_support is not None:
-            moved = self._descend(objective, constraint, state.ahead, state.ahead_support, most=inf)
+            moved = self._majorised_step(objective, constraint, state.ahead, state.ahead_support, most=inf)
             if moved is not None and moved.value <= state.value:
-                return self._arrive(objective, constraint, state, moved)
+                return self._extrapolated(objective, constraint, state, moved)
             state = replace(state, ahead=None, memory=self._rule(objective).start())
-        moved = self._descend(objective, constraint, state.at, state.support, most=state.value)
+        moved = self._majorised_step(objective, constraint, state.at, state.support, most=state.value)
         if moved is None:
-            nowhere = "no step along the gradient that was tried decreases the objective"
+            why = "no step along the gradient that was tried decreases the objective"
             still = replace(state, iteration=state.iteration + 1, step=0.0, momentum=0.0, moved=0.0)
-            return verdict(objective, constraint, still, nowhere, 0.0, 4.0 * value_rounding(objective, state.at))
-        return self._arrive(objective, constraint, state, moved)
+            return verdict(objective, constraint, still, why, 0.0, 4.0 * value_rounding(objective, state.at))
+        return self._extrapolated(objective, constraint, state, moved)
 
-    def _descend(
+    def _majorised_step(
         self, objective: Objective, constraint: Constraint, at: Evaluation, support: Support, most: float
     ) -> Descent | None:
-        """Return the first of the halved steps from `at` that the majorisation allows; None where f is not finite."""
+        """Return the first of the halved steps from `at` that the majorisation allows; None if f is infinite there."""
         if not isfinite(at.value):
             return None
         direction, step = self._direction_and_step(objective, constraint, at, support)
@@ -256,19 +267,20 @@ class AcceleratedIHT(Solver):
     def _direction_and_step(
         self, objective: Objective, constraint: Constraint, u: Evaluation, support: Support
     ) -> tuple[Array, float]:
-        """Return minus the gradient on the expanded support (line 4), and the step to go along it."""
+        """Return minus the gradient on the expanded support (line 4), and the step along it (line 5)."""
         direction, inside = -u.gradient, support.restrict(-u.gradient)
         if self.restricted:
-            newcomers = constraint.project(direction - inside).support
-            direction = (newcomers | support).restrict(direction)
+            added = constraint.project(direction - inside).support
+            direction = (added | support).restrict(direction)
+        # at a minimiser on the support the gradient there is rounding, to which no step should be fitted
         rounding = 0.0 if self.variant == "paper" else sqrt(float(namespace(inside).finfo(inside.dtype).eps))
         along = inside if norm(inside) > rounding * norm(direction) else direction
         return direction, self.step.length(objective, constraint, u, direction, along)
 
-    def _arrive(
+    def _extrapolated(
         self, objective: Objective, constraint: Constraint, state: AcceleratedState, moved: Descent
     ) -> AcceleratedState:
-        """Return the state at a new point, and the point that momentum leads to from there (line 7)."""
+        """Return the state after a step, with the point that momentum extrapolates to (line 7)."""
         projection, prediction = moved.projection, moved.prediction
         if self.debias == "every":
             solved = refine(objective, constraint, projection, prediction, cg_iterations=0, rounds=25, slide=False)
@@ -276,6 +288,7 @@ class AcceleratedIHT(Solver):
         new = objective.evaluate(projection.point, prediction)
         u = state.at if state.ahead is None else state.ahead
         tau, memory = self._rule(objective).weigh(objective, u, state.at, new, state.memory)
+        length, size = norm(new.point - state.w), norm(new.point)
         return replace(
             state,
             at=new,
@@ -286,25 +299,20 @@ class AcceleratedIHT(Solver):
             ahead_support=projection.support | state.support if tau else None,
             memory=memory,
             momentum=tau,
-            moved=_relative_move(state.w, new.point),
+            moved=length / size if size > 0.0 else length,
         )
 
     def _rule(self, objective: Objective) -> Momentum:
-        """Return the momentum, on an objective that decides where the user does not."""
+        """Return the momentum rule, by default the one for the variant and the objective."""
         if self.momentum is not None:
-            return as_momentum(self.momentum)
+            return self.momentum
         if self.variant == "paper":
             return ConstantMomentum(0.25)
         return ConstantMomentum(0.5) if objective.traits.partial else ExactMomentum()
 
 
-def _relative_move(old: Array, new: Array) -> float:
-    length, size = norm(new - old), norm(new)
-    return length / size if size > 0.0 else length
-
-
 def _extrapolate(objective: Objective, previous: Evaluation, new: Evaluation, tau: float) -> Evaluation:
-    """Return f at new + tau (new - previous), without a data pass where f is quadratic and predictions are affine."""
+    """Return f at new + tau (new - previous), without a data pass if f is quadratic and predictions are affine."""
     point = new.point + tau * (new.point - previous.point)
     if not objective.traits.quadratic or new.prediction is None or previous.prediction is None:
         return objective.evaluate(point)

@@ -1,4 +1,4 @@
-"""How far to go on in the direction of the last move: the momentum of accelerated solvers."""
+"""Momentum rules: how far an accelerated solver extrapolates along its last move."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from math import isfinite, sqrt
 from typing import Any
 
 from hardthresh.arrays import namespace
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import is_real
 
 
 class Momentum(ABC):
-    r"""A rule for :math:`\tau` in :math:`u_{i+1} = x_{i+1} + \tau (x_{i+1} - x_i)`; the state keeps its memory."""
+    r"""A rule for :math:`\tau` in :math:`u_{i+1} = x_{i+1} + \tau (x_{i+1} - x_i)`.
+
+    Rules are frozen dataclasses; what they remember travels in the state of the solver.
+    """
 
     requires: type = Objective
-    """The contract of the objectives that the rule works on."""
+    """The contract of the objectives that the rule works on: `Objective` or `SmoothObjective`."""
 
     def start(self) -> Any:
         """Return the memory before the first move, and after a restart."""
@@ -28,26 +31,31 @@ class Momentum(ABC):
     def weigh(
         self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any
     ) -> tuple[float, Any]:
-        """Return tau and the new memory, after the move from u = `ahead` that led from x = `previous` to `new`."""
+        """Return tau and the new memory after a step from u = `ahead` to x = `new`; `previous` is the last x."""
 
 
 @stored("momentum/constant")
 @dataclass(frozen=True, slots=True)
 class ConstantMomentum(Momentum):
-    r"""The same :math:`\tau` at every iteration (the paper's 1/4 in Section 6, 1/2 in Appendix B.2).
+    r"""The same :math:`\tau` in every iteration: 1/4 in Section 6 of the paper, 1/2 in its Appendix B.2.
 
     Parameters
     ----------
     tau : float
-        Finite; 0 is plain IHT. No range is enforced: see `hardthresh.diagnostics.momentum_range` for what theory
-        allows and why practice allows far more.
+        Finite; 0 is plain iterative hard thresholding. No range is enforced, because practice allows far more than
+        theory, see `hardthresh.diagnostics.momentum_range`.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not a finite number.
     """
 
     tau: float
 
     def __post_init__(self) -> None:
-        if not isfinite(self.tau):
-            raise InvalidInputError(f"the momentum must be a finite number, got {self.tau!r}")
+        if not (is_real(self.tau) and isfinite(self.tau)):
+            raise InvalidInputError(f"the momentum must be a finite number, got {format_value(self.tau)}")
 
     def weigh(
         self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any
@@ -58,9 +66,9 @@ class ConstantMomentum(Momentum):
 @stored("momentum/exact")
 @dataclass(frozen=True, slots=True)
 class ExactMomentum(Momentum):
-    r"""The minimiser of the quadratic model along the last move, :math:`\tau \in [0, 1]`.
+    r"""The :math:`\tau` in [0, 1] that minimises the quadratic model of f at the new point along the last move.
 
-    Cost: 2s/d of a data pass. For losses that are not quadratic the model is that at the new point.
+    For quadratic objectives the model is f itself. Cost: 2s/d of a data pass.
     """
 
     requires = SmoothObjective
@@ -68,27 +76,31 @@ class ExactMomentum(Momentum):
     def weigh(
         self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any
     ) -> tuple[float, Any]:
-        moved = new.point - previous.point
-        slope = -float(namespace(moved).sum(new.gradient * moved))
-        if slope <= 0.0:
-            return 0.0, None
         assert isinstance(objective, SmoothObjective)
-        bend = objective.curvature_along(new, moved)
-        return (min(1.0, slope / bend) if bend > 0.0 else 1.0), None
+        moved = new.point - previous.point
+        descent = -float(namespace(moved).sum(new.gradient * moved))
+        if descent <= 0.0:
+            return 0.0, None
+        curvature = objective.curvature_along(new, moved)
+        return (min(1.0, descent / curvature) if curvature > 0.0 else 1.0), None
 
 
 @stored("momentum/nesterov")
 @dataclass(frozen=True, slots=True)
 class NesterovMomentum(Momentum):
-    r"""Nesterov's sequence :math:`\tau_i = (t_i - 1)/t_{i+1}`, begun again when it does harm.
+    r"""Nesterov's sequence :math:`\tau_i = (t_i - 1)/t_{i+1}`, restarted when the momentum does harm.
 
-    With :math:`t_1 = 1, \; t_{i+1} = (1 + \sqrt{1 + 4 t_i^2})/2`. It begins again when the value rises, or when the
-    move goes up the gradient.
+    The sequence is :math:`t_1 = 1, \; t_{i+1} = (1 + \sqrt{1 + 4 t_i^2})/2`.
 
     Parameters
     ----------
     restart : {"value", "gradient"}
-        What tells that momentum does harm.
+        When to restart: if f rises, or if the last move points along the gradient at u.
+
+    Raises
+    ------
+    InvalidInputError
+        For another word.
 
     References
     ----------
@@ -99,7 +111,7 @@ class NesterovMomentum(Momentum):
 
     def __post_init__(self) -> None:
         if self.restart not in ("value", "gradient"):
-            raise InvalidInputError(f"restart must be 'value' or 'gradient', got {self.restart!r}")
+            raise InvalidInputError(f"restart must be 'value' or 'gradient', got {format_value(self.restart)}")
 
     def start(self) -> float:
         return 1.0
@@ -107,26 +119,12 @@ class NesterovMomentum(Momentum):
     def weigh(
         self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any
     ) -> tuple[float, Any]:
-        last = self.start() if self._harms(ahead, previous, new) else memory
+        last = self.start() if self._does_harm(ahead, previous, new) else memory
         t = 0.5 * (1.0 + sqrt(1.0 + 4.0 * last * last))
         return (last - 1.0) / t, t
 
-    def _harms(self, ahead: Evaluation, previous: Evaluation, new: Evaluation) -> bool:
+    def _does_harm(self, ahead: Evaluation, previous: Evaluation, new: Evaluation) -> bool:
         if self.restart == "value":
             return new.value > previous.value
         moved = new.point - previous.point
         return bool(namespace(moved).sum(ahead.gradient * moved) > 0.0)
-
-
-def as_momentum(momentum: float | str | Momentum) -> Momentum:
-    """Return the rule that a user's word stands for: a number, "exact", "nesterov", or a rule."""
-    if isinstance(momentum, Momentum):
-        return momentum
-    if isinstance(momentum, str):
-        named: dict[str, type[Momentum]] = {"exact": ExactMomentum, "nesterov": NesterovMomentum}
-        if momentum not in named:
-            raise InvalidInputError(f"momentum must be a number, 'exact' or 'nesterov', got {momentum!r}")
-        return named[momentum]()
-    if not is_real(momentum):
-        raise InvalidInputError(f"momentum must be a number, 'exact' or 'nesterov', got {momentum!r}")
-    return ConstantMomentum(float(momentum))
