@@ -1,4 +1,4 @@
-"""Iterative hard thresholding: a gradient step, then the projection."""
+"""Iterative hard thresholding: a gradient step, and the projection."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class IHT(Solver):
     Parameters
     ----------
     step : StepRule
-        How :math:`\gamma_t` is found; the default needs no number from the user and is monotone.
+        The rule for :math:`\gamma_t`; the default, `Backtracking`, needs no setting and never increases f.
 
     Notes
     -----
-    Cost: one data pass per iteration, plus what the step rule says. Guarantee: with a fixed step 2/(3 L) and enough
-    room in the budget, linear convergence to statistical precision (Jain, Tewari and Kar 2014); with `SparsePolyak`,
-    Theorem 1 of that paper.
+    Cost: one data pass per iteration, and the cost of the step rule. Guarantee: with a fixed step 2/(3 L) and a budget
+    well above the number of true non-zeros, linear convergence to statistical precision (Jain, Tewari and Kar 2014);
+    with `SparsePolyak`, Theorem 1 of that paper.
 
     References
     ----------
@@ -80,6 +80,7 @@ class IHT(Solver):
         return IHTState(at=at, support=projection.support, seed=seed, memory=self.step.start())
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> IHTState:
+        """Project the point minus a step along the gradient; the step rule chooses the step, and does both."""
         assert isinstance(state, IHTState)
         move = self.step.move(objective, constraint, state.at, -state.at.gradient, state.memory)
         at = move.evaluation if move.evaluation is not None else objective.evaluate(move.projection.point)
@@ -94,5 +95,5 @@ class IHT(Solver):
         )
         if move.step > 0.0 or move.settled:
             return moved
-        nowhere = "no step along the gradient that was tried decreases the objective"
-        return verdict(objective, constraint, moved, nowhere, 0.0, 4.0 * value_rounding(objective, at))
+        why = "no step along the gradient that was tried decreases the objective"
+        return verdict(objective, constraint, moved, why, 0.0, 4.0 * value_rounding(objective, at))
