@@ -361,7 +361,7 @@ def test_the_vertex_is_the_best_of_the_ball(name):
 def test_pieces_make_up_the_point(name):
     ball, shape = BALLS[name]
     w = ball.project(np.random.default_rng(5).standard_normal(shape)).point
-    atoms, weights = zip(*ball.pieces(w), strict=True)
+    atoms, weights = zip(*ball.decompose(w), strict=True)
     assert sum(weights) == pytest.approx(ball.gauge(w) / ball.radius)
     np.testing.assert_allclose(ball.combine(atoms, weights, w), w, atol=1e-12)
     opposite = ball.combine([ball.opposite(atom) for atom in atoms], weights, w)

@@ -1,4 +1,4 @@
-"""Balls of the norms that stand in for a count: sets to project on, with the vertices that Frank-Wolfe goes to."""
+"""Balls of sparsity-inducing norms: sets to project on, with the extreme points that Frank-Wolfe needs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ from hardthresh.core.schema import stored
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
+_UNITS = 64.0  # of rounding, by which the norm of a point of the ball may exceed the radius, as a sum of many numbers
+_BOUNDARY = 1e-9  # of the radius; arbitrary: a point that is nearer to the boundary is on it
+
 
 @stored("support/inner_bases")
 @dataclass(frozen=True, slots=True, eq=False)
 class InnerBases(Bases):
-    r"""Bases U, V whose `restrict` is :math:`UU^\top G VV^\top`: a ball does not let directions turn out of them."""
+    r"""Bases U, V of a matrix in a ball; `restrict` is :math:`UU^\top G VV^\top`, without the tangent directions."""
 
     def restrict(self, v: Array) -> Array:
         U, V = self.left, self.right
@@ -48,14 +51,14 @@ class InnerBases(Bases):
 @stored("support/atom")
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """An extreme point of a ball, in short; only its ball can read it.
+    """An extreme point of a ball, in the compact form that its ball uses.
 
     Attributes
     ----------
     key : tuple of int or None
-        Atoms of the same key are the same; None where there are too many for two to be equal.
+        Equal atoms have the same key; None for a ball whose atoms are infinitely many.
     parts : tuple of array
-        What it is made of.
+        The arrays that define an atom without a key.
     """
 
     key: tuple[int, ...] | None = None
@@ -63,7 +66,7 @@ class Atom:
 
 
 class Ball(Constraint):
-    r"""A ball of a norm, :math:`C = \{ w : \|w\| \le \lambda \}`, with extreme points that are sparse in some sense."""
+    r"""A ball of a norm, :math:`C = \{ w : \|w\| \le \lambda \}`, with sparse extreme points (atoms)."""
 
     radius: float
 
@@ -80,8 +83,8 @@ class Ball(Constraint):
         """Return minus an atom."""
 
     @abstractmethod
-    def pieces(self, w: Array) -> list[tuple[Atom, float]]:
-        """Return atoms and positive weights of sum ||w|| / radius that make up a point."""
+    def decompose(self, w: Array) -> list[tuple[Atom, float]]:
+        """Return atoms and positive weights of sum ||w|| / radius whose combination is a point."""
 
     @abstractmethod
     def combine(self, atoms: Sequence[Atom], weights: Sequence[float], like: Array) -> Array:
@@ -102,7 +105,7 @@ class Ball(Constraint):
         if not all_finite(z):
             raise NotFiniteError("the point to project contains NaN or infinity; shorten the step or rescale the data")
         xp = namespace(z)
-        inside = self.gauge(z) <= self.radius * (1.0 + 64.0 * float(xp.finfo(z.dtype).eps))
+        inside = self.gauge(z) <= self.radius * (1.0 + _UNITS * float(xp.finfo(z.dtype).eps))
         point = xp.asarray(z, copy=True) if inside else self._project(z)
         return Projection(point, self._support(point))
 
@@ -110,18 +113,18 @@ class Ball(Constraint):
         return replace(self, radius=factor * self.radius)  # type: ignore[type-var]
 
     def is_full(self, support: Support) -> bool:
-        return False  # where a point may go is a matter of its norm, not of its support
+        return False  # the norm of a point limits where it can go, not its support
 
     def hard_threshold(self, v: Array) -> Array:
         return namespace(v).asarray(v, copy=True)  # every direction is allowed
 
     def free_part(self, w: Array, gradient: Array, support: Support) -> Support:
         xp = namespace(w)
-        outwards = self.gauge(w) >= self.radius * (1.0 - 1e-9) and float(xp.sum(w * gradient)) < 0.0
+        outwards = self.gauge(w) >= self.radius * (1.0 - _BOUNDARY) and float(xp.sum(w * gradient)) < 0.0
         return self._support(xp.zeros_like(w)) if outwards else support
 
     def unbounded(self) -> Self:
-        """Return the ball of infinite radius: every point, with the supports of this ball."""
+        """Return the ball of infinite radius, which has every point and the supports of this ball."""
         return replace(self, radius=inf)  # type: ignore[type-var]
 
 
@@ -131,22 +134,22 @@ def _check_radius(radius: float) -> None:
 
 
 def _shrunken(norms: np.ndarray, radius: float) -> np.ndarray:
-    """Return the nearest vector of non-negative entries with a sum of at most `radius`, to non-negative norms."""
+    """Return the vector nearest to non-negative norms whose entries are non-negative and sum to at most `radius`."""
     shift = -int(np.frexp(float(norms.max()))[1])  # a power of two, so that no sum overflows and nothing is rounded
     scaled, bound = np.ldexp(norms, shift), float(np.ldexp(radius, shift))
     if float(scaled.sum()) <= bound:
         return norms
-    falling = np.sort(scaled)[::-1]
-    excess = (np.cumsum(falling) - bound) / np.arange(1, falling.size + 1)
-    staying = np.flatnonzero(falling > excess)
-    if staying.size == 0:  # the radius is rounding next to the largest norm
+    descending = np.sort(scaled)[::-1]
+    excess = (np.cumsum(descending) - bound) / np.arange(1, descending.size + 1)
+    positive = np.flatnonzero(descending > excess)
+    if positive.size == 0:  # the radius is rounding next to the largest norm
         return np.where(np.arange(norms.size) == np.argmax(norms), radius, 0.0)
-    shrunken: np.ndarray = np.ldexp(np.maximum(scaled - excess[staying[-1]], 0.0), -shift)
+    shrunken: np.ndarray = np.ldexp(np.maximum(scaled - excess[positive[-1]], 0.0), -shift)
     return shrunken
 
 
 def _reference_shrunken(norms: np.ndarray, radius: float) -> np.ndarray:
-    """Return the same by bisection on what is taken off: slow, for the tests."""
+    """Return the same as `_shrunken`, by bisection on what is subtracted: slow, for the tests."""
     low, high = 0.0, float(norms.max(initial=0.0))
     if norms.sum() <= radius:
         return norms
@@ -174,14 +177,14 @@ class L1Ball(Ball):
     Raises
     ------
     InvalidInputError
-        For a radius that is not positive; by `check`, for points that are no vectors.
+        For a radius that is not positive; by `check`, for points that are not vectors.
     NotFiniteError
         By `project`, for NaN or infinity.
 
     Notes
     -----
     The projection shrinks all entries by the same amount, and is exact (Duchi et al. 2008); O(d log d), no data pass.
-    The atoms are :math:`\pm\lambda e_j`; the lowest index wins a tie. The support is the increasing array of non-zeros.
+    The atoms are :math:`\pm\lambda e_j`; the lowest index wins a tie. The support holds the non-zeros.
 
     Examples
     --------
@@ -209,10 +212,10 @@ class L1Ball(Ball):
         return Atom((j, -1 if float(gradient[j]) > 0.0 else 1))
 
     def opposite(self, atom: Atom) -> Atom:
-        j, sign = _named(atom)
+        j, sign = _coordinate_and_sign(atom)
         return Atom((j, -sign))
 
-    def pieces(self, w: Array) -> list[tuple[Atom, float]]:
+    def decompose(self, w: Array) -> list[tuple[Atom, float]]:
         values = to_numpy(w)
         chosen = np.flatnonzero(values)
         return [(Atom((int(j), 1 if values[j] > 0 else -1)), abs(float(values[j])) / self.radius) for j in chosen]
@@ -220,12 +223,12 @@ class L1Ball(Ball):
     def combine(self, atoms: Sequence[Atom], weights: Sequence[float], like: Array) -> Array:
         total = np.zeros(like.shape[0])
         for atom, weight in zip(atoms, weights, strict=True):
-            j, sign = _named(atom)
+            j, sign = _coordinate_and_sign(atom)
             total[j] += sign * self.radius * weight
         return _like(total, like)
 
     def slopes(self, gradient: Array, atoms: Sequence[Atom]) -> np.ndarray:
-        keys = np.array([_named(atom) for atom in atoms])
+        keys = np.array([_coordinate_and_sign(atom) for atom in atoms])
         slopes: np.ndarray = self.radius * keys[:, 1] * to_numpy(gradient)[keys[:, 0]]
         return slopes
 
@@ -266,9 +269,7 @@ class GroupBall(Ball):
     Notes
     -----
     The projection shrinks the norms of all groups by the same amount, and is exact. The atoms are all the vectors of
-    norm :math:`\lambda` on one group. The support is the increasing array of the coordinates of groups that are not
-    zero. Groups are not weighted by their size. No data pass.
-
+    x
     Examples
     --------
     >>> import numpy as np
@@ -301,7 +302,7 @@ class GroupBall(Ball):
         indices, values = atom.parts
         return Atom(None, (indices, -values))
 
-    def pieces(self, w: Array) -> list[tuple[Atom, float]]:
+    def decompose(self, w: Array) -> list[tuple[Atom, float]]:
         values, norms = np.asarray(to_numpy(w), dtype=float), self._norms(w)
         return [(self._atom(values, int(g), 1.0), float(norms[g]) / self.radius) for g in np.flatnonzero(norms)]
 
@@ -362,7 +363,7 @@ class NuclearBall(Ball):
     Raises
     ------
     InvalidInputError
-        For a radius that is not positive; by `check`, for points that are no matrices.
+        For a radius that is not positive; by `check`, for points that are not matrices.
     NotFiniteError
         By `project`, for NaN or infinity.
 
@@ -395,7 +396,7 @@ class NuclearBall(Ball):
         if not all_finite(z):
             raise NotFiniteError("the point to project contains NaN or infinity; shorten the step or rescale the data")
         U, s, Vt = truncated_svd(z, min(z.shape), "lapack")
-        inside = float(s.sum()) <= self.radius * (1.0 + 64.0 * float(np.finfo(z.dtype).eps))
+        inside = float(s.sum()) <= self.radius * (1.0 + _UNITS * float(np.finfo(z.dtype).eps))
         kept = s if inside else _like(_shrunken(np.asarray(s, dtype=float), self.radius), s)
         chosen = kept > 0
         bases = InnerBases(U[:, chosen], Vt[chosen].T.copy(), kept[chosen])
@@ -409,7 +410,7 @@ class NuclearBall(Ball):
         if not all_finite(gradient):
             raise NotFiniteError("the gradient contains NaN or infinity; rescale the data or take a smaller radius")
         U, _, Vt = truncated_svd(gradient, 1)
-        if U.shape[1] == 0:  # a gradient of zero: every atom will do
+        if U.shape[1] == 0:  # every atom is an answer for a gradient of zero
             u, v = (_like(np.eye(1, side)[0], U) for side in gradient.shape)
             return Atom(None, (u, v))
         return Atom(None, (-U[:, 0], Vt[0, :]))
@@ -418,7 +419,7 @@ class NuclearBall(Ball):
         u, v = atom.parts
         return Atom(None, (-u, v))
 
-    def pieces(self, w: Array) -> list[tuple[Atom, float]]:
+    def decompose(self, w: Array) -> list[tuple[Atom, float]]:
         U, s, Vt = truncated_svd(w, min(w.shape), "lapack")
         return [(Atom(None, (U[:, i], Vt[i, :])), float(s[i]) / self.radius) for i in range(s.shape[0])]
 
@@ -453,7 +454,7 @@ class NuclearBall(Ball):
         return InnerBases(U, Vt.T)
 
 
-def _named(atom: Atom) -> tuple[int, int]:
+def _coordinate_and_sign(atom: Atom) -> tuple[int, int]:
     assert atom.key is not None
     j, sign = atom.key
     return j, sign

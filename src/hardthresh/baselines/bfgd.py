@@ -1,11 +1,10 @@
-"""Bi-factored gradient descent: matrices of low rank as a product of two factors, without a decomposition per step."""
+"""Bi-factored gradient descent over the two factors of a matrix of low rank, without a decomposition per step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from hardthresh.arrays import FactoredMatrix, all_finite, namespace, truncated_svd
 from hardthresh.constraints import Bases, Rank
@@ -27,7 +26,7 @@ from hardthresh.solvers.start import starting_point
 @stored("state/bfgd", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BFGDState(State):
-    """A `State` with the factors of its point and the step that was fixed at the start.
+    """A `State` with the factors of its point and the step, which is found at the start.
 
     Attributes
     ----------
@@ -70,10 +69,11 @@ class BFGD(Solver):
 
     Notes
     -----
-    The step is the theory's, and short: expect one to two orders more iterations than `svp`. Cost: one gradient per
-    iteration and O((p + q) r^2) for the bases, no decomposition of a whole matrix but at the start. Guarantee: linear
-    convergence for restricted strongly convex f from a start that is near enough (Park et al. 2018, Theorem 4.4, for
-    balanced factors); a run that stops moving because its step is short says that f no longer changes, no more.
+    The step is that of the theory, which is short: expect ten to a hundred times as many iterations as `svp`. Cost: one
+    gradient per iteration and O((p + q) r^2) for the bases; whole matrices are decomposed at the start only. Guarantee:
+    linear convergence for restricted strongly convex f from a start that is near enough (Park et al. 2018, Theorem 4.4,
+    for balanced factors). A run whose steps have become short ends because f no longer changes, which does not prove
+    that it is near a minimum.
 
     References
     ----------
@@ -125,10 +125,10 @@ class BFGD(Solver):
         U, s, Vt = truncated_svd(at.point, constraint.r)
         xp = namespace(U)
         left, right = U * xp.sqrt(s), Vt.T * xp.sqrt(s)
-        _, slopes, _ = truncated_svd(at.gradient, 1)
-        steepest = float(slopes[0]) if slopes.shape[0] else 0.0
+        _, singular_values, _ = truncated_svd(at.gradient, 1)
+        gradient_norm = float(singular_values[0]) if singular_values.shape[0] else 0.0
         size = 2.0 * float(s[0]) if s.shape[0] else 0.0  # both factors have the same singular values
-        inverse = 20.0 * smoothness * size + 3.0 * steepest
+        inverse = 20.0 * smoothness * size + 3.0 * gradient_norm
         return BFGDState(
             at=at,
             support=projection.support,
@@ -163,13 +163,9 @@ def bfgd(
     rank: int,
     *,
     smoothness: float | None = None,
-    w0: Array | None = None,
-    stop: StopRule | None = None,
     max_iter: int = 5000,
     tol: float = 1e-10,
-    callback: Callable[[State], None] | None = None,
-    progress: bool = False,
-    state: State | None = None,
+    **settings: Any,
 ) -> Result:
     """Minimise an objective over matrices of rank at most r by bi-factored gradient descent; see `BFGD`.
 
@@ -181,8 +177,8 @@ def bfgd(
         r >= 0.
     smoothness : float, optional
         As for `BFGD`.
-    w0, stop, max_iter, tol, callback, progress, state :
-        As in `hardthresh.minimize`; the run ends when one iteration changes f by less than tol times its scale.
+    max_iter, tol, **settings :
+        As for `hardthresh.minimize`; the run ends when an iteration changes f by less than tol times its scale.
 
     Returns
     -------
@@ -202,22 +198,11 @@ def bfgd(
     array([[1., 2.],
            [2., 4.]])
     """
-    return minimize(
-        f,
-        Rank(rank),
-        BFGD(smoothness),
-        w0,
-        stop=stop,
-        max_iter=max_iter,
-        tol=tol,
-        callback=callback,
-        progress=progress,
-        state=state,
-    )
+    return minimize(f, Rank(rank), BFGD(smoothness), max_iter=max_iter, tol=tol, **settings)
 
 
 def _bases(left: Array, right: Array) -> Bases:
-    """Return the bases of the product of two factors, from what is small: two thin QR and one r x r decomposition."""
+    """Return the bases of the product of two factors, by two thin QR decompositions and an r x r singular value one."""
     xp = namespace(left)
     if left.shape[1] == 0:
         return Bases(left, right)

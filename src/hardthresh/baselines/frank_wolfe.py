@@ -1,11 +1,11 @@
-"""Frank-Wolfe over the balls that stand in for a count: plain, with away steps, pairwise; with or without refitting."""
+"""Frank-Wolfe over the balls of sparsity-inducing norms: plain, with away steps or pairwise, with or without refits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, nan, sqrt
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -27,24 +27,25 @@ from hardthresh.solvers.subspace import refine
 from .balls import Atom, Ball, L1Ball
 
 Variant = Literal["plain", "away", "pairwise"]
-_TIE = 1e-9  # of the duality gap: slopes that are nearer to the largest are equal to it
+_ARMIJO = 1e-4  # of the decrease that the gradient predicts: the usual constant of sufficient decrease
+_TIE = 1e-9  # of the duality gap; arbitrary: after a refit all slopes are equal but for rounding
 
 
 @stored("state/frank_wolfe", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrankWolfeState(State):
-    """A `State` with the atoms that its point is made of.
+    """A `State` whose point is a convex combination of atoms.
 
     Attributes
     ----------
     atoms : tuple of Atom
-        Empty for the plain variant, which needs no record of them.
+        Empty for the plain variant, which does not need them.
     weights : tuple of float
-        Positive, of sum 1.
+        Their weights, positive with sum 1.
     vertex : Atom
-        The atom that the gradient at the point asks for.
+        The atom with the smallest product with the gradient at the point.
     gap : float
-        The duality gap at the point: f is at most this far above its minimum over the ball, if it is convex.
+        The duality gap at the point: a convex f is at most this far above its minimum over the ball.
     """
 
     atoms: tuple[Atom, ...]
@@ -87,7 +88,7 @@ class DualityGap(StopRule):
 @stored("solver/frank_wolfe")
 @dataclass(frozen=True, slots=True)
 class FrankWolfe(Solver):
-    r"""Frank-Wolfe over a ball, whose extreme points (atoms) are sparse: a new one per iteration.
+    r"""Frank-Wolfe over a ball with sparse extreme points (atoms), of which each iteration adds one.
 
     .. math:: s_t = \arg\min_{s \in C} \langle \nabla f(w_t), s \rangle, \qquad
               w_{t+1} = w_t + \gamma_t d_t, \qquad \gamma_t = \arg\min_\gamma f(w_t + \gamma d_t)
@@ -98,29 +99,30 @@ class FrankWolfe(Solver):
        with the gradient, if that descends more steeply (away); or :math:`s - a` (pairwise);
     2. the step: as long as the weights of the atoms allow, exact for quadratic objectives, else the minimiser of the
        quadratic model, shortened until f falls enough;
-    3. with `corrective`: minimise f on the span of the active atoms, without regard to the ball. Where that leaves it,
-       plain steps go on to its boundary; the others stay where they are, because they find their way along it.
+    3. with `corrective`: minimise f on the span of the active atoms, without the ball. If the minimiser is outside of
+       it, the plain variant goes as far as the boundary; the others, which can move along it, do not refit.
 
     Parameters
     ----------
     variant : {"plain", "away", "pairwise"}
         The direction.
     corrective : bool
-        Whether every iteration refits, after which the atoms are those of the refitted point; for the l1 ball the mass
-        that this leaves over is put on plus and minus the heaviest atom, half and half.
+        Whether every iteration refits, after which the atoms are those of the refitted point. If its norm is below the
+        radius, plus and minus the atom of the largest weight share the rest of the weight equally.
 
     Raises
     ------
     InvalidInputError
         For an unknown variant, or a `corrective` that is neither True nor False.
     CapabilityError
-        By `check`, for a set that is no `Ball` of finite radius, or with `corrective` an objective without curvature.
+        By `check`, for a set that is not a `Ball` of finite radius; with `corrective`, for an objective without
+        curvature.
 
     Notes
     -----
-    It solves the *convex* problem over the ball; its points have as many atoms as it took, up to one per iteration.
-    Without refitting, an entry that has become non-zero stays so in the plain variant. As long as the ball does not
-    bind, `corrective` over the l1 ball is orthogonal matching pursuit.
+    It solves the *convex* problem over the ball; its points have at most one atom per iteration. Without refitting, an
+    entry that has become non-zero stays so in the plain variant. As long as the points are inside of the ball,
+    `corrective` over the l1 ball is orthogonal matching pursuit.
 
     Cost: one data pass per iteration for the gradient and about s/d for the step, with s non-zeros of d; for the
     nuclear ball an objective that cannot use factors needs a full pass for it, and the support a decomposition. A
@@ -128,9 +130,9 @@ class FrankWolfe(Solver):
 
     Guarantee: for convex f of bounded curvature, monotone with :math:`f(w_t) - f^* = O(1/t)` (plain; Frank and Wolfe
     1956, Jaggi 2013), linear over the l1 ball for strongly convex f with away or pairwise steps (Lacoste-Julien and
-    Jaggi 2015, Theorem 1). Refitting only lowers f further, so the rate of the plain variant holds with it; but it
-    also exchanges the atoms, which Theorem 1 does not know, so that `corrective` with away or pairwise steps is a
-    heuristic. The gap in the state certifies any of them.
+    Jaggi 2015, Theorem 1). Refitting only lowers f further, so the rate of the plain variant holds with it. It also
+    exchanges the atoms, which Theorem 1 does not cover: `corrective` with away or pairwise steps is a heuristic. The
+    gap in the state certifies the point in each case.
 
     References
     ----------
@@ -180,96 +182,95 @@ class FrankWolfe(Solver):
         state = FrankWolfeState(
             at=at, support=projection.support, seed=seed, atoms=(), weights=(), vertex=Atom(), gap=nan
         )
-        return self._look(constraint, state, self._split(constraint, at, constraint.vertex(at.gradient)))
+        return self._with_gap(constraint, state, self._decompose(constraint, at, constraint.vertex(at.gradient)))
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> FrankWolfeState:
         assert isinstance(state, FrankWolfeState)
         assert isinstance(constraint, Ball)
         if state.settled:
             return replace(state, iteration=state.iteration + 1, step=0.0)
-        point, mix, step = self._step(objective, constraint, state)
+        point, mixture, step = self._step(objective, constraint, state)
         found = constraint.project(point)  # the point itself, but for rounding
         prediction = None
         refitted = _refit(objective, constraint, found, self.variant == "plain") if self.corrective else None
         if refitted is not None:
-            (found, prediction), mix = refitted, None
+            (found, prediction), mixture = refitted, None
         at = objective.evaluate(found.point, prediction)
         after = replace(state, at=at, support=found.support, iteration=state.iteration + 1, step=step)
-        if mix is None:
-            mix = self._split(constraint, at, state.vertex)
-        after = self._look(constraint, after, mix)
+        if mixture is None:
+            mixture = self._decompose(constraint, at, state.vertex)
+        after = self._with_gap(constraint, after, mixture)
         eps = float(namespace(at.gradient).finfo(at.gradient.dtype).eps)
         if after.gap <= 4.0 * eps * _scale(after):
             return replace(after, settled=f"the duality gap {after.gap:.3g} is rounding")
         return after
 
-    def _step(self, objective: Objective, ball: Ball, state: FrankWolfeState) -> tuple[Array, _Mix | None, float]:
-        """Return the next point, the atoms that it is made of (None: not recorded), and the step."""
-        w, like = state.w, state.at.gradient
-        vertex = ball.combine([state.vertex], [1.0], like)
+    def _step(self, objective: Objective, ball: Ball, state: FrankWolfeState) -> tuple[Array, _Mixture | None, float]:
+        """Return the next point, its atoms and weights (None if they are not recorded), and the step."""
+        w, gradient = state.w, state.at.gradient
+        vertex = ball.combine([state.vertex], [1.0], gradient)
         if self.variant == "plain":
-            direction = vertex - w
-            step = _line_search(objective, state.at, direction, longest=1.0)
+            step = _line_search(objective, state.at, vertex - w, longest=1.0)
             return (1.0 - step) * w + step * vertex, None, step
-        slopes = ball.slopes(like, state.atoms)
-        worst = int(
-            np.argmax(slopes >= slopes.max() - _TIE * state.gap)
-        )  # after a refit all are equal but for rounding
-        bad, weight = ball.combine([state.atoms[worst]], [1.0], like), state.weights[worst]
-        mix = dict(zip(_names(state.atoms), zip(state.atoms, state.weights, strict=True), strict=True))
-        leaving = _names(state.atoms)[worst]
-        xp = namespace(like)
-        gain_away = float(slopes[worst]) - float(xp.sum(like * w))
-        if self.variant == "away" and gain_away > state.gap:
+        slopes = ball.slopes(gradient, state.atoms)
+        worst = int(np.argmax(slopes >= slopes.max() - _TIE * state.gap))
+        away, weight = ball.combine([state.atoms[worst]], [1.0], gradient), state.weights[worst]
+        away_gap = float(slopes[worst]) - float(namespace(gradient).sum(gradient * w))
+        if self.variant == "away" and away_gap > state.gap:
             longest = weight / (1.0 - weight) if weight < 1.0 else 0.0
-            step = _line_search(objective, state.at, w - bad, longest)
-            scale, take, give = 1.0 + step, step, 0.0
+            step = _line_search(objective, state.at, w - away, longest)
+            scale, taken, given = 1.0 + step, step, 0.0
         elif self.variant == "away":
             longest = 1.0
             step = _line_search(objective, state.at, vertex - w, longest)
-            scale, take, give = 1.0 - step, 0.0, step
+            scale, taken, given = 1.0 - step, 0.0, step
         else:
             longest = weight
-            step = _line_search(objective, state.at, vertex - bad, longest)
-            scale, take, give = 1.0, step, step
-        mix = {name: (atom, scale * share) for name, (atom, share) in mix.items()}
-        if take:
-            mix[leaving] = (mix[leaving][0], 0.0 if step >= longest else mix[leaving][1] - take)
-        if give:
-            name = _name(state.vertex, len(mix))
-            mix[name] = (state.vertex, give + (mix[name][1] if name in mix else 0.0))
-        kept = [(atom, share) for atom, share in mix.values() if share > 0.0]
+            step = _line_search(objective, state.at, vertex - away, longest)
+            scale, taken, given = 1.0, step, step
+        names = _names(state.atoms)
+        mixture = {
+            name: (atom, scale * share) for name, atom, share in zip(names, state.atoms, state.weights, strict=True)
+        }
+        if taken:
+            atom, share = mixture[names[worst]]
+            mixture[names[worst]] = (atom, 0.0 if step >= longest else share - taken)
+        if given:
+            name = _name(state.vertex, len(mixture))
+            mixture[name] = (state.vertex, given + (mixture[name][1] if name in mixture else 0.0))
+        kept = [(atom, share) for atom, share in mixture.values() if share > 0.0]
         total = sum(share for _, share in kept)
         atoms, weights = tuple(atom for atom, _ in kept), tuple(share / total for _, share in kept)
-        return ball.combine(atoms, weights, like), (atoms, weights), step
+        return ball.combine(atoms, weights, gradient), (atoms, weights), step
 
-    def _split(self, ball: Ball, at: Evaluation, spare: Atom) -> _Mix:
-        """Return atoms and weights of a point, the weight left over on plus and minus the heaviest (zero: `spare`)."""
+    def _decompose(self, ball: Ball, at: Evaluation, vertex: Atom) -> _Mixture:
+        """Return the atoms of a point and their weights, which sum to 1.
+
+        Inside of the ball, plus and minus the atom of the largest weight share what is missing; at zero, `vertex` does.
+        """
         if self.variant == "plain":
             return (), ()
-        pieces = ball.pieces(at.point)
-        left = 1.0 - sum(weight for _, weight in pieces)
-        if pieces and left <= 0.0:
-            total = 1.0 - left
+        pieces = ball.decompose(at.point)
+        missing = 1.0 - sum(weight for _, weight in pieces)
+        if pieces and missing <= 0.0:
+            total = 1.0 - missing
             return tuple(atom for atom, _ in pieces), tuple(weight / total for _, weight in pieces)
-        heaviest = max(range(len(pieces)), key=lambda i: pieces[i][1]) if pieces else 0
-        if not pieces:
-            pieces = [(spare, 0.0)]
+        pieces = pieces or [(vertex, 0.0)]
+        heaviest = max(range(len(pieces)), key=lambda i: pieces[i][1])
         atom, weight = pieces[heaviest]
-        pieces[heaviest] = (atom, weight + 0.5 * left)
-        pieces.append((ball.opposite(atom), 0.5 * left))
+        pieces[heaviest] = (atom, weight + 0.5 * missing)
+        pieces.append((ball.opposite(atom), 0.5 * missing))
         return tuple(atom for atom, _ in pieces), tuple(weight for _, weight in pieces)
 
-    def _look(self, ball: Ball, state: FrankWolfeState, mix: _Mix) -> FrankWolfeState:
-        """Return a state with its atoms, the atom that its gradient asks for, and the duality gap."""
+    def _with_gap(self, ball: Ball, state: FrankWolfeState, mixture: _Mixture) -> FrankWolfeState:
+        """Return a state with its atoms and weights, the next vertex and the duality gap."""
         gradient = state.at.gradient
         vertex = ball.vertex(gradient)
-        xp = namespace(gradient)
-        gap = float(xp.sum(gradient * state.w)) - float(ball.slopes(gradient, [vertex])[0])
-        return replace(state, atoms=mix[0], weights=mix[1], vertex=vertex, gap=gap)
+        gap = float(namespace(gradient).sum(gradient * state.w)) - float(ball.slopes(gradient, [vertex])[0])
+        return replace(state, atoms=mixture[0], weights=mixture[1], vertex=vertex, gap=gap)
 
 
-_Mix = tuple[tuple[Atom, ...], tuple[float, ...]]
+_Mixture = tuple[tuple[Atom, ...], tuple[float, ...]]
 
 
 def frank_wolfe(
@@ -279,13 +280,9 @@ def frank_wolfe(
     ball: Ball | None = None,
     variant: Variant = "plain",
     corrective: bool = False,
-    w0: Array | None = None,
-    stop: StopRule | None = None,
     max_iter: int = 1000,
     tol: float = 1e-6,
-    callback: Callable[[State], None] | None = None,
-    progress: bool = False,
-    state: State | None = None,
+    **settings: Any,
 ) -> Result:
     r"""Minimise a convex objective over a ball by Frank-Wolfe; see `FrankWolfe`.
 
@@ -303,12 +300,12 @@ def frank_wolfe(
         The direction.
     corrective : bool
         Whether every iteration refits on the active atoms.
-    w0 : array, optional
-        Start at its projection; default zero.
-    stop, max_iter, callback, progress, state :
-        As in `hardthresh.minimize`.
+    max_iter : int
+        Largest number of iterations.
     tol : float
         The run ends when the duality gap is below tol times the scale of f, or at a perfect fit; 0 switches this off.
+    **settings :
+        As for `hardthresh.minimize`.
 
     Returns
     -------
@@ -344,19 +341,7 @@ def frank_wolfe(
     constraint = ball if ball is not None else L1Ball(radius)  # type: ignore[arg-type]
     if isinstance(constraint, Ball) and not isfinite(constraint.radius):
         raise InvalidInputError(f"the radius must be finite, got {format_value(constraint.radius)}")
-    solver = FrankWolfe(variant, corrective)
-    return minimize(
-        f,
-        constraint,
-        solver,
-        w0,
-        stop=stop,
-        max_iter=max_iter,
-        tol=tol,
-        callback=callback,
-        progress=progress,
-        state=state,
-    )
+    return minimize(f, constraint, FrankWolfe(variant, corrective), max_iter=max_iter, tol=tol, **settings)
 
 
 def _scale(state: FrankWolfeState) -> float:
@@ -365,7 +350,7 @@ def _scale(state: FrankWolfeState) -> float:
 
 
 def _name(atom: Atom, place: int) -> tuple[int, ...]:
-    """Return what a record of atoms calls one of them: its key, or its place where all are different."""
+    """Return the key of an atom, or its place if it has none."""
     return (place,) if atom.key is None else atom.key
 
 
@@ -376,9 +361,9 @@ def _names(atoms: Sequence[Atom]) -> list[tuple[int, ...]]:
 def _refit(
     objective: Objective, ball: Ball, start: Projection, to_the_boundary: bool
 ) -> tuple[Projection, Array | None] | None:
-    """Return where minimising f on the span of a point leads, and the prediction there.
+    """Return the minimiser of f on the span of a point, and the prediction there.
 
-    Where that leaves the ball: the last point of the way that is inside, or None if nobody wants to go there.
+    If that is outside of the ball: the last point inside on the line to it, or None without `to_the_boundary`.
     """
     found = refine(objective, ball.unbounded(), start, cg_iterations=0, rounds=25)
     target = found.projection.point
@@ -387,7 +372,7 @@ def _refit(
     if not to_the_boundary:
         return None
     inside, outside = 0.0, 1.0
-    for _ in range(60):  # the norm is convex, so the way leaves the ball once
+    for _ in range(60):  # more than the 53 bits of a number; the norm is convex, so the line leaves the ball once
         middle = 0.5 * (inside + outside)
         within = ball.gauge(start.point + middle * (target - start.point)) <= ball.radius
         inside, outside = (middle, outside) if within else (inside, middle)
@@ -395,9 +380,9 @@ def _refit(
 
 
 def _line_search(objective: Objective, at: Evaluation, direction: Array, longest: float) -> float:
-    """Return the best step in [0, longest] along a direction: exact for quadratics, else one that f falls enough with.
+    """Return the best step in [0, longest] along a direction: exact for quadratics, else of sufficient decrease.
 
-    0 where the direction does not descend, or no step that rounding leaves lowers f.
+    0 if the direction is not one of descent, or no step above rounding lowers f.
     """
     xp = namespace(direction)
     slope = float(xp.sum(at.gradient * direction))
@@ -405,24 +390,25 @@ def _line_search(objective: Objective, at: Evaluation, direction: Array, longest
         return 0.0
     step = longest
     if isinstance(objective, SmoothObjective):
-        bend = objective.curvature_along(at, direction)
-        if bend > 0.0:
-            step = min(longest, -slope / bend)
+        curvature = objective.curvature_along(at, direction)
+        if curvature > 0.0:
+            step = min(longest, -slope / curvature)
         if objective.traits.quadratic:
             return step
     shortest = sqrt(float(xp.finfo(direction.dtype).eps)) ** 3 * longest
     best, lowest = 0.0, at.value
     while step > shortest:
         value = objective.value(at.point + step * direction)
-        if value < lowest and value <= at.value + 1e-4 * step * slope:
+        if value < lowest and value <= at.value + _ARMIJO * step * slope:
             best, lowest = step, value
         elif best > 0.0:
             break
-        bend = 2.0 * (value - at.value - step * slope) / (step * step) if isfinite(value) else inf
-        wanted = -slope / bend if bend > 0.0 else longest
-        if best > 0.0 and not 1.5 * step < wanted:
-            break  # the parabola through f has its minimum near enough
-        step = min(wanted, 10.0 * step, longest) if best > 0.0 else max(0.1 * step, min(wanted, 0.5 * step))
+        curvature = 2.0 * (value - at.value - step * slope) / (step * step) if isfinite(value) else inf
+        minimiser = -slope / curvature if curvature > 0.0 else longest  # of the parabola through f
+        if best > 0.0 and not 1.5 * step < minimiser:
+            break
+        # between 0.1 and 0.5 of a step that fails, as is usual in backtracking, and at most 10 of one that does not
+        step = min(minimiser, 10.0 * step, longest) if best > 0.0 else max(0.1 * step, min(minimiser, 0.5 * step))
         if best >= step:
             break
     return best

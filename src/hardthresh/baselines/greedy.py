@@ -12,7 +12,7 @@ from hardthresh.arrays import move, scatter, solve_semidefinite, to_numpy
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection, coordinate_budget
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import LinearObjective, Objective
-from hardthresh.core.schema import stored
+from hardthresh.core.schema import renames, stored
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
@@ -22,23 +22,23 @@ from hardthresh.solvers.start import starting_point
 from hardthresh.solvers.subspace import Refined, refine
 
 Rule = Literal["correlation", "normalized", "decrease"]
-_DEPENDENT = 1e-9  # share of a column's curvature below which it counts as a combination of the chosen ones
-_EXHAUSTED = (-1,)  # a ranking without remaining coordinates; () is one that has not been computed yet
+_DEPENDENT = 1e-9  # of a column's curvature; arbitrary: less is the rounding of a column that the chosen ones determine
+_NONE_LEFT = (-1,)  # a ranking without coordinates; () is one that has not been computed yet
 _FULL = "the budget is used up"
 _NOTHING = "no coordinate that may be added lowers the objective"
 
 
 @stored("state/greedy_hessian")
 @dataclass(frozen=True, slots=True)
-class Cross:
-    """Known rows of the Hessian, which are computed once for quadratic objectives."""
+class HessianRows:
+    """The diagonal of the Hessian and its rows of the coordinates `members`; computed once for quadratic objectives."""
 
     members: tuple[int, ...] = ()
     rows: Any = None
     diagonal: Any = None
 
 
-@stored("state/greedy", upgrades=[upgrade_supports])
+@stored("state/greedy", upgrades=[upgrade_supports, renames(falls="decreases", cross="hessian")])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreedyState(State):
     """A `State` with the number of chosen coordinates, and what is needed to choose more.
@@ -51,24 +51,24 @@ class GreedyState(State):
         Whether the point minimises f on its support.
     order : tuple of int
         `Oblivious`: the ranking of the coordinates.
-    falls : tuple of float
+    decreases : tuple of float
         `AdaptiveForwardBackward`: the decrease of f when each size was last reached.
-    cross : Cross
+    hessian : HessianRows
         The known part of the Hessian.
     """
 
     size: int
     minimal: bool = False
     order: tuple[int, ...] = ()
-    falls: tuple[float, ...] = ()
-    cross: Cross = field(default_factory=Cross)
+    decreases: tuple[float, ...] = ()
+    hessian: HessianRows = field(default_factory=HessianRows)
 
     def record(self) -> dict[str, float]:
         return {"value": self.value, "k": self.size}
 
 
 class _Greedy(Solver):
-    """Base of the greedy solvers, which start at the null model and refit on the chosen coordinates."""
+    """Base class of the greedy solvers, which start at the null model and refit on the chosen coordinates."""
 
     state_type: ClassVar[type[State]] = GreedyState
 
@@ -94,35 +94,34 @@ class _Greedy(Solver):
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> GreedyState:
         assert isinstance(state, GreedyState)
         assert isinstance(objective, LinearObjective)
-        selection = _budget(objective, constraint)
+        budget = _budget(objective, constraint)
         if state.settled:
             return replace(state, iteration=state.iteration + 1, step=0.0)
         if not state.minimal:
             here = Projection(state.w, state.support)
             found = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25)
-            return self._arrive(objective, constraint, selection, state, found)
-        if state.size >= selection.budget:
+            return self._refitted(objective, budget, state, found)
+        if state.size >= budget.budget:
             return replace(state, iteration=state.iteration + 1, step=0.0, settled=_FULL)
-        return self._choose(objective, constraint, selection, state)
+        return self._choose(objective, constraint, budget, state)
 
     def _choose(
-        self, objective: LinearObjective, constraint: Constraint, selection: CoordinateBudget, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, budget: CoordinateBudget, state: GreedyState
     ) -> GreedyState:
         raise NotImplementedError
 
-    def _arrive(
+    def _refitted(
         self,
         objective: Objective,
-        constraint: Constraint,
-        selection: CoordinateBudget,
+        budget: CoordinateBudget,
         state: GreedyState,
         found: Refined | None,
         **changes: Any,
     ) -> GreedyState:
-        """Return the state at a refitted point, or the same point if there is none. Cost: one data pass."""
+        """Return the state at a refitted point, or at the same point if there is none. Cost: one data pass."""
         if found is None:
             return replace(state, iteration=state.iteration + 1, step=0.0, settled=_NOTHING, **changes)
-        size = _budget(objective, constraint).selected(found.projection.support)
+        size = budget.selected(found.projection.support)
         return replace(
             state,
             at=objective.evaluate(found.projection.point, found.prediction),
@@ -131,7 +130,7 @@ class _Greedy(Solver):
             step=1.0,
             size=size,
             minimal=True,
-            settled=_FULL if size >= selection.budget else "",
+            settled=_FULL if size >= budget.budget else "",
             **changes,
         )
 
@@ -182,21 +181,21 @@ class Oblivious(_Greedy):
     normalize: bool = False
 
     def _choose(
-        self, objective: LinearObjective, constraint: Constraint, selection: CoordinateBudget, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, budget: CoordinateBudget, state: GreedyState
     ) -> GreedyState:
         order = state.order
         if not order:
             rule: Rule = "normalized" if self.normalize else "correlation"
-            scores, cross = _scores(objective, selection, state, rule)
+            scores, hessian = _scores(objective, budget, state, rule)
             order = tuple(int(j) for j in np.argsort(-scores, kind="stable") if scores[j] > 0.0)
-            state = replace(state, cross=cross)
-        inside = set(to_numpy(state.support.indices).tolist())
+            state = replace(state, hessian=hessian)
+        chosen = set(to_numpy(state.support.indices).tolist())
         for place, j in enumerate(order):
-            found = None if j < 0 or j in inside else _added(objective, constraint, state, j)
+            found = None if j < 0 or j in chosen else _added(objective, constraint, state, j)
             if found is not None:
-                left = order[place + 1 :] or _EXHAUSTED
-                return self._arrive(objective, constraint, selection, state, found, order=left)
-        return self._arrive(objective, constraint, selection, state, None, order=_EXHAUSTED)
+                left = order[place + 1 :] or _NONE_LEFT
+                return self._refitted(objective, budget, state, found, order=left)
+        return self._refitted(objective, budget, state, None, order=_NONE_LEFT)
 
 
 @stored("solver/forward_greedy")
@@ -258,10 +257,10 @@ class ForwardGreedy(_Greedy):
             raise InvalidInputError(f"candidates must be an integer >= 1, got {format_value(self.candidates)}")
 
     def _choose(
-        self, objective: LinearObjective, constraint: Constraint, selection: CoordinateBudget, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, budget: CoordinateBudget, state: GreedyState
     ) -> GreedyState:
-        found, cross = _forward(objective, constraint, selection, state, self.rule, self.candidates)
-        return self._arrive(objective, constraint, selection, state, found, cross=cross)
+        found, hessian = _forward(objective, constraint, budget, state, self.rule, self.candidates)
+        return self._refitted(objective, budget, state, found, hessian=hessian)
 
 
 @stored("solver/adaptive_forward_backward")
@@ -329,20 +328,20 @@ class AdaptiveForwardBackward(_Greedy):
             raise InvalidInputError(f"need 0 <= nu < 1 and an integer candidates >= 1; got {self}")
 
     def _choose(
-        self, objective: LinearObjective, constraint: Constraint, selection: CoordinateBudget, state: GreedyState
+        self, objective: LinearObjective, constraint: Constraint, budget: CoordinateBudget, state: GreedyState
     ) -> GreedyState:
-        found, cross = _forward(objective, constraint, selection, state, "decrease", self.candidates)
+        found, hessian = _forward(objective, constraint, budget, state, "decrease", self.candidates)
         if found is None:
-            return self._arrive(objective, constraint, selection, state, None, cross=cross)
-        size = _budget(objective, constraint).selected(found.projection.support)
-        falls = (*state.falls, *[0.0] * size)[: size - 1]
-        falls = (*falls, state.value - found.value)
+            return self._refitted(objective, budget, state, None, hessian=hessian)
+        size = budget.selected(found.projection.support)
+        known = (*state.decreases, *[0.0] * size)[: size - 1]  # a run may start at several coordinates: 0 for these
+        decreases = (*known, state.value - found.value)
         while size > 1:
-            shorter = _dropped(objective, constraint, found)
-            if shorter is None or shorter.value - found.value > self.nu * falls[-1]:
+            smaller = _dropped(objective, constraint, found)
+            if smaller is None or smaller.value - found.value > self.nu * decreases[-1]:
                 break
-            found, size, falls = shorter, size - 1, falls[:-1]
-        return self._arrive(objective, constraint, selection, state, found, cross=cross, falls=falls)
+            found, size, decreases = smaller, size - 1, decreases[:-1]
+        return self._refitted(objective, budget, state, found, hessian=hessian, decreases=decreases)
 
 
 def _budget(objective: Objective, constraint: Constraint) -> CoordinateBudget:
@@ -356,54 +355,54 @@ def _double(x: Array) -> np.ndarray:
 
 
 def _scores(
-    objective: LinearObjective, selection: CoordinateBudget, state: GreedyState, rule: Rule
-) -> tuple[np.ndarray, Cross]:
+    objective: LinearObjective, budget: CoordinateBudget, state: GreedyState, rule: Rule
+) -> tuple[np.ndarray, HessianRows]:
     """Return the score of each coordinate, 0 if it may not be added."""
     gradient = _double(state.at.gradient)
-    cross = state.cross
+    hessian = state.hessian
     if rule == "correlation":
         scores = np.abs(gradient)
     else:
         members = [int(j) for j in to_numpy(state.support.indices)] if rule == "decrease" else []
-        cross = _known(objective, state, members)
-        left = cross.diagonal
+        hessian = _hessian_rows(objective, state, members)
+        left = hessian.diagonal
         if members:
-            block = cross.rows[:, members]
-            explained = np.sum(cross.rows * np.asarray(solve_semidefinite(block, cross.rows)), axis=0)
-            left = cross.diagonal - explained
-        usable = left > _DEPENDENT * cross.diagonal
+            block = hessian.rows[:, members]
+            explained = np.sum(hessian.rows * np.asarray(solve_semidefinite(block, hessian.rows)), axis=0)
+            left = hessian.diagonal - explained
+        usable = left > _DEPENDENT * hessian.diagonal
         scores = np.where(usable, 0.5 * gradient * (gradient / np.where(usable, left, 1.0)), 0.0)
-    if selection.signs is not None:
-        scores = np.where((selection.signs != 0) & ((gradient < 0) != (selection.signs > 0)), 0.0, scores)
-    chosen = sorted({*(int(j) for j in to_numpy(state.support.indices)), *selection.free})
+    if budget.signs is not None:
+        scores = np.where((budget.signs != 0) & ((gradient < 0) != (budget.signs > 0)), 0.0, scores)
+    chosen = sorted({*(int(j) for j in to_numpy(state.support.indices)), *budget.free})
     scores[chosen] = 0.0
-    return scores, cross
+    return scores, hessian
 
 
-def _known(objective: LinearObjective, state: GreedyState, members: list[int]) -> Cross:
+def _hessian_rows(objective: LinearObjective, state: GreedyState, members: list[int]) -> HessianRows:
     """Return the diagonal and some rows of the Hessian; those of a quadratic objective are computed once."""
-    at, old = state.at, state.cross
-    lasting = objective.traits.quadratic
-    diagonal = old.diagonal if lasting and old.diagonal is not None else _double(objective.hessian_diag(at))
-    known = dict(zip(old.members, old.rows, strict=True)) if lasting and old.members else {}
+    at, old = state.at, state.hessian
+    constant = objective.traits.quadratic
+    diagonal = old.diagonal if constant and old.diagonal is not None else _double(objective.hessian_diag(at))
+    known = dict(zip(old.members, old.rows, strict=True)) if constant and old.members else {}
     for j in members:
         if j not in known:
             unit = scatter(at.gradient[:1] * 0 + 1, move(np.array([j]), at.gradient), at.gradient.shape[0])
             known[j] = _double(objective.curvature(at, unit))
     rows = np.stack([known[j] for j in members]) if members else None
-    return Cross(tuple(members), rows, diagonal)
+    return HessianRows(tuple(members), rows, diagonal)
 
 
 def _forward(
     objective: LinearObjective,
     constraint: Constraint,
-    selection: CoordinateBudget,
+    budget: CoordinateBudget,
     state: GreedyState,
     rule: Rule,
     candidates: int,
-) -> tuple[Refined | None, Cross]:
+) -> tuple[Refined | None, HessianRows]:
     """Return the refitted point with one more coordinate, or None if no coordinate lowers f."""
-    scores, cross = _scores(objective, selection, state, rule)
+    scores, hessian = _scores(objective, budget, state, rule)
     count = 1 if rule != "decrease" or objective.traits.quadratic else candidates
     best: Refined | None = None
     for j in np.argsort(-scores, kind="stable")[:count]:
@@ -411,7 +410,7 @@ def _forward(
             tried = _added(objective, constraint, state, int(j))
             if tried is not None and (best is None or tried.value < best.value):
                 best = tried
-    return best, cross
+    return best, hessian
 
 
 def _added(objective: LinearObjective, constraint: Constraint, state: GreedyState, j: int) -> Refined | None:
@@ -434,18 +433,18 @@ def _dropped(objective: LinearObjective, constraint: Constraint, found: Refined)
     indices, leaving = support.indices, _budget(objective, constraint).counted(support)
     if leaving.shape[0] == 0:
         return None
-    small = objective.columns(indices)
+    restricted = objective.columns(indices)
     members, values = to_numpy(indices), _double(found.projection.point)[to_numpy(indices)]
-    at = small.evaluate(move(to_numpy(found.projection.point)[members], found.projection.point), found.prediction)
-    spread = _double(solve_semidefinite(small.hessian(at), _identity(at.gradient)))
-    diagonal = np.diagonal(spread)
+    at = restricted.evaluate(move(to_numpy(found.projection.point)[members], found.projection.point), found.prediction)
+    inverse = _double(solve_semidefinite(restricted.hessian(at), _identity(at.gradient)))
+    diagonal = np.diagonal(inverse)
     costs = np.where(diagonal > 0, 0.5 * values * (values / np.where(diagonal > 0, diagonal, 1.0)), np.inf)
     costs = np.where(np.isin(members, to_numpy(leaving)), costs, np.inf)
     if not np.isfinite(costs.min()):
         return None
-    shorter = to_numpy(found.projection.point).copy()
-    shorter[members[int(np.argmin(costs))]] = 0.0
-    start = constraint.project(move(shorter, found.projection.point))
+    point = to_numpy(found.projection.point).copy()
+    point[members[int(np.argmin(costs))]] = 0.0
+    start = constraint.project(move(point, found.projection.point))
     return refine(objective, constraint, start, cg_iterations=0, rounds=25)
 
 

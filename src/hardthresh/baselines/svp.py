@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 from hardthresh.constraints import Rank
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Objective, SmoothObjective, require
 from hardthresh.core.result import Result
-from hardthresh.core.state import State
 from hardthresh.core.stationarity import restricted_smoothness
-from hardthresh.core.stopping import StopRule
-from hardthresh.core.typing import Array
 from hardthresh.solvers import IHT
 from hardthresh.steps import Fixed
 
 
 def svp(
-    f: Objective,
-    rank: int,
-    *,
-    step: float | None = None,
-    w0: Array | None = None,
-    stop: StopRule | None = None,
-    max_iter: int = 1000,
-    tol: float = 1e-8,
-    callback: Callable[[State], None] | None = None,
-    progress: bool = False,
-    state: State | None = None,
+    f: Objective, rank: int, *, step: float | None = None, max_iter: int = 1000, tol: float = 1e-8, **settings: Any
 ) -> Result:
     r"""Minimise an objective over matrices of rank at most r by singular value projection.
 
@@ -42,9 +29,9 @@ def svp(
         r >= 0.
     step : float, optional
         :math:`\mu > 0`; it multiplies the gradient of the *mean* loss. Default: one over an estimate of the largest
-        curvature (about 20 data passes more), which for the observed entries of a matrix is the paper's step 1.
-    w0, stop, max_iter, tol, callback, progress, state :
-        As in `hardthresh.minimize`.
+        curvature (about 20 more data passes), which for the observed entries of a matrix is the paper's step 1.
+    max_iter, tol, **settings :
+        As for `hardthresh.minimize`.
 
     Returns
     -------
@@ -53,7 +40,7 @@ def svp(
     Raises
     ------
     InvalidInputError
-        For a negative rank, a step that is not positive and finite, or an objective whose points are no matrices.
+        For a negative rank, a step that is not positive and finite, or an objective whose points are not matrices.
     CapabilityError
         Without a step, for an objective without curvature.
 
@@ -80,23 +67,12 @@ def svp(
     """
     constraint = Rank(rank)
     constraint.check(tuple(f.shape))
-    length = largest_step(f) if step is None else step
-    return minimize(
-        f,
-        constraint,
-        IHT(step=Fixed(length)),
-        w0,
-        stop=stop,
-        max_iter=max_iter,
-        tol=tol,
-        callback=callback,
-        progress=progress,
-        state=state,
-    )
+    solver = IHT(step=Fixed(largest_step(f) if step is None else step))
+    return minimize(f, constraint, solver, max_iter=max_iter, tol=tol, **settings)
 
 
 def largest_step(f: Objective) -> float:
-    """Return one over an estimate of the largest curvature of an objective of matrices at zero."""
+    """Return one over an estimate of the largest curvature at zero, of an objective on matrices."""
     require(f, SmoothObjective, by="svp without a step")
     assert isinstance(f, SmoothObjective)
     everything = Rank(min(f.shape))
