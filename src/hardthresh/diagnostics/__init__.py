@@ -1,4 +1,4 @@
-"""Numbers of the theory that a user can compute."""
+"""Quantities of the theory, computed for the data at hand."""
 
 from .enumeration import RestrictedConstants, restricted_constants
 from .momentum import MomentumRange, best_momentum, local_rate, momentum_range

@@ -1,4 +1,4 @@
-"""Restricted constants of toys, exactly: every support is tried."""
+"""Exact restricted constants of small problems, by trying every support."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import LinearObjective, Objective, require
 from hardthresh.core.threads import serial_blas
 
-_MOST = 1_000_000  # supports
-_TOGETHER = 1 << 20  # entries of the matrices whose eigenvalues are computed by one call
+_MOST_SUPPORTS = 1_000_000  # arbitrary: one to three seconds
+_ENTRIES_PER_CALL = 1 << 20  # of the matrices whose eigenvalues one call computes; arbitrary: 8 MiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class RestrictedConstants:
     smoothness : float
         beta, the largest eigenvalue on any support.
     strong_convexity : float
-        alpha, the smallest eigenvalue on any support; rounding next to beta where columns are dependent.
+        alpha, the smallest eigenvalue on any support; only rounding if columns are dependent.
     subsets : int
-        How many supports were tried.
+        The number of supports.
     """
 
     smoothness: float
@@ -52,20 +52,20 @@ class RestrictedConstants:
 
 @serial_blas()
 def restricted_constants(problem: Any, k: int, w: Any = None) -> RestrictedConstants:
-    r"""Return the exact restricted constants of a toy, by the eigenvalues on every support of k columns.
+    r"""Return the exact restricted constants of a small problem, by the eigenvalues on every support of k columns.
 
     .. math:: \alpha = \min_{|S| = k} \lambda_{\min}(H_{SS}), \qquad \beta = \max_{|S| = k} \lambda_{\max}(H_{SS})
 
     Parameters
     ----------
     problem : array, shape (n, d), or objective with ``hessian``
-        What H is. **Units:** of a matrix X, :math:`H = X^\top X`, the paper's; of an objective, its Hessian, that is of
-        the *mean* loss: for ``LinearModel(X, y)`` these numbers are n times smaller. A step that multiplies the
-        gradient of the mean loss belongs to the latter.
+        Defines H. **Units:** for a matrix X, :math:`H = X^\top X`, as in the paper; for an objective, H is its Hessian,
+        that of the *mean* loss: for ``LinearModel(X, y)`` the constants are n times smaller, and fit steps that
+        multiply the gradient of the mean loss.
     k : int
         Size of the supports, 1 <= k <= d, with at most a million supports.
     w : array of the objective's shape, optional
-        Where; only for an objective whose Hessian is not the same everywhere. Default: the zero point.
+        The point, if the Hessian of an objective depends on it. Default: zero.
 
     Returns
     -------
@@ -107,9 +107,9 @@ def restricted_constants(problem: Any, k: int, w: Any = None) -> RestrictedConst
     if not 1 <= size <= d:
         raise InvalidInputError(f"k must be between 1 and the {d} columns, got {size}")
     subsets = comb(d, size)
-    if subsets > _MOST:
+    if subsets > _MOST_SUPPORTS:
         raise InvalidInputError(
-            f"{size} of {d} columns make {subsets} supports, more than the {_MOST} that are tried; "
+            f"{size} of {d} columns make {subsets} supports, more than the {_MOST_SUPPORTS} that are tried; "
             "restricted_condition estimates the constants"
         )
     smallest, largest = inf, -inf
@@ -141,6 +141,6 @@ def _hessian(problem: Any, w: Any) -> np.ndarray:
 def _batches(d: int, size: int) -> Iterator[np.ndarray]:
     """Yield all supports, some thousands at a time, one per row."""
     supports = combinations(range(d), size)
-    count = max(1, _TOGETHER // (size * size))
+    count = max(1, _ENTRIES_PER_CALL // (size * size))
     while batch := list(islice(supports, count)):
         yield np.array(batch)

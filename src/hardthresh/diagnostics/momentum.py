@@ -1,4 +1,4 @@
-"""What theory and the local law say about the momentum of accelerated iterative hard thresholding."""
+"""The momentum of accelerated iterative hard thresholding: the published range, the local rate, the best constant."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def momentum_range(alpha: float, beta: float) -> MomentumRange:
 
     Notes
     -----
-    **A sufficient condition only, and never a limit that a solver imposes.** The published range is empty unless
+    **This condition is only sufficient, and no solver imposes it.** The published range is empty unless
     :math:`\xi < 1/\varphi^2`, that is :math:`\alpha/\beta > 0.618`; on the paper's own toy it is empty. Without
-    :math:`\varphi` it allows 0.03 there, while the method converges for -0.9 to 1 and is fastest at 0.5. Where the
-    support no longer changes `local_rate` is exact. Cost: none.
+    :math:`\varphi` it allows 0.03 there, while the method converges for -0.9 to 1 and is fastest at 0.5. Once the
+    support no longer changes, `local_rate` is exact. Cost: none.
 
     References
     ----------
@@ -99,7 +99,7 @@ def _largest(contraction: float) -> float:
 
 
 def local_rate(eigenvalues: Any, step: float, momentum: float) -> float:
-    r"""Return how fast accelerated iterative hard thresholding converges once the support no longer changes.
+    r"""Return the linear rate of accelerated iterative hard thresholding on a support that no longer changes.
 
     .. math:: \max_\lambda \max \{ |r| : r^2 - (1 - \mu\lambda)(1 + \tau) r + (1 - \mu\lambda) \tau = 0 \}
 
@@ -118,7 +118,7 @@ def local_rate(eigenvalues: Any, step: float, momentum: float) -> float:
     Returns
     -------
     float
-        The factor by which the error shrinks per iteration in the long run; at 1 or above it does not.
+        The asymptotic factor of the error per iteration; the iteration does not converge if it is 1 or more.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def local_rate(eigenvalues: Any, step: float, momentum: float) -> float:
     Notes
     -----
     Guarantee: exact for quadratic objectives, while the support is the same, by the recursion of the error in each
-    eigenvector; for the others to first order. Cost: none.
+    eigenvector; to first order for others. Cost: none.
 
     References
     ----------
@@ -171,12 +171,12 @@ def best_momentum(eigenvalues: Any, step: float) -> float:
     Raises
     ------
     InvalidInputError
-        As in `local_rate`; and for a longer step, for which the formula is not the best.
+        As in `local_rate`; and for a longer step, for which the formula does not hold.
 
     Notes
     -----
     Guarantee: the best constant for quadratic objectives while the support is the same (Polyak; Nesterov). The support
-    is known only afterwards, so this explains a run and does not tune it. Cost: none.
+    is known only after a run, so that this explains a run but cannot tune it. Cost: none.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def best_momentum(eigenvalues: Any, step: float) -> float:
     (0.519, 0.684)
     """
     values = _eigenvalues(eigenvalues) * _positive(step)
-    if values.max() > 1.0 + 1e-9:
+    if values.max() > 1.0 + 1e-9:  # the rounding of eigenvalues and of a step 1 / lambda_max
         raise InvalidInputError(f"the step must be at most 1 / the largest eigenvalue, but is {values.max():.4g} of it")
     q = sqrt(float(values.min()))
     return (1.0 - q) / (1.0 + q)
@@ -193,7 +193,8 @@ def best_momentum(eigenvalues: Any, step: float) -> float:
 
 def _eigenvalues(eigenvalues: Any) -> np.ndarray:
     values = np.asarray(to_numpy(as_floating(eigenvalues, name="eigenvalues")), dtype=float).ravel()
-    if values.size == 0 or not np.isfinite(values).all() or values.min() < -1e-12 * values.max():
+    rounding = 1e-12 * values.max(initial=0.0)  # of eigenvalues that are zero
+    if values.size == 0 or not np.isfinite(values).all() or values.min() < -rounding:
         raise InvalidInputError("at least one eigenvalue is needed, and all must be finite and >= 0")
     clipped: np.ndarray = np.maximum(values, 0.0)
     return clipped

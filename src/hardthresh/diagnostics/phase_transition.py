@@ -1,4 +1,4 @@
-"""Where l1 minimisation begins to recover sparse vectors."""
+"""The phase transition of l1 minimisation: how many non-zeros it recovers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def l1_phase_transition(delta: Any) -> Any: ...
 
 
 def l1_phase_transition(delta: Any) -> Any:
-    r"""Return how many non-zeros per measurement l1 minimisation recovers: the weak Donoho-Tanner threshold.
+    r"""Return the number of non-zeros per measurement that l1 minimisation recovers, the weak Donoho-Tanner threshold.
 
     .. math:: \rho(\delta) = 1 - z \frac{\Phi(-z)}{\phi(z)}, \qquad
               \delta = \frac{2\phi(z)}{z + 2(\phi(z) - z\Phi(-z))}
@@ -40,18 +40,18 @@ def l1_phase_transition(delta: Any) -> Any:
     Raises
     ------
     InvalidInputError
-        For what is no number, and a ratio outside (0, 1).
+        For anything but numbers, and for a ratio outside (0, 1).
 
     Notes
     -----
-    Where it comes from: a cone of descent directions of the l1 norm at a vector with a share :math:`\epsilon` of
-    non-zeros has a dimension (its Gaussian width squared, per entry) of
+    Derivation: the cone of descent directions of the l1 norm at a vector with a fraction :math:`\epsilon` of non-zeros
+    has a dimension (its squared Gaussian width, per entry) of
 
     .. math:: \min_z \; \epsilon (1 + z^2) + (1 - \epsilon) m(z), \qquad
               m(z) = E(|g| - z)_+^2 = 2\left((1 + z^2)\Phi(-z) - z\phi(z)\right),
 
-    for a standard normal g: a non-zero moves freely, at the price of :math:`z^2`; a zero pays only for what exceeds z.
-    Recovery fails from where that dimension reaches :math:`\delta`. Solving for :math:`\epsilon = \rho\delta` at a
+    for a standard normal g: each non-zero contributes :math:`1 + z^2`, each zero the part of g that exceeds z. Recovery
+    fails once that dimension reaches :math:`\delta`. Solving for :math:`\epsilon = \rho\delta` at a
     given z and taking the best z,
 
     .. math:: \rho(\delta) = \max_z \frac{1 - m(z)/\delta}{1 + z^2 - m(z)},
@@ -81,7 +81,7 @@ def l1_phase_transition(delta: Any) -> Any:
     if not np.all((ratio > 0.0) & (ratio < 1.0)):
         raise InvalidInputError(f"delta = measurements / entries must lie in (0, 1), got {format_value(delta)}")
     low, high = np.zeros_like(ratio), np.full_like(ratio, 40.0)  # at 40 the curve is below every positive float
-    for _ in range(80):
+    for _ in range(80):  # 40 / 2^80 is below the rounding of z
         z = 0.5 * (low + high)
         right = _ratio(z) > ratio
         low, high = np.where(right, z, low), np.where(right, high, z)

@@ -1,4 +1,4 @@
-"""How much an objective bends along the directions that a constraint allows: at most, at least, and their ratio."""
+"""The largest and smallest curvature of an objective along the directions that a constraint allows, and their ratio."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from hardthresh.core.stationarity import norm, restricted_smoothness
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array, is_integer, is_real
 
-_DIRECT = 256  # largest support whose eigenvalues are computed instead of iterated on
-_PAIRED = 2048  # most coordinates of which all pairs are compared
-_ROUNDS = 30  # products with the Hessian that one search makes at most on its last budget
-_HALVINGS = 6  # longer steps that it tries
-_GAIN = 1e-6  # relative; less is not worth another product
+# The limits of the work are arbitrary: they bound the cost, and a search that is cut short still returns a valid bound.
+_DIRECT = 256  # largest support on which all eigenvalues are computed
+_PAIRED = 2048  # largest number of coordinates for which all pairs are compared
+_ROUNDS = 30  # products with the Hessian of one search at its last level
+_HALVINGS = 6  # longer steps of such a search, up to 2^5 times the plain one
+_GAIN = 1e-6  # the least relative gain for which a search goes on
+_DOUBLINGS = 12  # of the budget, from at least 1/4096 of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +80,17 @@ def restricted_condition(
     Parameters
     ----------
     objective : objective with ``curvature``
-        f. With ``columns`` and ``hessian`` the eigenvalues on a support are computed instead of iterated on.
+        f. With ``columns`` and ``hessian`` the eigenvalues on a support are computed directly.
     constraint : Constraint
-        C. Of directions its bounds are left out.
+        C. Its bounds do not apply to directions.
     w : array of the objective's shape, optional
-        Where. Default: the zero point; the Hessian of least squares is the same everywhere.
+        The point. Default: zero; the Hessian of least squares is the same everywhere.
     factor : float
-        r >= 1. 2 is the budget of the difference of two points of C.
+        r >= 1. With 2, differences of two points of C are allowed.
     trials : int
-        Random starts, at least 1.
+        Number of random starts, at least 1.
     seed : int
-        Of the random starts.
+        Seed of the random starts.
 
     Returns
     -------
@@ -109,19 +111,19 @@ def restricted_condition(
 
     Notes
     -----
-    **These are estimates, each from its safe side only.** Every number is the curvature along a direction that was
-    found, so L is never overestimated, :math:`\mu` never underestimated, and the condition number is at least the one
-    returned. To know either exactly is as hard as best subset selection: a large answer proves a bad condition, a
-    small one proves nothing. On small AR(1) problems, where all supports can be tried, L comes out exact and
-    :math:`\mu` exact or, for nearly collinear columns, up to twice too large; without ``columns`` up to eight times.
-    And the theory asks for more: constants that hold at every w.
+    **These are one-sided estimates.** Every number is the curvature along a direction that was found, so L is never
+    overestimated, :math:`\mu` never underestimated, and the condition number is at least the one returned. To compute
+    either exactly is as hard as best subset selection: a large answer proves a bad condition, a small one proves
+    nothing. On small AR(1) problems, where all supports can be tried, L is exact, and :math:`\mu` is exact or, for
+    nearly collinear columns, up to twice too large; without ``columns`` up to eight times. The theory also needs
+    constants that hold at every w.
 
-    The search is a truncated power method, on H for L and on L - H for :math:`\mu`: multiply the direction, keep its
-    leading part within the budget, and repeat while that gains, with longer steps where the plain one does not. It
-    starts from the gradient; from random directions, every other one on a small budget that is doubled until it
-    reaches r k, so that the support grows by what bends most with it; and, up to 2048 coordinates, from the pairs
-    of columns with the most and the least curvature. On a support of at most 256 coordinates the direction is
-    replaced by the best one there, by the eigenvalues of the Hessian.
+    The search is a truncated power method, on H for L and on L - H for :math:`\mu`: multiply the direction,
+    hard-threshold it to the budget, and repeat while the curvature improves, with longer steps if the plain one does
+    not. It starts from the gradient; from random directions, every other one with a small budget that is doubled until
+    it reaches r k, so that the support grows by the entries of most curvature; and, up to 2048 coordinates, from the
+    pairs of columns with the most and the least curvature. On a support of at most 256 coordinates the direction is
+    replaced by the best one there, an eigenvector of the Hessian.
 
     Cost: about 20 data passes per trial for both constants together (60 without ``columns``), the Hessian once for the
     pairs, and several eigenvalue problems of r k rows per pass.
@@ -149,13 +151,13 @@ def restricted_condition(
     constraint.check(objective.shape)
     trials = _checked(factor, trials, seed)
     at = objective.evaluate(objective.zeros() if w is None else _point(objective, w))
-    ladder = _ladder(constraint, factor)
-    smooth = _search_all(objective, ladder, at, trials, seed, shift=None)
+    levels = _levels(constraint, factor)
+    smooth = _search_all(objective, levels, at, trials, seed, shift=None)
     if smooth is None:
         raise InvalidInputError(f"{constraint} leaves no direction; give it a budget of at least 1")
     largest = max(smooth, restricted_smoothness(objective, constraint, at, factor=factor))
-    # a direction that bends least under H bends most under L - H, which is positive on the allowed directions
-    smallest = _search_all(objective, ladder, at, trials, seed, shift=largest)
+    # the direction of least curvature of H has the most of L - H, which is positive on the allowed directions
+    smallest = _search_all(objective, levels, at, trials, seed, shift=largest)
     assert smallest is not None  # the same starts as above
     rounding = float(namespace(at.point).finfo(at.point.dtype).eps) * _size(at.point) * largest
     return RestrictedCondition(largest, 0.0 if abs(smallest) <= rounding else smallest, trials)
@@ -188,49 +190,49 @@ def _size(v: Array) -> int:
     return int(np.prod(v.shape))
 
 
-def _ladder(constraint: Constraint, factor: float) -> list[Constraint]:
-    """Return sets of growing budget, each about twice the last; the last one is the relaxed constraint."""
-    ladder: list[Constraint] = []
-    for halvings in range(12, -1, -1):
-        rung = constraint.relax(factor / 2**halvings)
-        if not ladder or rung != ladder[-1]:
-            ladder.append(rung)
-    return ladder
+def _levels(constraint: Constraint, factor: float) -> list[Constraint]:
+    """Return sets with budgets that double up to that of the relaxed constraint, the last one."""
+    levels: list[Constraint] = []
+    for halvings in range(_DOUBLINGS, -1, -1):
+        level = constraint.relax(factor / 2**halvings)
+        if not levels or level != levels[-1]:
+            levels.append(level)
+    return levels
 
 
 def _search_all(
-    objective: SmoothObjective, ladder: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
+    objective: SmoothObjective, levels: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
 ) -> float | None:
-    """Return the extreme curvature over all starts; None if no direction is allowed."""
+    """Return the largest curvature over all starts, with a `shift` the smallest; None if no direction is allowed."""
     sign = 1.0 if shift is None else -1.0
-    starts = _starts(objective, ladder, at, trials, seed, shift)
-    found = [value for start, rungs in starts if (value := _search(objective, rungs, at, start, shift)) is not None]
+    starts = _starts(objective, levels, at, trials, seed, shift)
+    found = [value for start, used in starts if (value := _search(objective, used, at, start, shift)) is not None]
     return sign * max(sign * value for value in found) if found else None
 
 
 def _starts(
-    objective: SmoothObjective, ladder: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
+    objective: SmoothObjective, levels: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
 ) -> Iterator[tuple[Array, list[Constraint]]]:
-    """Yield the gradient, pairs of columns, and random directions, each with the budgets to search it on."""
-    yield at.gradient, ladder[-1:]
-    if _in_coordinates(objective, ladder[-1], at) and _size(at.point) <= _PAIRED:
+    """Yield the gradient, pairs of columns, and random directions, each with the levels to search it on."""
+    yield at.gradient, levels[-1:]
+    if _in_coordinates(objective, levels[-1], at) and _size(at.point) <= _PAIRED:
         for pair in _pairs(objective, at, count=5, shift=shift):
-            yield pair, ladder
+            yield pair, levels
     rng = np.random.default_rng(seed)
-    for trial in range(trials):  # by turns a whole support, and one that grows from next to nothing
+    for trial in range(trials):
         start = as_floating(rng.standard_normal(at.point.shape), at.point)
-        yield start, ladder if trial % 2 else ladder[-1:]
+        yield start, levels if trial % 2 else levels[-1:]
 
 
 def _pairs(objective: SmoothObjective, at: Evaluation, count: int, shift: float | None) -> Iterator[Array]:
-    """Yield the best directions of two non-zeros each, of which no two share a best first coordinate."""
+    """Yield the `count` best directions among those on each coordinate and its best partner."""
     assert isinstance(objective, LinearObjective)
     hessian = to_numpy(objective.hessian(at))
     d = hessian.shape[0]
     diagonal = np.diagonal(hessian)
     middle, half = 0.5 * (diagonal[:, None] + diagonal), 0.5 * (diagonal[:, None] - diagonal)
     radius = np.hypot(half, hessian)
-    extreme = radius + middle if shift is None else radius - middle  # the more the better
+    extreme = radius + middle if shift is None else radius - middle  # the extreme eigenvalue of each 2 x 2 block
     np.fill_diagonal(extreme, -inf)
     partners = np.argmax(extreme, axis=1)
     best = np.argsort(-extreme[np.arange(d), partners], kind="stable")
@@ -249,40 +251,48 @@ def _in_coordinates(objective: SmoothObjective, constraint: Constraint, at: Eval
 
 
 def _search(
-    objective: SmoothObjective, ladder: list[Constraint], at: Evaluation, direction: Array, shift: float | None
+    objective: SmoothObjective, levels: list[Constraint], at: Evaluation, direction: Array, shift: float | None
 ) -> float | None:
-    """Return the curvature at the end of an ascent from a direction; None for no direction."""
+    """Return the curvature that a search from a direction ends with; None if no direction is left."""
     sign = 1.0 if shift is None else -1.0
-    exact = _in_coordinates(objective, ladder[-1], at)
+    exact = _in_coordinates(objective, levels[-1], at)
     value: float | None = None
-    for rung in ladder:
-        found = _measure(objective, at, rung.hard_threshold(direction), sign, exact)
+    for level in levels[:-1]:  # one step of the power method each
+        found = _measure(objective, at, level.hard_threshold(direction), sign, exact)
         if found is None:
-            return value  # every direction bends the same: a smaller budget said it all
+            return value  # the last step was zero: all directions have the same curvature
         unit, value = found
-        for _ in range(_ROUNDS):
-            slope = sign * (objective.curvature(at, unit) - value * unit)
-            # the power method's own step is the shortest of those that are tried
-            weight = value if shift is None else shift - value
-            direction = weight * unit + slope
-            if rung is not ladder[-1]:
+        weight, slope = _ascent(objective, at, unit, value, shift)
+        direction = weight * unit + slope
+    found = _measure(objective, at, levels[-1].hard_threshold(direction), sign, exact)
+    if found is None:
+        return value
+    unit, value = found
+    for _ in range(_ROUNDS):
+        weight, slope = _ascent(objective, at, unit, value, shift)
+        for halvings in range(_HALVINGS):  # the shortest step is that of the power method
+            direction = levels[-1].hard_threshold(weight / 2**halvings * unit + slope)
+            found = _measure(objective, at, direction, sign, exact)
+            if found is not None and sign * (found[1] - value) > _GAIN * abs(value):
+                unit, value = found
                 break
-            better = None
-            for halvings in range(_HALVINGS):
-                tried = _measure(objective, at, rung.hard_threshold(weight / 2**halvings * unit + slope), sign, exact)
-                if tried is not None and sign * (tried[1] - value) > _GAIN * abs(value):
-                    better = tried
-                    break
-            if better is None:
-                break
-            unit, value = better
+        else:
+            return value
     return value
+
+
+def _ascent(
+    objective: SmoothObjective, at: Evaluation, unit: Array, value: float, shift: float | None
+) -> tuple[float, Array]:
+    """Return the weight of a unit direction in a step of the power method on H, or shift - H, and what it adds."""
+    slope = (objective.curvature(at, unit) - value * unit) * (1.0 if shift is None else -1.0)
+    return value if shift is None else shift - value, slope
 
 
 def _measure(
     objective: SmoothObjective, at: Evaluation, direction: Array, sign: float, exact: bool
 ) -> tuple[Array, float] | None:
-    """Return a unit vector and its curvature: the direction's, or the most extreme one that is non-zero only there."""
+    """Return the unit vector along a direction, or the best one on its support if that is small, and its curvature."""
     length = norm(direction)
     if length == 0.0:
         return None
