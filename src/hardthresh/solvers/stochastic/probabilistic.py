@@ -54,24 +54,24 @@ _AT_FLOOR = 10  # trials, in which gamma = 2 lets the clipping level fall to a t
 _NEGLIGIBLE = 1e-12  # of f or delta0; arbitrary, and 4,500 units of rounding of float64
 
 
-class Trial(NamedTuple):
-    """Lines 4 and 5: the trial point, and what its test needs.
-
-    `gradient_norm` and `restricted_norm` are those of the gradient and of its part on the index set, `linear_decrease`
-    is what the gradient predicts that f falls by, `ballots` is what the vote remembers.
-    """
+class _Trial(NamedTuple):
+    """Lines 4 and 5: the trial point, with its index set and step, and what line 7 compares its decrease with."""
 
     projection: Projection
     index_set: Support
     step: float
     gradient_norm: float
-    restricted_norm: float
-    linear_decrease: float
+    restricted_norm: float  # of the gradient on the index set
+    linear_decrease: float  # of f, by the gradient
     ballots: Any
+
+    @property
+    def gradient_share(self) -> float:
+        return self.restricted_norm / self.gradient_norm if self.gradient_norm > 0.0 else 0.0
 
 
 class _Values(NamedTuple):
-    """Line 6: estimates of f at the point and at the trial, with the rounding of the first and their examples."""
+    """Line 6: f at the point and at the trial, the rounding of the first, and the examples that both rest on."""
 
     before: float
     after: float
@@ -83,6 +83,11 @@ class _Values(NamedTuple):
     @property
     def decrease(self) -> float:
         return self.before - self.after
+
+    @property
+    def relative_change(self) -> float:
+        change = abs(self.decrease)
+        return 0.0 if change <= self.rounding else change / (abs(self.before) or 1.0)
 
 
 @stored("state/probabilistic", upgrades=[upgrade_supports, renames(size="next_size", futile="rejected_at_floor")])
@@ -353,17 +358,16 @@ class ProbabilisticIHT(Solver):
         accepted, ratio = self._test(trial, values, state)
         if accepted:
             reached, delta = trial.projection, min(self.gamma * state.delta, scale.delta_max)
+            known, prediction = None, values.prediction
         else:
             reached, delta = Projection(state.w, state.support), max(state.delta / self.gamma, _LEAST_DELTA)
-        size = rule.next_size(
-            BatchProgress(state.next_size, n, scale.delta0 / delta, _relative_noise(state.noise, trial))
-        )
-        known = state.at if state.exact and not accepted else None
-        prediction = values.prediction if accepted else None
+            known, prediction = state.at if state.exact else None, None
+        progress = BatchProgress(state.next_size, n, scale.delta0 / delta, _relative_noise(state.noise, trial))
+        size = rule.next_size(progress)
         at, noise, exact = self._gradient(objective, size, state.seed, iteration, reached.point, known, prediction)
         drawn = count(rule.gradient_rows(n, state.next_size, state.seed, state.iteration), n)
         trial_exact = state.exact and values.exact
-        change = 0.0 if abs(values.decrease) <= values.rounding else abs(values.decrease) / (abs(values.before) or 1.0)
+        at_floor = trial_exact and not accepted and self._at_floor(trial)
         return replace(
             state,
             at=at,
@@ -380,11 +384,9 @@ class ProbabilisticIHT(Solver):
             index_set=trial.index_set,
             batch_size=drawn,
             trial_exact=trial_exact,
-            gradient_share=trial.restricted_norm / trial.gradient_norm if trial.gradient_norm > 0.0 else 0.0,
-            relative_change=change,
-            rejected_at_floor=(
-                state.rejected_at_floor + 1 if trial_exact and not accepted and self._at_floor(trial) else 0
-            ),
+            gradient_share=trial.gradient_share,
+            relative_change=values.relative_change,
+            rejected_at_floor=state.rejected_at_floor + 1 if at_floor else 0,
             noise=noise,
             ballots=trial.ballots,
         )
@@ -417,9 +419,9 @@ class ProbabilisticIHT(Solver):
         known: Evaluation | None = None,
         prediction: Array | None = None,
     ) -> tuple[Evaluation, Array | None, bool]:
-        """Return line 3: f and its gradient on a batch, a sample of their noise, and whether the batch is everything.
+        """Return line 3: f and its gradient on a batch, a sample of the noise, and whether the batch is all examples.
 
-        `known` is the evaluation on all examples, `prediction` the prediction for them, if there is one already.
+        `known` and `prediction` are the evaluation and the prediction on all examples, if there are any already.
         """
         rule = self._rule(objective)
         rows = rule.gradient_rows(objective.traits.n_rows, size, seed, iteration)
@@ -429,7 +431,7 @@ class ProbabilisticIHT(Solver):
             return *estimate_with_noise(objective, rows, point, seed, iteration), False
         return estimate(objective, rows, point), None, False
 
-    def _trial(self, constraint: Constraint, state: ProbabilisticState) -> Trial:
+    def _trial(self, constraint: Constraint, state: ProbabilisticState) -> _Trial:
         """Return lines 4 and 5: the index set, by a step that is clipped by the whole gradient, and the trial on it."""
         x, g, delta, alpha = state.w, state.at.gradient, state.delta, state.scale.alpha
         gradient_norm = norm(g)
@@ -446,7 +448,7 @@ class ProbabilisticIHT(Solver):
             step = min(alpha, delta / restricted_norm) if restricted_norm > 0.0 else alpha
             projection = constraint.project(index_set.restrict(x - step * g))
         linear_decrease = -float(namespace(g).sum(g * (projection.point - x)))
-        return Trial(projection, index_set, step, gradient_norm, restricted_norm, linear_decrease, ballots)
+        return _Trial(projection, index_set, step, gradient_norm, restricted_norm, linear_decrease, ballots)
 
     def _values(self, objective: Objective, state: ProbabilisticState, trial: Array) -> _Values:
         """Return line 6: f at the point and at the trial, on the batch or the batches that `value_batch` asks for."""
@@ -466,7 +468,7 @@ class ProbabilisticIHT(Solver):
         before, rounding = _value_and_rounding(here, state)
         return _Values(before, _value(there, trial), rounding, rows.shape[0], False, None)
 
-    def _test(self, trial: Trial, values: _Values, state: ProbabilisticState) -> tuple[bool, float]:
+    def _test(self, trial: _Trial, values: _Values, state: ProbabilisticState) -> tuple[bool, float]:
         r"""Return line 7: whether the trial is accepted, and :math:`\rho`. A decrease within rounding is rejected."""
         authors = self.ratio == "full"
         size = trial.gradient_norm if authors else trial.restricted_norm
@@ -476,7 +478,7 @@ class ProbabilisticIHT(Solver):
         passed = ratio > self.eta1 and size > least if authors else ratio >= self.eta1 and size >= least
         return passed and values.decrease > values.rounding, ratio
 
-    def _at_floor(self, trial: Trial) -> bool:
+    def _at_floor(self, trial: _Trial) -> bool:
         r"""Return whether line 7 can, to first order, accept no smaller step.
 
         Clipped by the whole gradient, a short step decreases f by :math:`\|g_I\|^2 \delta / \|g\|`.
@@ -526,7 +528,7 @@ def _value_and_rounding(objective: Objective, state: ProbabilisticState) -> tupl
     return value, value_rounding(objective, Evaluation(state.w, value, state.at.gradient, prediction))
 
 
-def _relative_noise(noise: Array | None, trial: Trial) -> float:
+def _relative_noise(noise: Array | None, trial: _Trial) -> float:
     """Return the variance of the gradient on the index set over its squared norm; nan if it was not measured."""
     if noise is None:
         return nan
