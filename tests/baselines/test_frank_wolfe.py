@@ -284,7 +284,7 @@ def test_a_radius_that_is_not_positive_is_refused(radius):
         ({}, "either the radius"),
         ({"radius": 1.0, "ball": L1Ball(1.0)}, "either the radius"),
         ({"radius": np.inf}, "radius must be finite"),
-        ({"radius": 1.0, "variant": "lazy"}, "variant must be one of plain, away, pairwise"),
+        ({"radius": 1.0, "variant": "lazy"}, "variant must be one of 'plain', 'away', 'pairwise'"),
         ({"ball": GroupBall(("a", "b"), 1.0)}, "2 labels do not fit"),
         ({"ball": NuclearBall(1.0)}, "about matrices"),
         ({"radius": 1.0, "tol": -1.0}, "tol"),

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from hardthresh.arrays import namespace
+from hardthresh.core.checking import checked_word
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.minimize import minimize
@@ -155,10 +156,7 @@ class FrankWolfe(Solver):
     state_type: ClassVar[type[State]] = FrankWolfeState
 
     def __post_init__(self) -> None:
-        if self.variant not in get_args(Variant):
-            raise InvalidInputError(
-                f"variant must be one of {', '.join(get_args(Variant))}; got {format_value(self.variant)}"
-            )
+        checked_word("variant", self.variant, get_args(Variant))
         if not isinstance(self.corrective, bool | np.bool_):
             raise InvalidInputError(f"corrective must be True or False, got {format_value(self.corrective)}")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from hardthresh.arrays import move, scatter, solve_semidefinite, to_numpy
+from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection, coordinate_budget
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import LinearObjective, Objective
@@ -17,7 +17,7 @@ from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.support import upgrade_supports
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_real
 from hardthresh.solvers.start import starting_point
 from hardthresh.solvers.subspace import Refined, refine
 
@@ -250,11 +250,8 @@ class ForwardGreedy(_Greedy):
     candidates: int = 5
 
     def __post_init__(self) -> None:
-        if self.rule not in get_args(Rule):
-            raise InvalidInputError(f"rule must be one of {', '.join(get_args(Rule))}; got {format_value(self.rule)}")
-        candidates: Any = self.candidates
-        if not (isinstance(candidates, Integral) and candidates >= 1):  # type: ignore[operator]
-            raise InvalidInputError(f"candidates must be an integer >= 1, got {format_value(self.candidates)}")
+        checked_word("rule", self.rule, get_args(Rule))
+        checked_integer("candidates", self.candidates, 1)
 
     def _choose(
         self, objective: LinearObjective, constraint: Constraint, budget: CoordinateBudget, state: GreedyState
@@ -322,10 +319,9 @@ class AdaptiveForwardBackward(_Greedy):
     candidates: int = 5
 
     def __post_init__(self) -> None:
-        settings: Any = (self.nu, self.candidates)
-        sound = isinstance(settings[0], Real) and isinstance(settings[1], Integral)
-        if not (sound and 0.0 <= self.nu < 1.0 and self.candidates >= 1):
-            raise InvalidInputError(f"need 0 <= nu < 1 and an integer candidates >= 1; got {self}")
+        if not (is_real(self.nu) and 0.0 <= self.nu < 1.0):
+            raise InvalidInputError(f"nu must be a number in [0, 1), got {format_value(self.nu)}")
+        checked_integer("candidates", self.candidates, 1)
 
     def _choose(
         self, objective: LinearObjective, constraint: Constraint, budget: CoordinateBudget, state: GreedyState

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb, inf
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from hardthresh.arrays import all_finite, as_floating, to_numpy
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import LinearObjective, Objective, require
 from hardthresh.core.threads import serial_blas
@@ -100,12 +100,7 @@ def restricted_constants(problem: Any, k: int, w: Any = None) -> RestrictedConst
     """
     hessian = _hessian(problem, w)
     d = hessian.shape[0]
-    try:
-        size = index(k)
-    except TypeError as error:
-        raise InvalidInputError(f"k must be an integer, got {format_value(k)}") from error
-    if not 1 <= size <= d:
-        raise InvalidInputError(f"k must be between 1 and the {d} columns, got {size}")
+    size = checked_integer("k", k, 1, d, "the number of columns,")
     subsets = comb(d, size)
     if subsets > _MOST_SUPPORTS:
         raise InvalidInputError(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from hardthresh.arrays import all_finite, as_floating, namespace, scatter, to_numpy, where_true
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective, SmoothObjective, require
 from hardthresh.core.stationarity import norm, restricted_smoothness
 from hardthresh.core.threads import serial_blas
-from hardthresh.core.typing import Array, is_integer, is_real
+from hardthresh.core.typing import Array, is_real
 
 # The limits of the work are arbitrary: they bound the cost, and a search that is cut short still returns a valid bound.
 _DIRECT = 256  # largest support on which all eigenvalues are computed
@@ -149,7 +149,9 @@ def restricted_condition(
     require(objective, SmoothObjective, by="restricted_condition")
     assert isinstance(objective, SmoothObjective)
     constraint.check(objective.shape)
-    trials = _checked(factor, trials, seed)
+    if not (is_real(factor) and 1 <= factor < inf):
+        raise InvalidInputError(f"factor must be a number, finite and >= 1, got {format_value(factor)}")
+    trials, seed = checked_integer("trials", trials, 1), checked_integer("seed", seed, 0)
     at = objective.evaluate(objective.zeros() if w is None else _point(objective, w))
     levels = _levels(constraint, factor)
     smooth = _search_all(objective, levels, at, trials, seed, shift=None)
@@ -161,20 +163,6 @@ def restricted_condition(
     assert smallest is not None  # the same starts as above
     rounding = float(namespace(at.point).finfo(at.point.dtype).eps) * _size(at.point) * largest
     return RestrictedCondition(largest, 0.0 if abs(smallest) <= rounding else smallest, trials)
-
-
-def _checked(factor: float, trials: int, seed: int) -> int:
-    if not (is_real(factor) and 1 <= factor < inf):
-        raise InvalidInputError(f"factor must be a number, finite and >= 1, got {format_value(factor)}")
-    if not (is_integer(seed) and seed >= 0):
-        raise InvalidInputError(f"seed must be an integer >= 0, got {format_value(seed)}")
-    try:
-        number = index(trials)
-    except TypeError as error:
-        raise InvalidInputError(f"trials must be an integer, got {format_value(trials)}") from error
-    if number < 1:
-        raise InvalidInputError(f"trials must be >= 1, got {number}")
-    return number
 
 
 def _point(objective: Objective, w: Any) -> Array:

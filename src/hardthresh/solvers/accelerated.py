@@ -55,6 +55,13 @@ class AcceleratedState(State):
     momentum: float = nan
     moved: float = inf
 
+    @property
+    def extrapolated(self) -> tuple[Evaluation, Support]:
+        """:math:`u_i` and its support, which are those of the state's point without momentum."""
+        if self.ahead is None or self.ahead_support is None:
+            return self.at, self.support
+        return self.ahead, self.ahead_support
+
     def transition(self) -> dict[str, float]:
         return {"step": self.step, "momentum": self.momentum}
 
@@ -232,9 +239,7 @@ class AcceleratedIHT(Solver):
 
     def _step(self, objective: Objective, constraint: Constraint, state: AcceleratedState) -> Descent:
         """Return the step of lines 4 to 6, whether it decreases f or not."""
-        u, support = state.at, state.support
-        if state.ahead is not None and state.ahead_support is not None:
-            u, support = state.ahead, state.ahead_support
+        u, support = state.extrapolated
         direction, step = self._direction_and_step(objective, constraint, u, support)
         projection = constraint.project(u.point + step * direction)
         return Descent(projection, step, nan, objective.predict(projection.point))
@@ -243,8 +248,8 @@ class AcceleratedIHT(Solver):
         self, objective: Objective, constraint: Constraint, state: AcceleratedState
     ) -> AcceleratedState:
         """Return the state after a step that does not increase f: from u if there is one, else from x."""
-        if state.ahead is not None and state.ahead_support is not None:
-            moved = self._majorised_step(objective, constraint, state.ahead, state.ahead_support, most=inf)
+        if state.ahead is not None:
+            moved = self._majorised_step(objective, constraint, *state.extrapolated, most=inf)
             if moved is not None and moved.value <= state.value:
                 return self._extrapolated(objective, constraint, state, moved)
             state = replace(state, ahead=None, memory=self._rule(objective).start())
@@ -286,8 +291,7 @@ class AcceleratedIHT(Solver):
             solved = refine(objective, constraint, projection, prediction, cg_iterations=0, rounds=25, slide=False)
             projection, prediction = solved.projection, solved.prediction
         new = objective.evaluate(projection.point, prediction)
-        u = state.at if state.ahead is None else state.ahead
-        tau, memory = self._rule(objective).weigh(objective, u, state.at, new, state.memory)
+        tau, memory = self._rule(objective).weigh(objective, state.extrapolated[0], state.at, new, state.memory)
         length, size = norm(new.point - state.w), norm(new.point)
         return replace(
             state,

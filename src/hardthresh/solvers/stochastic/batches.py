@@ -73,13 +73,7 @@ class BatchRule(ABC):
 @stored("batch/full")
 @dataclass(frozen=True, slots=True)
 class FullBatch(BatchRule):
-    """All examples in every iteration, without any randomness.
-
-    Examples
-    --------
-    >>> FullBatch().first_size(2000)
-    2000
-    """
+    """All examples in every iteration, without any randomness."""
 
     def first_size(self, n: int) -> int:
         return n
@@ -157,11 +151,6 @@ class PowerBatch(BatchRule):
         q > 0; the theory's accuracy of :math:`\delta^2` asks for 4.
     largest : int, optional
         :math:`b_{\max}`; default all examples.
-
-    Examples
-    --------
-    >>> PowerBatch(50).first_size(2000)
-    50
     """
 
     initial: int

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import nan, sqrt
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from array_api_compat import device
 
 from hardthresh.arrays import namespace
-from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.objective import Evaluation, MeanObjective, Objective
 from hardthresh.core.schema import stored
@@ -111,9 +110,3 @@ def fully_evaluated(objective: Objective, state: S) -> S:
         return state
     at = objective.evaluate(state.w)
     return replace(state, at=at, exact=True, full_value=at.value)
-
-
-def check_full_value_every(every: Any) -> None:
-    """Raise `InvalidInputError` for anything but None or an integer >= 1."""
-    if every is not None:
-        checked_integer("full_value_every", every, 1)

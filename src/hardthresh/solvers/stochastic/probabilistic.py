@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from hardthresh.arrays import namespace
 from hardthresh.constraints import Coordinates
-from hardthresh.core.checking import checked_word
+from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.constraint import Constraint, Projection, coordinate_budget
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import (
@@ -35,7 +35,6 @@ from hardthresh.solvers.subspace import DIRECT, refine
 from .batches import BatchProgress, BatchRule, FullBatch, NormTest, Replay, check_batch_rule
 from .estimates import (
     SampledState,
-    check_full_value_every,
     count,
     estimate,
     estimate_with_noise,
@@ -307,7 +306,8 @@ class ProbabilisticIHT(Solver):
             raise InvalidInputError(f"eta1 must be below 1, got {self.eta1!r}")
         if self.delta0 is not None and self.delta_max is not None and self.delta0 > self.delta_max:
             raise InvalidInputError(f"delta0 must be at most delta_max, got {self.delta0!r} and {self.delta_max!r}")
-        check_full_value_every(self.full_value_every)
+        if self.full_value_every is not None:
+            checked_integer("full_value_every", self.full_value_every, 1)
         if self.batch is not None:
             check_batch_rule(self.batch)
         if self.value_batch == "separate" and isinstance(self.batch, Replay):

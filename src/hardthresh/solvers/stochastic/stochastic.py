@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import ClassVar
 
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import MeanObjective, Objective
@@ -16,7 +17,7 @@ from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
 
 from .batches import BatchRule, FixedBatch, FullBatch, check_batch_rule
-from .estimates import SampledState, check_full_value_every, count, estimate, full_value, fully_evaluated, on_batch
+from .estimates import SampledState, count, estimate, full_value, fully_evaluated, on_batch
 
 
 @register("solver", "stochastic", lambda: [StochasticIHT(step=0.1, batch=FullBatch()), StochasticIHT(step=0.1)])
@@ -71,7 +72,8 @@ class StochasticIHT(Solver):
     def __post_init__(self) -> None:
         if not (self.step > 0 and isfinite(self.step)):
             raise InvalidInputError(f"the step must be positive and finite, got {format_value(self.step)}")
-        check_full_value_every(self.full_value_every)
+        if self.full_value_every is not None:
+            checked_integer("full_value_every", self.full_value_every, 1)
         check_batch_rule(self.batch)
 
     @property
