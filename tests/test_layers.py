@@ -63,7 +63,7 @@ HELPERS = {
     "solvers/exchange_model.py": "the quadratic model of all exchanges, with bounds of its rounding",
     "solvers/local_model.py": "the quadratic model that the working set searches",
     "solvers/local_search.py": "greedy walks, exchanges and swings on a tableau",
-    "solvers/momentum.py": "how far accelerated solvers go on",
+    "solvers/momentum.py": "momentum rules",
     "solvers/start.py": "where solvers start",
     "solvers/stochastic/batches.py": "batch rules",
     "solvers/stochastic/estimates.py": "what a batch says about an objective",

@@ -16,7 +16,7 @@ _GOLDEN = (1.0 + sqrt(5.0)) / 2.0
 
 @dataclass(frozen=True, slots=True)
 class MomentumRange:
-    """The published range of the momentum, in both readings; ``print`` it to read it.
+    """The published range of the momentum, with the golden ratio and without; ``print`` it to read it.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class MomentumRange:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the published range holds no momentum at all: alpha / beta is below 0.618."""
+        """Whether the published range contains no momentum, as where alpha / beta is below 0.618."""
         return self.published < 0.0
 
     def __str__(self) -> str:

@@ -143,7 +143,8 @@ class AcceleratedIHT(Solver):
     Raises
     ------
     InvalidInputError
-        For words that are not listed, a momentum that is no `Momentum`, or a step that is no `StepRule` with a length.
+        For words that are not listed, a momentum that is not a `Momentum`, or a step that is not a `StepRule` or has no
+        length.
 
     Notes
     -----

@@ -80,7 +80,7 @@ class IHT(Solver):
         return IHTState(at=at, support=projection.support, seed=seed, memory=self.step.start())
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> IHTState:
-        """Project the point minus a step along the gradient; the step rule chooses the step, and does both."""
+        """Project a step along the negative gradient; the step rule finds its length and makes the move."""
         assert isinstance(state, IHTState)
         move = self.step.move(objective, constraint, state.at, -state.at.gradient, state.memory)
         at = move.evaluation if move.evaluation is not None else objective.evaluate(move.projection.point)

@@ -1,4 +1,4 @@
-"""Probabilistic iterative hard thresholding: clipped steps on batches, which independent batches have to confirm."""
+"""Probabilistic iterative hard thresholding: clipped steps on batches, accepted if independent batches confirm them."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class ProbabilisticState(SampledState):
 @stored("stop/nothing_left")
 @dataclass(frozen=True, slots=True)
 class NothingLeft(StopRule):
-    """Stop if a trial on all examples shows that the gradient on the index set, the clipping level or f are exhausted.
+    """Stop if a trial on all examples has a negligible restricted gradient, clipping level or change of f.
 
     That is, if :math:`\\|g_I\\| \\le tol \\|g\\|`, or :math:`\\delta < 10^{-12} \\delta_0`, or f changes by less than
     :math:`10^{-12} |f|`. If steps are clipped by the full norm, the last two are the floor of the published test, and

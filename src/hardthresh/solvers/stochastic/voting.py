@@ -13,11 +13,11 @@ from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
-_FORGOTTEN = 1e-12  # arbitrary: any weight that is lost next to the tau that a returning set gains
+_FORGOTTEN = 1e-12  # arbitrary: negligible beside the tau that a returning set gains
 
 
 class Vote(ABC):
-    """A rule that makes the index set that is used from those of all iterations so far."""
+    """A rule that combines the index sets of all iterations so far into the one that is used."""
 
     @abstractmethod
     def cast(self, chosen: Array, v: Array, memory: Any) -> tuple[Array, Any]:
@@ -30,10 +30,10 @@ class Vote(ABC):
 @stored("vote/sets")
 @dataclass(frozen=True, slots=True)
 class SetVote(Vote):
-    r"""A vote on whole index sets: all weights shrink, :math:`(1 - \tau) \omega`, and that of the newest gains tau.
+    r"""Use the index set with the largest weight, :math:`\omega \leftarrow (1 - \tau) \omega`, plus tau for the newest.
 
-    The set with the largest weight is used. The weights of all sets sum to 1; those below 1e-12 are forgotten. The
-    update is ours: the paper speaks of weights and gives none. For tau >= 1/2 the newest set always wins.
+    The weights of all sets sum to 1; those below 1e-12 are forgotten. The update is ours: the paper speaks of weights
+    and gives none. For tau >= 1/2 the newest set always wins.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class SetVote(Vote):
 @stored("vote/coordinates")
 @dataclass(frozen=True, slots=True)
 class CoordinateVote(Vote):
-    r"""A vote on each coordinate: those with the largest scores are used, :math:`s \leftarrow (1 - \tau) s + \tau 1_I`.
+    r"""Use the coordinates with the largest scores, :math:`s \leftarrow (1 - \tau) s + \tau 1_I`.
 
     Among equal scores the larger :math:`|v_j|` wins, v being the point that is thresholded now, so that the order of
     the coordinates does not matter.
