@@ -227,7 +227,7 @@ class AcceleratedIHT(Solver):
         """Run lines 4 to 7 of Algorithm 1."""
         assert isinstance(state, AcceleratedState)
         if self.variant == "paper":
-            return self._extrapolated(objective, constraint, state, self._step(objective, constraint, state))
+            return self._next_state(objective, constraint, state, self._step(objective, constraint, state))
         return self._advance_safely(objective, constraint, state)
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
@@ -252,14 +252,14 @@ class AcceleratedIHT(Solver):
         if state.ahead is not None:
             moved = self._majorised_step(objective, constraint, *state.extrapolated, most=inf)
             if moved is not None and moved.value <= state.value:
-                return self._extrapolated(objective, constraint, state, moved)
+                return self._next_state(objective, constraint, state, moved)
             state = replace(state, ahead=None, memory=self._rule(objective).start())
         moved = self._majorised_step(objective, constraint, state.at, state.support, most=state.value)
         if moved is None:
             why = "no step along the gradient that was tried decreases the objective"
             still = replace(state, iteration=state.iteration + 1, step=0.0, momentum=0.0, moved=0.0)
             return verdict(objective, constraint, still, why, 0.0, 4.0 * value_rounding(objective, state.at))
-        return self._extrapolated(objective, constraint, state, moved)
+        return self._next_state(objective, constraint, state, moved)
 
     def _majorised_step(
         self, objective: Objective, constraint: Constraint, at: Evaluation, support: Support, most: float
@@ -283,7 +283,7 @@ class AcceleratedIHT(Solver):
         along = inside if norm(inside) > rounding * norm(direction) else direction
         return direction, self.step.length(objective, constraint, u, direction, along)
 
-    def _extrapolated(
+    def _next_state(
         self, objective: Objective, constraint: Constraint, state: AcceleratedState, moved: Descent
     ) -> AcceleratedState:
         """Return the state after a step, with the point that momentum extrapolates to (line 7)."""
