@@ -153,13 +153,13 @@ def restricted_condition(
         raise InvalidInputError(f"factor must be a number, finite and >= 1, got {format_value(factor)}")
     trials, seed = checked_integer("trials", trials, 1), checked_integer("seed", seed, 0)
     at = objective.evaluate(objective.zeros() if w is None else _point(objective, w))
-    levels = _levels(constraint, factor)
-    smooth = _search_all(objective, levels, at, trials, seed, shift=None)
+    schedule = _schedule(constraint, factor)
+    smooth = _search_all(objective, schedule, at, trials, seed, shift=None)
     if smooth is None:
         raise InvalidInputError(f"{constraint} leaves no direction; give it a budget of at least 1")
     largest = max(smooth, restricted_smoothness(objective, constraint, at, factor=factor))
     # the direction of least curvature of H has the most of L - H, which is positive on the allowed directions
-    smallest = _search_all(objective, levels, at, trials, seed, shift=largest)
+    smallest = _search_all(objective, schedule, at, trials, seed, shift=largest)
     assert smallest is not None  # the same starts as above
     rounding = float(namespace(at.point).finfo(at.point.dtype).eps) * _size(at.point) * largest
     return RestrictedCondition(largest, 0.0 if abs(smallest) <= rounding else smallest, trials)
@@ -178,38 +178,38 @@ def _size(v: Array) -> int:
     return int(np.prod(v.shape))
 
 
-def _levels(constraint: Constraint, factor: float) -> list[Constraint]:
+def _schedule(constraint: Constraint, factor: float) -> list[Constraint]:
     """Return sets with budgets that double up to that of the relaxed constraint, the last one."""
-    levels: list[Constraint] = []
+    schedule: list[Constraint] = []
     for halvings in range(_DOUBLINGS, -1, -1):
         level = constraint.relax(factor / 2**halvings)
-        if not levels or level != levels[-1]:
-            levels.append(level)
-    return levels
+        if not schedule or level != schedule[-1]:
+            schedule.append(level)
+    return schedule
 
 
 def _search_all(
-    objective: SmoothObjective, levels: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
+    objective: SmoothObjective, schedule: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
 ) -> float | None:
     """Return the largest curvature over all starts, with a `shift` the smallest; None if no direction is allowed."""
     sign = 1.0 if shift is None else -1.0
-    starts = _starts(objective, levels, at, trials, seed, shift)
+    starts = _starts(objective, schedule, at, trials, seed, shift)
     found = [value for start, used in starts if (value := _search(objective, used, at, start, shift)) is not None]
     return sign * max(sign * value for value in found) if found else None
 
 
 def _starts(
-    objective: SmoothObjective, levels: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
+    objective: SmoothObjective, schedule: list[Constraint], at: Evaluation, trials: int, seed: int, shift: float | None
 ) -> Iterator[tuple[Array, list[Constraint]]]:
     """Yield the gradient, pairs of columns, and random directions, each with the levels to search it on."""
-    yield at.gradient, levels[-1:]
-    if _in_coordinates(objective, levels[-1], at) and _size(at.point) <= _PAIRED:
+    yield at.gradient, schedule[-1:]
+    if _in_coordinates(objective, schedule[-1], at) and _size(at.point) <= _PAIRED:
         for pair in _pairs(objective, at, count=5, shift=shift):
-            yield pair, levels
+            yield pair, schedule
     rng = np.random.default_rng(seed)
     for trial in range(trials):
         start = as_floating(rng.standard_normal(at.point.shape), at.point)
-        yield start, levels if trial % 2 else levels[-1:]
+        yield start, schedule if trial % 2 else schedule[-1:]
 
 
 def _pairs(objective: SmoothObjective, at: Evaluation, count: int, shift: float | None) -> Iterator[Array]:
@@ -239,27 +239,27 @@ def _in_coordinates(objective: SmoothObjective, constraint: Constraint, at: Eval
 
 
 def _search(
-    objective: SmoothObjective, levels: list[Constraint], at: Evaluation, direction: Array, shift: float | None
+    objective: SmoothObjective, schedule: list[Constraint], at: Evaluation, direction: Array, shift: float | None
 ) -> float | None:
     """Return the curvature that a search from a direction ends with; None if no direction is left."""
     sign = 1.0 if shift is None else -1.0
-    exact = _in_coordinates(objective, levels[-1], at)
+    exact = _in_coordinates(objective, schedule[-1], at)
     value: float | None = None
-    for level in levels[:-1]:  # one step of the power method each
+    for level in schedule[:-1]:  # one step of the power method each
         found = _measure(objective, at, level.hard_threshold(direction), sign, exact)
         if found is None:
             return value  # the last step was zero: all directions have the same curvature
         unit, value = found
         weight, slope = _ascent(objective, at, unit, value, shift)
         direction = weight * unit + slope
-    found = _measure(objective, at, levels[-1].hard_threshold(direction), sign, exact)
+    found = _measure(objective, at, schedule[-1].hard_threshold(direction), sign, exact)
     if found is None:
         return value
     unit, value = found
     for _ in range(_ROUNDS):
         weight, slope = _ascent(objective, at, unit, value, shift)
         for halvings in range(_HALVINGS):  # the shortest step is that of the power method
-            direction = levels[-1].hard_threshold(weight / 2**halvings * unit + slope)
+            direction = schedule[-1].hard_threshold(weight / 2**halvings * unit + slope)
             found = _measure(objective, at, direction, sign, exact)
             if found is not None and sign * (found[1] - value) > _GAIN * abs(value):
                 unit, value = found
