@@ -1,0 +1,140 @@
+"""What the guarantees of the theory share: records that print as a table, and checks of their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from math import ceil, inf, isfinite, log, log1p
+from typing import Any, ClassVar, TypeVar
+
+from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.typing import is_integer, is_real
+
+G = TypeVar("G", bound="type[Guarantee]")
+
+_SHOWN = 4  # entries of a sequence in a table; more only make its column wider
+
+
+class Guarantee:
+    """The numbers that a theorem promises; ``print`` it to read them, `beside` to compare them with a run.
+
+    Attributes
+    ----------
+    theorem : str
+        What is evaluated.
+    assumptions : str
+        What the theorem needs and data cannot show.
+    failures : tuple of str
+        Why the theorem promises nothing; empty if the numbers do not exclude it.
+    """
+
+    __slots__ = ()
+    theorem: ClassVar[str]
+    assumptions: ClassVar[str]
+    failures: tuple[str, ...]
+
+    @property
+    def applies(self) -> bool:
+        """Whether the numbers satisfy the conditions of the theorem, as far as numbers can."""
+        return not self.failures
+
+    def beside(self, **used: Any) -> str:
+        """Return the table with another column: what a run used or reached.
+
+        Parameters
+        ----------
+        **used : number or str
+            Values by the names of the attributes that they belong to.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InvalidInputError
+            For a name that is not in the table.
+        """
+        meanings = _meanings(type(self))
+        unknown = [name for name in used if name not in meanings]
+        if unknown:
+            raise InvalidInputError(f"no number is called {unknown[0]!r}; there are {', '.join(meanings)}")
+        rows = [
+            (name.replace("_", " "), _formatted(getattr(self, name)), _formatted(used.get(name)), meaning)
+            for name, meaning in meanings.items()
+            if getattr(self, name) is not None or name in used
+        ]
+        if used:
+            rows.insert(0, ("", "theory", "run", ""))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        widths[2] = widths[2] or -2  # no column, nor the blanks behind it
+        lines = [
+            f"  {name:{widths[0]}}  {theory:{widths[1]}}  {run.ljust(widths[2] + 2)}{meaning}".rstrip()
+            for name, theory, run, meaning in rows
+        ]
+        verdict = [f"  It promises nothing here: {failure}." for failure in self.failures]
+        return "\n".join([self.theorem, *lines, *verdict, f"  Not checkable: {self.assumptions}."])
+
+    def __str__(self) -> str:
+        return self.beside()
+
+
+def means(meaning: str) -> Mapping[str, str]:
+    """Return the metadata of a field that is in the table: what it means."""
+    return {"means": meaning}
+
+
+def _meanings(record: Any) -> dict[str, str]:
+    """Return what each field of the table means."""
+    return {item.name: item.metadata["means"] for item in fields(record) if item.metadata}
+
+
+def documented(record: G) -> G:
+    """Decorate a record: its docstring gets the section of its attributes, in the words of its table."""
+    rows = {**_meanings(record), "failures": "why the theorem promises nothing; empty if the numbers do not exclude it"}
+    kinds = {item.name: item.type for item in fields(record)}  # type: ignore[arg-type]
+    section = [f"    {name} : {kinds[name]}\n        {text[0].upper()}{text[1:]}." for name, text in rows.items()]
+    record.__doc__ = "\n".join([f"{record.__doc__}\n", "    Attributes", "    ----------", *section, "    "])
+    return record
+
+
+def number(
+    name: str, value: Any, *, above: float = -inf, least: float = -inf, below: float = inf, most: float = inf
+) -> float:
+    """Return an argument as a float; raise InvalidInputError if it is not a finite number within its range."""
+    if is_real(value) and isfinite(value) and above < value < below and least <= value <= most:
+        return float(value)
+    limits = {">": above, ">=": least, "<": below, "<=": most}
+    allowed = " and ".join(f"{sign} {limit:.6g}" for sign, limit in limits.items() if isfinite(limit))
+    raise InvalidInputError(f"{name} must be a finite number{allowed and f' {allowed}'}, got {format_value(value)}")
+
+
+def constants(
+    smoothness: Any, strong_convexity: Any, names: tuple[str, str] = ("smoothness", "strong_convexity")
+) -> tuple[float, float]:
+    """Return L and mu as floats; raise InvalidInputError unless 0 < mu <= L."""
+    L = number(names[0], smoothness, above=0.0)
+    return L, number(names[1], strong_convexity, above=0.0, most=L)
+
+
+def steps_until(small: float, decay: float) -> float:
+    """Return the least integer t >= 0 with (1 - decay)^t <= small; inf where there is none."""
+    if small >= 1.0:
+        return 0
+    if small <= 0.0 or decay <= 0.0:
+        return inf
+    return 1 if decay >= 1.0 else ceil(log(small) / log1p(-decay))
+
+
+def _formatted(value: Any) -> str:
+    """Return a value for the table: integers in full, other numbers to four digits, of a sequence some."""
+    if value is None:
+        return ""
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, tuple):
+        cells = [_formatted(item) for item in value]
+        return f"({', '.join(cells if len(cells) <= _SHOWN else [*cells[: _SHOWN - 1], '...', cells[-1]])})"
+    if is_integer(value) and abs(value) < 10**9:
+        return f"{value:,}"
+    return f"{value:.4g}" if is_real(value) else str(value)
