@@ -1,6 +1,7 @@
 """Quantities of the theory, computed for the data at hand."""
 
 from .accelerated import AcceleratedGuarantee, accelerated_guarantee
+from .bounds import RestrictedBounds, restricted_bounds
 from .enumeration import RestrictedConstants, restricted_constants
 from .guarantee import Guarantee
 from .limited import LimitedGuarantee, LimitedPlan, limited_guarantee, limited_plan
@@ -8,7 +9,6 @@ from .momentum import MomentumRange, best_momentum, local_rate, momentum_range
 from .phase_transition import l1_phase_transition
 from .probabilistic import ModelAccuracy, ProbabilisticGuarantee, model_accuracy, probabilistic_guarantee
 from .restricted import RestrictedCondition, restricted_condition
-from .restricted_bounds import RestrictedBounds, restricted_bounds
 from .sparse_polyak import (
     SparsePolyakGuarantee,
     StatisticalConstants,

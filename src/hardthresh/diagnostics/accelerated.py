@@ -33,7 +33,7 @@ class AcceleratedGuarantee(Guarantee):
     distance: float
     failures: tuple[str, ...]
 
-    theorem: ClassVar[str] = "Accelerated iterative hard thresholding, Lemmas 1 and 2 and Theorem 1"
+    title: ClassVar[str] = "Accelerated iterative hard thresholding, Lemmas 1 and 2 and Theorem 1"
     assumptions: ClassVar[str] = "the constants hold for all differences of 4k non-zeros, and the truth has k"
 
     def distances(self, iterations: int) -> np.ndarray:

@@ -20,7 +20,7 @@ class Guarantee:
 
     Attributes
     ----------
-    theorem : str
+    title : str
         What is evaluated.
     assumptions : str
         What the theorem needs and data cannot show.
@@ -29,7 +29,7 @@ class Guarantee:
     """
 
     __slots__ = ()
-    theorem: ClassVar[str]
+    title: ClassVar[str]
     assumptions: ClassVar[str]
     failures: tuple[str, ...]
 
@@ -73,7 +73,7 @@ class Guarantee:
             for name, theory, run, meaning in rows
         ]
         verdict = [f"  It promises nothing here: {failure}." for failure in self.failures]
-        return "\n".join([self.theorem, *lines, *verdict, f"  Not checkable: {self.assumptions}."])
+        return "\n".join([self.title, *lines, *verdict, f"  Not checkable: {self.assumptions}."])
 
     def __str__(self) -> str:
         return self.beside()

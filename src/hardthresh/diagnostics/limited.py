@@ -33,7 +33,7 @@ class LimitedGuarantee(Guarantee):
     probability: float = field(metadata=means("with which the bound holds"))
     failures: tuple[str, ...]
 
-    theorem: ClassVar[str] = "Exploration with limited attributes, Theorem 4.1"
+    title: ClassVar[str] = "Exploration with limited attributes, Theorem 4.1"
     assumptions: ClassVar[str] = (
         "bounded attributes, the constants of the population, and a linear truth with independent sub-Gaussian noise"
     )
@@ -205,11 +205,11 @@ class _Setting:
         return 16.0 * s * square * (2.5 + self.step * self.L) / (least * self.q)
 
     def failures(self) -> list[str]:
-        found = []
+        found: list[str] = []
         if self.step * self.L >= 0.5:
             found.append(f"step = {self.step:.4g} is not below {0.5 / self.L:.4g}")
         if self.k < self.needed_k:
-            found.append(f"k = {self.k:,} is below the needed {self.needed_k:.6g}")
+            found.append(f"k = {self.k:,} is below the needed {self.needed_k:,}")
         return found
 
 
@@ -239,7 +239,7 @@ class LimitedPlan(Guarantee):
     support_round: float | None = field(metadata=means("hybrid: after this round the support is found"))
     failures: tuple[str, ...]
 
-    theorem: ClassVar[str] = "Plan for an excess risk with limited attributes, Theorems 4.1 and 4.4"
+    title: ClassVar[str] = "Plan for an excess risk with limited attributes, Theorems 4.1 and 4.4"
     assumptions: ClassVar[str] = LimitedGuarantee.assumptions
 
 
@@ -327,18 +327,16 @@ def limited_plan(
     least = None if smallest is None else number("smallest", smallest, above=0.0)
     if k is None:
         needed = _needed_k(L, mu, eta, checked_integer("k_star", k_star, 1))
-        k = int(min(needed, 2**62))
-        if k >= n_observed:
+        if needed >= checked_integer("n_observed", n_observed, 2):
             raise InvalidInputError(
-                f"the theorem needs k = {k:,} at least, which must be below n_observed = {n_observed}; give k to plan "
-                "with another budget, outside of the theorem"
+                f"the theorem needs k = {needed:,} at least, which must be below n_observed = {n_observed:,}; give k "
+                "to plan with another budget, outside of the theorem"
             )
+        k = int(needed)
     setting = _Setting(L, mu, d, n_observed, k, k_star, eta, noise, bound)
     exploitation = 0.25 * mu * eta * (1.0 - eta * L)
     alpha = min(setting.decay, exploitation)
     failures = setting.failures()
-    if alpha <= 0.0:
-        failures.append("the rate is 1, so the bound is vacuous")
     updates = steps_until(0.5 * wanted / start, setting.decay)
     batch = inf
     if updates < inf:
@@ -347,14 +345,16 @@ def limited_plan(
         batch = ceil(max(setting.batch, 2.0 * setting.noise / (setting.decay * wanted)) * logarithm)
     rounds = steps_until(0.5 * wanted / start, alpha)
     exploit_steps, found = inf, None
+    explore_batches, exploit_batches, examples = (), (), inf
     if alpha > 0.0:
         share = (L / mu) ** 2 * (n_observed - k) / d
         exploit_steps = max(1, steps_until(share, alpha))
         if least is not None:
             found = steps_until(least * least * mu / (4.0 * start), alpha)
             rounds = min(rounds, max(found + 1, rounds - exploit_steps))
-    explore_batches, exploit_batches, examples = (), (), inf
-    if rounds > _ROUNDS:
+    if alpha <= 0.0:
+        failures.append("the rate is 1, so the bound is vacuous")
+    elif rounds > _ROUNDS:
         failures.append(f"a hybrid needs {rounds:.4g} rounds, more than the {_ROUNDS:,} that are listed")
     else:
         explore, exploit = _batches(setting, alpha, int(rounds), int(exploit_steps), start, risk)

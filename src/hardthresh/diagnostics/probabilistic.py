@@ -40,8 +40,8 @@ class ProbabilisticGuarantee(Guarantee):
     c: float = field(metadata=means("of Lemma 3"))
     zeta: float = field(metadata=means("of Theorem 3"))
     lipschitz_factor: float = field(metadata=means("C_L of Theorem 3"))
-    nu: float = field(metadata=means("the least that Theorem 3 allows"))
-    needed_probability: float = field(metadata=means("how often model and values have to be accurate"))
+    nu_odds: float = field(metadata=means("nu / (1 - nu), the least that Theorem 3 allows"))
+    failure_rate: float = field(metadata=means("how often the model, and the values, may be inaccurate at most"))
     published_acceptance: float = field(
         metadata=means("clipping level over gradient that is accepted, by Lemma 4 (false)")
     )
@@ -52,7 +52,7 @@ class ProbabilisticGuarantee(Guarantee):
     )
     failures: tuple[str, ...]
 
-    theorem: ClassVar[str] = "Probabilistic iterative hard thresholding, Lemmas 3 to 5 and Theorem 3"
+    title: ClassVar[str] = "Probabilistic iterative hard thresholding, Lemmas 3 to 5 and Theorem 3"
     assumptions: ClassVar[str] = (
         "the probabilities given the past, the smoothness along all runs, and the accuracy on whole balls, which "
         "Definition 4 demands"
@@ -83,7 +83,7 @@ def probabilistic_guarantee(
                  \frac{\nu}{1 - \nu} = \gamma^2 \max \Bigl( \frac{4}{\zeta c}, \frac{4}{\eta_1 \eta_2},
                  \frac{1}{\kappa_f} \Bigr)
 
-    and the least :math:`\theta = \beta` with
+    and the least :math:`\theta = \beta`, one minus the failure rate, with
 
     .. math:: \frac{\theta \beta - 1/2}{(1 - \theta)(1 - \beta)} \ge \frac{C_L}{c}, \qquad
               (1 - \theta)(1 - \beta) \le
@@ -144,8 +144,8 @@ def probabilistic_guarantee(
     --------
     >>> settings = dict(k=5, kappa_f=1.0, kappa_g=1.0, epsilon_f=0.0, smoothness=2.0)
     >>> found = probabilistic_guarantee(alpha=1.0, eta2=3.0, **settings)
-    >>> round(found.needed_alpha, 4), found.needed_eta2, round(found.needed_probability, 5)
-    (0.2236, 3.0, 0.99949)
+    >>> round(found.needed_alpha, 4), found.needed_eta2, round(found.failure_rate, 6)
+    (0.2236, 3.0, 0.000506)
     >>> len(found.failures), len(probabilistic_guarantee(alpha=0.1, **settings).failures)
     (1, 3)
     """
@@ -186,8 +186,8 @@ def probabilistic_guarantee(
         c=c,
         zeta=zeta,
         lipschitz_factor=factor,
-        nu=odds / (1.0 + odds) if odds < inf else 1.0,
-        needed_probability=_needed_probability(factor, c, zeta, odds, gamma),
+        nu_odds=odds,
+        failure_rate=_failure_rate(factor, c, zeta, odds, gamma),
         published_acceptance=min(1.0 / eta2, (1.0 - eta1) / (2.0 * epsilon + kappa_f * top)),
         acceptance=min(alpha, 1.0 / eta2, (1.0 - eta1) / (2.0 * epsilon + kappa_f)),
         decrease=decrease,
@@ -196,15 +196,15 @@ def probabilistic_guarantee(
     )
 
 
-def _needed_probability(factor: float, c: float, zeta: float, odds: float, gamma: float) -> float:
-    """Return the least common probability that satisfies (34) and (37), by their solutions for 1 - theta."""
+def _failure_rate(factor: float, c: float, zeta: float, odds: float, gamma: float) -> float:
+    """Return the largest 1 - theta = 1 - beta that satisfies (34) and (37)."""
     if c <= 0.0:
-        return 1.0
+        return 0.0
     # (34) with theta = beta = 1 - q is (1 - q)^2 - 1/2 >= q^2 C_L / c
     first = 1.0 / (2.0 + sqrt(2.0 + 2.0 * factor / c))
     # (37), divided by 1 - nu
     second = sqrt((gamma**2 - 1.0) / (gamma**4 - 1.0 + 2.0 * gamma**2 * factor * zeta * odds))
-    return 1.0 - min(first, second)
+    return min(first, second)
 
 
 @documented
@@ -224,7 +224,7 @@ class ModelAccuracy(Guarantee):
     largest_beta: float = field(metadata=means("a larger beta is refuted, with 95 % confidence"))
     failures: tuple[str, ...] = ()
 
-    theorem: ClassVar[str] = "Accuracy of the batches along a run, Definitions 3 and 4 of Probabilistic IHT"
+    title: ClassVar[str] = "Accuracy of the batches along a run, Definitions 3 and 4 of Probabilistic IHT"
     assumptions: ClassVar[str] = "accuracy at points where the run was not, and on other runs"
 
 

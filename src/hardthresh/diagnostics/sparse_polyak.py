@@ -21,6 +21,7 @@ _MODELS = ("least squares", "logistic", "low rank", "generalised linear model")
 class SparsePolyakGuarantee(Guarantee):
     """What Theorem 1, Theorem 2 or Corollary 5 of *Sparse Polyak* promises; ``print`` it to read it."""
 
+    theorem: str = field(metadata=means("about which target or model"))
     condition: float = field(metadata=means("restricted smoothness over strong convexity"))
     needed_k: float = field(metadata=means("least budget of the theorem"))
     rate: float = field(metadata=means("factor of the squared distance per iteration, outside of the radius"))
@@ -35,7 +36,7 @@ class SparsePolyakGuarantee(Guarantee):
     gradients: float | None = field(metadata=means("iterations of all epochs"))
     failures: tuple[str, ...]
 
-    theorem: ClassVar[str] = "Sparse Polyak"
+    title: ClassVar[str] = "Sparse Polyak, Theorems 1 and 2 and Corollaries 1 and 5"
     assumptions: ClassVar[str] = (
         "the constants hold for every sparse difference, and the target and its gradient are those of a vector that "
         "nobody knows"
@@ -119,7 +120,8 @@ def sparse_polyak_guarantee(
     Examples
     --------
     >>> print(sparse_polyak_guarantee(1.0, 1.0, 0.01, k=60_000, k_star=1, distance=1.0, smallest=1.0))
-    Sparse Polyak
+    Sparse Polyak, Theorems 1 and 2 and Corollaries 1 and 5
+      theorem          known target  about which target or model
       condition        1       restricted smoothness over strong convexity
       needed k         57,600  least budget of the theorem
       rate             0.9875  factor of the squared distance per iteration, outside of the radius
@@ -149,7 +151,7 @@ def sparse_polyak_guarantee(
     L, mu = L + lost, mu - lost
     if mu <= 0.0:
         why = f"the strong convexity {mu + lost:.4g} is at most 3 tolerance k = {lost:.4g}, so the bound is vacuous"
-        return SparsePolyakGuarantee(inf, inf, 1.0, None, inf, inf, inf, None, None, None, None, None, (why,))
+        return SparsePolyakGuarantee(theorem, inf, inf, 1.0, None, inf, inf, inf, None, None, None, None, None, (why,))
     kappa = L / mu
     inverse = c * kappa if far == 1.0 else c * far * kappa * kappa
     decay, needed = 1.0 / inverse, (3.0 * inverse) ** 2 * k_star
@@ -166,6 +168,7 @@ def sparse_polyak_guarantee(
             gradients = None if iterations is None else epochs * iterations
     failures = () if k >= needed else (f"k = {k:,} is below the needed {ceil(needed):,}",)
     return SparsePolyakGuarantee(
+        theorem=theorem,
         condition=kappa,
         needed_k=ceil(needed),
         rate=1.0 - decay,
@@ -210,7 +213,7 @@ class StatisticalConstants(Guarantee):
     probability: float = field(metadata=means("of that bound, but for terms that vanish like exp(-n)"))
     failures: tuple[str, ...]
 
-    theorem: ClassVar[str] = "Statistical constants of Sparse Polyak"
+    title: ClassVar[str] = "Statistical constants of Sparse Polyak"
     assumptions: ClassVar[str] = "the model, its covariance, its noise and the universal constants"
 
 

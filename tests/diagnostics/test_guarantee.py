@@ -1,0 +1,96 @@
+"""Records of guarantees print as tables, and their arguments are checked alike."""
+
+import pickle
+from dataclasses import FrozenInstanceError, fields
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+from hardthresh.core import InvalidInputError
+from hardthresh.diagnostics import (
+    accelerated_guarantee,
+    limited_guarantee,
+    limited_plan,
+    probabilistic_guarantee,
+    sparse_polyak_guarantee,
+    statistical_constants,
+)
+from hardthresh.diagnostics.guarantee import steps_until
+
+POPULATION = {"smoothness": 2.0, "strong_convexity": 2.0, "d": 500, "k_star": 1, "excess": 1.0, "noise": 1.0}
+CALLS = {
+    sparse_polyak_guarantee: {"smoothness": 1.3, "strong_convexity": 0.7, "gradient_norm": 0.1, "k": 30, "k_star": 3},
+    statistical_constants: {"model": "logistic", "n": 1000, "d": 50, "k": 5, "eigenvalues": (0.5, 2.0)},
+    accelerated_guarantee: {"alpha": 0.6, "beta": 1.0, "momentum": 0.25, "noise": 0.1},
+    probabilistic_guarantee: {
+        **{"k": 5, "alpha": 1.0, "kappa_f": 1.0, "kappa_g": 1.0, "epsilon_f": 0.0, "smoothness": 2.0},
+        **{"gap": 1.0, "delta0": 1.0},
+    },
+    limited_guarantee: {**POPULATION, "n_observed": 50, "k": 5, "step": 0.1, "batch": 9, "updates": 7},
+    limited_plan: {**POPULATION, "d": 5000, "n_observed": 2000, "target": 0.1},
+}
+calls = pytest.mark.parametrize(("function", "arguments"), CALLS.items(), ids=[call.__name__ for call in CALLS])
+
+
+@calls
+def test_a_record_is_frozen_small_and_printed_with_what_it_means(function, arguments):
+    found = function(**arguments)
+    with pytest.raises((FrozenInstanceError, AttributeError)):
+        found.failures = ()
+    assert pickle.loads(pickle.dumps(found)) == found
+    lines = str(found).splitlines()
+    assert lines[0] == found.title
+    assert lines[-1] == f"  Not checkable: {found.assumptions}."
+    assert sum("promises nothing" in line for line in lines) == len(found.failures)
+    for item in fields(found):
+        if item.metadata and getattr(found, item.name) is not None:
+            (line,) = [line for line in lines[1:] if line.startswith(f"  {item.name.replace('_', ' ')}  ")]
+            assert line.endswith(item.metadata["means"])
+            assert item.metadata["means"][1:] in type(found).__doc__
+
+
+@calls
+def test_what_a_run_used_is_printed_beside(function, arguments):
+    found = function(**arguments)
+    name = next(item.name for item in fields(found) if item.metadata)
+    header, line = found.beside(**{name: 123456}).splitlines()[1:3]
+    assert header.split() == ["theory", "run"]
+    assert line.index("123,456") == header.index("run")
+    with pytest.raises(InvalidInputError, match="no number is called 'speed'; there are .*" + name):
+        found.beside(speed=1)
+
+
+@calls
+def test_every_number_out_of_range_is_refused_by_name(function, arguments):
+    for name, value in arguments.items():
+        wrong = ["a word", None, True] if isinstance(value, int | float) else ["a word"]
+        if isinstance(value, float):
+            wrong += [nan, inf, -inf, np.float64(nan)]
+        if name not in ("momentum", "model", "eigenvalues"):
+            wrong.append(-1)
+        if name == "eigenvalues":
+            wrong = [(2.0, 0.5), (0.0, 1.0)]
+        for bad in wrong:
+            if bad is None and name in ("gap", "delta0"):
+                continue
+            with pytest.raises(InvalidInputError, match=r"must be .*got|must be one of|alpha|strong_convexity"):
+                function(**{**arguments, name: bad})
+
+
+def test_numbers_of_numpy_are_numbers():
+    numpy = accelerated_guarantee(np.float32(0.5), np.int64(1), np.float64(0.25))
+    assert numpy == accelerated_guarantee(0.5, 1.0, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("small", "decay", "steps"),
+    [(1.0, 0.1, 0), (5.0, 0.1, 0), (0.5, 0.5, 1), (0.49, 0.5, 2), (0.0, 0.5, inf), (0.1, 0.0, inf), (0.1, 1.0, 1)],
+)
+def test_steps_until_an_error_is_small(small, decay, steps):
+    assert steps_until(small, decay) == steps
+
+
+def test_many_steps_of_a_tiny_decay_lose_no_digits():
+    # (1 - 1e-18)^t = 1/2 for t = log(2) 1e18, where 1 - 1e-18 rounds to 1
+    assert steps_until(0.5, 1e-18) == pytest.approx(0.6931471805599453e18, rel=1e-12)
