@@ -15,7 +15,7 @@ from hardthresh.arrays import namespace
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.objective import Objective
+from hardthresh.core.objective import Objective, value_rounding
 from hardthresh.core.state import State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.threads import serial_blas
@@ -83,11 +83,12 @@ def probabilistic_guarantee(
                  \frac{\nu}{1 - \nu} = \gamma^2 \max \Bigl( \frac{4}{\zeta c}, \frac{4}{\eta_1 \eta_2},
                  \frac{1}{\kappa_f} \Bigr)
 
-    and the least :math:`\theta = \beta`, one minus the failure rate, with
+    and the largest failure rate :math:`1 - \theta = 1 - \beta` with
 
-    .. math:: \frac{\theta \beta - 1/2}{(1 - \theta)(1 - \beta)} \ge \frac{C_L}{c}, \qquad
-              (1 - \theta)(1 - \beta) \le
-              \frac{(\gamma^2 - 1)(1 - \nu)}{(1 - \nu)(\gamma^4 - 1) + 2 \gamma^2 C_L \zeta \nu} .
+    .. math:: (1 - \theta)(1 - \beta) \le
+              \frac{(\gamma^2 - 1)(1 - \nu)}{(1 - \nu)(\gamma^4 - 1) + 2 \gamma^2 C_L \zeta \nu} ,
+
+    from which the other condition, :math:`(\theta \beta - 1/2) / ((1 - \theta)(1 - \beta)) \ge C_L / c`, follows.
 
     Lemma 5: an accepted step with accurate values decreases f by at least
     :math:`(\eta_1 \eta_2 - 2 \varepsilon_f) \, \delta^2`.
@@ -187,24 +188,14 @@ def probabilistic_guarantee(
         zeta=zeta,
         lipschitz_factor=factor,
         nu_odds=odds,
-        failure_rate=_failure_rate(factor, c, zeta, odds, gamma),
+        # (37), divided by 1 - nu; it implies (34), as zeta odds is at least 4 gamma^2 max(1, 1 / c)
+        failure_rate=sqrt((gamma**2 - 1.0) / (gamma**4 - 1.0 + 2.0 * gamma**2 * factor * zeta * odds)),
         published_acceptance=min(1.0 / eta2, (1.0 - eta1) / (2.0 * epsilon + kappa_f * top)),
         acceptance=min(alpha, 1.0 / eta2, (1.0 - eta1) / (2.0 * epsilon + kappa_f)),
         decrease=decrease,
         squared_levels=squares,
         failures=tuple(failures),
     )
-
-
-def _failure_rate(factor: float, c: float, zeta: float, odds: float, gamma: float) -> float:
-    """Return the largest 1 - theta = 1 - beta that satisfies (34) and (37)."""
-    if c <= 0.0:
-        return 0.0
-    # (34) with theta = beta = 1 - q is (1 - q)^2 - 1/2 >= q^2 C_L / c
-    first = 1.0 / (2.0 + sqrt(2.0 + 2.0 * factor / c))
-    # (37), divided by 1 - nu
-    second = sqrt((gamma**2 - 1.0) / (gamma**4 - 1.0 + 2.0 * gamma**2 * factor * zeta * odds))
-    return min(first, second)
 
 
 @documented
@@ -275,10 +266,10 @@ def model_accuracy(
     Definition 4 asks for accuracy at all points near x; what is measured is at x and at the trial, where the proofs use
     it, with :math:`\kappa_f \delta^2` in the place of the published :math:`\kappa_f \|y - x\| \delta^2`, which
     nothing satisfies as :math:`\delta` falls. The values are measured by their difference, which is all that Lemmas 4
-    and 5 use, and which errs less than each where both are on one batch. If accuracy has at least the probability
-    :math:`\theta` given the past, as Assumption 1 says, the number of accurate iterations is at least binomial; so the
-    upper limits (Clopper and Pearson) refute what is above them. Cost: one evaluation and one value of f per iteration,
-    on all examples.
+    and 5 use, and which errs less than each where both are on one batch. What is within the rounding of f counts as
+    nought. If accuracy has at least the probability :math:`\theta` given the past, as Assumption 1 says, the number of
+    accurate iterations is at least binomial; so the upper limits (Clopper and Pearson) refute what is above them. Cost:
+    one evaluation and one value of f per iteration, on all examples.
 
     References
     ----------
@@ -336,11 +327,11 @@ def _errors(
     ratio = RATIOS[solver.ratio]
     promised = -along if ratio.modelled else norm(g if ratio.whole else chosen.restrict(g)) * delta
     decrease = after.ratio * promised if promised > 0.0 else 0.0
-    squared = delta * delta
+    squared, rounding = delta * delta, value_rounding(objective, here)
     return (
         norm(chosen.restrict(here.gradient - g)) / delta,
-        abs(there - here.value - along) / squared,
-        abs(decrease - (here.value - there)) / (2.0 * squared),
+        max(abs(there - here.value - along) - rounding, 0.0) / squared,
+        max(abs(decrease - (here.value - there)) - rounding, 0.0) / (2.0 * squared),
     )
 
 
