@@ -71,6 +71,9 @@ def test_the_range_that_is_published_lies_within_that_of_the_matrix():
             found = accelerated_guarantee(ratio, 1.0, momentum)
             assert found.applies or not found.in_published_range
     assert accelerated_guarantee(0.95, 1.0, 0.5).in_published_range
+    # xi = 0.2 / 1.9: the range ends at 0.905; with 1 - alpha / beta = 0.1 it would at 0.954
+    assert accelerated_guarantee(0.9, 1.0, 0.9).in_published_range
+    assert not accelerated_guarantee(0.9, 1.0, -0.93).in_published_range
     assert accelerated_guarantee(0.95, 1.0, 3.0).in_published_range == (1 / (1.618034 * sqrt(0.1 / 1.95)) > 4.0)
 
 

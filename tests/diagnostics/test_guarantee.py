@@ -61,6 +61,13 @@ def test_what_a_run_used_is_printed_beside(function, arguments):
         found.beside(speed=1)
 
 
+def test_a_number_that_was_not_asked_for_has_a_row_if_a_run_has_it():
+    found = sparse_polyak_guarantee(**CALLS[sparse_polyak_guarantee])
+    assert found.iterations is None
+    assert "iterations" not in str(found)
+    assert any(line.split()[:2] == ["iterations", "77"] for line in found.beside(iterations=77).splitlines())
+
+
 @calls
 def test_every_number_out_of_range_is_refused_by_name(function, arguments):
     for name, value in arguments.items():
