@@ -122,6 +122,14 @@ BAD = {
         objectives.LinearModel(X, Y), constraints.Sparsity(1), factor=REAL
     ),
     "momentum": lambda: diagnostics.momentum_range(REAL, np.float64(1)),
+    "gradient norm": lambda: diagnostics.sparse_polyak_guarantee(1, 1, REAL, k=1, k_star=1),
+    "theorem": lambda: diagnostics.sparse_polyak_guarantee(1, 1, 1, k=1, k_star=1, theorem=TEXT),
+    "eigenvalues": lambda: diagnostics.statistical_constants("logistic", n=9, d=9, k=1, eigenvalues=REAL),
+    "size": lambda: diagnostics.restricted_bounds(objectives.LinearModel(X, Y), INTEGER),
+    "states": lambda: diagnostics.model_accuracy(
+        *(objectives.LinearModel(X, Y), constraints.Sparsity(1), solvers.ProbabilisticIHT(), [Thing(), Thing()]),
+        **{"kappa_g": 1, "kappa_f": 1, "epsilon_f": 1},
+    ),
     "delta": lambda: diagnostics.l1_phase_transition(REAL),
     "simulator": lambda: datasets.make_sparse_regression(10, 5, INTEGER),
     "model of a simulator": lambda: datasets.make_sparse_regression(10, 5, 2, model=TEXT),

@@ -190,7 +190,7 @@ def test_a_plan_by_hand():
 
 @pytest.mark.parametrize(("smallest", "rounds"), [(None, 130), (0.1, 130), (0.23, 111), (1.0, 101), (3.0, 101)])
 def test_the_rounds_of_a_plan_depend_on_when_the_support_is_found(smallest, rounds):
-    """Of the 130 rounds it saves T = 29, but not before the round after that in which the support is found."""
+    """Of the 130 rounds it saves T = 29, but it is not done before the support is found."""
     asked = {**SIGNS, "d": 4000, "n_observed": 2025, "k_star": 1, "target": 0.02, "excess": 5.0}
     plan = limited_plan(**asked, smallest=smallest)
     assert plan.rounds == rounds
@@ -199,16 +199,16 @@ def test_the_rounds_of_a_plan_depend_on_when_the_support_is_found(smallest, roun
 
 
 def test_a_plan_whose_exploitation_is_slow_and_long():
-    """With eta = 0.2 exploitation is the slower part, alpha = 1/4 2 0.2 (1 - 0.4), and T so long that its way counts."""
+    """With eta = 0.2 exploitation is the slower part, alpha = 1/4 2 0.2 (1 - 0.4); T is long, and its moves add up."""
     plan = limited_plan(**SIGNS, d=10**6, n_observed=501, k_star=1, target=0.02, excess=5.0, step=0.2)
     assert plan.k == 401
     assert plan.rounds == ceil(log(0.002) / log(0.94)) == 101
     T = plan.exploit_steps
     assert T == ceil(log(1e-4) / log(0.94)) == 149
     error = 8 * 401 * 402
-    way = 2 * error * 0.04 * 149 * 148 / 0.6
-    assert way > max(16 * error * 1.6 / (0.6 * 4), 4 * error * 0.2 * 149 * 0.94 / (2 * 0.06))
-    assert plan.exploit_batches[0] == pytest.approx(way * log(4 * 401 * 149 / (3 * 0.05 / pi**2)))
+    moves = 2 * error * 0.04 * 149 * 148 / 0.6
+    assert moves > max(16 * error * 1.6 / (0.6 * 4), 4 * error * 0.2 * 149 * 0.94 / (2 * 0.06))
+    assert plan.exploit_batches[0] == pytest.approx(moves * log(4 * 401 * 149 / (3 * 0.05 / pi**2)))
 
 
 def test_batches_that_noise_asks_for():

@@ -35,7 +35,7 @@ def test_by_hand():
     assert found.published_acceptance == pytest.approx(0.9 / 6.02)
     assert found.acceptance == pytest.approx(1 / 3)  # the least of 1, 1/3 and 0.9 / 1.02
     assert found.decrease == pytest.approx(0.28)
-    assert found.squared_levels == pytest.approx((1 + 16 / 3) * 10 + 4 * 9 / 3)
+    assert found.squared_levels == pytest.approx(16 / 3 * 10 + 4 * 9 / 3)
     assert len(found.failures) == 1
 
 

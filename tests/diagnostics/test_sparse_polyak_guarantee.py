@@ -59,6 +59,9 @@ def test_corollary_5_by_hand():
     assert found.least_step is None
     short = sparse_polyak_guarantee(2.0, 1.0, 0.05, k=5, k_star=1, theorem="generalised linear model", distance=0.5)
     assert short.iterations == ceil(log(0.09 / 0.25) / np.log1p(-1 / 320))
+    assert len(found.failures) == 1
+    noisy = sparse_polyak_guarantee(2.0, 1.0, 0.142, k=5, k_star=1, theorem="generalised linear model", distance=2.0)
+    assert noisy.failures[1] == "the strong convexity 1 is not above 5 sqrt(2) gradient_norm = 1.004"
     with pytest.raises(InvalidInputError, match="distance is needed"):
         sparse_polyak_guarantee(2.0, 1.0, 0.05, k=5, k_star=1, theorem="generalised linear model")
 

@@ -152,7 +152,7 @@ def limited_guarantee(
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """The constants of Proposition A.1, those with a logarithm without it."""
+    """The constants of Proposition A.1, named as in `limited_guarantee`, and without the logarithm that some have."""
 
     L: float
     mu: float
@@ -343,7 +343,7 @@ def limited_plan(
         updates = max(updates, 1)
         logarithm = log(4.0 * d * updates / risk)
         batch = ceil(max(setting.batch, 2.0 * setting.noise / (setting.decay * wanted)) * logarithm)
-    rounds = steps_until(0.5 * wanted / start, alpha)
+    rounds = max(1, steps_until(0.5 * wanted / start, alpha))
     exploit_steps, found = inf, None
     explore_batches, exploit_batches, examples = (), (), inf
     if alpha > 0.0:
@@ -392,7 +392,7 @@ def _batches(
     by_distance, by_noise = 8.0 * s * (s + setting.k_star) * setting.R**4, 8.0 * s * (setting.sigma * setting.R) ** 2
     least = max(
         16.0 * by_distance * (2.0 - eta * L) / ((1.0 - eta * L) * mu**2),  # the support is right
-        2.0 * by_distance * eta**2 * T * (T - 1) / (1.0 - eta * L),  # any support: the way made
+        2.0 * by_distance * eta**2 * T * (T - 1) / (1.0 - eta * L),  # any support: the moves
         4.0 * by_distance * eta * T * (1.0 - alpha) / (mu * alpha),  # any support: the start
     )
     exploit = by_noise * eta * T * max((2.0 - eta * L) / (1.0 - alpha) ** T, 1.0) / room

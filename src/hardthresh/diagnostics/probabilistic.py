@@ -35,11 +35,11 @@ class ProbabilisticGuarantee(Guarantee):
 
     needed_alpha: float = field(metadata=means("the step has to be longer (Lemma 3)"))
     needed_eta2: float = field(metadata=means("least second threshold (Theorem 3)"))
-    largest_epsilon_f: float = field(metadata=means("of the values, relative to the squared clipping level"))
-    a: float = field(metadata=means("of Lemma 3"))
-    c: float = field(metadata=means("of Lemma 3"))
-    zeta: float = field(metadata=means("of Theorem 3"))
-    lipschitz_factor: float = field(metadata=means("C_L of Theorem 3"))
+    largest_epsilon_f: float = field(metadata=means("largest error of a value, over the squared clipping level"))
+    a: float = field(metadata=means("constant of Lemma 3"))
+    c: float = field(metadata=means("constant of Lemma 3"))
+    zeta: float = field(metadata=means("constant of Theorem 3"))
+    lipschitz_factor: float = field(metadata=means("constant C_L of Theorem 3"))
     nu_odds: float = field(metadata=means("nu / (1 - nu), the least that Theorem 3 allows"))
     failure_rate: float = field(metadata=means("how often the model, and the values, may be inaccurate at most"))
     published_acceptance: float = field(
@@ -124,12 +124,13 @@ def probabilistic_guarantee(
 
     Notes
     -----
-    **Theorem 3 is vacuous, for all settings.** Its conditions ask for :math:`\alpha \kappa_f \delta_{\max} > \sqrt k`
+    **Theorem 3 promises nothing, for any settings**, and `failures` is never empty. Definition 4, on which it rests,
+    cannot hold for small :math:`\delta`. Its conditions ask for :math:`\alpha \kappa_f \delta_{\max} > \sqrt k`
     (Lemma 3); but :math:`\|x - \hat x\| \le 2 \delta`, so that Lemma 2, which the proof applies, is about iterations
-    only where that product is at most 1. And Lemma 4 does not hold as printed for the clip "full". So
-    `failures` is never empty. What holds is Lemma 5, and from it, for values that are always accurate,
+    only where that product is at most 1. And Lemma 4 does not hold as printed for the clip "full". What holds is
+    Lemma 5, and from it, for values that are always accurate,
 
-    .. math:: \sum_t \delta_t^2 \le \Bigl( 1 + \frac{\gamma^4}{\gamma^2 - 1} \Bigr)
+    .. math:: \sum_t \delta_t^2 \le \frac{\gamma^4}{\gamma^2 - 1} \,
               \frac{f(x_0) - \min f}{\eta_1 \eta_2 - 2 \varepsilon_f} + \frac{\gamma^2 \delta_0^2}{\gamma^2 - 1} ,
 
     since rejections divide the level by :math:`\gamma` (this bound is ours); and Lemma 4 in the form
@@ -169,7 +170,7 @@ def probabilistic_guarantee(
     if gap is not None and delta0 is not None:
         fall, first = number("gap", gap, least=0.0), number("delta0", delta0, above=0.0)
         falls = fall / decrease if decrease > 0.0 else inf
-        squares = (1.0 + gamma**4 / (gamma**2 - 1.0)) * falls + (gamma * first) ** 2 / (gamma**2 - 1.0)
+        squares = (gamma**4 * falls + (gamma * first) ** 2) / (gamma**2 - 1.0)
     needed_alpha, needed_eta2 = root / (kappa_f * top), 3.0 * kappa_f * alpha
     largest = min(kappa_f, 0.5 * eta1 * eta2)
     failures = ["Lemma 3 is about no iteration at all, so the proof of Theorem 3 has a gap for all settings"]

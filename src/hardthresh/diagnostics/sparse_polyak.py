@@ -7,7 +7,7 @@ from math import ceil, exp, inf, log, log2, sqrt
 from typing import ClassVar
 
 from hardthresh.core.checking import checked_integer, checked_word
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 
 from .guarantee import Guarantee, constants, documented, means, number, steps_until
 
@@ -109,9 +109,10 @@ def sparse_polyak_guarantee(
     -----
     Where k is below the needed budget, which is at least 57,600 times `k_star`, the theorem promises nothing;
     its numbers are returned all the same, to be compared with runs. In Corollary 5, with
-    :math:`R_0 = 4 \|w^*\|^2 + 1`, the budget is :math:`(480 R_0 \bar\kappa^2)^2 k^*`, and the rate
-    :math:`1 - 1/(160 R_0 \bar\kappa^2)` at distances of at least 1. The number of iterations is then
-    :math:`O(R_0 \bar\kappa^2 \log R)` there, by the proof; the paper's statement leaves out :math:`R_0`. Cost: none.
+    :math:`R_0 = 4 \|w^*\|^2 + 1`, the budget is :math:`(480 R_0 \bar\kappa^2)^2 k^*`, the rate
+    :math:`1 - 1/(160 R_0 \bar\kappa^2)` at distances of at least 1 and :math:`1 - 1/(160 \bar\kappa)` below, and
+    :math:`\bar\mu` has to be above :math:`5 \sqrt 2 \|P_k(\nabla f(w^*))\|`. The number of iterations above 1 is
+    :math:`O(R_0 \bar\kappa^2 \log R)`, by the proof; the paper's statement leaves out :math:`R_0`. Cost: none.
 
     References
     ----------
@@ -166,7 +167,11 @@ def sparse_polyak_guarantee(
         if gap is not None:
             epochs = _epochs(number("gap", gap, least=0.0), value_gap)
             gradients = None if iterations is None else epochs * iterations
-    failures = () if k >= needed else (f"k = {k:,} is below the needed {ceil(needed):,}",)
+    failures = [] if k >= needed else [f"k = {k:,} is below the needed {ceil(needed):,}"]
+    if theorem == "generalised linear model" and mu <= 5.0 * sqrt(2.0) * size:
+        failures.append(
+            f"the strong convexity {mu:.4g} is not above 5 sqrt(2) gradient_norm = {5 * sqrt(2) * size:.4g}"
+        )
     return SparsePolyakGuarantee(
         theorem=theorem,
         condition=kappa,
@@ -181,7 +186,7 @@ def sparse_polyak_guarantee(
         value_gap=value_gap,
         epochs=epochs,
         gradients=gradients,
-        failures=failures,
+        failures=tuple(failures),
     )
 
 
@@ -261,8 +266,8 @@ def statistical_constants(
     signal : float
         :math:`\|w^*\| \ge 0`, for the logistic model, whose curvature falls with :math:`e^{-4 \|w^*\|}`.
     constant : float
-        The universal constant c > 0 of :math:`\tau`, and for generalised linear models of the bound above. **No value
-        is known**; 1 is a scale, and no bound.
+        The universal constant c > 0 of :math:`\tau`, and for generalised linear models of the bound above and its
+        probability. **No value is known**; 1 is a scale, and no bound.
 
     Returns
     -------
@@ -294,7 +299,11 @@ def statistical_constants(
     """
     checked_word("model", model, _MODELS)
     n, d, k = checked_integer("n", n, 1), checked_integer("d", d, 2), checked_integer("k", k, 1, d, "d =")
-    L, mu = constants(eigenvalues[1], eigenvalues[0])
+    try:
+        mu, L = eigenvalues
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"eigenvalues must be two numbers, got {format_value(eigenvalues)}") from error
+    L, mu = constants(L, mu, ("the second of eigenvalues", "the first of eigenvalues"))
     sigma, c = number("noise", noise, least=0.0), number("constant", constant, above=0.0)
     C, zeta = number("column_norm", column_norm, above=0.0), number("variance", variance, above=0.0)
     share = (d if model == "low rank" else log(d)) / n
