@@ -122,8 +122,8 @@ def accelerated_guarantee(
     Notes
     -----
     About ``AcceleratedIHT(variant="paper", momentum=tau, step=Fixed(2 / (alpha + beta)))``. The 4 of b is the proof's,
-    where the paper prints 2. The bound never says that momentum helps: :math:`\lambda_1 \ge \xi`. The eigenvalue is
-    below 1 exactly for :math:`\xi (|1 + \tau| + |\tau|) < 1`, a wider range than the published one. Theorem 1 divides
+    where the paper prints 2. The bound never says that momentum helps: :math:`\lambda_1 \ge \xi` if it shrinks. It
+    shrinks exactly for :math:`\xi (|1 + \tau| + |\tau|) < 1`, a wider range than the published one. Theorem 1 divides
     by :math:`|\lambda_1| - |\lambda_2| = \xi |1 + \tau|`, and says nothing at :math:`\tau = -1`, where the recursion
     does. Cost: none.
 
@@ -140,7 +140,7 @@ def accelerated_guarantee(
     >>> found.iterations, found.recursion_iterations
     (17, 15)
     >>> accelerated_guarantee(0.2, 1.0, 0.0).failures
-    ('the bound grows by 1.333 per iteration, so it is vacuous',)
+    ('each iteration multiplies the bound by 1.333, so it is vacuous',)
     """
     alpha, beta = constants(beta, alpha, names=("beta", "alpha"))[::-1]
     tau, zeta = number("momentum", momentum), number("precision", precision, above=0.0)
@@ -154,9 +154,7 @@ def accelerated_guarantee(
     b = 4.0 * sqrt(widest) / (alpha + beta) * noise
     matrix = ((now, before), (1.0, 0.0))
     published = xi == 0.0 or (xi < 1.0 and abs(tau) < momentum_range(1.0 - xi, 1.0).published)
-    why = f"the bound grows by {first:.4g} per iteration, so it is vacuous"
-    if first == 1.0:
-        why = "the bound does not shrink, so it is vacuous"
+    why = f"each iteration multiplies the bound by {first:.4g}, so it is vacuous"
     return AcceleratedGuarantee(
         step=2.0 / (alpha + beta),
         contraction=xi,

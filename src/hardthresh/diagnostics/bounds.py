@@ -30,7 +30,7 @@ class RestrictedBounds:
     smoothness : tuple of float
         The least and the largest value that the restricted smoothness can have.
     strong_convexity : tuple of float
-        The same for the restricted strong convexity; the lower end is 0 where nothing better is known.
+        The same for the restricted strong convexity; 0 where it is rounding.
     everywhere : bool
         Whether the Hessian is the same at every point, so that the intervals hold everywhere.
     """
@@ -115,16 +115,22 @@ def restricted_bounds(objective: Any, size: int, w: Any = None, *, trials: int =
     everywhere = objective.traits.quadratic
     if comb(zeros.shape[0], size) <= _TRIED:
         exact = restricted_constants(objective, size, point)
-        convexity = max(exact.strong_convexity, 0.0)
+        convexity = _rounded(exact.strong_convexity, exact.smoothness, size)
         return RestrictedBounds((exact.smoothness,) * 2, (convexity,) * 2, everywhere)
     hessian = np.asarray(to_numpy(objective.hessian(objective.evaluate(point))), dtype=float)
     diagonal, others = np.diagonal(hessian), np.abs(hessian - np.diag(np.diagonal(hessian)))
     reach = np.sort(others, axis=1)[:, others.shape[1] - size + 1 :].sum(axis=1)
     eigenvalues = np.linalg.eigvalsh(hessian)
     largest = min(float(eigenvalues[-1]), float((diagonal + reach).max()))
-    smallest = max(float(eigenvalues[0]), float((diagonal - reach).min()), 0.0)
+    smallest = max(float(eigenvalues[0]), float((diagonal - reach).min()))
+    smallest = _rounded(smallest, float(eigenvalues[-1]), len(eigenvalues))
     found = restricted_condition(objective, Sparsity(size), point, factor=1, trials=trials, seed=seed)
     # a curvature that was found may exceed a certain bound by rounding
     return RestrictedBounds(
         (min(found.smoothness, largest), largest), (smallest, max(found.strong_convexity, smallest)), everywhere
     )
+
+
+def _rounded(value: float, scale: float, size: int) -> float:
+    """Return an eigenvalue of a matrix, 0 if it is within the rounding of the largest."""
+    return 0.0 if abs(value) <= size * float(np.finfo(float).eps) * scale else value
