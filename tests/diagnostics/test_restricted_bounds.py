@@ -73,6 +73,19 @@ def test_a_hessian_that_varies_holds_at_its_point_only():
     assert "at this point only" in str(here)
 
 
+class Bent(LinearModel):
+    """Bends downwards along the last coordinate."""
+
+    def hessian(self, at):
+        return np.diag([1.0, 2.0, -0.5])
+
+
+def test_negative_curvature_is_no_rounding():
+    found = restricted_bounds(Bent(np.eye(3), np.ones(3)), 2)
+    assert found.strong_convexity == (-0.5, -0.5)
+    assert found.condition == (inf, inf)
+
+
 def test_what_it_cannot_use_is_refused():
     f = least_squares(np.eye(4))
     for size in (0, 5, 1.5, "2"):

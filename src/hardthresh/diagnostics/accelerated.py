@@ -121,8 +121,9 @@ def accelerated_guarantee(
 
     Notes
     -----
-    About ``AcceleratedIHT(variant="paper", momentum=tau, step=Fixed(2 / (alpha + beta)))``. The 4 of b is the proof's,
-    where the paper prints 2. The bound never says that momentum helps: :math:`\lambda_1 \ge \xi` if it shrinks. It
+    Needs least squares, a set with an exact projection that holds the truth, and
+    ``AcceleratedIHT(variant="paper", momentum=tau, step=Fixed(2 / (alpha + beta)))``. The 4 of b is the proof's, where
+    the paper prints 2. The bound never says that momentum helps: :math:`\lambda_1 \ge \xi` if it shrinks. It
     shrinks exactly for :math:`\xi (|1 + \tau| + |\tau|) < 1`, a wider range than the published one. Theorem 1 divides
     by :math:`|\lambda_1| - |\lambda_2| = \xi |1 + \tau|`, and says nothing at :math:`\tau = -1`, where the recursion
     does. Cost: none.
@@ -171,7 +172,7 @@ def accelerated_guarantee(
 
 
 def _of_theorem(now: float, before: float, first: float, wanted: float) -> float:
-    """Return T of Theorem 1; inf where the gap of the eigenvalues is nought, but 1 where A forgets all."""
+    """Return T of Theorem 1; inf where the gap of the eigenvalues is 0, but 1 where the first row of A is."""
     if first == 0.0:
         return 1
     if now == 0.0:

@@ -21,7 +21,7 @@ class Guarantee:
     Attributes
     ----------
     title : str
-        What is evaluated.
+        The theorem that the numbers are from.
     assumptions : str
         What the theorem needs and data cannot show.
     failures : tuple of str

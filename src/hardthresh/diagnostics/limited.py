@@ -108,9 +108,11 @@ def limited_guarantee(
 
     Notes
     -----
-    The proof prints 4 where its last step gives the 16 of c and B: :math:`(2a + 2b)^2 \le 8 a^2 + 8 b^2`, and
-    Hoeffding's inequality bounds :math:`a^2` and :math:`b^2` by twice what is left. For :math:`\eta = 1/(4 L_s)` the
-    budget is over a thousand times :math:`\kappa_s^2 s_*`: the theorem explains a rate, and sets nothing. Cost: none.
+    Needs bounded attributes, drawn independently, of a distribution with :math:`\mu_s > 0`, and
+    :math:`y = \theta_*^\top x + \xi` with noise of mean 0 that does not depend on x. The 16 of c and B is 4 in print;
+    but :math:`(2a + 2b)^2 \le 8 a^2 + 8 b^2`, and Hoeffding's inequality brings another factor of 2. For
+    :math:`\eta = 1/(4 L_s)` the budget is over a thousand times :math:`\kappa_s^2 s_*`: the theorem explains a rate,
+    and sets nothing. Cost: none.
 
     References
     ----------

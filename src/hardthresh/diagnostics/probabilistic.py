@@ -267,8 +267,8 @@ def model_accuracy(
     Definition 4 asks for accuracy at all points near x; what is measured is at x and at the trial, where the proofs use
     it, with :math:`\kappa_f \delta^2` in the place of the published :math:`\kappa_f \|y - x\| \delta^2`, which
     nothing satisfies as :math:`\delta` falls. The values are measured by their difference, which is all that Lemmas 4
-    and 5 use, and which errs less than each where both are on one batch. What is within the rounding of f counts as
-    nought. If accuracy has at least the probability :math:`\theta` given the past, as Assumption 1 says, the number of
+    and 5 use, and which errs less than each where both are on one batch. Differences within the rounding of f count
+    as 0. If accuracy has at least the probability :math:`\theta` given the past, as Assumption 1 says, the number of
     accurate iterations is at least binomial; so the upper limits (Clopper and Pearson) refute what is above them. Cost:
     one evaluation and one value of f per iteration, on all examples.
 

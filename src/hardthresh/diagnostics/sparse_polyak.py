@@ -21,7 +21,7 @@ _MODELS = ("least squares", "logistic", "low rank", "generalised linear model")
 class SparsePolyakGuarantee(Guarantee):
     """What Theorem 1, Theorem 2 or Corollary 5 of *Sparse Polyak* promises; ``print`` it to read it."""
 
-    theorem: str = field(metadata=means("about which target or model"))
+    theorem: str = field(metadata=means("the target or model that it is about"))
     condition: float = field(metadata=means("restricted smoothness over strong convexity"))
     needed_k: float = field(metadata=means("least budget of the theorem"))
     rate: float = field(metadata=means("factor of the squared distance per iteration, outside of the radius"))
@@ -107,9 +107,11 @@ def sparse_polyak_guarantee(
 
     Notes
     -----
-    Where k is below the needed budget, which is at least 57,600 times `k_star`, the theorem promises nothing;
-    its numbers are returned all the same, to be compared with runs. In Corollary 5, with
-    :math:`R_0 = 4 \|w^*\|^2 + 1`, the budget is :math:`(480 R_0 \bar\kappa^2)^2 k^*`, the rate
+    Needs Assumptions 1 and 2 with :math:`\bar\mu > 0`, the scale 5 of `SparsePolyak` (10 of `AdaptiveSparsePolyak`),
+    and a target :math:`\hat f = f(\hat w)`, or a first bound of at most :math:`f(w^*)`, where :math:`w^*` minimises f
+    over the vectors with `k_star` non-zeros. Where k is below the needed budget, which is at least 57,600 times
+    `k_star`, the theorem promises nothing; its numbers are returned all the same, to be compared with runs. In
+    Corollary 5, with :math:`R_0 = 4 \|w^*\|^2 + 1`, the budget is :math:`(480 R_0 \bar\kappa^2)^2 k^*`, the rate
     :math:`1 - 1/(160 R_0 \bar\kappa^2)` at distances of at least 1 and :math:`1 - 1/(160 \bar\kappa)` below, and
     :math:`\bar\mu` has to be above :math:`5 \sqrt 2 \|P_k(\nabla f(w^*))\|`. The number of iterations above 1 is
     :math:`O(R_0 \bar\kappa^2 \log R)`, by the proof; the paper's statement leaves out :math:`R_0`. Cost: none.
@@ -122,7 +124,7 @@ def sparse_polyak_guarantee(
     --------
     >>> print(sparse_polyak_guarantee(1.0, 1.0, 0.01, k=60_000, k_star=1, distance=1.0, smallest=1.0))
     Sparse Polyak, Theorems 1 and 2 and Corollaries 1 and 5
-      theorem          known target  about which target or model
+      theorem          known target  the target or model that it is about
       condition        1       restricted smoothness over strong convexity
       needed k         57,600  least budget of the theorem
       rate             0.9875  factor of the squared distance per iteration, outside of the radius
