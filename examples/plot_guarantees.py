@@ -25,7 +25,7 @@ from hardthresh.diagnostics import (
 )
 from hardthresh.limited import ArraySource, Exploration, learn
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import IHT, AcceleratedIHT, ProbabilisticIHT
+from hardthresh.solvers import IHT, AcceleratedIHT, ConstantMomentum, ProbabilisticIHT
 from hardthresh.steps import Fixed, SparsePolyak
 
 fig, ((polyak, accelerated), (probabilistic, limited)) = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
@@ -82,7 +82,7 @@ within = restricted_bounds(f, 4 * k)
 alpha, beta = within.strong_convexity[0], within.smoothness[1]
 bound = accelerated_guarantee(alpha, beta, tau, distance=np.linalg.norm(truth))
 silent = LinearModel(drawn.X, drawn.X @ truth)
-solver = AcceleratedIHT(variant="paper", momentum=tau, step=Fixed(bound.step))
+solver = AcceleratedIHT(variant="paper", momentum=ConstantMomentum(tau), step=Fixed(bound.step))
 states = []
 ht.minimize(silent, Sparsity(k), solver, callback=states.append, max_iter=60, tol=0.0)
 distances = [np.linalg.norm(state.w - truth) for state in states]

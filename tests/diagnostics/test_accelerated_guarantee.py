@@ -9,7 +9,7 @@ import hardthresh as ht
 from hardthresh.constraints import Sparsity
 from hardthresh.diagnostics import accelerated_guarantee, restricted_constants
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import AcceleratedIHT
+from hardthresh.solvers import AcceleratedIHT, ConstantMomentum
 from hardthresh.steps import Fixed
 
 MOMENTA = [-1.3, -1.0, -0.6, 0.0, 0.1, 0.5]
@@ -135,7 +135,7 @@ def test_lemma_1_holds_along_runs_that_satisfy_it(momentum, noise, seed):
     )
     assert bound.applies
     states = []
-    solver = AcceleratedIHT(variant="paper", momentum=momentum, step=Fixed(bound.step))
+    solver = AcceleratedIHT(variant="paper", momentum=ConstantMomentum(momentum), step=Fixed(bound.step))
     ht.minimize(f, Sparsity(2), solver, max_iter=40, tol=0.0, callback=states.append)
     d = np.array([np.linalg.norm(state.w - truth) for state in states])
     before = np.append(d[0], d[:-2])  # of the iteration before the last

@@ -13,8 +13,7 @@ from hardthresh.core import InvalidInputError, iterate
 from hardthresh.datasets import make_sparse_regression
 from hardthresh.diagnostics import model_accuracy, probabilistic_guarantee
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import IHT, ProbabilisticIHT
-from hardthresh.solvers.batches import Fixed, Full
+from hardthresh.solvers import IHT, FixedBatch, FullBatch, ProbabilisticIHT
 
 SETTINGS = {"k": 4, "alpha": 1.0, "kappa_f": 1.0, "kappa_g": 2.0, "epsilon_f": 0.0, "smoothness": 3.0}
 DRAWN = make_sparse_regression(300, 60, 4, snr=5.0, seed=0)
@@ -103,7 +102,9 @@ def run(solver, seed=0, max_iter=60):
 @pytest.mark.parametrize("variant", ["stable", "paper"])
 def test_lemma_5_and_the_sum_of_squares_hold_along_exact_runs(eta, variant):
     """With all examples in every batch the values are accurate with epsilon_f = 0."""
-    solver = ProbabilisticIHT(variant=variant, batch=Full(), eta1=eta, eta2=eta, alpha=1.0, delta0=4.0, delta_max=10.0)
+    solver = ProbabilisticIHT(
+        variant=variant, batch=FullBatch(), eta1=eta, eta2=eta, alpha=1.0, delta0=4.0, delta_max=10.0
+    )
     states = run(solver, max_iter=200)
     f = np.array([state.value for state in states])
     levels = np.array([state.delta for state in states])
@@ -124,7 +125,7 @@ def test_a_small_level_is_accepted_with_the_restricted_clip():
     applied = 0
     for delta0 in (1e-3, 1e-2, 0.1, 1.0):
         solver = ProbabilisticIHT(
-            variant="paper", clip="restricted", batch=Full(), eta1=0.3, eta2=0.3, alpha=10.0, delta0=delta0
+            variant="paper", clip="restricted", batch=FullBatch(), eta1=0.3, eta2=0.3, alpha=10.0, delta0=delta0
         )
         bound = probabilistic_guarantee(**{**SETTINGS, "alpha": 10.0, "kappa_f": 0.5 * L}, eta1=0.3, eta2=0.3)
         for before, after in pairwise(run(solver)):
@@ -135,7 +136,9 @@ def test_a_small_level_is_accepted_with_the_restricted_clip():
                 assert after.accepted
     assert applied > 10
     # the floor of the published clip: the level falls for ever without being accepted
-    rejected = run(ProbabilisticIHT(variant="paper", batch=Full(), eta1=0.3, eta2=0.3, alpha=10.0), max_iter=300)[-1]
+    rejected = run(ProbabilisticIHT(variant="paper", batch=FullBatch(), eta1=0.3, eta2=0.3, alpha=10.0), max_iter=300)[
+        -1
+    ]
     inside = np.linalg.norm(rejected.index_set.restrict(rejected.at.gradient))
     assert not rejected.accepted
     assert (
@@ -149,7 +152,7 @@ def test_a_small_level_is_accepted_with_the_restricted_clip():
 
 def test_exact_batches_are_accurate():
     """The gradient and the values are those of f; what is left is the curvature, 2 L delta^2 at most."""
-    solver = ProbabilisticIHT(batch=Full())
+    solver = ProbabilisticIHT(batch=FullBatch())
     found = model_accuracy(MODEL, Sparsity(4), solver, run(solver), kappa_g=1e-9, kappa_f=1e3, epsilon_f=1e3)
     assert found.accurate_models == found.accurate_values == found.largest_theta == 1.0
     np.testing.assert_array_equal(found.gradient_errors, 0.0)
@@ -163,14 +166,14 @@ def test_exact_batches_are_accurate():
 @pytest.mark.parametrize("clip", ["stable", "full", "restricted"])
 def test_errors_are_those_of_the_batches(ratio, clip):
     """The slow way: draw the batches of the run again."""
-    rule = Fixed(30)
+    rule = FixedBatch(30)
     solver = ProbabilisticIHT(batch=rule, ratio=ratio, clip=clip)
     states = list(islice(iterate(MODEL, Sparsity(4), solver, seed=5), 25))
     found = model_accuracy(MODEL, Sparsity(4), solver, states, kappa_g=1.0, kappa_f=1.0, epsilon_f=1.0)
     assert found.gradient_errors.shape == (24,)
     compared = 0
     for t, (before, after) in enumerate(pairwise(states)):
-        rows = rule.gradient_rows(300, before.size, 5, t)
+        rows = rule.gradient_rows(300, before.next_size, 5, t)
         g = MODEL.rows(rows).evaluate(before.w).gradient
         inside = after.index_set.indices
         exact = MODEL.evaluate(before.w)
@@ -178,7 +181,7 @@ def test_errors_are_those_of_the_batches(ratio, clip):
         if not after.accepted:
             continue
         compared += 1
-        values = MODEL.rows(rule.value_rows(300, before.size, 5, t))
+        values = MODEL.rows(rule.value_rows(300, before.next_size, 5, t))
         seen = values.value(before.w) - values.value(after.w)
         true = exact.value - MODEL.value(after.w)
         assert found.value_errors[t] == pytest.approx(abs(seen - true) / (2 * before.delta**2), rel=1e-6, abs=1e-9)
@@ -194,7 +197,7 @@ def test_larger_batches_are_more_accurate():
     """The errors of the first iteration, at the same point and level, fall with the root of the size."""
 
     def errors(size):
-        solver = ProbabilisticIHT(batch=Fixed(size), variant="paper")
+        solver = ProbabilisticIHT(batch=FixedBatch(size), variant="paper")
         asked = {"kappa_g": 1.0, "kappa_f": 1.0, "epsilon_f": 1.0}
         found = [
             model_accuracy(MODEL, Sparsity(4), solver, run(solver, seed, max_iter=1), **asked) for seed in range(40)
@@ -219,7 +222,7 @@ def test_the_upper_limit_is_the_exact_one_of_the_binomial(accurate, total):
 
 def test_lemma_5_holds_for_accurate_values_on_batches():
     """An accepted step whose values were accurate decreases f by (eta1 eta2 - 2 epsilon_f) delta^2."""
-    solver = ProbabilisticIHT(batch=Fixed(150), variant="paper", eta1=0.5, eta2=0.5)
+    solver = ProbabilisticIHT(batch=FixedBatch(150), variant="paper", eta1=0.5, eta2=0.5)
     bound = probabilistic_guarantee(**{**SETTINGS, "epsilon_f": 0.1}, eta1=0.5, eta2=0.5)
     assert bound.decrease == pytest.approx(0.05)
     accurate = inaccurate = 0

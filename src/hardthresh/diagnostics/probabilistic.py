@@ -19,9 +19,7 @@ from hardthresh.core.objective import Objective, value_rounding
 from hardthresh.core.state import State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.threads import serial_blas
-from hardthresh.solvers.confirmation import RATIOS
-from hardthresh.solvers.probabilistic import ProbabilisticIHT
-from hardthresh.solvers.probabilistic_state import ProbabilisticState
+from hardthresh.solvers.stochastic.probabilistic import ProbabilisticIHT, ProbabilisticState
 
 from .guarantee import Guarantee, documented, means, number
 
@@ -282,11 +280,10 @@ def model_accuracy(
     >>> import numpy as np
     >>> from hardthresh.constraints import Sparsity
     >>> from hardthresh.objectives import LinearModel
-    >>> from hardthresh.solvers import ProbabilisticIHT, minimize
-    >>> from hardthresh.solvers.batches import Fixed
+    >>> from hardthresh.solvers import FixedBatch, ProbabilisticIHT, minimize
     >>> X = np.random.default_rng(0).standard_normal((2000, 50))
     >>> f, states = LinearModel(X, X[:, 3] - X[:, 7] + X[:, 9] ** 2), []
-    >>> solver = ProbabilisticIHT(batch=Fixed(50))
+    >>> solver = ProbabilisticIHT(batch=FixedBatch(50))
     >>> run = minimize(f, Sparsity(2), solver, max_iter=40, callback=states.append)
     >>> found = model_accuracy(f, Sparsity(2), solver, states, kappa_g=2.0, kappa_f=2.0, epsilon_f=2.0)
     >>> found.accurate_models <= found.largest_theta, found.gradient_errors.shape
@@ -325,9 +322,9 @@ def _errors(
     trial = constraint.project(chosen.restrict(x - after.step * g)).point
     here, there = objective.evaluate(x), objective.value(trial)
     along = float(namespace(g).sum(g * (trial - x)))
-    ratio = RATIOS[solver.ratio]
-    promised = -along if ratio.modelled else norm(g if ratio.whole else chosen.restrict(g)) * delta
-    decrease = after.ratio * promised if promised > 0.0 else 0.0
+    size = norm(g if solver.ratio == "full" else chosen.restrict(g))
+    predicted = -along if solver.ratio == "model" else size * delta
+    decrease = after.ratio * predicted if predicted > 0.0 else 0.0
     squared, rounding = delta * delta, value_rounding(objective, here)
     return (
         norm(chosen.restrict(here.gradient - g)) / delta,
