@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hardthresh as ht
 from hardthresh.datasets import make_graphical_model
-from hardthresh.estimators.covariance_selection import most_likely_precision
+from hardthresh.estimators.graph.covariance_selection import most_likely_precision
 
 DOCS = Path(__file__).parents[1]
 SEEDS = (10, 11, 12)

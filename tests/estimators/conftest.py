@@ -13,7 +13,7 @@ from cases import gain
 
 import hardthresh.estimators  # noqa: F401 - registers them
 from hardthresh.core.registry import registered
-from hardthresh.estimators.linear import SparseLinearModel
+from hardthresh.estimators.linear.model import SparseLinearModel
 from hardthresh.losses import Loss
 from levels import reaches, turn
 

@@ -17,8 +17,9 @@ from graphs import f1_of_graphs
 from hardthresh.constraints import EdgeSparsity
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, SearchRangeWarning
 from hardthresh.datasets import make_graphical_model
-from hardthresh.estimators import SparseGaussianGraphicalModel, covariance_selection
-from hardthresh.estimators.covariance_selection import most_likely_precision, positive_definite
+from hardthresh.estimators import SparseGaussianGraphicalModel
+from hardthresh.estimators.graph import covariance_selection
+from hardthresh.estimators.graph.covariance_selection import most_likely_precision, positive_definite
 from hardthresh.objectives import GraphicalModel
 from levels import only_at
 

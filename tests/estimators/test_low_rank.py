@@ -17,7 +17,8 @@ import hardthresh as ht
 from hardthresh.constraints import Rank
 from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
 from hardthresh.core.result import History
-from hardthresh.estimators import LowRankRegression, LowRankRegressionCV, reduced_rank
+from hardthresh.estimators import LowRankRegression, LowRankRegressionCV
+from hardthresh.estimators.low_rank import reduced_rank
 from hardthresh.objectives import MultiOutputModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit
 

@@ -15,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
 from hardthresh.core.result import History
-from hardthresh.estimators import LowRankImputer, low_rank_imputer
-from hardthresh.estimators.completion import rungs
+from hardthresh.estimators import LowRankImputer
+from hardthresh.estimators.low_rank import imputer as low_rank_imputer
+from hardthresh.estimators.low_rank.completion import rungs
 from levels import only_at
 
 

@@ -10,8 +10,8 @@ import hardthresh as ht
 import hardthresh.estimators
 import hardthresh.limited.estimators
 from hardthresh.core.registry import registered
-from hardthresh.estimators.cross_validation import ChoosesBudget
-from hardthresh.estimators.linear import SparseLinearModel
+from hardthresh.estimators.linear.cross_validation import ChoosesBudget
+from hardthresh.estimators.linear.model import SparseLinearModel
 from hardthresh.storage import StorageError
 
 RNG = np.random.default_rng(0)

@@ -20,7 +20,7 @@ from .data import Data, is_number, listed, plural, suggestion
 from .terminal import Terminal
 
 if TYPE_CHECKING:
-    from hardthresh.estimators.linear import SparseLinearModel
+    from hardthresh.estimators.linear.model import SparseLinearModel
 
 FEW = 20  # whole numbers that may be classes
 
@@ -50,8 +50,8 @@ class Task:
 def models() -> dict[tuple[str, bool], type[SparseLinearModel]]:
     """Return the registered sparse models, by the name of their loss and whether they choose k by cross-validation."""
     from hardthresh.core.registry import registered
-    from hardthresh.estimators.cross_validation import ChoosesBudget
-    from hardthresh.estimators.linear import SparseLinearModel
+    from hardthresh.estimators.linear.cross_validation import ChoosesBudget
+    from hardthresh.estimators.linear.model import SparseLinearModel
 
     names = {entry.cls: name for name, entry in registered("loss").items()}
     sparse = [entry.cls for entry in registered("estimator").values() if issubclass(entry.cls, SparseLinearModel)]

@@ -1,13 +1,13 @@
 """scikit-learn estimators."""
 
-from .classification import SparseLogisticRegression, SparseLogisticRegressionCV
-from .gamma import SparseGammaRegression, SparseGammaRegressionCV
-from .graphical_model import SparseGaussianGraphicalModel
-from .low_rank import LowRankRegression
-from .low_rank_cross_validation import LowRankRegressionCV
-from .low_rank_imputer import LowRankImputer
-from .poisson import SparsePoissonRegression, SparsePoissonRegressionCV
-from .regression import SparseLinearRegression, SparseLinearRegressionCV
+from .graph.model import SparseGaussianGraphicalModel
+from .linear.classification import SparseLogisticRegression, SparseLogisticRegressionCV
+from .linear.gamma import SparseGammaRegression, SparseGammaRegressionCV
+from .linear.poisson import SparsePoissonRegression, SparsePoissonRegressionCV
+from .linear.regression import SparseLinearRegression, SparseLinearRegressionCV
+from .low_rank.imputer import LowRankImputer
+from .low_rank.regression import LowRankRegression
+from .low_rank.regression_cv import LowRankRegressionCV
 
 __all__ = [
     "LowRankImputer",

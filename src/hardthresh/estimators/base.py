@@ -25,7 +25,7 @@ from hardthresh.core.typing import is_real as is_real
 from hardthresh.solvers import choose_solver, minimize
 
 from .callbacks import CallbackSupportMixin
-from .problem import Table
+from .table import Table
 
 _FAR = 1e6  # deviations from zero: about six of the sixteen digits are lost twice, in the product and in the square
 

@@ -11,7 +11,7 @@ from hardthresh.core.errors import OutOfMemoryError
 from hardthresh.core.state import State
 from hardthresh.core.threads import serial_blas
 
-from .problem import Table
+from .table import Table
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

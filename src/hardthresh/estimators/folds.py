@@ -16,8 +16,8 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from hardthresh.core.checking import with_warnings_of_caller
 from hardthresh.core.errors import InvalidInputError, SearchRangeWarning, format_value, warn
 
-from .problem import Table
 from .routing import Metadata, rows_of
+from .table import Table
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 

@@ -17,12 +17,12 @@ from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.threads import serial_blas
 
-from .base import SAVES_MEMORY, ThresholdingEstimator, in_precision, is_integer, known_finite, row_weights
-from .callbacks import FitTask, fit_method
-from .documentation import public_estimator
-from .problem import Table
+from ..base import SAVES_MEMORY, ThresholdingEstimator, in_precision, is_integer, known_finite, row_weights
+from ..callbacks import FitTask, fit_method
+from ..documentation import public_estimator
+from ..soundness import check_columns, check_numbers, check_present
+from ..table import Table
 from .reduced_rank import Coefficients, Factors, LowRankProblem, build_low_rank_problem, with_matrix
-from .soundness import check_columns, check_numbers, check_present
 
 _CLOSED_FORM = "closed form: the global minimum of the least-squares problem"
 

@@ -24,9 +24,9 @@ from hardthresh.core.state import State
 from hardthresh.core.threads import serial_blas
 from hardthresh.objectives import GraphicalModel
 
-from .base import ThresholdingEstimator, is_integer
-from .callbacks import FitTask, fit_method
-from .folds import (
+from ..base import ThresholdingEstimator, is_integer
+from ..callbacks import FitTask, fit_method
+from ..folds import (
     Verdict,
     candidates_of,
     check_rule,
@@ -36,10 +36,10 @@ from .folds import (
     warn_at_largest_ridge,
     warn_at_range_end,
 )
-from .graph_problem import GraphProblem, Precision
-from .problem import Table
-from .routing import CrossValidatedMixin, Metadata
-from .soundness import check_columns, check_numbers
+from ..routing import CrossValidatedMixin, Metadata
+from ..soundness import check_columns, check_numbers
+from ..table import Table
+from .problem import GraphProblem, Precision
 
 _PATIENCE = 2  # candidates in a row that predict worse than the best end the climb
 _ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003)

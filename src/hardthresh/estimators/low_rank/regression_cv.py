@@ -14,9 +14,9 @@ from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.selection import path
 
-from .callbacks import FitTask, fit_method
-from .documentation import public_estimator
-from .folds import (
+from ..callbacks import FitTask, fit_method
+from ..documentation import public_estimator
+from ..folds import (
     Verdict,
     candidates_of,
     check_rule,
@@ -27,10 +27,10 @@ from .folds import (
     tell_unconverged,
     warn_at_range_end,
 )
-from .low_rank import LowRankRegression
-from .problem import Table
+from ..routing import CrossValidatedMixin, Metadata, rows_of
+from ..table import Table
 from .reduced_rank import Coefficients, Factors, LowRankProblem, with_matrix
-from .routing import CrossValidatedMixin, Metadata, rows_of
+from .regression import LowRankRegression
 
 
 @public_estimator("low_rank_regression_cv")

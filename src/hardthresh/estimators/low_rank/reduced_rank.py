@@ -17,8 +17,8 @@ from hardthresh.core.typing import Array
 from hardthresh.designs import Standardized, as_design
 from hardthresh.objectives import MultiOutputModel
 
-from .base import numpy_dtype
-from .problem import Table, standardize_table
+from ..base import numpy_dtype
+from ..table import Table, standardize_table
 
 
 @dataclass(frozen=True, slots=True)

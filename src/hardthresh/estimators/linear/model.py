@@ -27,7 +27,7 @@ from hardthresh.core.threads import serial_blas
 from hardthresh.losses import Loss
 from hardthresh.solvers.start import starting_point
 
-from .base import (
+from ..base import (
     SAVES_MEMORY,
     ThresholdingEstimator,
     in_precision,
@@ -37,9 +37,10 @@ from .base import (
     per_row,
     row_weights,
 )
-from .callbacks import FitTask, fit_method
-from .problem import Fingerprint, Problem, Table, build_problem, linear_predictor
-from .soundness import check_linear_model
+from ..callbacks import FitTask, fit_method
+from ..soundness import check_linear_model
+from ..table import Table
+from .problem import Fingerprint, Problem, build_problem, linear_predictor
 
 try:
     from sklearn.utils._array_api import check_same_namespace

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from hardthresh.losses import Loss, Squared
 
+from ..documentation import public_estimator
 from .cross_validation import ChoosesBudget
-from .documentation import public_estimator
-from .linear import SparseRegressor
+from .model import SparseRegressor
 
 
 @public_estimator("linear_regression")

@@ -28,8 +28,19 @@ from hardthresh.core.stationarity import norm
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 
-from .base import ThresholdingEstimator, is_integer
-from .callbacks import FitTask, fit_method
+from ..base import ThresholdingEstimator, is_integer
+from ..callbacks import FitTask, fit_method
+from ..folds import (
+    Splits,
+    Verdict,
+    check_rule,
+    check_splits,
+    tell_unconverged,
+    warn_at_largest_ridge,
+    warn_at_range_end,
+)
+from ..soundness import check_columns, check_numbers, check_present
+from ..table import Table
 from .completion import (
     Cells,
     Columns,
@@ -41,9 +52,6 @@ from .completion import (
     rungs,
     scores,
 )
-from .folds import Splits, Verdict, check_rule, check_splits, tell_unconverged, warn_at_largest_ridge, warn_at_range_end
-from .problem import Table
-from .soundness import check_columns, check_numbers, check_present
 
 _ALPHAS = (0.1, 0.01, 0.0001)
 """The ridges compared where none is given."""

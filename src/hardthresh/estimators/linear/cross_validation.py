@@ -18,9 +18,9 @@ from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
 from hardthresh.selection import FoldPath, least_squares_fold_paths, path
 
-from .base import numpy_dtype
-from .callbacks import FitTask, fit_method
-from .folds import (
+from ..base import numpy_dtype
+from ..callbacks import FitTask, fit_method
+from ..folds import (
     Splits,
     Verdict,
     candidates_of,
@@ -32,9 +32,10 @@ from .folds import (
     tell_unconverged,
     warn_at_range_end,
 )
-from .linear import SparseLinearModel
-from .problem import Problem, Table
-from .routing import CrossValidatedMixin, Metadata, rows_of
+from ..routing import CrossValidatedMixin, Metadata, rows_of
+from ..table import Table
+from .model import SparseLinearModel
+from .problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

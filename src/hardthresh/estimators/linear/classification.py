@@ -18,9 +18,9 @@ from hardthresh.objectives import LinearModel
 from hardthresh.objectives.recession import has_no_recession
 from hardthresh.solvers.subspace import refine
 
+from ..documentation import public_estimator
 from .cross_validation import ChoosesBudget
-from .documentation import public_estimator
-from .linear import SparseLinearModel
+from .model import SparseLinearModel
 from .problem import Problem
 
 _ROUNDS, _BLOCKS = 2, 60

@@ -1,0 +1,1 @@
+"""Gaussian graphical models with a budget of edges."""

@@ -1,0 +1,1 @@
+"""Linear models with at most k features or groups."""

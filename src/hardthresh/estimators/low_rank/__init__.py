@@ -1,0 +1,1 @@
+"""Matrices of low rank: reduced-rank regression and matrix completion."""

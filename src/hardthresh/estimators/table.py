@@ -1,0 +1,95 @@
+"""Validated training data: rows of X, and one entry of everything else for each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from hardthresh.arrays import gather_columns, move, namespace
+from hardthresh.core.typing import Array
+from hardthresh.designs import DenseDesign, Design, SparseDesign, Standardized, standardize
+from hardthresh.objectives.base import mean_weights
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Validated training data: rows of X, and one entry for each of them of everything else, None where not given.
+
+    X holds finite floating-point numbers, which are not looked at again.
+
+    As given, only X is where the user's data live: targets may be labels, so what has one entry per row is NumPy's
+    until `together` brings it to X. NumPy's X is never copied: the table knows which rows it has.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    offset: Any = None
+    rows: np.ndarray | None = None
+    """The rows of X that the table has; None for all of them."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the table has."""
+        return int(self.X.shape[0] if self.rows is None else self.rows.size)
+
+    def take(self, rows: np.ndarray) -> Table:
+        """Return the table of some rows."""
+        X, places = self.X, None
+        if isinstance(X, np.ndarray):
+            places = rows if self.rows is None else self.rows[rows]
+        else:
+            X = _take(X.tocsr() if hasattr(X, "tocsr") else X, rows)
+        y, sample_weight, offset = (_take(a, rows) for a in (self.y, self.sample_weight, self.offset))
+        return Table(X, y, sample_weight, offset, places)
+
+    def together(self, y: np.ndarray) -> Table:
+        """Return the table with encoded targets, and everything in the library and on the device of X."""
+        weight, offset = (None if a is None else self.bring(a) for a in (self.sample_weight, self.offset))
+        return replace(self, y=self.bring(y), sample_weight=weight, offset=offset)
+
+    def bring(self, x: np.ndarray) -> Array:
+        """Return a NumPy array in the library and on the device of X."""
+        return x if issparse(self.X) else move(x, self.X)
+
+    def design(self) -> Design:
+        """Return the design of the rows."""
+        design: Design = SparseDesign.of(self.X) if issparse(self.X) else DenseDesign.of(self.X)
+        return design if self.rows is None else design.rows(self.rows)
+
+    def matrix(self, columns: Array | None = None) -> Any:
+        """Return X of the rows, or some columns of it, for whoever needs an array: a copy, if there are other rows."""
+        if self.rows is None:
+            return self.X if columns is None else take_columns(self.X, columns)
+        return self.X[self.rows] if columns is None else self.X[np.ix_(self.rows, columns)]
+
+    def weighted_rows(self) -> np.ndarray:
+        """Return the indices of the rows of positive weight: the others are as good as absent."""
+        return np.arange(self.n_rows) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
+
+    def weighted(self) -> Table:
+        """Return the table of the rows of positive weight."""
+        if self.sample_weight is None or np.all(self.sample_weight):
+            return self
+        return self.take(self.weighted_rows())
+
+
+def standardize_table(table: Table, *, fit_intercept: bool, scale: bool) -> tuple[Standardized, Array]:
+    """Return a table's standardised columns, with one of ones for the intercept, and weights that sum to one."""
+    design = table.design()
+    weights = mean_weights(table.sample_weight, design.zeros(1), design.shape[0])
+    return standardize(design, weights, scale=scale, intercept=fit_intercept), weights
+
+
+def take_columns(X: Any, columns: Array) -> Any:
+    """Return some columns of a table's X."""
+    return X[:, columns] if issparse(X) else gather_columns(X, columns)
+
+
+def _take(a: Any, rows: np.ndarray) -> Any:
+    if a is None or isinstance(a, np.ndarray) or issparse(a):
+        return None if a is None else a[rows]
+    return namespace(a).take(a, move(rows, a), axis=0)
