@@ -144,6 +144,11 @@ def test_splitters_come_back(roundtrip, splitter):
     assert (type(again), vars(again)) == (type(splitter), vars(splitter))
 
 
+def test_a_class_of_splitters_is_no_splitter(path):
+    with pytest.raises(StorageError, match=r"\.cv cannot be stored"):
+        ht.save(ht.SparseLinearRegressionCV(cv=KFold), path)
+
+
 @pytest.fixture(params=["array_api_strict", "torch"])
 def xp(request):
     """Another array library than NumPy, as its arrays' ``library`` in a file."""
@@ -497,6 +502,7 @@ def test_unknown_classes_are_not_made(path, node):
     "node",
     [
         {"$": "pickle", "data": ""},
+        {"$": "splitter", "class": "KFold"},
         {"$": "float", "value": "__import__"},
         {"$": "tuple"},
         {"$": "array", "file": "a7"},

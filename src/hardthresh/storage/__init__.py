@@ -32,7 +32,8 @@ strings as keys are themselves. Everything else is a dictionary whose key ``"$"`
 ``texts``       ``items``, ``shape``: an array of Python strings, numbers or None
 ``scalar``      ``array``: a NumPy scalar, as an array of shape ()
 ``history``     ``columns``: a `History`
-``splitter``    ``class``, ``settings``: a cross-validation splitter of scikit-learn; without ``settings``, its class
+``splitter``    ``class``, ``settings``: a cross-validation splitter of scikit-learn. One of the settings may be a
+                class, as the ``KFold`` of a ``RepeatedKFold``: such a node has no ``settings``
 ``randomstate`` ``state``: a ``numpy.random.RandomState``
 ``enum``        ``class``, ``version``, ``name``
 ``object``      ``class``, ``version``, ``fields``: a dataclass

@@ -76,11 +76,12 @@ class Decoder:
         return model
 
     def _splitter(self, node: Node) -> Any:
-        cls = splitter_class(node["class"])
         if "settings" not in node:
-            return cls
-        splitter: Any = object.__new__(cls)
-        vars(splitter).update(self._parts(node["settings"]))
+            raise StorageError(f"it holds a {node['class']} without settings")
+        splitter: Any = object.__new__(splitter_class(node["class"]))
+        for name, part in node["settings"].items():
+            is_class = isinstance(part, dict) and part.get("$") == "splitter" and "settings" not in part
+            vars(splitter)[name] = splitter_class(part["class"]) if is_class else self.decode(part)
         return splitter
 
     def _fields(self, node: Node, parts: Mapping[str, Node]) -> tuple[Schema, dict[str, Any]]:

@@ -48,10 +48,8 @@ class Encoder:
             return {"$": "scalar", "array": self._array(np.asarray(value), where)}
         if is_array_api_obj(value) and not is_dataclass(value):
             return self._array(value, where)
-        if isinstance(value, type) and is_splitter(value):  # a RepeatedKFold holds the class KFold
-            return {"$": "splitter", "class": value.__name__}
         if is_splitter(cls):
-            return {"$": "splitter", "class": cls.__name__, "settings": self._parts(vars(value), where)}
+            return {"$": "splitter", "class": cls.__name__, "settings": self._settings(value, where)}
         schema, kind = self._known.get(cls), kind_of(cls)
         if schema is not None and kind is not None:
             head = {"$": kind, "class": schema.name, "version": schema.version}
@@ -62,6 +60,15 @@ class Encoder:
             f"Result, a State or a settings object that hardthresh knows (of your own: see hardthresh.core.stored)"
             f"{instead}"
         )
+
+    def _settings(self, splitter: Any, where: str) -> dict[str, Node]:
+        """Return the nodes of a splitter's settings; one may be a class, as the KFold of a RepeatedKFold."""
+        return {
+            name: {"$": "splitter", "class": value.__name__}
+            if isinstance(value, type) and is_splitter(value)
+            else self.encode(value, f"{where}.{name}")
+            for name, value in vars(splitter).items()
+        }
 
     def _object(self, value: Any, where: str) -> Node:
         if isinstance(value, Result):
