@@ -22,7 +22,7 @@ print(f"{photograph.shape[0]} x {photograph.shape[1]} pixels, {lost.mean():.0%} 
 # %%
 # The rank is chosen by hiding some of the remaining pixels. All columns have the same unit, so they are not scaled.
 
-model = ht.LowRankImputer(rank=[0, 4, 8, 16, 24], alpha=0.02, cv=4, standardize=False)
+model = ht.LowRankImputerCV(rank=[0, 4, 8, 16, 24], alpha=0.02, cv=4, standardize=False)
 completed = model.fit_transform(damaged).clip(0, 1)
 for rank, score in zip(model.candidates_, model.mean_scores_, strict=True):
     print(f"rank {rank:2d}: error on hidden pixels {np.sqrt(-score):.3f}")

@@ -33,7 +33,7 @@ print(f"{ratings.nnz} ratings, {ratings.nnz / stars.size:.1%} of the table")
 # %%
 # Cross-validation over the ratings chooses the rank.
 
-model = ht.LowRankImputer(rank="cv", cv=3, missing="unstored", standardize=False).fit(ratings)
+model = ht.LowRankImputerCV(cv=3, missing="unstored", standardize=False).fit(ratings)
 print(f"rank {model.rank_}, ridge {model.alpha_}")
 
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")

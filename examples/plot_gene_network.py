@@ -23,7 +23,7 @@ print(f"{genes.shape[0]} tissues, {genes.shape[1]} genes, {40 * 39 // 2} pairs")
 # The band is one standard error of the mean held-out log-likelihood.
 
 counts = [0, 10, 20, 40, 80, 120]
-compared = ht.SparseGaussianGraphicalModel(counts, cv=3).fit(genes)
+compared = ht.SparseGaussianGraphicalModelCV(counts, cv=3).fit(genes)
 mean, error = compared.mean_scores_, compared.standard_errors_
 plt.plot(compared.candidates_, mean, "o-", color="black")
 plt.fill_between(compared.candidates_, mean - error, mean + error, color="#dddddd")

@@ -105,7 +105,7 @@ def compare_chosen():
             found = []
             for seed in SEEDS:
                 sample = Sample(graph, 50, n, seed)
-                chosen = ht.SparseGaussianGraphicalModel("cv").fit(sample.X)
+                chosen = ht.SparseGaussianGraphicalModelCV().fit(sample.X)
                 modest = ht.SparseGaussianGraphicalModel(chosen.one_standard_error_, alpha=chosen.alpha_).fit(sample.X)
                 lasso = GraphicalLassoCV(max_iter=200).fit(sample.X)
                 found.append(

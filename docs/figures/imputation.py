@@ -23,7 +23,7 @@ IMPUTERS = {
     "neighbours": KNNImputer(),
     "iterative": IterativeImputer(),
     "iterative, 20 columns": IterativeImputer(n_nearest_features=20, random_state=0),
-    "low rank": ht.LowRankImputer(),
+    "low rank": ht.LowRankImputerCV(),
 }
 FILES = {"tecator": "tecator", "bloodbrain": "bloodbrain", "communities": "communities_crime", "yeast": "gds1116"}
 WIDE = ("yeast", "colon")

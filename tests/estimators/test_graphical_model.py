@@ -17,7 +17,7 @@ from graphs import f1_of_graphs
 from hardthresh.constraints import EdgeSparsity
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, SearchRangeWarning
 from hardthresh.datasets import make_graphical_model
-from hardthresh.estimators import SparseGaussianGraphicalModel
+from hardthresh.estimators import SparseGaussianGraphicalModel, SparseGaussianGraphicalModelCV
 from hardthresh.estimators.graph import covariance_selection
 from hardthresh.estimators.graph.covariance_selection import most_likely_precision, positive_definite
 from hardthresh.objectives import GraphicalModel
@@ -213,7 +213,7 @@ def test_networkx_may_be_missing(monkeypatch):
 
 def test_a_stored_model_comes_back(tmp_path):
     X, _ = data()
-    model = SparseGaussianGraphicalModel(range(8, 12), cv=3).fit(pd.DataFrame(X, columns=list("abcdefghijkl")))
+    model = SparseGaussianGraphicalModelCV(range(8, 12), cv=3).fit(pd.DataFrame(X, columns=list("abcdefghijkl")))
     ht.save(model, tmp_path / "model.json")
     loaded = ht.load(tmp_path / "model.json")
     assert_array_equal(loaded.precision_, model.precision_)
@@ -303,7 +303,7 @@ def test_covariance_selection_is_where_any_other_method_ends(alpha, dense, monke
 @only_at("pairs")
 def test_cross_validation_finds_the_number_of_edges():
     X, problem = data(400, 20, "chain")
-    model = SparseGaussianGraphicalModel("cv").fit(X)
+    model = SparseGaussianGraphicalModelCV().fit(X)
     assert abs(model.n_edges_ - 19) <= 2
     assert f1_of_graphs(model.precision_, problem.precision) >= 0.95
     assert model.scores_.shape == (model.candidates_.size, 5)
@@ -311,14 +311,14 @@ def test_cross_validation_finds_the_number_of_edges():
     best = model.candidates_[np.argmax(model.mean_scores_)]
     assert model.n_edges_ == best
     assert model.one_standard_error_ <= best
-    modest = SparseGaussianGraphicalModel("cv", rule="one_standard_error").fit(X)
+    modest = SparseGaussianGraphicalModelCV(rule="one_standard_error").fit(X)
     assert modest.n_edges_ == modest.one_standard_error_ == model.one_standard_error_
 
 
 def test_a_score_is_that_of_the_fold_by_hand():
     X, _ = data(90)
     folds = KFold(3)
-    model = SparseGaussianGraphicalModel([5, 10], alpha=0.02, cv=folds).fit(X)
+    model = SparseGaussianGraphicalModelCV([5, 10], alpha=0.02, cv=folds).fit(X)
     for row, n_edges in enumerate((5, 10)):
         for fold, (train, test) in enumerate(folds.split(X)):
             one = SparseGaussianGraphicalModel(n_edges, alpha=0.02).fit(X[train])
@@ -328,22 +328,15 @@ def test_a_score_is_that_of_the_fold_by_hand():
 
 @only_at("pairs")
 def test_the_ridge_is_chosen_along_with_the_edges():
-    few, many = SparseGaussianGraphicalModel().fit(scarce()), SparseGaussianGraphicalModel().fit(data(1000, 10)[0])
+    few, many = SparseGaussianGraphicalModelCV().fit(scarce()), SparseGaussianGraphicalModelCV().fit(data(1000, 10)[0])
     assert few.alpha_ > many.alpha_
 
 
 def test_folds_side_by_side_are_folds_one_by_one():
     X, _ = data(60, 8)
-    one = SparseGaussianGraphicalModel([2, 6, 9], cv=3).fit(X)
-    two = SparseGaussianGraphicalModel([2, 6, 9], cv=3, n_jobs=2).fit(X)
+    one = SparseGaussianGraphicalModelCV([2, 6, 9], cv=3).fit(X)
+    two = SparseGaussianGraphicalModelCV([2, 6, 9], cv=3, n_jobs=2).fit(X)
     assert_allclose(two.scores_, one.scores_, rtol=1e-9)
-
-
-def test_a_fit_with_a_given_number_forgets_the_comparison():
-    X, _ = data(60, 8)
-    model = SparseGaussianGraphicalModel([2, 4], cv=3).fit(X)
-    assert hasattr(model, "scores_")
-    assert not hasattr(model.set_params(n_edges=3).fit(X), "scores_")
 
 
 def test_scikit_learn_may_search_too():
@@ -389,25 +382,18 @@ def test_the_graph_is_better_than_the_lasso_of_as_many_edges(p, n):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_edges": -1}, "n_edges must be between 0 and the number of pairs of columns, 66"),
-        ({"n_edges": 67}, "66 for n_features = 12; got 67"),
-        ({"n_edges": 2.5}, 'n_edges must be "cv", an integer, several, or None, got 2.5'),
-        ({"n_edges": True}, "n_edges must be"),
-        ({"n_edges": "many"}, "n_edges must be"),
-        ({"n_edges": []}, "empty"),
-        ({"n_edges": [3, 99]}, "got 99"),
+        ({"n_edges": -1}, "n_edges must be between 0 and the number of pairs of columns 66, got -1"),
+        ({"n_edges": 67}, "n_edges must be between 0 and the number of pairs of columns 66, got 67"),
+        ({"n_edges": 2.5}, "n_edges must be an integer, got 2.5"),
+        ({"n_edges": True}, "n_edges must be an integer, got True"),
+        ({"n_edges": "cv"}, "n_edges must be an integer or None, got 'cv'; SparseGaussianGraphicalModelCV chooses it"),
+        ({"n_edges": [3, 5]}, r"got \[3, 5\]; SparseGaussianGraphicalModelCV chooses it by cross-validation"),
         ({"n_edges": np.array(5)}, r"n_edges must be .* got array\(5\)"),
-        (
-            {"n_edges": "cv", "cv": [(np.arange(15), np.arange(15, 30)), ([3], [4])]},
-            "fold 1 of cv has one row to train",
-        ),
         ({"alpha": -1.0}, "alpha"),
         ({"tol": 0.0}, "tol"),
         ({"refit": 1}, "refit must be True or False"),
         ({"standardize": "yes"}, "standardize"),
         ({"covariance": "given"}, 'covariance must be "empirical" or "precomputed"'),
-        ({"rule": "worst"}, "rule must be"),
-        ({"n_edges": "cv", "cv": []}, "no folds"),
         ({"solver": "newton"}, "unknown solver"),
     ],
 )
@@ -415,6 +401,23 @@ def test_wrong_settings_are_refused(settings, message):
     X, _ = data(30)
     with pytest.raises(InvalidInputError, match=message):
         SparseGaussianGraphicalModel(**{"n_edges": 5, **settings}).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_edges": "many"}, "n_edges must be a number or numbers of edges to compare, got 'many'"),
+        ({"n_edges": []}, "n_edges is empty"),
+        ({"n_edges": [3, 99]}, "columns 66, got 99"),
+        ({"cv": [(np.arange(15), np.arange(15, 30)), ([3], [4])]}, "fold 1 of cv has one row to train"),
+        ({"cv": []}, "no folds"),
+        ({"rule": "worst"}, "rule must be"),
+    ],
+)
+def test_wrong_settings_of_the_comparison_are_refused(settings, message):
+    X, _ = data(30)
+    with pytest.raises(InvalidInputError, match=message):
+        SparseGaussianGraphicalModelCV(**settings).fit(X)
 
 
 @pytest.mark.parametrize(
@@ -457,8 +460,8 @@ def test_a_column_that_is_constant_in_a_fold_is_called_that():
     with pytest.raises(
         InvalidInputError, match=r"rows that fold 1 of cv trains on, feature 3 \(.*\) has the same value"
     ):
-        SparseGaussianGraphicalModel([3], cv=folds).fit(X)
-    assert SparseGaussianGraphicalModel([3], cv=folds[:1]).fit(X).best_n_edges_ == 3
+        SparseGaussianGraphicalModelCV([3], cv=folds).fit(X)
+    assert SparseGaussianGraphicalModelCV([3], cv=folds[:1]).fit(X).best_n_edges_ == 3
 
 
 def test_columns_of_one_name_are_refused():
@@ -484,14 +487,6 @@ def test_methods_need_a_fitted_model():
     assert isinstance(model.score(X), float)
 
 
-def test_a_given_number_leaves_nothing_of_an_earlier_comparison():
-    X, _ = data(30)
-    model = SparseGaussianGraphicalModel([3, 5], cv=2).fit(X)
-    assert model.best_n_edges_ in (3, 5)
-    model.set_params(n_edges=4).fit(X)
-    assert vars(model).keys() == vars(SparseGaussianGraphicalModel(4, cv=2).fit(X)).keys()
-
-
 def test_copies_of_a_column_need_a_ridge():
     X, _ = data(40)
     X[:, 7] = 3.0 - 2.0 * X[:, 2]
@@ -505,10 +500,10 @@ def test_copies_of_a_column_need_a_ridge():
 
 def test_one_column():
     X = data(30)[0][:, :1]
-    for n_edges in ("cv", 0, None):
-        model = SparseGaussianGraphicalModel(n_edges, alpha=0.0).fit(X)
+    for one in (SparseGaussianGraphicalModelCV(), SparseGaussianGraphicalModel(0), SparseGaussianGraphicalModel()):
+        model = one.set_params(alpha=0.0).fit(X)
         assert_allclose(model.covariance_, [[X.var()]])
-    with pytest.raises(InvalidInputError, match="n_features = 1; got 1"):
+    with pytest.raises(InvalidInputError, match="number of pairs of columns 0, got 1"):
         SparseGaussianGraphicalModel(1).fit(X)
 
 
@@ -541,11 +536,6 @@ def test_arguments_other_than_covariances_are_refused(S, message):
         SparseGaussianGraphicalModel(1, covariance="precomputed", alpha=0.0).fit(S)
 
 
-def test_a_covariance_does_not_say_how_many_edges():
-    with pytest.raises(InvalidInputError, match="set n_edges to an integer"):
-        SparseGaussianGraphicalModel("cv", covariance="precomputed").fit(np.eye(3))
-
-
 def test_a_fit_that_did_not_converge_says_so():
     X, _ = data(40)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
@@ -572,19 +562,19 @@ def test_a_best_number_of_edges_at_an_end_of_the_range_is_warned_of():
         ([60, 90], "smallest .*, 60: "),
     ):
         with pytest.warns(SearchRangeWarning, match=message):
-            SparseGaussianGraphicalModel(counts).fit(X)
+            SparseGaussianGraphicalModelCV(counts).fit(X)
 
 
 @only_at("pairs")
 @pytest.mark.filterwarnings("error::hardthresh.core.errors.SearchRangeWarning")
 def test_a_search_that_ends_by_itself_is_not_warned_of():
-    assert SparseGaussianGraphicalModel().fit(make_graphical_model(300, 20, graph="chain").X).best_n_edges_ == 19
-    assert SparseGaussianGraphicalModel([0, 1]).fit(data(300, 2, "chain")[0]).best_n_edges_ == 1, "all pairs"
+    assert SparseGaussianGraphicalModelCV().fit(make_graphical_model(300, 20, graph="chain").X).best_n_edges_ == 19
+    assert SparseGaussianGraphicalModelCV([0, 1]).fit(data(300, 2, "chain")[0]).best_n_edges_ == 1, "all pairs"
 
 
 def test_a_best_ridge_that_is_the_largest_compared_is_warned_of():
     X = make_graphical_model(10, 30, graph="chain").X
     with pytest.warns(SearchRangeWarning, match=r"largest ridge compared, 0.3: .* alpha=0.6,"):
-        model = SparseGaussianGraphicalModel().fit(X)
-    larger = SparseGaussianGraphicalModel(alpha=0.6).fit(X)
+        model = SparseGaussianGraphicalModelCV().fit(X)
+    larger = SparseGaussianGraphicalModelCV(alpha=0.6).fit(X)
     assert larger.mean_scores_.max() > model.mean_scores_.max(), "the advice of the warning helps here"

@@ -15,9 +15,10 @@ from sklearn.pipeline import make_pipeline
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
 from hardthresh.core.result import History
-from hardthresh.estimators import LowRankImputer
-from hardthresh.estimators.low_rank import imputer as low_rank_imputer
-from hardthresh.estimators.low_rank.completion import rungs
+from hardthresh.estimators import LowRankImputer, LowRankImputerCV
+from hardthresh.estimators.low_rank import climb
+from hardthresh.estimators.low_rank.climb import rungs
+from hardthresh.selection import comparison
 from levels import only_at
 
 
@@ -132,7 +133,7 @@ def test_ridge_shrinks_what_is_filled_in():
 @pytest.mark.parametrize("rule", ["best", "one_standard_error"])
 def test_the_rank_is_found(rule):
     truth, X = table(n=150, p=40, rank=3, noise=0.5)
-    model = LowRankImputer(rank="cv", rule=rule).fit(X)
+    model = LowRankImputerCV(rule=rule).fit(X)
     assert model.best_rank_ == model.rank_ == 3
     assert model.one_standard_error_ <= 3
     assert model.scores_.shape == (model.candidates_.size, 5)
@@ -149,7 +150,7 @@ def test_the_rank_is_found(rule):
 def test_noise_has_rank_zero(seed):
     X = np.random.default_rng(seed).standard_normal((40, 12))
     X[np.random.default_rng(seed + 10).random(X.shape) < 0.2] = np.nan
-    model = LowRankImputer(rank="cv", rule="one_standard_error").fit(X)
+    model = LowRankImputerCV(rule="one_standard_error").fit(X)
     assert model.rank_ == 0
     assert model.V_.shape == (12, 0)
     filled = model.transform(X)
@@ -163,7 +164,7 @@ def test_a_score_is_that_of_the_fit_of_this_rank_alone():
     rng = np.random.default_rng(5)
     folds = np.array_split(rng.permutation(seen.size), 3)
     splits = [(np.setdiff1d(np.arange(seen.size), fold), fold) for fold in folds]
-    model = LowRankImputer([5, 0, 2, 1], alpha=0.01, cv=splits).fit(X)
+    model = LowRankImputerCV([5, 0, 2, 1], alpha=0.01, cv=splits).fit(X)
     assert_array_equal(model.candidates_, [0, 1, 2, 5])
     unit = np.nanstd(X, axis=0)
     for column, (_, held) in enumerate(splits):
@@ -177,18 +178,16 @@ def test_a_score_is_that_of_the_fit_of_this_rank_alone():
 
 def test_the_chosen_fit_is_that_of_the_rank_alone():
     _, X = table(noise=0.5)
-    chosen = LowRankImputer(rank="cv", cv=3).fit(X)
+    chosen = LowRankImputerCV(cv=3).fit(X)
     alone = LowRankImputer(chosen.best_rank_, alpha=chosen.alpha_).fit(X)
     assert_array_equal(chosen.V_, alone.V_)
-    assert not hasattr(alone, "scores_")
-    assert not hasattr(chosen.set_params(rank=1).fit(X), "scores_")
 
 
 def test_folds_and_jobs():
     _, X = table(noise=0.5)
-    one = LowRankImputer(range(4), cv=3, random_state=1).fit(X)
-    two = LowRankImputer(range(4), cv=3, random_state=1, n_jobs=2).fit(X)
-    other = LowRankImputer(range(4), cv=3, random_state=2).fit(X)
+    one = LowRankImputerCV(range(4), cv=3, random_state=1).fit(X)
+    two = LowRankImputerCV(range(4), cv=3, random_state=1, n_jobs=2).fit(X)
+    other = LowRankImputerCV(range(4), cv=3, random_state=2).fit(X)
     assert_array_equal(one.scores_, two.scores_)
     assert np.any(one.scores_ != other.scores_)
 
@@ -199,10 +198,12 @@ def test_the_way_to_a_rank():
     assert list(rungs(45)) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40]
 
 
-@pytest.mark.parametrize(("seed", "rank"), [(0, "cv"), (2, [5, 6]), (2, 6)])
-def test_no_direction_is_wasted_on_one_column(seed, rank):
+@pytest.mark.parametrize(
+    ("seed", "model"), [(0, LowRankImputerCV()), (2, LowRankImputerCV([5, 6])), (2, LowRankImputer(6))]
+)
+def test_no_direction_is_wasted_on_one_column(seed, model):
     X, gaps = noisy(seed)
-    model = LowRankImputer(rank, alpha=1e-4).fit(np.where(gaps, np.nan, X))
+    model = clone(model).set_params(alpha=1e-4).fit(np.where(gaps, np.nan, X))
     assert np.max(model.V_**2) < 0.5  # it was 0.66, in a local minimum
     assert rmse(model.transform(np.where(gaps, np.nan, X)), X, gaps) < 0.15
 
@@ -211,28 +212,21 @@ def test_no_direction_is_wasted_on_one_column(seed, rank):
 def test_the_ranks_beside_the_best_are_compared_too():
     X, gaps = noisy(0, n=200, p=40, rank=10)
     X = np.where(gaps, np.nan, X - X.mean(axis=0))
-    model = LowRankImputer(cv=3, alpha=0.001).fit(X)
+    model = LowRankImputerCV(cv=3, alpha=0.001).fit(X)
     place = int(np.argmax(model.mean_scores_))
     assert_array_equal(np.diff(model.candidates_[place - 1 : place + 2]), 1)
     assert_array_equal(np.sort(model.candidates_), model.candidates_)
     odd = int(next(rank for rank in model.candidates_ if rank not in (0, *rungs(40))))
-    alone = LowRankImputer([odd], cv=3, alpha=0.001).fit(X)
+    alone = LowRankImputerCV([odd], cv=3, alpha=0.001).fit(X)
     assert_allclose(alone.scores_[0], model.scores_[list(model.candidates_).index(odd)], rtol=1e-12)
 
 
 def test_near_ties_go_to_the_smaller_rank():
-    tied = low_rank_imputer._tied
-    assert tied([-1.0, -2.0, -3.0], [-1.0, -2.0, -3.0])
-    assert tied([-1.0, -2.2, -3.0], [-1.1, -2.0, -3.0])
-    assert not tied([-1.1, -2.1, -3.11], [-1.0, -2.0, -3.0])
-    assert tied([-1.0], [-1.0])
-    assert not tied([-1.1], [-1.0])
     X, gaps = noisy(1, noise=2.0)
-    model = LowRankImputer(range(8), cv=3, alpha=0.1).fit(np.where(gaps, np.nan, X))
-    best = model.scores_[np.argmax(model.mean_scores_)]
-    assert model.rank_ == next(
-        rank for rank, row in zip(model.candidates_, model.scores_, strict=True) if tied(row, best)
-    )
+    model = LowRankImputerCV(range(8), cv=3, alpha=0.1).fit(np.where(gaps, np.nan, X))
+    worse = model.scores_[np.argmax(model.mean_scores_)] - model.scores_
+    tied = worse.mean(axis=1) <= worse.std(axis=1, ddof=1) / np.sqrt(3)
+    assert model.rank_ == model.candidates_[np.argmax(tied)]
 
 
 # --- what does not change the answer
@@ -247,7 +241,7 @@ def test_units_and_origins_of_columns_do_not_matter(shape):
     here, there = LowRankImputer(3).fit(X), LowRankImputer(3).fit(X * unit + origin)
     assert here.n_iter_ == there.n_iter_
     assert_allclose((there.transform(X * unit + origin) - origin) / unit, here.transform(X), rtol=1e-6, atol=1e-7)
-    chosen, again = (LowRankImputer(range(4), cv=3, alpha=0.01).fit(A) for A in (X, X * unit + origin))
+    chosen, again = (LowRankImputerCV(range(4), cv=3, alpha=0.01).fit(A) for A in (X, X * unit + origin))
     assert_allclose(again.scores_, chosen.scores_, rtol=1e-6)
 
 
@@ -359,7 +353,7 @@ def test_data_frames_come_back_as_data_frames():
     _, X = table(n=40, p=6, noise=0.3)
     names = [f"gene{j}" for j in range(6)]
     df = pd.DataFrame(X, columns=names, index=[f"row{i}" for i in range(40)])
-    model = ht.LowRankImputer(rank="cv", cv=3).fit(df)
+    model = ht.LowRankImputerCV(cv=3).fit(df)
     new = model.transform(df.iloc[5:9])
     assert isinstance(new, pd.DataFrame)
     assert list(new.columns) == names == model.get_feature_names_out().tolist()
@@ -461,7 +455,7 @@ def test_in_a_pipeline_and_a_search():
 def test_a_model_travels(way, tmp_path):
     _, X = table(noise=0.3)
     X[:, 3] = np.nan
-    model = LowRankImputer(range(3), cv=2, add_indicator=True, keep_empty_features=True).fit(X)
+    model = LowRankImputerCV(range(3), cv=2, add_indicator=True, keep_empty_features=True).fit(X)
     if way == "pickle":
         again = pickle.loads(pickle.dumps(model))
     else:
@@ -532,19 +526,13 @@ def test_invalid_tables_are_refused():
     [
         ({"rank": 5}, r"between 0 and min\(n_samples, n_features\) - 1 = 4, got 5"),
         ({"rank": -1}, "got -1"),
-        ({"rank": "best"}, 'rank must be "cv"'),
-        ({"rank": 1.5}, 'rank must be "cv"'),
-        ({"rank": [1.5]}, "rank must be an integer"),
-        ({"rank": []}, "rank is empty"),
-        ({"rank": True}, "rank must be"),
+        ({"rank": "cv"}, "rank must be an integer or None, got 'cv'; LowRankImputerCV chooses it by cross-validation"),
+        ({"rank": [1, 2]}, r"got \[1, 2\]; LowRankImputerCV chooses it"),
+        ({"rank": 1.5}, "rank must be an integer, got 1.5"),
+        ({"rank": True}, "rank must be an integer, got True"),
         ({"alpha": -1.0}, "alpha must be"),
         ({"center": "yes"}, "center must be True or False"),
         ({"missing": 0}, 'missing must be "nan" or "unstored"'),
-        ({"rule": "worst"}, "rule must be"),
-        ({"cv": 1}, "at least 2 folds"),
-        ({"cv": "five"}, "cv must be a number of folds"),
-        ({"cv": [([0, 1], [500])]}, "cv must name observed entries"),
-        ({"cv": []}, "cv gives no folds"),
         ({"tol": 0.0}, "tol must be"),
         ({"max_iter": 0}, "max_iter must be"),
     ],
@@ -553,6 +541,31 @@ def test_settings_are_checked(settings, message):
     _, X = table(n=20, p=5)
     with pytest.raises(InvalidInputError, match=message):
         LowRankImputer(**settings).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rank": "best"}, "rank must be a number or ranks to compare, got 'best'"),
+        ({"rank": [1.5]}, "rank must be an integer, got 1.5"),
+        ({"rank": [2, 5]}, r"between 0 and min\(n_samples, n_features\) - 1 = 4, got 5"),
+        ({"rank": []}, "rank is empty"),
+        ({"rule": "worst"}, "rule must be"),
+        ({"cv": 1}, "cv must be >= 2, got 1"),
+        ({"cv": "five"}, "cv must be a number of folds"),
+        ({"cv": [([0, 1], [500])]}, "cv must name observed entries"),
+        ({"cv": []}, "cv gives no folds"),
+    ],
+)
+def test_settings_of_the_comparison_are_checked(settings, message):
+    _, X = table(n=20, p=5)
+    with pytest.raises(InvalidInputError, match=message):
+        LowRankImputerCV(**settings).fit(X)
+
+
+def test_a_single_number_of_the_comparison_means_all_from_one():
+    _, X = table(n=30, p=8, noise=0.3)
+    assert_array_equal(LowRankImputerCV(3, cv=2, alpha=0.01).fit(X).candidates_, [1, 2, 3])
 
 
 def test_places_are_checked():
@@ -582,7 +595,7 @@ def test_a_direction_of_one_column_or_row_is_told(monkeypatch):
     wild[7] += 1e3 * np.random.default_rng(0).standard_normal(30)
     with pytest.warns(UserWarning, match=r"only in row 7 \(.*\): .* take a rank smaller than 6 or an alpha larger"):
         LowRankImputer(6).fit(wild)
-    monkeypatch.setattr(low_rank_imputer, "_way_to", lambda rank: [1, 2, 3, 4, 6])  # two directions at once
+    monkeypatch.setattr(climb, "way_to", lambda rank: [1, 2, 3, 4, 6])  # two directions at once
     with pytest.warns(
         UserWarning, match=r"only in feature 8 \(counted from 0\), which the others do not tell .* than 0\.01, and"
     ):
@@ -598,10 +611,10 @@ def test_not_converged_is_told():
 
 def test_the_search_ends_where_larger_ranks_are_worse(monkeypatch):
     _, X = table(n=150, p=60, rank=2, noise=1.0)
-    model = LowRankImputer(cv=3, alpha=0.0001).fit(X)
+    model = LowRankImputerCV(cv=3, alpha=0.0001).fit(X)
     assert model.candidates_[-1] <= 8
-    monkeypatch.setattr(low_rank_imputer, "_PATIENCE", 1)
-    assert LowRankImputer(cv=3, alpha=0.0001).fit(X).candidates_.size < model.candidates_.size
+    monkeypatch.setattr(comparison, "_PATIENCE", 1)
+    assert LowRankImputerCV(cv=3, alpha=0.0001).fit(X).candidates_.size < model.candidates_.size
 
 
 # --- the best rank, or the best ridge, at an end of those compared
@@ -611,20 +624,20 @@ def test_a_best_rank_at_an_end_of_the_range_is_warned_of():
     _, X = table(rank=4, noise=0.1)
     for ranks, message in (([1, 3], "largest rank compared, 3: .* up to 6"), ([6, 8], "smallest rank compared, 6: ")):
         with pytest.warns(SearchRangeWarning, match=message):
-            LowRankImputer(ranks, alpha=0.01).fit(X)
+            LowRankImputerCV(ranks, alpha=0.01).fit(X)
 
 
 @pytest.mark.filterwarnings("error::hardthresh.core.errors.SearchRangeWarning")
 def test_a_search_that_ends_by_itself_is_not_warned_of():
     _, X = table(rank=2, noise=0.3)
-    assert LowRankImputer().fit(X).rank_ == 2
+    assert LowRankImputerCV().fit(X).rank_ == 2
     _, X = table(50, 20, rank=1, noise=10.0)
-    assert LowRankImputer().fit(X).rank_ == 0, "the ridge does not matter to the means"
+    assert LowRankImputerCV().fit(X).rank_ == 0, "the ridge does not matter to the means"
 
 
 def test_a_best_ridge_that_is_the_largest_compared_is_warned_of():
     _, X = table(50, 20, rank=3, noise=1.5)
     with pytest.warns(SearchRangeWarning, match=r"largest ridge compared, 0.1: .* alpha=0.2,"):
-        model = LowRankImputer().fit(X)
-    larger = LowRankImputer(alpha=0.2).fit(X)
+        model = LowRankImputerCV().fit(X)
+    larger = LowRankImputerCV(alpha=0.2).fit(X)
     assert larger.mean_scores_.max() > model.mean_scores_.max(), "the advice of the warning helps here"

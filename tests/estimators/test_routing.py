@@ -18,7 +18,7 @@ SPLITTING = {
     "linear": lambda **settings: ht.SparseLinearRegressionCV(n_nonzero_coefs=range(5), **settings),
     "logistic": lambda **settings: ht.SparseLogisticRegressionCV(n_nonzero_coefs=range(5), **settings),
     "low rank": lambda **settings: ht.LowRankRegressionCV(rank=range(3), **settings),
-    "graph": lambda **settings: ht.SparseGaussianGraphicalModel(n_edges=[0, 2, 4], **settings),
+    "graph": lambda **settings: ht.SparseGaussianGraphicalModelCV(n_edges=[0, 2, 4], **settings),
 }
 
 
@@ -102,12 +102,6 @@ def test_an_unknown_argument_of_fit_names_the_estimator(make, rows):
     X, y, _ = rows
     with pytest.raises(ValueError, match=rf"{type(make()).__name__}\.fit .*'patients'"):
         make().fit(X, y, patients=1)
-
-
-def test_groups_of_a_graph_whose_edges_are_given_are_refused():
-    X = np.random.default_rng(0).standard_normal((30, 4))
-    with pytest.raises(InvalidInputError, match=r"fit got groups.* n_edges=3"):
-        ht.SparseGaussianGraphicalModel(n_edges=3).fit(X, groups=np.arange(30))
 
 
 # --- metadata routing enabled -----------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Every registered estimator passes every check of scikit-learn; none is expected to fail.
 
-Below the level ``pairs``, one estimator of each family does, and one that chooses by cross-validation.
+Below the level ``pairs``, one estimator of each family does, and one that chooses by cross-validation in its own way.
 """
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -16,7 +16,9 @@ FAMILIES = (
     "SparseLogisticRegressionCV",
     "SparseGammaRegression",  # its targets are positive, and it is no transformer
     "LowRankImputer",
+    "LowRankImputerCV",
     "SparseGaussianGraphicalModel",
+    "SparseGaussianGraphicalModelCV",
     "LimitedAttributeRegression",
 )
 

@@ -116,7 +116,7 @@ def test_the_curve_over_ranks(low_rank, ax):
     model = ht.LowRankRegressionCV(rank=4, cv=3).fit(*low_rank)
     assert plot_cv(model, ax).get_xlabel() == "rank"
     assert f"chosen: rank = {model.best_rank_}" in [text.get_text() for text in ax.get_legend().get_texts()]
-    with pytest.raises(InvalidInputError, match=r"no curve over rank, .*; use LowRankRegressionCV to choose rank"):
+    with pytest.raises(InvalidInputError, match=r"no curve over rank, .*; use LowRankRegressionCV to choose it"):
         plot_cv(ht.LowRankRegression(rank=2).fit(*low_rank), ax)
 
 
@@ -165,13 +165,13 @@ def test_convergence_counts_iterations_where_no_passes_are_recorded(build, ax):
 
 def test_the_curve_over_numbers_of_edges(ax):
     X = make_graphical_model(60, 6, graph="chain").X
-    model = ht.SparseGaussianGraphicalModel([2, 5, 9], cv=3).fit(X)
+    model = ht.SparseGaussianGraphicalModelCV([2, 5, 9], cv=3).fit(X)
     plot_cv(model, ax)
     assert ax.get_xlabel() == "k, the number of edges"
     assert ax.get_ylabel() == "log likelihood\n(higher is better)"
     assert f"chosen: k = {model.best_n_edges_}" in {line.get_label() for line in ax.get_lines()}
-    with pytest.raises(InvalidInputError, match='set n_edges="cv", or to several numbers'):
-        plot_cv(model.set_params(n_edges=5).fit(X))
+    with pytest.raises(InvalidInputError, match="one given number of edges; use SparseGaussianGraphicalModelCV"):
+        plot_cv(ht.SparseGaussianGraphicalModel(5).fit(X))
 
 
 @pytest.fixture(scope="module")

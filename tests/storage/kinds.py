@@ -203,9 +203,11 @@ ESTIMATORS = {
     "low_rank_regression": estimator("LowRankRegression", {"rank": 2, "solver": solvers.IHT(), "max_iter": 8}, X, ROWS),
     "low_rank_regression_cv": estimator("LowRankRegressionCV", {"rank": [1, 2], "cv": 3}, X, ROWS),
     "low_rank_imputer": estimator("LowRankImputer", {"rank": 1}, GAPPY, method="transform"),
-    "low_rank_imputer_cv": estimator("LowRankImputer", {"cv": 3, "random_state": 0}, GAPPY, method="transform"),
+    "low_rank_imputer_cv": estimator("LowRankImputerCV", {"cv": 3, "random_state": 0}, GAPPY, method="transform"),
     "graphical_model": estimator("SparseGaussianGraphicalModel", {"n_edges": 3}, FOUR, method="mahalanobis"),
-    "graphical_model_cv": estimator("SparseGaussianGraphicalModel", {"cv": 3}, FOUR, method="mahalanobis"),
+    "graphical_model_cv": estimator("SparseGaussianGraphicalModelCV", {"cv": 3}, FOUR, method="mahalanobis"),
+    "low_rank_imputer_twin": estimator("LowRankImputerCV", {"rank": 2, "cv": 3}, GAPPY, method="transform"),
+    "graphical_model_twin": estimator("SparseGaussianGraphicalModelCV", {"cv": 3}, FOUR, method="mahalanobis"),
     "limited_regression": estimator(
         "LimitedAttributeRegression", {"n_nonzero_coefs": 2, "n_observed": 5}, np.tile(X, (3, 1)), np.tile(NUMBERS, 3)
     ),

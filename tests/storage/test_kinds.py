@@ -74,6 +74,25 @@ def test_supports_of_earlier_files_are_of_the_kind_of_their_constraint(name, kin
 
 
 @pytest.mark.parametrize(
+    ("name", "plain", "chooses", "parameter"),
+    [
+        ("low_rank_imputer", ht.LowRankImputer, ht.LowRankImputerCV, "rank"),
+        ("graphical_model", ht.SparseGaussianGraphicalModel, ht.SparseGaussianGraphicalModelCV, "n_edges"),
+    ],
+)
+def test_models_of_earlier_files_that_chose_by_cross_validation_are_cv_twins(name, plain, chooses, parameter, tmp_path):
+    given, chosen = (ht.load(STORED / f"{name}{end}.json") for end in ("", "_cv"))
+    assert type(given) is plain
+    assert type(chosen) is chooses
+    assert (getattr(chosen, parameter), chosen.cv) == (None, 3)
+    assert chosen.scores_.shape == (chosen.candidates_.size, 3)
+    document = json.loads((STORED / f"{name}_cv.json").read_text())
+    document["object"]["parameters"][parameter] = [1, 2]
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    assert getattr(ht.load(tmp_path / "x.json"), parameter) == [1, 2]
+
+
+@pytest.mark.parametrize(
     ("momentum", "step", "rules"),
     [
         (None, "support", (None, ExactLineSearch())),

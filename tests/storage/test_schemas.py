@@ -32,6 +32,7 @@ from hardthresh.core import (
     stored,
 )
 from hardthresh.core.constraint import Constraint
+from hardthresh.core.schema import Successor, renames
 from hardthresh.core.solver import Solver
 from hardthresh.core.step import StepRule
 from hardthresh.limited.contract import Algorithm, AlgorithmState
@@ -50,6 +51,13 @@ def is_ours(cls):
     home = sys.modules.get(cls.__module__)
     found = getattr(home, cls.__qualname__, None) is cls
     return found and cls.__module__.startswith("hardthresh.") and kind_of(cls) is not None
+
+
+def import_all():
+    """Import every module that may name a class."""
+    for module in pkgutil.walk_packages(ht.__path__, "hardthresh."):
+        if "__main__" not in module.name and module.name.split(".")[1] not in ("cli", "report"):
+            importlib.import_module(module.name)
 
 
 def ours():
@@ -110,9 +118,7 @@ def with_subclasses(cls):
 
 def test_every_class_that_a_stored_object_can_hold_has_a_name():
     """Found in the annotations of fields: a new state, rule or setting without a name could not be saved."""
-    for module in pkgutil.walk_packages(ht.__path__, "hardthresh."):
-        if "__main__" not in module.name and module.name.split(".")[1] not in ("cli", "report"):
-            importlib.import_module(module.name)
+    import_all()
     named = {entry.cls for entry in schema.schemas().values()}
     contracts = (Algorithm, AlgorithmState, Constraint, Loss, Solver, State, StepRule, StopRule)
     reached = {cls for base in (*contracts, *named) for cls in with_subclasses(base)}
@@ -179,6 +185,7 @@ def written_fields(cls):
 
 
 def test_changed_fields_have_a_new_version():
+    import_all()
     now = {name: {"version": entry.version, "fields": written_fields(entry.cls)} for name, entry in ours().items()}
     then = json.loads(LIST.read_text())
     changed = [name for name in now.keys() & then.keys() if now[name] != then[name]]
@@ -282,6 +289,23 @@ def test_parameters_and_fitted_attributes_are_upgraded_together(tmp_path):
     again = ht.load(tmp_path / "x.json")
     assert again.get_params() == model.get_params()
     assert_same(again.predict(X), model.predict(X))
+
+
+@pytest.mark.usefixtures("own_names")
+def test_an_upgrade_may_lead_to_another_class_and_its_upgrades(tmp_path):
+    @stored("test/disc", upgrades=[renames(r="radius")])
+    @dataclass(frozen=True)
+    class Disc:
+        radius: float
+
+    @stored("test/shape", upgrades=[renames(size="r"), lambda fields: Successor("test/disc", fields)])
+    @dataclass(frozen=True)
+    class Shape:
+        pass
+
+    for version, name in ((1, "size"), (2, "r")):
+        put(tmp_path / "x.json", {"$": "object", "class": "test/shape", "version": version, "fields": {name: 2.5}})
+        assert ht.load(tmp_path / "x.json") == Disc(2.5)
 
 
 # --- classes of users ------------------------------------------------------------------------------------------------

@@ -26,7 +26,9 @@ CASES = {  # settings, target, and the method that shows what the fitted attribu
     "low_rank_regression": ({"rank": 2}, TARGETS["rows"], "predict"),
     "low_rank_regression_cv": ({"rank": [1, 2], "cv": 3}, TARGETS["rows"], "predict"),
     "low_rank_imputer": ({"rank": 1}, None, "transform"),
+    "low_rank_imputer_cv": ({"rank": [1], "cv": 3}, None, "transform"),
     "sparse_gaussian_graphical_model": ({"n_edges": 3}, None, "mahalanobis"),
+    "sparse_gaussian_graphical_model_cv": ({"n_edges": [3], "cv": 3}, None, "mahalanobis"),
     "limited_attribute_regression": ({"n_nonzero_coefs": 2, "n_observed": 4}, TARGETS["numbers"], "predict"),
     "limited_attribute_logistic_regression": (
         {"n_nonzero_coefs": 2, "n_observed": 4},

@@ -10,8 +10,26 @@ from typing import Any, TypeAlias, TypeVar
 from .errors import InvalidInputError, format_value
 
 Fields: TypeAlias = dict[str, Any]
-Upgrade: TypeAlias = Callable[[Fields], Fields]
 T = TypeVar("T", bound=type)
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """What an upgrade returns if the fields are those of another class now, in its first version.
+
+    Attributes
+    ----------
+    name : str
+        The name of that class in files.
+    fields : dict
+        Its fields.
+    """
+
+    name: str
+    fields: Fields
+
+
+Upgrade: TypeAlias = Callable[[Fields], Fields | Successor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +55,13 @@ class Schema:
         """The version of its fields that is written now: 1, and one more with each upgrade."""
         return 1 + len(self.upgrades)
 
-    def upgraded(self, fields: Fields, version: int) -> Fields:
-        """Return fields of this version, made of those of an older one."""
+    def upgraded(self, fields: Fields, version: int) -> Fields | Successor:
+        """Return fields of this version, made of those of an older one; or those of another class."""
         for upgrade in self.upgrades[version - 1 :]:
-            fields = upgrade(fields)
+            upgraded = upgrade(fields)
+            if isinstance(upgraded, Successor):
+                return upgraded
+            fields = upgraded
         return fields
 
 
@@ -65,8 +86,8 @@ def stored(name: str, upgrades: Iterable[Upgrade] = ()) -> Callable[[T], T]:
         The name in files, "kind/name", such as "state/iht"; unique, and never given to another class.
     upgrades : iterable of callables
         From version 1 to 2, from 2 to 3, and so on: each takes the decoded fields as a dictionary and returns those of
-        the next version. The fields of an estimator are its parameters and fitted attributes; that of an enumeration is
-        the ``name`` of the member.
+        the next version, or a `Successor` if they are those of another class now. The fields of an estimator are its
+        parameters and fitted attributes; that of an enumeration is the ``name`` of the member.
 
     Returns
     -------

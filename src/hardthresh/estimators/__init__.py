@@ -1,21 +1,25 @@
 """scikit-learn estimators."""
 
 from .graph.model import SparseGaussianGraphicalModel
+from .graph.model_cv import SparseGaussianGraphicalModelCV
 from .linear.classification import SparseLogisticRegression, SparseLogisticRegressionCV
 from .linear.gamma import SparseGammaRegression, SparseGammaRegressionCV
 from .linear.poisson import SparsePoissonRegression, SparsePoissonRegressionCV
 from .linear.regression import SparseLinearRegression, SparseLinearRegressionCV
 from .low_rank.imputer import LowRankImputer
+from .low_rank.imputer_cv import LowRankImputerCV
 from .low_rank.regression import LowRankRegression
 from .low_rank.regression_cv import LowRankRegressionCV
 
 __all__ = [
     "LowRankImputer",
+    "LowRankImputerCV",
     "LowRankRegression",
     "LowRankRegressionCV",
     "SparseGammaRegression",
     "SparseGammaRegressionCV",
     "SparseGaussianGraphicalModel",
+    "SparseGaussianGraphicalModelCV",
     "SparseLinearRegression",
     "SparseLinearRegressionCV",
     "SparseLogisticRegression",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from inspect import signature
 from typing import Any, ClassVar, Protocol
 
@@ -13,10 +13,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from hardthresh.arrays import all_finite, as_floating, double, namespace, to_numpy
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value, numbered, warn
 from hardthresh.core.objective import Objective
-from hardthresh.core.registry import lookup
+from hardthresh.core.registry import lookup, registered
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
 from hardthresh.core.typing import Array
@@ -143,6 +144,17 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the names of the columns, or those for messages where X is a bare matrix; None if there are none."""
         names: Sequence[str] | None = getattr(self, "feature_names_in_", self._names_in_messages)
         return names
+
+    def _checked_budget(self, name: str, value: Any, most: int, what: str) -> int:
+        """Return a validated number of what may be chosen, at most `most`, which the message calls `what`."""
+        public = {entry.cls.__name__ for entry in registered("estimator").values()}
+        names = [cls.__name__ for cls in type(self).__mro__]
+        twin = next((f"{own}CV" for own in names if f"{own}CV" in public), None)
+        if twin is not None and twin not in names and isinstance(value, Iterable):
+            raise InvalidInputError(
+                f"{name} must be an integer or None, got {format_value(value)}; {twin} chooses it by cross-validation"
+            )
+        return checked_integer(name, value, 0, most, what)
 
     def _ridge(self) -> float:
         return self._default_alpha if self.alpha is None else float(self.alpha)

@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from hardthresh.core.registry import register, registered
+from hardthresh.core.schema import Upgrade
 from hardthresh.losses import Loss
 
 from .callbacks import fit_method
@@ -168,24 +169,113 @@ _SHARED = {
         Take the rank with the best mean score, or the smallest one within a standard error of it.
     n_jobs : int, optional
         How many folds to fit at a time.""",
+    "imputer_parameters": """
+    center : bool
+        Whether to subtract the mean of each column's observed entries; without it, what is filled in for rows and
+        columns of which little is known tends to zero.
+    standardize : bool
+        Whether to divide each column by the standard deviation of its observed entries, so that units do not matter.
+    keep_observed : bool
+        Whether `transform` leaves observed entries as they are. If not, all entries are those of the low-rank table.
+    missing : {"nan", "unstored"}
+        What is missing: NaN in a dense table, or what a scipy.sparse table does not store; stored zeros are observed.
+    add_indicator : bool
+        Whether `transform` appends a column of zeros and ones for each column with missing entries in `fit`.
+    keep_empty_features : bool
+        Whether `transform` keeps columns without an observed entry in `fit`, filled with zeros where nothing is known.
+    solver : str or Solver
+        "auto", conjugate iterative hard thresholding; or the name of a registered solver, or a solver object.
+    tol : float
+        Relative tolerance > 0.
+    max_iter : int
+        Limit of iterations, >= 1, for each rank on the way.""",
+    "imputer_attributes": """
+    U_ : array, shape (n_samples, r)
+        Orthonormal directions of the rows. The fitted W is ``U_ @ diag(singular_values_) @ V_.T``, never formed.
+    singular_values_ : array, shape (r,)
+        Decreasing, > 0.
+    V_ : array, shape (n_features, r)
+        Orthonormal directions of the columns, in standard units; the entry of largest size in each is positive.
+        Constant and empty columns have zeros.
+    mean_, scale_ : array, shape (n_features,)
+        What is subtracted from each column, and what it is then divided by; the mean of an empty column is NaN.
+    rank_ : int
+        The rank attained: at most the one asked for or chosen.
+    alpha_, row_ridge_ : float
+        The ridge, and what that is beside the sum of squared errors of one row: ``alpha_`` times the observed share.
+    indicator_features_ : array of int
+        The columns that `add_indicator` marks: those with missing entries in `fit`.
+    n_iter_, converged_, stop_reason_ :
+        Iterations, all ranks on the way together; whether and why the last of them stopped.
+    objective_ : float
+        The minimised objective.
+    history_ : History
+        ``history_["value"][t]`` is the objective after t iterations, ``history_["rank"][t]`` the rank allowed in them.
+    n_features_in_, feature_names_in_ :
+        The columns seen in `fit`.""",
+    "graph_parameters": """
+    standardize : bool
+        Whether to scale columns to unit variance for the fit, so that units do not matter; `precision_` and
+        `covariance_` are in the units of the data. Columns are centred in any case.
+    refit : bool
+        Whether `precision_` is the maximum of the likelihood on the graph, or else the minimiser above itself, made
+        positive definite where it is not.""",
+    "graph_run": """
+    solver : str or Solver
+        "auto", the name of a registered solver, or a solver object.
+    tol : float
+        Relative tolerance > 0.
+    max_iter : int
+        Limit of iterations, >= 1.
+    warm_start : bool
+        Whether to start from the last fit's `precision_`.
+    random_state : int, RandomState or None
+        Seed of solvers that draw random numbers; the default solver draws none.
+    verbose : bool
+        Whether to show a progress line.""",
+    "graph_attributes": """
+    precision_, covariance_ : array, shape (p, p)
+        Symmetric, positive definite, and inverse to each other. Pairs that are not joined are exactly zero in
+        `precision_`.
+    location_ : array, shape (p,)
+        The means of the columns; zeros for a precomputed covariance.
+    alpha_ : float
+        The ridge of the likelihood; without `refit` that of the objective above.
+    n_edges_ : int
+        How many pairs are joined: at most as many as asked for or chosen.
+    edges_ : structured array, one row for each edge
+        The edges, the strongest partial correlation first: ``i``, ``j`` (columns), ``first``, ``second`` (their names)
+        and ``partial_correlation``. ``pandas.DataFrame(model.edges_)`` makes a table of it.
+    positive_definite_adjustment_ : float
+        By what share the entries off the diagonal of the minimiser had to shrink before it was positive definite; 0
+        where it was. With `refit` this only concerns the start of the second step, but more than a few hundredths say
+        that there are too many edges for the data.
+    n_iter_, converged_, stop_reason_, objective_ :
+        Iterations; whether and why the solver stopped; the minimised objective, in standard units.
+    history_ : History
+        ``history_["value"][t]`` is the objective after t iterations.
+    n_features_in_, feature_names_in_ :
+        The columns seen in `fit`.""",
 }
 
 
-def public_estimator(name: str, examples: Callable[[], Iterable[Any]] | None = None, **texts: str) -> Callable[[T], T]:
+def public_estimator(name: str, upgrades: Iterable[Upgrade] = (), **texts: str) -> Callable[[T], T]:
     """Class decorator of a public estimator: register it, complete its docstring, give its methods its name.
 
     Parameters
     ----------
     name : str
         The name under which it is registered.
-    examples : callable returning an iterable of estimators, optional
-        Instances for the tests; the default is one without settings, with three folds if it cross-validates.
+    upgrades : iterable of callables
+        How parameters and attributes of earlier versions in files become those of this one, see `core.stored`.
     **texts : str
         What stands for ``{key}`` in the docstring, besides the descriptions that estimators share. Texts may have such
         keys themselves.
 
     Notes
     -----
+    Tests run on an instance without settings, with three folds if it cross-validates.
+
     Python's errors about arguments name the class that defines a method: without a method of its own, a misspelt
     parameter of `SparseLinearRegression` would be one of a private class that its users have never seen.
     """
@@ -198,7 +288,7 @@ def public_estimator(name: str, examples: Callable[[], Iterable[Any]] | None = N
                 break
             if base.__module__.partition(".")[0] == __name__.partition(".")[0]:
                 names_methods(base)(cls)
-        return register("estimator", name, examples or (lambda: [_example(cls)]))(cls)
+        return register("estimator", name, lambda: [_example(cls)], upgrades)(cls)
 
     return add
 

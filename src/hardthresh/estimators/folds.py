@@ -1,9 +1,8 @@
-"""What cross-validation shares, whatever it chooses: candidates, folds as rows of a table, and the verdict."""
+"""What estimators with cross-validation share: candidates, folds as rows of a table, and what is kept of the scores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -14,12 +13,14 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from hardthresh.core.checking import with_warnings_of_caller
-from hardthresh.core.errors import InvalidInputError, SearchRangeWarning, format_value, warn
+from hardthresh.core.errors import InvalidInputError, format_value, warn
+from hardthresh.selection.comparison import Comparison
 
 from .routing import Metadata, rows_of
 from .table import Table
 
-Splits = list[tuple[np.ndarray, np.ndarray]]
+Split = tuple[np.ndarray, np.ndarray]
+Splits = list[Split]
 
 
 def candidates_of(given: Any, most: int, check: Callable[[Any], int], name: str, what: str) -> np.ndarray:
@@ -110,87 +111,45 @@ def scorer_name(scoring: Any, default: str) -> str:
     return str(getattr(scoring, "__name__", scoring))
 
 
-_ROUNDING = 1e-10
-"""Mean scores that differ by this share of themselves are the same."""
+def tell_unconverged(comparison: Comparison) -> None:
+    """Warn of fits in the folds that did not converge, with the reason of the first."""
+    reasons, (n_candidates, _, n_folds) = comparison.unconverged, comparison.by_ridge.shape
+    if reasons:
+        warn(
+            f"{len(reasons)} of {n_candidates * n_folds} fits inside the folds did not converge: {reasons[0]}",
+            ConvergenceWarning,
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the folds say about the candidates.
-
-    Attributes
-    ----------
-    scores : array, shape (n_candidates, n_folds)
-        The scores; higher is better.
-    mean, error : array, shape (n_candidates,)
-        Mean score and its standard error.
-    best, modest : int
-        Which candidate has the best mean, the smallest of those that differ by rounding, and which is the smallest
-        within a standard error of it.
-    """
-
-    scores: np.ndarray
-    mean: np.ndarray
-    error: np.ndarray
-    best: int
-    modest: int
-
-    @classmethod
-    def of(cls, scores: np.ndarray) -> Verdict:
-        """Return the verdict of scores, shape (n_candidates, n_folds)."""
-        if not np.all(np.isfinite(scores)):
-            raise InvalidInputError("a held-out score is NaN or infinite; check the scoring and the folds")
-        n_folds = scores.shape[1]
-        size = float(np.max(np.abs(scores))) or 1.0  # no overflow in the square of a large score
-        spread = size * (scores / size).std(axis=1, ddof=1) if n_folds > 1 else np.zeros(scores.shape[0])
-        mean, error = scores.mean(axis=1), spread / np.sqrt(n_folds)
-        best = int(np.argmax(mean >= np.max(mean) - _ROUNDING * abs(np.max(mean))))
-        return cls(scores, mean, error, best, int(np.argmax(mean >= mean[best] - error[best])))
-
-    def chosen(self, rule: str) -> int:
-        """Return which candidate a rule chooses."""
-        return self.best if rule == "best" else self.modest
-
-
-def warn_at_range_end(best: int, candidates: np.ndarray, largest: int, what: str) -> None:
-    """Warn if the best of several numbers is the largest or the smallest compared, and others are possible beyond it.
+def keep_comparison(
+    model: Any,
+    comparison: Comparison,
+    chosen: int,
+    name: str,
+    scorer: str,
+    bring: Callable[[np.ndarray], Any] = np.asarray,
+) -> int:
+    """Set the fitted attributes that say what was compared, and return the chosen candidate.
 
     Parameters
     ----------
-    best : int
-        The position of the best number among the candidates.
-    candidates : array of int
-        The numbers compared, increasing.
-    largest : int
-        The largest number that can make a difference.
-    what : str
-        What the numbers are.
+    model : estimator
+        Where to set them.
+    comparison : Comparison
+        The scores.
+    chosen : int
+        The position of the chosen candidate.
+    name : str
+        The parameter that was chosen: it is kept as ``best_{name}_``.
+    scorer : str
+        What the scores are.
+    bring : callable
+        Brings an array to the library of the data.
     """
-    number = int(candidates[best])
-    if candidates.size == 1:
-        return
-    if best == candidates.size - 1 and number < largest:
-        end, beyond = "largest", f"a larger one may predict better; compare up to {min(2 * number, largest)}"
-    elif best == 0 and number > 1:
-        end, beyond = "smallest", "a smaller one may predict better; compare from 1"
-    else:
-        return
-    warn(
-        f"the best mean score is that of the {end} {what} compared, {number}: {beyond}, for example",
-        SearchRangeWarning,
-    )
-
-
-def warn_at_largest_ridge(alpha: float) -> None:
-    """Warn if the best ridge is the largest of those compared by default."""
-    warn(
-        f"the best mean score is that of the largest ridge compared, {alpha:g}: a larger one may predict better; "
-        f"set it, for example alpha={2 * alpha:g}, and compare mean_scores_",
-        SearchRangeWarning,
-    )
-
-
-def tell_unconverged(whys: list[str], total: int, where: str) -> None:
-    """Warn of fits that did not converge, with the reason of the first."""
-    if whys:
-        warn(f"{len(whys)} of {total} fits {where} did not converge: {whys[0]}", ConvergenceWarning)
+    best = int(comparison.candidates[chosen])
+    model.candidates_, model.scores_ = bring(comparison.candidates), bring(comparison.scores)
+    model.mean_scores_, model.standard_errors_ = bring(comparison.mean), bring(comparison.standard_error)
+    model.one_standard_error_ = int(comparison.candidates[comparison.one_standard_error])
+    model.scorer_name_ = scorer
+    setattr(model, f"best_{name}_", best)
+    return best

@@ -373,17 +373,13 @@ def _break(ax: Axes) -> str:
 
 def _cross_validated(cv: CrossValidation | None, estimator: Any) -> CrossValidation:
     if cv is None:
-        kind, size = type(estimator).__name__, "rank" if hasattr(estimator, "rank_") else "k"
-        if hasattr(estimator, "n_edges_"):
-            raise InvalidInputError(
-                f"there is no curve over the number of edges, because {kind} was fitted for one given number; set "
-                'n_edges="cv", or to several numbers, to choose it by cross-validation.'
-            )
+        kind, sizes = type(estimator).__name__, {"rank_": "rank", "n_edges_": "number of edges"}
+        size = next((what for fitted, what in sizes.items() if hasattr(estimator, fitted)), "k")
         if hasattr(estimator, "learning_curve_"):
             raise InvalidInputError(f"{kind} has no curve over k; plot_learning_curve draws how it learned.")
         raise InvalidInputError(
             f"there is no curve over {size}, because {kind} was fitted for one given {size}; "
-            f"use {kind}CV to choose {size} by cross-validation."
+            f"use {kind}CV to choose it by cross-validation."
         )
     return cv
 

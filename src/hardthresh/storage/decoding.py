@@ -10,7 +10,7 @@ import numpy as np
 
 from hardthresh import __version__
 from hardthresh.core.result import History
-from hardthresh.core.schema import Schema
+from hardthresh.core.schema import Schema, Successor
 
 from .arrays import ArrayReader, Node
 from .classes import Finder, check_estimator, is_fitted_attribute, splitter_class
@@ -94,7 +94,11 @@ class Decoder:
                 f"it holds a {schema.name} of version {version!r}; this is hardthresh {__version__}, which reads "
                 f"versions up to {schema.version}: upgrade hardthresh"
             )
-        return schema, schema.upgraded(self._parts(parts), version)
+        fields = schema.upgraded(self._parts(parts), version)
+        while isinstance(fields, Successor):
+            schema = self._classes.find(fields.name, node["$"])
+            fields = schema.upgraded(fields.fields, 1)
+        return schema, fields
 
     def _parts(self, parts: Mapping[str, Node]) -> dict[str, Any]:
         return {name: self.decode(part) for name, part in parts.items()}

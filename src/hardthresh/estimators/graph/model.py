@@ -3,61 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardthresh.constraints import EdgeSparsity
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value, warn
-from hardthresh.core.progress import progress_line
-from hardthresh.core.registry import register
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.threads import serial_blas
 from hardthresh.objectives import GraphicalModel
 
-from ..base import ThresholdingEstimator, is_integer
+from ..base import ThresholdingEstimator
 from ..callbacks import FitTask, fit_method
-from ..folds import (
-    Verdict,
-    candidates_of,
-    check_rule,
-    check_splits,
-    splits_of,
-    tell_unconverged,
-    warn_at_largest_ridge,
-    warn_at_range_end,
-)
-from ..routing import CrossValidatedMixin, Metadata
+from ..documentation import public_estimator
 from ..soundness import check_columns, check_numbers
 from ..table import Table
+from ..upgrades import without_comparison
 from .problem import GraphProblem, Precision
 
-_PATIENCE = 2  # candidates in a row that predict worse than the best end the climb
-_ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003)
-"""The ridges of the likelihood that are compared where none is given."""
-_ENOUGH = 1e-6  # relative tolerance of fits that are only compared
-_OF_FOLDS = (
-    *("candidates_", "scores_", "mean_scores_", "standard_errors_"),
-    *("scorer_name_", "best_n_edges_", "one_standard_error_"),
-)
-_FINE = 0.05  # the search around the best count ends where its neighbours are so near, as a share of it
 
-
-@register(
-    "estimator",
+@public_estimator(
     "sparse_gaussian_graphical_model",
-    lambda: [SparseGaussianGraphicalModel(cv=3), SparseGaussianGraphicalModel(None, refit=False)],
+    upgrades=[without_comparison("n_edges", "sparse_gaussian_graphical_model_cv", left_out=("covariance",))],
 )
-class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, EmpiricalCovariance):
+class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     r"""Gaussian graphical model with at most a given number of edges: an inverse covariance matrix with exact zeros.
 
     .. math:: \hat W = \arg\min_{W = W^\top} \; \sum_{i=1}^p \Bigl( -\log w_{ii} + \frac{w_i^\top S w_i}{w_{ii}} \Bigr)
@@ -69,96 +45,37 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
 
     Parameters
     ----------
-    n_edges : "cv", int, iterable of int, or None
-        How many pairs of columns may be joined, 0 <= n_edges <= p (p - 1) / 2. "cv" looks for the number with the best
-        held-out likelihood: it climbs 0, p/4, p/2, p, 2 p, ... until two in a row are worse than the best, then halves
-        the gaps around that. An iterable compares the given numbers. None is one edge for each column.
+    n_edges : int, optional
+        How many pairs of columns may be joined, 0 <= n_edges <= p (p - 1) / 2. Default one edge for each column.
     alpha : float, optional
-        Ridge >= 0 on the entries of the precision matrix in standard units; default 0.01. Where numbers of edges are
-        compared, 0.3, 0.1, 0.03, 0.01 and 0.003 are compared by default as the ridge of the likelihood, which matters
-        where rows are few; the graph hardly depends on it. With 0 the precision may be infinite, as for a column that
-        others determine.
-    standardize : bool
-        Whether to scale columns to unit variance for the fit, so that units do not matter; `precision_` and
-        `covariance_` are in the units of the data. Columns are centred in any case.
-    refit : bool
-        Whether `precision_` is the maximum of the likelihood on the graph, or else the minimiser above itself, made
-        positive definite where it is not.
+        Ridge >= 0 on the entries of the precision matrix in standard units; default 0.01. With 0 the precision may be
+        infinite, as for a column that others determine.
+    {graph_parameters}
     covariance : {"empirical", "precomputed"}
         Whether `fit` is given rows, or a covariance matrix.
-    cv : int, splitter or iterable of (train, test) indices
-        The folds, as everywhere in scikit-learn.
-    rule : {"best", "one_standard_error"}
-        Take the number of edges with the best mean score, or the smallest one within a standard error of it.
-    n_jobs : int, optional
-        How many folds to fit at a time.
-    solver : str or Solver
-        "auto", the name of a registered solver, or a solver object.
-    tol : float
-        Relative tolerance > 0.
-    max_iter : int
-        Limit of iterations, >= 1.
-    warm_start : bool
-        Whether to start from the last fit's `precision_`.
-    random_state : int, RandomState or None
-        Seed of solvers that draw random numbers; the default solver draws none.
-    verbose : bool
-        Whether to show a progress line.
+    {graph_run}
 
     Attributes
     ----------
-    precision_, covariance_ : array, shape (p, p)
-        Symmetric, positive definite, and inverse to each other. Pairs that are not joined are exactly zero in
-        `precision_`.
-    location_ : array, shape (p,)
-        The means of the columns; zeros for a precomputed covariance.
-    alpha_ : float
-        The ridge of the likelihood; without `refit` that of the objective above.
-    n_edges_ : int
-        How many pairs are joined: at most as many as asked for or chosen.
-    edges_ : structured array, one row for each edge
-        The edges, the strongest partial correlation first: ``i``, ``j`` (columns), ``first``, ``second`` (their names)
-        and ``partial_correlation``. ``pandas.DataFrame(model.edges_)`` makes a table of it.
-    positive_definite_adjustment_ : float
-        By what share the entries off the diagonal of the minimiser had to shrink before it was positive definite; 0
-        where it was. With `refit` this only concerns the start of the second step, but more than a few hundredths say
-        that there are too many edges for the data.
-    n_iter_, converged_, stop_reason_, objective_ :
-        Iterations; whether and why the solver stopped; the minimised objective, in standard units.
-    history_ : History
-        ``history_["value"][t]`` is the objective after t iterations.
-    candidates_ : array of int, shape (n_candidates,)
-        The numbers of edges compared, increasing. This and the next three only if numbers were compared.
-    scores_ : array, shape (n_candidates, n_folds)
-        The mean Gaussian log-likelihood of held-out rows, with the ridge chosen. `mean_scores_` and `standard_errors_`
-        summarise them, and `scorer_name_` names them.
-    best_n_edges_ : int
-        The number that was chosen.
-    one_standard_error_ : int
-        The smallest number of edges within one standard error of the best.
-    n_features_in_, feature_names_in_ :
-        The columns seen in `fit`.
+    {graph_attributes}
 
     Raises
     ------
     ValueError
-        By `fit`, for NaN, infinity, constant columns (in the rows that a fold trains on, too), columns of one name,
-        copies of a column with ``alpha=0``, a matrix that is no covariance, fewer than two rows, or settings out of
-        range; the message says which and what to do. Its type is
-        `hardthresh.core.InvalidInputError` where hardthresh found it.
+        By `fit`, for NaN, infinity, constant columns, columns of one name, copies of a column with ``alpha=0``, a
+        matrix that is no covariance, fewer than two rows, or settings out of range; the message says which and what to
+        do. Its type is `hardthresh.core.InvalidInputError` where hardthresh found it.
 
     Warns
     -----
     UserWarning
         If with ``refit=False`` the minimiser is not positive definite.
-    SearchRangeWarning
-        If the best number of edges given, or the best default ridge, is the largest compared (the smallest, of edges),
-        and others are possible beyond it.
     ConvergenceWarning
-        If a fit did not converge.
+        If the fit did not converge.
 
     See Also
     --------
+    SparseGaussianGraphicalModelCV : Chooses the number of edges and the ridge by cross-validation.
     hardthresh.objectives.GraphicalModel, hardthresh.constraints.EdgeSparsity : The problem, for `hardthresh.minimize`.
     sklearn.covariance.GraphicalLasso : An l1 penalty instead of a budget, which also shrinks the entries it keeps.
 
@@ -170,7 +87,6 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
 
     Cost: a data pass is X times W and back, at most 4 n p^2 operations, and the default solver needs tens of them; the
     refit some inverses of p x p matrices. A handful of dense p x p matrices is kept: p = 2000 is a matter of minutes.
-    Cross-validation with F folds costs about 12 F fits.
 
     Guarantee: that of the solver for the graph (heuristic, see `hardthresh.solvers.HardThresholdingPursuit`); on the
     graph, the likelihood with its ridge is convex and its maximum is found up to `tol`.
@@ -198,15 +114,12 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
 
     def __init__(
         self,
-        n_edges: Any = "cv",
+        n_edges: int | None = None,
         *,
         alpha: float | None = None,
         standardize: bool = True,
         refit: bool = True,
         covariance: str = "empirical",
-        cv: Any = 5,
-        rule: str = "best",
-        n_jobs: int | None = None,
         solver: str | Solver = "auto",
         tol: float = 1e-8,
         max_iter: int = 1000,
@@ -219,9 +132,6 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
         self.standardize = standardize
         self.refit = refit
         self.covariance = covariance
-        self.cv = cv
-        self.rule = rule
-        self.n_jobs = n_jobs
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -230,8 +140,8 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
         self.verbose = verbose
 
     @fit_method
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Find the graph, after the number of its edges if that is not given, and the precision matrix on it.
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the graph, and the precision matrix on it.
 
         Parameters
         ----------
@@ -240,10 +150,6 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
             shape (p, p).
         y : ignored
             There for pipelines.
-        **params : dict
-            ``groups``, an array of shape (n_samples,): the group of each row, for a splitter that keeps groups
-            together, such as ``cv=GroupKFold(5)``, where numbers of edges are compared. With scikit-learn's metadata
-            routing enabled, whatever the splitter requests.
 
         Returns
         -------
@@ -255,26 +161,7 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
             For NaN, infinity, constant columns, a matrix that is no covariance, or settings out of range; the message
             says which and what to do.
         """
-        self._check_settings()
-        precomputed = self.covariance == "precomputed"
-        _refuse_repeated_names(X)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=1 if precomputed else 2)
-        task = FitTask(self, Table(X, None), self.max_iter)
-        problem = self._problem(X)
-        for name in _OF_FOLDS:
-            self.__dict__.pop(name, None)
-        if self._compares():
-            n_edges, self.alpha_ = self._compare(X, params)
-        elif given := [name for name, value in params.items() if value is not None]:
-            raise InvalidInputError(
-                f"fit got {', '.join(given)}, which is for the splitter, but n_edges={self.n_edges} needs no folds; "
-                "leave it out"
-            )
-        else:
-            n_edges, self.alpha_ = self._budget(self.n_edges), self._ridge()
-        self._fit_and_keep(problem, n_edges, X.dtype, task)
-        task.end()
-        return self
+        return self._fit(X, lambda rows: (self._edges_wanted(), self._ridge()))
 
     @property
     def edges_(self) -> np.ndarray:
@@ -394,26 +281,17 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        check_rule(self.rule)
         if self.covariance not in ("empirical", "precomputed"):
             raise InvalidInputError(
                 f'covariance must be "empirical" or "precomputed", got {format_value(self.covariance)}'
             )
         if not isinstance(self.refit, bool | np.bool_):
             raise InvalidInputError(f"refit must be True or False, got {format_value(self.refit)}")
-        if isinstance(self.n_edges, str) and self.n_edges != "cv":
-            raise InvalidInputError(
-                f'n_edges must be "cv", an integer, several, or None, got {format_value(self.n_edges)}'
-            )
 
     def _check_attributes(self) -> None:
         """Refuse fitted attributes that do not fit together."""
         p = check_columns(self)
         check_numbers(self, precision_=(p, p), covariance_=(p, p), location_=(p,))
-
-    def _compares(self) -> bool:
-        """Return whether there are numbers of edges to compare."""
-        return isinstance(self.n_edges, str | Iterable) and getattr(self.n_edges, "ndim", 1) > 0
 
     def _names(self) -> list[Any]:
         names = getattr(self, "feature_names_in_", None)
@@ -422,22 +300,31 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
     def _pairs(self) -> int:
         return int(self.n_features_in_ * (self.n_features_in_ - 1) // 2)
 
-    def _budget(self, n_edges: Any) -> int:
-        """Return a validated number of edges."""
-        if n_edges is None:
+    def _checked_edges(self, n_edges: Any) -> int:
+        return self._checked_budget("n_edges", n_edges, self._pairs(), "the number of pairs of columns")
+
+    def _edges_wanted(self) -> int:
+        """Return how many edges to allow: one for each column by default."""
+        if self.n_edges is None:
             return min(int(self.n_features_in_), self._pairs())
-        if not is_integer(n_edges):
-            raise InvalidInputError(f'n_edges must be "cv", an integer, several, or None, got {format_value(n_edges)}')
-        if not 0 <= n_edges <= self._pairs():
-            raise InvalidInputError(
-                f"n_edges must be between 0 and the number of pairs of columns, {self._pairs()} for n_features = "
-                f"{self.n_features_in_}; got {n_edges}"
-            )
-        return int(n_edges)
+        return self._checked_edges(self.n_edges)
 
     def _problem(self, X: np.ndarray) -> GraphProblem:
         make = GraphProblem.of_covariance if self.covariance == "precomputed" else GraphProblem.of_rows
         return make(X, standardize=bool(self.standardize), alpha=self._ridge(), names=self._feature_name)
+
+    def _fit(self, X: Any, choose: Callable[[np.ndarray], tuple[int, float]]) -> Self:
+        """Fit the number of edges, with the ridge of the likelihood, that `choose` returns for the validated rows."""
+        self._check_settings()
+        precomputed = self.covariance == "precomputed"
+        _check_names(X)
+        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=1 if precomputed else 2)
+        task = FitTask(self, Table(X, None), self.max_iter)
+        problem = self._problem(X)
+        n_edges, self.alpha_ = choose(X)
+        self._fit_and_keep(problem, n_edges, X.dtype, task)
+        task.end()
+        return self
 
     def _run(self, problem: GraphProblem, n_edges: int, start: Any, seed: int, **options: Any) -> Result:
         return self._solve(_Task(problem.objective, problem.constraint(n_edges)), start, seed, **options)
@@ -503,89 +390,6 @@ class SparseGaussianGraphicalModel(CrossValidatedMixin, ThresholdingEstimator, E
         start: np.ndarray = (last * problem.scale[:, None] * problem.scale).astype(problem.objective.X.dtype)
         return start
 
-    # --- how many edges --------------------------------------------------------------------------------------------
-
-    def _compare(self, X: np.ndarray, params: Metadata) -> tuple[int, float]:
-        """Return the number of edges and the ridge that predict best, and set what the folds say."""
-        if self.covariance == "precomputed":
-            raise InvalidInputError(
-                'the number of edges is chosen on held-out rows, which covariance="precomputed" does not give; set '
-                "n_edges to an integer"
-            )
-        table = Table(X, None)
-        n_samples = X.shape[0]
-        split_params, _ = self._route(params, n_samples)
-        splits = splits_of(self.cv, table, np.arange(n_samples), n_samples, split_params, classifier=False)
-        check_splits(splits)
-        folds = [self._fold(number, X[train], X[test]) for number, (train, test) in enumerate(splits)]
-        alphas = _ALPHAS if self.alpha is None and self.refit else (self._ridge(),)
-        seed = self._seed()
-        scores: dict[int, np.ndarray] = {}
-        whys: list[str] = []
-        parallel = Parallel(n_jobs=self.n_jobs)
-        with progress_line(bool(self.verbose), "numbers of edges", None) as report:
-            for n_edges in self._candidates(scores):
-                found = parallel(delayed(self._in_fold)(fold, n_edges, alphas, seed) for fold in folds)
-                scores[n_edges] = np.array([by_alpha for by_alpha, _ in found]).T
-                whys += [why for _, why in found if why is not None]
-                report(f"{n_edges}: {_best(scores[n_edges]):.6g}")
-        tell_unconverged(whys, len(scores) * len(folds), "inside the folds")
-        return self._verdict(scores, alphas)
-
-    def _fold(self, number: int, train: np.ndarray, held_out: np.ndarray) -> _Fold:
-        """Return the problem of a fold; an error in its rows says that it is in these."""
-        if train.shape[0] < 2:
-            raise InvalidInputError(f"fold {number} of cv has one row to train on; two or more are needed")
-        try:
-            return _Fold(self._problem(train), held_out)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"in the rows that fold {number} of cv trains on, {error}") from error
-
-    def _verdict(self, scores: dict[int, np.ndarray], alphas: tuple[float, ...]) -> tuple[int, float]:
-        """Return the number of edges and the ridge that the rule chooses."""
-        self.candidates_ = np.array(sorted(scores))
-        by_alpha = np.array([scores[n_edges] for n_edges in self.candidates_])
-        chosen = int(np.argmax(np.max(by_alpha.mean(axis=2), axis=0)))
-        self.scores_ = by_alpha[:, chosen]
-        verdict = Verdict.of(self.scores_)
-        self.mean_scores_, self.standard_errors_ = verdict.mean, verdict.error
-        self.one_standard_error_ = int(self.candidates_[verdict.modest])
-        self.scorer_name_ = "log_likelihood"
-        self.best_n_edges_ = int(self.candidates_[verdict.chosen(self.rule)])
-        largest = int(self.candidates_[-1]) if isinstance(self.n_edges, str) else self._pairs()
-        warn_at_range_end(verdict.best, self.candidates_, largest, "number of edges")
-        if alphas[chosen] == _ALPHAS[0] and len(alphas) > 1:
-            warn_at_largest_ridge(alphas[chosen])
-        return self.best_n_edges_, alphas[chosen]
-
-    def _candidates(self, scores: dict[int, np.ndarray]) -> Iterable[int]:
-        """Yield the numbers to compare, each after the scores of those before."""
-        if not isinstance(self.n_edges, str):
-            yield from candidates_of(self.n_edges, self._pairs(), self._budget, "n_edges", "numbers of edges").tolist()
-            return
-        worse, best = 0, -np.inf
-        for n_edges in _ladder(self.n_features_in_, self._pairs()):
-            yield n_edges
-            mean = _best(scores[n_edges])
-            worse, best = (0, mean) if mean > best else (worse + 1, best)
-            if worse == _PATIENCE:
-                break
-        while (between := _between(scores)) != []:
-            yield from between
-
-    def _in_fold(
-        self, fold: _Fold, n_edges: int, alphas: tuple[float, ...], seed: int
-    ) -> tuple[list[float], str | None]:
-        """Return the score of a fold's model with so many edges for each ridge, and why it did not converge."""
-        rough = clone(self).set_params(tol=max(self.tol, _ENOUGH))
-        result = rough._run(fold.problem, n_edges, None, seed)
-        precision, scores = fold.problem.definite(result.w), []
-        for alpha in alphas:
-            if self.refit:
-                precision = fold.problem.most_likely(precision, alpha, _ENOUGH)
-            scores.append(fold.problem.log_likelihood(precision, fold.held_out))
-        return scores, None if result.converged else result.status.sentence
-
 
 @dataclass(frozen=True, slots=True)
 class _Task:
@@ -595,41 +399,9 @@ class _Task:
     constraint: EdgeSparsity
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Fold:
-    """The training rows of a fold as a problem, and its held-out rows."""
-
-    problem: GraphProblem
-    held_out: np.ndarray
-
-
-def _refuse_repeated_names(X: Any) -> None:
+def _check_names(X: Any) -> None:
     """Refuse a table in which two columns have the same name."""
     names = list(getattr(X, "column_names", getattr(X, "columns", ())))
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise InvalidInputError(f"more than one column of X is called {format_value(repeated[0])}; rename them")
-
-
-def _ladder(p: int, pairs: int) -> Iterable[int]:
-    """Yield 0, p/4, p/2, p, 2 p, ... rounded up, until all pairs."""
-    yield 0
-    last, rung = 0, p / 4
-    while last < pairs:
-        last = max(last + 1, min(int(np.ceil(rung)), pairs))
-        yield last
-        rung *= 2
-
-
-def _best(scores: np.ndarray) -> float:
-    """Return the largest of the mean scores of some ridges."""
-    return float(np.max(scores.mean(axis=1)))
-
-
-def _between(scores: dict[int, np.ndarray]) -> list[int]:
-    """Return the middles of the gaps around the best number of edges; none where they are small."""
-    counts = sorted(scores)
-    at = int(np.argmax([_best(scores[count]) for count in counts]))
-    best, near = counts[at], max(1.0, _FINE * counts[at])
-    gaps = [(counts[place], best) for place in (at - 1, at + 1) if 0 <= place < len(counts)]
-    return sorted((a + b) // 2 for a, b in gaps if abs(a - b) > near)

@@ -17,20 +17,20 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
 from hardthresh.selection import FoldPath, least_squares_fold_paths, path
+from hardthresh.selection.comparison import Comparison, compare, warn_at_range_end
 
 from ..base import numpy_dtype
 from ..callbacks import FitTask, fit_method
 from ..folds import (
     Splits,
-    Verdict,
     candidates_of,
     check_rule,
     check_splits,
+    keep_comparison,
     score_by,
     scorer_name,
     splits_of,
     tell_unconverged,
-    warn_at_range_end,
 )
 from ..routing import CrossValidatedMixin, Metadata, rows_of
 from ..table import Table
@@ -171,22 +171,21 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         problem = self._problem(table, int(candidates[-1]))
         rows = np.arange(table.n_rows)
         *folds, everywhere = self._fold_paths(table, problem, [*(train for train, _ in splits), rows], candidates, seed)
-        scores = [
-            self._scores(problem, fold, table, test, rows_of(score_params, kept[test], n_samples))
-            for fold, (_, test) in zip(folds, splits, strict=True)
-        ]
-        verdict = Verdict.of(np.stack(scores, axis=1))
-        chosen = problem.with_k(self._choose(candidates, verdict, folds, table))
+
+        def score(fold: int, fits: Fold) -> np.ndarray:
+            test = splits[fold][1]
+            return self._scores(problem, fits, table, test, rows_of(score_params, kept[test], n_samples))
+
+        numbers = range(len(folds))  # the folds are fitted already, as they share work
+        fitted = [(fold, fold.unconverged) for fold in folds]
+        comparison = compare(candidates.tolist(), numbers, lambda fold, *_: fitted[fold], score, n_jobs=1)
+        chosen = problem.with_k(self._choose(comparison, folds, table))
         result = self._solve(chosen, None, seed)
-        whys = [why for fold in folds for why in fold.unconverged]
-        tell_unconverged(whys, len(folds) * candidates.size, "inside the folds")
+        tell_unconverged(comparison)
         what = f"number of {self._choices()[1]}"
-        warn_at_range_end(verdict.best, candidates, self._largest_useful(problem, splits), what)
+        warn_at_range_end(candidates, comparison.best, self._largest_useful(problem, splits), what)
         self._tell_useless_columns(problem, table.X)
         self._keep(chosen, result)
-        for name in ("best_n_nonzero_coefs_", "best_n_nonzero_groups_"):
-            self.__dict__.pop(name, None)  # of a fit with other settings
-        setattr(self, f"best_{self._k_name}_", chosen.constraint.k)
         self._keep_path(candidates, everywhere, table, task)
         task.end()
         return self
@@ -298,15 +297,14 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         fewest_rows = min(train.size for train, _ in splits)
         return min(most, fewest_rows - len(always) - bool(self.fit_intercept))
 
-    def _choose(self, candidates: np.ndarray, verdict: Verdict, folds: list[Fold], table: Table) -> int:
+    def _choose(self, comparison: Comparison, folds: list[Fold], table: Table) -> int:
         """Set what the folds say, and return the chosen number."""
-        row = verdict.chosen(self.rule)
-        self.one_standard_error_ = int(candidates[verdict.modest])
-        self.candidates_, self.scores_ = table.bring(candidates), table.bring(verdict.scores)
-        self.mean_scores_, self.standard_errors_ = table.bring(verdict.mean), table.bring(verdict.error)
+        for name in ("best_n_nonzero_coefs_", "best_n_nonzero_groups_"):
+            self.__dict__.pop(name, None)  # of a fit with other settings
+        row = comparison.chosen(self.rule)
         chosen = np.zeros((len(folds), self.n_features_in_))
         for fold, taken in zip(folds, chosen, strict=True):
             taken[fold.columns[fold.coefs[row] != 0]] = 1.0
         self.selection_frequency_ = table.bring(chosen.mean(axis=0))
-        self.scorer_name_ = scorer_name(self.scoring, self._loss.score_name)
-        return int(candidates[row])
+        scorer = scorer_name(self.scoring, self._loss.score_name)
+        return keep_comparison(self, comparison, row, self._k_name, scorer, table.bring)

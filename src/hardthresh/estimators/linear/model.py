@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.constraints.labels import read_labels
-from hardthresh.core.checking import checked_integer, without_overflow_warnings
+from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
@@ -338,7 +338,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         most, what = self._choices()
         if k is None:
             return max(1, most // 10)
-        return checked_integer(self._k_name, k, 0, most, f"the number of {what}")
+        return self._checked_budget(self._k_name, k, most, f"the number of {what}")
 
     @serial_blas()
     def _problem(self, table: Table, k: int) -> Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from hardthresh.arrays import FactoredMatrix, truncated_svd
 from hardthresh.constraints import Rank
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.typing import Array
 from hardthresh.objectives import MatrixCompletion
 
@@ -20,6 +20,9 @@ _TIED = 1e-8
 """Relative difference below which two singular values count as equal. Rounding of columns whose mean is up to 1e7
 standard deviations is less; without a symmetry of the table, values are rarely so close."""
 _MOST_TIED = 10  # directions that are tried
+_CONCENTRATED = 0.6  # of the squares of a direction: one row or column carries it. Arbitrary above one half
+_UNEXPLAINED = 0.5  # of the variance of a column, as the error of what the others tell of it. Arbitrary
+_FEW = 10  # among so many rows or columns or fewer, one may carry a direction as a matter of course
 _ROUNDING = 1e-10  # of the largest: smaller eigenvalues of a row's system without a ridge are rounding
 
 
@@ -212,17 +215,6 @@ class CompletionProblem:
         return points
 
 
-def rungs(most: int) -> Iterator[int]:
-    """Yield 1, 2, ..., 8, 10, 12, 14, 16, 20, 24, ... up to a rank: those on the way to larger ones.
-
-    Several directions added at once often end in a poor local minimum, where one of them fits a single column.
-    """
-    rank = 1
-    while rank <= most:
-        yield rank
-        rank += max(1, (1 << (rank.bit_length() - 1)) // 4)
-
-
 def free_numbers(rank: int, shape: tuple[int, int]) -> int:
     """Return the dimension of the set of matrices of a rank."""
     return rank * (shape[0] + shape[1] - rank)
@@ -295,3 +287,36 @@ def check_observed(cells: Cells) -> None:
         raise InvalidInputError(
             "no entry of X is observed: every one is NaN (or not stored); there is nothing to learn"
         )
+
+
+def concentrated_directions(
+    cells: Cells, standard: np.ndarray, factors: Factors, ridge: float, name: Callable[[int], str]
+) -> list[str]:
+    """Return in words which directions one column carries that the others do not tell, or one row.
+
+    Parameters
+    ----------
+    cells : Cells
+        The observed entries of the columns that vary.
+    standard : array, shape (n_observed,)
+        These entries in standard units.
+    factors : Factors
+        The directions.
+    ridge : float
+        Of one row.
+    name : callable
+        How a message calls a column.
+    """
+    found = []
+    if cells.shape[1] > _FEW:
+        for j in np.unique(np.nonzero(factors.V**2 > _CONCENTRATED)[0]):
+            error, variance = error_without(cells, standard, factors.V, ridge, int(j))
+            if error > _UNEXPLAINED * variance:
+                found.append(
+                    f"one direction lies almost only in {name(int(j))}, which the others do not tell (squared error "
+                    f"{error / variance:.2g} of its variance)"
+                )
+    if cells.shape[0] > _FEW:
+        rows = np.unique(np.nonzero(factors.U**2 > _CONCENTRATED)[0])
+        found += [f"one direction lies almost only in {numbered('row', i)}" for i in rows]
+    return found

@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardthresh.arrays import as_floating
-from hardthresh.core.errors import InvalidInputError, format_value, warn
+from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.result import History
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.threads import serial_blas
 
-from ..base import SAVES_MEMORY, ThresholdingEstimator, in_precision, is_integer, known_finite, row_weights
+from ..base import SAVES_MEMORY, ThresholdingEstimator, in_precision, known_finite, row_weights
 from ..callbacks import FitTask, fit_method
 from ..documentation import public_estimator
 from ..soundness import check_columns, check_numbers, check_present
@@ -159,7 +159,7 @@ class LowRankRegression(
         """
         given = self._validate_fit(X, y, sample_weight)[1]
         table = with_matrix(given)
-        problem = self._problem(table, self._budget(self.rank, table))
+        problem = self._problem(table, self._checked_rank(self.rank, table))
         self._tell_useless_columns(problem, table.X)
         task = FitTask(self, given, self.max_iter)
         self._fit_and_keep(problem, given, task)
@@ -270,16 +270,12 @@ class LowRankRegression(
         check_present(self, "intercept_")
         check_numbers(self, intercept_=self.V_.shape[:1] if np.ndim(self.intercept_) else ())
 
-    def _budget(self, rank: Any, table: Table) -> int:
+    def _checked_rank(self, rank: Any, table: Table) -> int:
         """Return a validated rank."""
         largest: int = min(table.X.shape[1], table.y.shape[1])
         if rank is None:
             return -(-largest // 10)  # rounded up: at least 1
-        if not is_integer(rank):
-            raise InvalidInputError(f"rank must be an integer or None, got {format_value(rank)}")
-        if not 0 <= rank <= largest:
-            raise InvalidInputError(f"rank must be between 0 and min(n_features, n_outputs) = {largest}, got {rank}")
-        return int(rank)
+        return self._checked_budget("rank", rank, largest, "min(n_features, n_outputs) =")
 
     def _problem(self, table: Table, rank: int) -> LowRankProblem:
         problem = build_low_rank_problem(

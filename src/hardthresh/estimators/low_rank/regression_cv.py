@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 
 from hardthresh.core.progress import progress_line
-from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.selection import path
+from hardthresh.selection.comparison import compare, warn_at_range_end
 
 from ..callbacks import FitTask, fit_method
 from ..documentation import public_estimator
 from ..folds import (
-    Verdict,
+    Split,
     candidates_of,
     check_rule,
     check_splits,
+    keep_comparison,
     score_by,
     scorer_name,
     splits_of,
     tell_unconverged,
-    warn_at_range_end,
 )
 from ..routing import CrossValidatedMixin, Metadata, rows_of
 from ..table import Table
-from .reduced_rank import Coefficients, Factors, LowRankProblem, with_matrix
+from .reduced_rank import Coefficients, Factors, with_matrix
 from .regression import LowRankRegression
 
 
@@ -168,7 +167,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         everything, given = self._validate_fit(X, y, sample_weight)
         table = with_matrix(given)
         most = min(30, table.X.shape[1], table.y.shape[1])
-        check: Callable[[Any], int] = partial(self._budget, table=table)
+        check: Callable[[Any], int] = partial(self._checked_rank, table=table)
         candidates = candidates_of(self.rank, most, check, "rank", "ranks")
         check_rule(self.rule)
         seed = self._seed()
@@ -177,56 +176,52 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         splits = splits_of(self.cv, given, kept, n_samples, split_params, classifier=False)
         check_splits(splits)
         task = FitTask(self, given, len(splits) + 1)
-        scores, whys = np.empty((candidates.size, len(splits))), []
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        fits = parallel(delayed(self._fold)(table.take(train), candidates, seed) for train, _ in splits)
+
+        def fit_path(fold: Split, ranks: list[int], last: Any) -> tuple[list[Coefficients], list[str]]:
+            return self._fit_path(table.take(fold[0]), ranks, seed)
+
+        def score(fold: Split, fits: list[Coefficients]) -> list[float]:
+            test = fold[1]
+            of_fold = rows_of(score_params, kept[test], n_samples)
+            scores = [self._score(fit, given.take(test), of_fold) for fit in fits]
+            task.done("fold", partial(fits[-1].attributes, given))
+            return scores
+
         with progress_line(bool(self.verbose), "folds", len(splits)) as report:
-            for fold, ((_, test), (coefficients, unconverged)) in enumerate(zip(splits, fits, strict=True)):
-                of_fold = rows_of(score_params, kept[test], n_samples)
-                scores[:, fold] = [self._score(fit, given.take(test), of_fold) for fit in coefficients]
-                whys += unconverged
-                task.done("fold", partial(coefficients[-1].attributes, given))
-                report("")
-        verdict = Verdict.of(scores)
+            comparison = compare(candidates.tolist(), splits, fit_path, score, n_jobs=self.n_jobs, report=report)
         fewest_rows = min(train.size for train, _ in splits) - bool(self.fit_intercept)
         largest = min(table.X.shape[1], table.y.shape[1], fewest_rows)
-        warn_at_range_end(verdict.best, candidates, largest, "rank")
-        self.candidates_, self.scores_ = candidates, scores
-        self.mean_scores_, self.standard_errors_ = verdict.mean, verdict.error
-        self.best_rank_ = int(candidates[verdict.chosen(self.rule)])
-        self.one_standard_error_ = int(candidates[verdict.modest])
-        self.scorer_name_ = scorer_name(self.scoring, self._default_scorer)
-        tell_unconverged(whys, scores.size, "inside the folds")
+        warn_at_range_end(candidates, comparison.best, largest, "rank")
+        scorer = scorer_name(self.scoring, self._default_scorer)
+        keep_comparison(self, comparison, comparison.chosen(self.rule), "rank", scorer)
+        tell_unconverged(comparison)
         problem = self._problem(table, self.best_rank_)
         self._tell_useless_columns(problem, table.X)
         self._fit_and_keep(problem, given, task)
         task.end()
         return self
 
-    def _fold(self, train: Table, candidates: np.ndarray, seed: int) -> tuple[list[Coefficients], list[str]]:
-        """Return the fits of one fold's training rows, one for each candidate, and why some did not converge."""
-        problem = self._problem(train, int(candidates[-1]))
-        ranks: list[int] = candidates.tolist()
+    def _fit_path(self, train: Table, ranks: list[int], seed: int) -> tuple[list[Coefficients], list[str]]:
+        """Return the fits of several ranks to the training rows of a fold, and why some did not converge."""
+        problem = self._problem(train, ranks[-1])
         if self._takes_closed_form():
             factors = problem.least_squares()
             return [problem.coefficients(factors.first(rank)) for rank in ranks], []
-        results = list(self._walk(problem.explicit(), ranks, seed))
-        found = [Factors.of(result.w, rank) for result, rank in zip(results, ranks, strict=True)]
-        unconverged = [result.status.sentence for result in results if not result.converged]
-        return [problem.coefficients(factors) for factors in found], unconverged
-
-    def _walk(self, problem: LowRankProblem, ranks: list[int], seed: int) -> Iterator[Result]:
-        """Return the runs of a solver for increasing ranks, each from where the last one ended."""
-        return path(
-            problem.objective,
-            lambda rank: problem.with_rank(rank).constraint,
-            ranks,
-            self._solver(problem),
-            warm_start=True,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            seed=seed,
+        explicit = problem.explicit()
+        results = list(
+            path(
+                explicit.objective,
+                lambda rank: explicit.with_rank(rank).constraint,
+                ranks,
+                self._solver(explicit),
+                warm_start=True,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                seed=seed,
+            )
         )
+        fits = [problem.coefficients(Factors.of(result.w, rank)) for result, rank in zip(results, ranks, strict=True)]
+        return fits, [result.status.sentence for result in results if not result.converged]
 
     def _score(self, fit: Coefficients, test: Table, params: Metadata) -> float:
         """Return the score of one fit on held-out rows: by the scorer, or minus the mean squared error."""

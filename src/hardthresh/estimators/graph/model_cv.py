@@ -1,0 +1,240 @@
+"""Sparse Gaussian graphical models with the number of edges chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.progress import progress_line
+from hardthresh.core.solver import Solver
+from hardthresh.selection.comparison import climb, compare, halve_gaps, warn_at_largest_ridge, warn_at_range_end
+
+from ..callbacks import fit_method
+from ..documentation import public_estimator
+from ..folds import candidates_of, check_rule, check_splits, keep_comparison, splits_of, tell_unconverged
+from ..routing import CrossValidatedMixin, Metadata
+from ..table import Table
+from .model import SparseGaussianGraphicalModel
+from .problem import GraphProblem
+
+_ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003)
+"""The ridges of the likelihood compared where none is given. Arbitrary: by factors of three around the default."""
+_ENOUGH = 1e-6  # relative tolerance of fits that are only compared: differences of scores are a thousand times larger
+_FINE = 0.05  # the search ends where the neighbours of the best number are so near, as a share of it; arbitrary
+
+
+@public_estimator("sparse_gaussian_graphical_model_cv")
+class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphicalModel):
+    r"""Gaussian graphical model with the number of edges, and the ridge, chosen by cross-validation.
+
+    .. math:: \hat E, \hat\alpha = \arg\max_{E, \alpha} \; \frac{1}{F} \sum_{f=1}^{F} \frac{1}{|f|} \sum_{i \in f}
+              \log p\bigl(x_i; \hat W^{(f, E, \alpha)}\bigr)
+
+    over numbers of edges E and ridges :math:`\alpha`, with the Gaussian likelihood of the rows of each fold f under the
+    `SparseGaussianGraphicalModel` fitted to the other rows.
+
+    Parameters
+    ----------
+    n_edges : iterable of int, or int, optional
+        The numbers of edges to compare, 0 <= n_edges <= p (p - 1) / 2; a single number E means 1 .. E. By default 0,
+        p/4, p/2, p, 2 p, ... are compared, until two in a row are worse than the best; then the gaps around that are
+        halved.
+    alpha : float, optional
+        Ridge >= 0 on the entries of the precision matrix in standard units. By default, 0.3, 0.1, 0.03, 0.01 and 0.003
+        are compared as the ridge of the likelihood, which matters where rows are few; the graph, which hardly depends
+        on it, is found with 0.01.
+    {graph_parameters}
+    cv : int, splitter or iterable of (train, test) indices
+        The folds, as everywhere in scikit-learn.
+    rule : {"best", "one_standard_error"}
+        Take the number of edges with the best mean score, or the smallest one within a standard error of it.
+    n_jobs : int, optional
+        How many folds to fit at a time.
+    {graph_run}
+
+    Attributes
+    ----------
+    candidates_ : array of int, shape (n_candidates,)
+        The numbers of edges compared, increasing.
+    scores_ : array, shape (n_candidates, n_folds)
+        The mean Gaussian log-likelihood of held-out rows, with the ridge chosen. `mean_scores_` and `standard_errors_`
+        summarise them, and `scorer_name_` names them.
+    best_n_edges_ : int
+        The number that was chosen.
+    one_standard_error_ : int
+        The smallest number of edges within one standard error of the best.
+    {graph_attributes}
+
+    Raises
+    ------
+    ValueError
+        By `fit`, as for `SparseGaussianGraphicalModel`, also in the rows that a fold trains on, and for numbers of
+        edges, folds or a rule that cannot be used.
+
+    Warns
+    -----
+    UserWarning, ConvergenceWarning
+        As for `SparseGaussianGraphicalModel`; fits within the folds that did not converge are counted in one warning.
+    SearchRangeWarning
+        If the best number of edges given, or the best default ridge, is the largest compared (the smallest, of edges),
+        and others are possible beyond it.
+
+    See Also
+    --------
+    SparseGaussianGraphicalModel : With a given number of edges.
+
+    Notes
+    -----
+    Guarantee: heuristic. Cost: with F folds about 12 F fits, whose tolerance is at least 1e-6.
+
+    Examples
+    --------
+    >>> from hardthresh import SparseGaussianGraphicalModelCV
+    >>> from hardthresh.datasets import make_graphical_model
+    >>> X = make_graphical_model(300, 12, graph="chain").X
+    >>> SparseGaussianGraphicalModelCV(rule="one_standard_error").fit(X).best_n_edges_
+    11
+    """
+
+    def __init__(
+        self,
+        n_edges: int | Iterable[int] | None = None,
+        *,
+        alpha: float | None = None,
+        standardize: bool = True,
+        refit: bool = True,
+        cv: Any = 5,
+        rule: str = "best",
+        n_jobs: int | None = None,
+        solver: str | Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            n_edges,  # type: ignore[arg-type]
+            alpha=alpha,
+            standardize=standardize,
+            refit=refit,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.cv = cv
+        self.rule = rule
+        self.n_jobs = n_jobs
+
+    @fit_method
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Choose the number of edges, then find the graph, and the precision matrix on it.
+
+        Parameters
+        ----------
+        X, y :
+            As for `SparseGaussianGraphicalModel`, but rows in any case.
+        **params : dict
+            ``groups``, an array of shape (n_samples,): the group of each row, for a splitter that keeps groups
+            together, such as ``cv=GroupKFold(5)``. With scikit-learn's metadata routing enabled, whatever the splitter
+            requests.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As there, and for candidates or folds that cannot be used.
+        """
+        return self._fit(X, lambda rows: self._compare(rows, params))
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_rule(self.rule)
+
+    def _compare(self, X: np.ndarray, params: Metadata) -> tuple[int, float]:
+        """Return the number of edges and the ridge that predict best, and keep what was compared."""
+        n_samples, searches = X.shape[0], self.n_edges is None
+        split_params, _ = self._route(params, n_samples)
+        splits = splits_of(self.cv, Table(X, None), np.arange(n_samples), n_samples, split_params, classifier=False)
+        check_splits(splits)
+        folds = [self._fold(number, X[train], X[test]) for number, (train, test) in enumerate(splits)]
+        alphas = _ALPHAS if self.alpha is None and self.refit else (self._ridge(),)
+        fit_path = partial(self._fit_path, alphas=alphas, seed=self._seed())
+        counts: Any = partial(climb, ladder=list(_ladder(self.n_features_in_, self._pairs())))
+        if not searches:
+            counts = candidates_of(
+                self.n_edges, self._pairs(), self._checked_edges, "n_edges", "numbers of edges"
+            ).tolist()
+        with progress_line(bool(self.verbose), "numbers of edges", None) as report:
+            found = compare(counts, folds, fit_path, _scores, n_jobs=self.n_jobs, report=report)
+            if searches:
+                halve = partial(halve_gaps, share=_FINE)
+                found = compare(halve, folds, fit_path, _scores, after=found, n_jobs=self.n_jobs, report=report)
+        tell_unconverged(found)
+        n_edges = keep_comparison(self, found, found.chosen(self.rule), "n_edges", "log_likelihood")
+        largest = int(found.candidates[-1]) if searches else self._pairs()
+        warn_at_range_end(found.candidates, found.best, largest, "number of edges")
+        alpha = alphas[found.ridge]
+        if alpha == _ALPHAS[0] and len(alphas) > 1:
+            warn_at_largest_ridge(alpha)
+        return n_edges, alpha
+
+    def _fold(self, number: int, train: np.ndarray, held_out: np.ndarray) -> _Fold:
+        """Return the problem of a fold; an error in its rows says that it is in these."""
+        if train.shape[0] < 2:
+            raise InvalidInputError(f"fold {number} of cv has one row to train on; two or more are needed")
+        try:
+            return _Fold(self._problem(train), held_out)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"in the rows that fold {number} of cv trains on, {error}") from error
+
+    def _fit_path(
+        self, fold: _Fold, counts: list[int], last: Any, alphas: tuple[float, ...], seed: int
+    ) -> tuple[list[list[float]], list[str]]:
+        """Return the scores of numbers of edges in a fold, for each ridge, and why fits did not converge."""
+        rough = clone(self).set_params(tol=max(self.tol, _ENOUGH))
+        scores, reasons = [], []
+        for n_edges in counts:
+            result = rough._run(fold.problem, n_edges, None, seed)
+            precision, by_alpha = fold.problem.definite(result.w), []
+            for alpha in alphas:
+                if self.refit:
+                    precision = fold.problem.most_likely(precision, alpha, _ENOUGH)
+                by_alpha.append(fold.problem.log_likelihood(precision, fold.held_out))
+            scores.append(by_alpha)
+            reasons += [] if result.converged else [result.status.sentence]
+        return scores, reasons
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fold:
+    """The training rows of a fold as a problem, and its held-out rows."""
+
+    problem: GraphProblem
+    held_out: np.ndarray
+
+
+def _scores(fold: _Fold, fits: list[list[float]]) -> list[list[float]]:
+    return fits
+
+
+def _ladder(p: int, pairs: int) -> Iterator[int]:
+    """Yield 0, p/4, p/2, p, 2 p, ... rounded up, until all pairs."""
+    yield 0
+    last, rung = 0, p / 4
+    while last < pairs:
+        last = max(last + 1, min(int(np.ceil(rung)), pairs))
+        yield last
+        rung *= 2

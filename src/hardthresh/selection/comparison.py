@@ -1,0 +1,257 @@
+"""Cross-validation: candidates, such as numbers of features or ranks, compared by scores on held-out data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hardthresh.core.errors import InvalidInputError, SearchRangeWarning, warn
+from hardthresh.core.progress import Report
+
+Fold = TypeVar("Fold")
+Fits = TypeVar("Fits")
+
+_EQUAL = 1e-10
+"""Mean scores that differ by this share of the best count as equal. Rounding of a mean of scores is a thousand times
+less, and differences that matter for a choice are a million times more."""
+_PATIENCE = 2
+"""So many candidates in a row that score worse than the best end a search. Arbitrary: one is often misled by noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The scores of candidates in each fold.
+
+    Attributes
+    ----------
+    candidates : array of int, shape (n_candidates,)
+        What was compared, increasing.
+    by_ridge : array, shape (n_candidates, n_ridges, n_folds)
+        Scores on held-out data; higher is better. Each candidate may be fitted with several ridges.
+    fits : list
+        The last fits of each fold, from which those of further candidates may start.
+    unconverged : list of str
+        Why fits did not converge.
+    """
+
+    candidates: np.ndarray
+    by_ridge: np.ndarray
+    fits: list[Any]
+    unconverged: list[str]
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """The best mean score of each ridge, shape (n_ridges,)."""
+        return np.asarray(np.max(self.by_ridge.mean(axis=2), axis=0))
+
+    @property
+    def ridge(self) -> int:
+        """The position of the ridge with the best mean score."""
+        return int(np.argmax(self.peaks))
+
+    @property
+    def scores(self) -> np.ndarray:
+        """The scores with that ridge, shape (n_candidates, n_folds)."""
+        return np.asarray(self.by_ridge[:, self.ridge])
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Their mean over the folds, shape (n_candidates,)."""
+        return np.asarray(self.scores.mean(axis=1))
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """The standard error of that mean, shape (n_candidates,); 0 with one fold."""
+        scores = self.scores
+        n_folds = scores.shape[1]
+        if n_folds == 1:
+            return np.zeros(scores.shape[0])
+        size = float(np.max(np.abs(scores))) or 1.0  # no overflow in the square of a large score
+        spread = size * (scores / size).std(axis=1, ddof=1)
+        return np.asarray(spread / np.sqrt(n_folds))
+
+    @property
+    def highest(self) -> np.ndarray:
+        """The best mean score of each candidate with any ridge, shape (n_candidates,)."""
+        return np.asarray(np.max(self.by_ridge.mean(axis=2), axis=1))
+
+    @property
+    def leader(self) -> int:
+        """The position of the candidate with the highest mean score, by however little."""
+        return int(np.argmax(self.highest))
+
+    @property
+    def best(self) -> int:
+        """The position of the smallest candidate whose mean score equals the best up to rounding."""
+        mean = self.mean
+        if not np.all(np.isfinite(self.scores)):
+            raise InvalidInputError("a held-out score is NaN or infinite; check the scoring and the folds")
+        return int(np.argmax(mean >= np.max(mean) - _EQUAL * abs(np.max(mean))))
+
+    @property
+    def one_standard_error(self) -> int:
+        """The position of the smallest candidate within one standard error of the best."""
+        mean, best = self.mean, self.best
+        return int(np.argmax(mean >= mean[best] - self.standard_error[best]))
+
+    @property
+    def smallest_tied(self) -> int:
+        """The position of the smallest candidate whose scores the folds cannot tell from the leader's.
+
+        They are worse, fold by fold, by no more on average than the standard error of that difference.
+        """
+        scores = self.scores
+        worse = scores[int(np.argmax(self.mean))] - scores
+        n_folds = scores.shape[1]
+        error = worse.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else 0.0
+        return int(np.argmax(worse.mean(axis=1) <= error))
+
+    def chosen(self, rule: str) -> int:
+        """Return the position of the candidate that a rule, "best" or "one_standard_error", chooses."""
+        return self.best if rule == "best" else self.one_standard_error
+
+
+def compare(
+    candidates: Sequence[int] | Callable[[Comparison], Sequence[int]],
+    folds: Sequence[Fold],
+    fit_path: Callable[[Fold, list[int], Fits | None], tuple[Fits, list[str]]],
+    score: Callable[[Fold, Fits], Any],
+    *,
+    after: Comparison | None = None,
+    n_jobs: int | None = None,
+    report: Report = lambda text: None,
+) -> Comparison:
+    """Compare candidates by the scores of their fits on held-out data.
+
+    Parameters
+    ----------
+    candidates : sequence of int, or callable
+        What to compare, increasing; or a search, such as `climb` or `halve_gaps`, which returns what to compare next,
+        given the comparison so far, and nothing at its end.
+    folds : sequence
+        Whatever `fit_path` and `score` need to know of each fold.
+    fit_path : callable
+        Returns the fits of some candidates to the training data of a fold, and why some of them did not converge; its
+        last argument is what it returned for the fold before, None at first. With `n_jobs` it runs in other processes.
+    score : callable
+        Returns the held-out scores of these fits, one for each candidate, or shape (n_candidates, n_ridges); higher is
+        better. It runs in this process, one fold after the other.
+    after : Comparison, optional
+        A comparison of the same folds that this one continues.
+    n_jobs : int, optional
+        How many folds to fit at a time.
+    report : callable
+        Called with a line of text after each fold, or each step of a search.
+
+    Returns
+    -------
+    Comparison
+        Of all candidates, those of `after` among them.
+    """
+    # scikit-learn's passes its configuration on to the workers; not everyone who imports this room needs it
+    from sklearn.utils.parallel import Parallel, delayed
+
+    found = after or Comparison(np.empty(0, dtype=int), np.empty((0, 1, len(folds))), [None] * len(folds), [])
+    search = candidates if callable(candidates) else None
+    some = list(candidates(found) if callable(candidates) else candidates)
+    while some:
+        tasks = (delayed(fit_path)(fold, some, last) for fold, last in zip(folds, found.fits, strict=True))
+        scores, fits, unconverged = [], [], [*found.unconverged]
+        for fold, (new, reasons) in zip(folds, Parallel(n_jobs=n_jobs, return_as="generator")(tasks), strict=True):
+            scores.append(np.asarray(score(fold, new)).reshape(len(some), -1))
+            fits.append(new)
+            unconverged += reasons
+            if search is None:
+                report("")
+        found = _joined(found, some, np.stack(scores, axis=2), fits, unconverged)
+        if search is None:
+            break
+        means = found.highest[np.searchsorted(found.candidates, some)]
+        report(", ".join(f"{candidate}: {mean:.6g}" for candidate, mean in zip(some, means, strict=True)))
+        some = list(search(found))
+    return found
+
+
+def _joined(
+    old: Comparison, candidates: Sequence[int], scores: np.ndarray, fits: list[Any], unconverged: list[str]
+) -> Comparison:
+    """Return a comparison with further candidates, in increasing order."""
+    every = np.array([*old.candidates, *candidates])
+    by_ridge = np.concatenate([old.by_ridge, scores]) if old.candidates.size else scores
+    order = np.argsort(every, kind="stable")
+    return Comparison(every[order], by_ridge[order], fits, unconverged)
+
+
+def climb(comparison: Comparison, ladder: Sequence[int], hopeless: float | None = None) -> list[int]:
+    """Return the next larger candidate, or nothing once two in a row scored worse than the best.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of the first candidates of the ladder.
+    ladder : sequence of int
+        The candidates to try, increasing.
+    hopeless : float, optional
+        The search also ends at a score, minus a squared error, that is less than so many times the best one.
+    """
+    n = comparison.candidates.size
+    if n == 0:
+        return [ladder[0]]
+    means, leader = comparison.highest, comparison.leader
+    ends = n == len(ladder) or n - 1 - leader >= _PATIENCE
+    if ends or (hopeless is not None and means[-1] < hopeless * means[leader]):
+        return []
+    return [ladder[n]]
+
+
+def halve_gaps(comparison: Comparison, share: float = 0.0) -> list[int]:
+    """Return the middles of the gaps between the best candidate and its neighbours.
+
+    Gaps of one, or of no more than a share of the best candidate, are not halved.
+    """
+    at = comparison.leader
+    beside = comparison.candidates[max(0, at - 1) : at + 2].tolist()
+    narrow = max(1.0, share * float(comparison.candidates[at]))
+    return [(low + high) // 2 for low, high in pairwise(beside) if high - low > narrow]
+
+
+def warn_at_range_end(candidates: np.ndarray, best: int, largest: int, what: str) -> None:
+    """Warn if the best candidate is the first or the last of those compared, and others are possible beyond it.
+
+    Parameters
+    ----------
+    candidates : array of int
+        The numbers compared, increasing.
+    best : int
+        The position of the best one.
+    largest : int
+        The largest number that can make a difference.
+    what : str
+        What the numbers are.
+    """
+    number = int(candidates[best])
+    if candidates.size == 1:
+        return
+    if best == candidates.size - 1 and number < largest:
+        end, beyond = "largest", f"a larger one may predict better; compare up to {min(2 * number, largest)}"
+    elif best == 0 and number > 1:
+        end, beyond = "smallest", "a smaller one may predict better; compare from 1"
+    else:
+        return
+    warn(
+        f"the best mean score is that of the {end} {what} compared, {number}: {beyond}, for example",
+        SearchRangeWarning,
+    )
+
+
+def warn_at_largest_ridge(alpha: float) -> None:
+    """Warn that the best ridge is the largest of those compared by default."""
+    warn(
+        f"the best mean score is that of the largest ridge compared, {alpha:g}: a larger one may predict better; "
+        f"set it, for example alpha={2 * alpha:g}, and compare mean_scores_",
+        SearchRangeWarning,
+    )
