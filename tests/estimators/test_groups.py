@@ -108,11 +108,11 @@ def test_a_series_names_its_columns():
 def test_a_budget_is_changed_without_reading_labels_again():
     X, y = data()
     problem, *_ = SparseLinearRegression(groups=LABELS, n_nonzero_groups=2).fit(X, y)._training
-    other = problem.with_k(5).constraint
+    other = problem.with_budget(5).constraint
     assert other == GroupSparsity((*LABELS, None), 5, free=(D,))
     assert other._grouping is problem.constraint._grouping
     with pytest.raises(ValueError, match="k must be"):
-        problem.with_k(-1)
+        problem.with_budget(-1)
 
 
 def test_singletons_are_plain_sparsity():

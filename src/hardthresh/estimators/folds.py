@@ -1,4 +1,4 @@
-"""What estimators with cross-validation share: candidates, folds as rows of a table, and what is kept of the scores."""
+"""What estimators with cross-validation share: candidates, folds of rows, metadata, and what is kept of the scores."""
 
 from __future__ import annotations
 
@@ -7,20 +7,116 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    get_routing_for_object,
+    process_routing,
+)
+from sklearn.utils.validation import _check_method_params
 
 from hardthresh.core.checking import with_warnings_of_caller
 from hardthresh.core.errors import InvalidInputError, format_value, warn
+from hardthresh.core.result import Result
+from hardthresh.selection import path
 from hardthresh.selection.comparison import Comparison
 
-from .routing import Metadata, rows_of
 from .table import Table
 
+Metadata = dict[str, Any]
 Split = tuple[np.ndarray, np.ndarray]
 Splits = list[Split]
+
+
+class CrossValidatedMixin:
+    """What the estimators share whose `fit` divides rows into folds with the splitter `cv`."""
+
+    cv: Any
+    scoring: Any = None
+    n_features_in_: int
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which metadata `fit` takes, and passes on to the splitter and to the scorer.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+        """
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        if self.scoring is not None:
+            scorer = check_scoring(self, scoring=self.scoring)
+            router.add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        return router
+
+    def _route(self, params: Metadata, n_samples: int, sample_weight: Any = None) -> tuple[Metadata, Metadata]:
+        """Return the metadata for the splitter, and those for the scorer.
+
+        Without metadata routing the splitter gets `groups`, and the scorer the weights.
+        """
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if _routing_enabled():
+            routed = process_routing(self, "fit", **params, **weights)
+            return routed.splitter.split, {} if self.scoring is None else routed.scorer.score
+        _raise_for_params({name: value for name, value in params.items() if name != "groups"}, self, "fit")
+        groups = params.get("groups")
+        if groups is None:
+            return {}, weights
+        if not hasattr(self.cv, "split"):
+            raise InvalidInputError(
+                f"groups has no effect on the folds of cv={'a list' if hasattr(self.cv, '__iter__') else self.cv}; "
+                "leave it out, or pass a splitter that uses it, such as cv=GroupKFold(5)"
+            )
+        count = len(groups) if hasattr(groups, "__len__") else None
+        if count != n_samples:
+            columns = (
+                f"; groups of columns are set by {type(self).__name__}(groups=...)" if hasattr(self, "groups") else ""
+            )
+            raise InvalidInputError(
+                f"groups has {count} labels, but X has {n_samples} rows: fit takes the group of each row, for the "
+                f"splitter{columns}"
+            )
+        return {"groups": groups}, weights
+
+    def _row_folds(self, everything: Table, given: Table, params: Metadata) -> tuple[Splits, list[Metadata]]:
+        """Return the folds of the given rows, those of positive weight, and for each what its scorer is passed."""
+        n_samples, kept = everything.n_rows, everything.weighted_rows()
+        split_params, score_params = self._route(params, n_samples, everything.sample_weight)
+        splits = splits_of(self.cv, given, kept, n_samples, split_params, classifier=is_classifier(self))
+        check_splits(splits)
+        return splits, [_rows_of(score_params, kept[test], n_samples) for _, test in splits]
+
+    @with_warnings_of_caller()
+    def _score_by_scorer(self, attributes: dict[str, Any], test: Table, y: Any, params: Metadata) -> float:
+        """Return the score of a model with some fitted attributes, on rows with targets y as they were given."""
+        fitted = type(self)(**self.get_params(deep=False))  # type: ignore[attr-defined]
+        for name, value in {**attributes, "n_features_in_": self.n_features_in_}.items():
+            setattr(fitted, name, value)
+        if "sample_weight" in params:  # in the table it has the precision of X
+            params = {**params, "sample_weight": test.sample_weight}
+        return float(check_scoring(fitted, scoring=self.scoring)(fitted, test.matrix(), y, **params))
+
+    def _warm_path(self, problem: Any, candidates: list[int], seed: int) -> list[Result]:
+        """Return the runs for increasing candidates, each from where the last one ended."""
+        settings: Any = self
+        return list(
+            path(
+                problem.objective,
+                lambda candidate: problem.with_budget(candidate).constraint,
+                candidates,
+                settings._solver(problem),
+                warm_start=True,
+                tol=settings.tol,
+                max_iter=settings.max_iter,
+                seed=seed,
+            )
+        )
 
 
 def candidates_of(given: Any, most: int, check: Callable[[Any], int], name: str, what: str) -> np.ndarray:
@@ -49,7 +145,7 @@ def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, params: Met
             f"cv={type(cv).__name__} needs the group of each row; pass it to fit, as in fit(X, y, groups=...)"
         )
     if hasattr(cv, "split") or cv is None or isinstance(cv, Integral):
-        return list(splitter.split(_matrix_for(splitter, table), table.y, **rows_of(params, kept, n_given)))
+        return list(splitter.split(_matrix_for(splitter, table), table.y, **_rows_of(params, kept, n_given)))
     place = np.full(n_given, -1)
     place[kept] = np.arange(kept.size)
 
@@ -62,6 +158,12 @@ def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, params: Met
         return [(among_kept(train), among_kept(test)) for train, test in splitter.split()]
     except IndexError as error:
         raise InvalidInputError(f"cv must name rows of X, which has {n_given}: {error}") from error
+
+
+def _rows_of(params: Metadata, rows: np.ndarray, n_samples: int) -> Metadata:
+    """Return metadata for some of the rows: what has one entry per row is indexed, and the rest is passed on."""
+    selected: Metadata = _check_method_params(np.empty(n_samples), params, indices=rows)
+    return selected
 
 
 def _matrix_for(splitter: Any, table: Table) -> Any:
@@ -91,17 +193,6 @@ def check_rule(rule: Any) -> None:
     """Refuse an unknown rule of choice."""
     if rule not in ("best", "one_standard_error"):
         raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {format_value(rule)}')
-
-
-@with_warnings_of_caller()
-def score_by(scoring: Any, fitted: Any, test: Table, y: Any, params: Metadata) -> float:
-    """Return the score of a fitted model on held-out rows, whose targets are y as they were given.
-
-    `params` are passed on to the scorer; its weights are those of the table.
-    """
-    if "sample_weight" in params:
-        params = {**params, "sample_weight": test.sample_weight}
-    return float(check_scoring(fitted, scoring=scoring)(fitted, test.matrix(), y, **params))
 
 
 def scorer_name(scoring: Any, default: str) -> str:

@@ -17,8 +17,7 @@ from hardthresh.selection.comparison import climb, compare, halve_gaps, warn_at_
 
 from ..callbacks import fit_method
 from ..documentation import public_estimator
-from ..folds import candidates_of, check_rule, check_splits, keep_comparison, splits_of, tell_unconverged
-from ..routing import CrossValidatedMixin, Metadata
+from ..folds import CrossValidatedMixin, Metadata, candidates_of, check_rule, keep_comparison, tell_unconverged
 from ..table import Table
 from .model import SparseGaussianGraphicalModel
 from .problem import GraphProblem
@@ -165,10 +164,9 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
 
     def _compare(self, X: np.ndarray, params: Metadata) -> tuple[int, float]:
         """Return the number of edges and the ridge that predict best, and keep what was compared."""
-        n_samples, searches = X.shape[0], self.n_edges is None
-        split_params, _ = self._route(params, n_samples)
-        splits = splits_of(self.cv, Table(X, None), np.arange(n_samples), n_samples, split_params, classifier=False)
-        check_splits(splits)
+        searches = self.n_edges is None
+        table = Table(X, None)
+        splits, _ = self._row_folds(table, table, params)
         folds = [self._fold(number, X[train], X[test]) for number, (train, test) in enumerate(splits)]
         alphas = _ALPHAS if self.alpha is None and self.refit else (self._ridge(),)
         fit_path = partial(self._fit_path, alphas=alphas, seed=self._seed())

@@ -16,23 +16,21 @@ from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
-from hardthresh.selection import FoldPath, least_squares_fold_paths, path
+from hardthresh.selection import FoldPath, least_squares_fold_paths
 from hardthresh.selection.comparison import Comparison, compare, warn_at_range_end
 
 from ..base import numpy_dtype
 from ..callbacks import FitTask, fit_method
 from ..folds import (
+    CrossValidatedMixin,
+    Metadata,
     Splits,
     candidates_of,
     check_rule,
-    check_splits,
     keep_comparison,
-    score_by,
     scorer_name,
-    splits_of,
     tell_unconverged,
 )
-from ..routing import CrossValidatedMixin, Metadata, rows_of
 from ..table import Table
 from .model import SparseLinearModel
 from .problem import Problem
@@ -163,23 +161,20 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
                 "scorers cannot see an offset; use scoring=None, which scores by the loss, or no offset"
             )
         seed = self._seed()
-        n_samples, kept = everything.X.shape[0], everything.weighted_rows()
-        split_params, score_params = self._route(params, n_samples, everything.sample_weight)
-        splits = splits_of(self.cv, given, kept, n_samples, split_params, classifier=is_classifier(self))
-        self._check_folds(given, splits)
+        splits, score_params = self._row_folds(everything, given, params)
+        self._check_classes(given, splits)
         task = FitTask(self, given, len(candidates))
         problem = self._problem(table, int(candidates[-1]))
         rows = np.arange(table.n_rows)
         *folds, everywhere = self._fold_paths(table, problem, [*(train for train, _ in splits), rows], candidates, seed)
 
-        def score(fold: int, fits: Fold) -> np.ndarray:
-            test = splits[fold][1]
-            return self._scores(problem, fits, table, test, rows_of(score_params, kept[test], n_samples))
+        def score(fold: int, fits: Fold) -> Any:
+            return self._scores(fits, table.take(splits[fold][1]), score_params[fold])
 
         numbers = range(len(folds))  # the folds are fitted already, as they share work
         fitted = [(fold, fold.unconverged) for fold in folds]
         comparison = compare(candidates.tolist(), numbers, lambda fold, *_: fitted[fold], score, n_jobs=1)
-        chosen = problem.with_k(self._choose(comparison, folds, table))
+        chosen = problem.with_budget(self._choose(comparison, folds, table))
         result = self._solve(chosen, None, seed)
         tell_unconverged(comparison)
         what = f"number of {self._choices()[1]}"
@@ -232,9 +227,8 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         name = self._k_name
         return candidates_of(getattr(self, name), min(30, most), self._checked_k, name, f"numbers of {what}")
 
-    def _check_folds(self, table: Table, splits: Splits) -> None:
-        """Refuse folds that nothing can be learned from."""
-        check_splits(splits)
+    def _check_classes(self, table: Table, splits: Splits) -> None:
+        """Refuse folds that train a classifier on one class."""
         for fold, (train, _) in enumerate(splits):
             if is_classifier(self) and np.unique(table.y[train]).size < 2:
                 raise InvalidInputError(
@@ -244,44 +238,25 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
     def _fold(self, train: Table, candidates: np.ndarray, seed: int) -> Fold:
         """Return a path fitted on the training rows alone, each fit starting from the last one."""
         problem = self._problem(train, int(candidates[-1]))
-        results = list(
-            path(
-                problem.objective,
-                lambda k: problem.with_k(k).constraint,
-                candidates.tolist(),
-                self._solver(problem),
-                warm_start=True,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                seed=seed,
-            )
-        )
+        results = self._warm_path(problem, candidates.tolist(), seed)
         points = np.stack([to_numpy(result.w) for result in results])
         intercepts = points[:, -1] if problem.intercept else np.zeros(len(results))
         columns = np.flatnonzero(points[:, : problem.mean.shape[0]].any(axis=0))
         unconverged = [result.status.sentence for result in results if not result.converged]
         return Fold.of(FoldPath(columns, points[:, columns], intercepts), problem, unconverged)
 
-    def _scores(self, problem: Problem, fold: Fold, table: Table, rows: np.ndarray, params: Metadata) -> np.ndarray:
+    def _scores(self, fold: Fold, test: Table, params: Metadata) -> Any:
         """Return the score of each candidate on held-out rows: by the scorer, or minus the mean loss."""
         if self.scoring is not None:
-            test = table.take(rows)
-            return np.array([self._score(fold, row, test, params) for row in range(fold.intercepts.size)])
-        test = table.take(rows)
-        coefs = table.bring(fold.coefs.T.astype(numpy_dtype(table.X)))
-        u = to_numpy(test.matrix(table.bring(fold.columns)) @ coefs) + fold.intercepts
+            y = self._decode_target(test.y)
+            fits = (fold.coefficients(row, test) for row in range(fold.intercepts.size))
+            return [self._score_by_scorer({**self._fitted(*fit), **self._labels()}, test, y, params) for fit in fits]
+        coefs = test.bring(fold.coefs.T.astype(numpy_dtype(test.X)))
+        u = to_numpy(test.matrix(test.bring(fold.columns)) @ coefs) + fold.intercepts
         u = u if test.offset is None else u + to_numpy(test.offset)[:, None]
         losses = self._loss.score_scale * self._loss.value(to_numpy(test.y)[:, None], u)
         weights = None if test.sample_weight is None else to_numpy(test.sample_weight)
         return -np.average(losses, axis=0, weights=weights)
-
-    def _score(self, fold: Fold, row: int, test: Table, params: Metadata) -> float:
-        """Return the score that the scorer gives to one candidate."""
-        attributes = self._fitted(*fold.coefficients(row, test))
-        fitted = type(self)(**self.get_params(deep=False))
-        for name, value in {**attributes, **self._labels(), "n_features_in_": self.n_features_in_}.items():
-            setattr(fitted, name, value)
-        return score_by(self.scoring, fitted, test, self._decode_target(test.y), params)
 
     def _largest_useful(self, problem: Problem, splits: Splits) -> int:
         """Return the number beyond which more features, or groups, cannot make a difference.

@@ -75,7 +75,7 @@ class Problem:
     level: float = 0.0
     offset_given: bool = False
 
-    def with_k(self, k: int) -> Problem:
+    def with_budget(self, k: int) -> Problem:
         """Return the problem with another number of non-zeros, or of groups."""
         if isinstance(self.constraint, GroupSparsity):  # whose labels need not be read again
             return replace(self, constraint=changed(self.constraint, k=whole_number(k, "k")))

@@ -77,8 +77,8 @@ def climb_to(rank: int, problem: CompletionProblem, solve: Solve, seed: int) -> 
     first, ties = fit_first(problem, solve, seed)
     results = [first]
     for smaller in way_to(rank)[1:]:
-        results.append(solve(problem.with_rank(smaller), results[-1].w))
-    factors = problem.with_rank(rank).factors(results[-1].w)
+        results.append(solve(problem.with_budget(smaller), results[-1].w))
+    factors = problem.with_budget(rank).factors(results[-1].w)
     objective, means = problem.value(factors), Completion.of_means(problem.cells, problem.columns)
     values, ranks = means.values, means.ranks
     for result, rung in zip(results, way_to(rank), strict=True):
@@ -90,7 +90,7 @@ def climb_to(rank: int, problem: CompletionProblem, solve: Solve, seed: int) -> 
 
 def fit_first(problem: CompletionProblem, solve: Solve, seed: int) -> tuple[Result, int]:
     """Return the best fit of rank 1 from tied directions, and their number if equally good fits differ, else 1."""
-    problem = problem.with_rank(1)
+    problem = problem.with_budget(1)
     fits = [solve(problem, start) for start in problem.first_points(seed)]
     best = min(fits, key=lambda fit: fit.value)
     equal = [fit for fit in fits if fit.value - best.value <= _EQUAL * best.history["value"][0]]

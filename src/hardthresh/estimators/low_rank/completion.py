@@ -158,7 +158,7 @@ class CompletionProblem:
         )
         return cls(objective, Rank(0), cells, columns, alpha * int(seen.sum()) / size)
 
-    def with_rank(self, rank: int) -> CompletionProblem:
+    def with_budget(self, rank: int) -> CompletionProblem:
         """Return the problem with another rank."""
         return replace(self, constraint=Rank(rank))
 

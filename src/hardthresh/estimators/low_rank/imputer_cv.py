@@ -243,7 +243,7 @@ class LowRankImputerCV(LowRankImputer):
         for rank in sorted(on_the_way | {*ranks}):
             start, factors, point = starts[max(rung for rung in starts if rung < max(rank, 1))], None, None
             if fold.problem is not None and rank > 0:
-                problem = fold.problem.with_rank(rank)
+                problem = fold.problem.with_budget(rank)
                 solve = partial(self._solve, seed=seed)
                 result = fit_first(problem, solve, seed)[0] if rank == 1 else solve(problem, start)
                 point = result.w

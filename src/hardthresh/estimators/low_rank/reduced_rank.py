@@ -97,7 +97,7 @@ class LowRankProblem:
     target_mean: Array
     centred: bool
 
-    def with_rank(self, rank: int) -> LowRankProblem:
+    def with_budget(self, rank: int) -> LowRankProblem:
         """Return the problem with another rank."""
         return replace(self, constraint=Rank(rank))
 

@@ -10,23 +10,19 @@ import numpy as np
 
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
-from hardthresh.selection import path
 from hardthresh.selection.comparison import compare, warn_at_range_end
 
 from ..callbacks import FitTask, fit_method
 from ..documentation import public_estimator
 from ..folds import (
-    Split,
+    CrossValidatedMixin,
+    Metadata,
     candidates_of,
     check_rule,
-    check_splits,
     keep_comparison,
-    score_by,
     scorer_name,
-    splits_of,
     tell_unconverged,
 )
-from ..routing import CrossValidatedMixin, Metadata, rows_of
 from ..table import Table
 from .reduced_rank import Coefficients, Factors, with_matrix
 from .regression import LowRankRegression
@@ -171,24 +167,20 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         candidates = candidates_of(self.rank, most, check, "rank", "ranks")
         check_rule(self.rule)
         seed = self._seed()
-        n_samples, kept = everything.X.shape[0], everything.weighted_rows()
-        split_params, score_params = self._route(params, n_samples, everything.sample_weight)
-        splits = splits_of(self.cv, given, kept, n_samples, split_params, classifier=False)
-        check_splits(splits)
+        splits, score_params = self._row_folds(everything, given, params)
         task = FitTask(self, given, len(splits) + 1)
 
-        def fit_path(fold: Split, ranks: list[int], last: Any) -> tuple[list[Coefficients], list[str]]:
-            return self._fit_path(table.take(fold[0]), ranks, seed)
+        def fit_path(fold: int, ranks: list[int], last: Any) -> tuple[list[Coefficients], list[str]]:
+            return self._fit_path(table.take(splits[fold][0]), ranks, seed)
 
-        def score(fold: Split, fits: list[Coefficients]) -> list[float]:
-            test = fold[1]
-            of_fold = rows_of(score_params, kept[test], n_samples)
-            scores = [self._score(fit, given.take(test), of_fold) for fit in fits]
+        def score(fold: int, fits: list[Coefficients]) -> list[float]:
+            scores = [self._score(fit, given.take(splits[fold][1]), score_params[fold]) for fit in fits]
             task.done("fold", partial(fits[-1].attributes, given))
             return scores
 
         with progress_line(bool(self.verbose), "folds", len(splits)) as report:
-            comparison = compare(candidates.tolist(), splits, fit_path, score, n_jobs=self.n_jobs, report=report)
+            numbers = range(len(splits))
+            comparison = compare(candidates.tolist(), numbers, fit_path, score, n_jobs=self.n_jobs, report=report)
         fewest_rows = min(train.size for train, _ in splits) - bool(self.fit_intercept)
         largest = min(table.X.shape[1], table.y.shape[1], fewest_rows)
         warn_at_range_end(candidates, comparison.best, largest, "rank")
@@ -207,19 +199,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         if self._takes_closed_form():
             factors = problem.least_squares()
             return [problem.coefficients(factors.first(rank)) for rank in ranks], []
-        explicit = problem.explicit()
-        results = list(
-            path(
-                explicit.objective,
-                lambda rank: explicit.with_rank(rank).constraint,
-                ranks,
-                self._solver(explicit),
-                warm_start=True,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                seed=seed,
-            )
-        )
+        results = self._warm_path(problem.explicit(), ranks, seed)
         fits = [problem.coefficients(Factors.of(result.w, rank)) for result, rank in zip(results, ranks, strict=True)]
         return fits, [result.status.sentence for result in results if not result.converged]
 
@@ -228,7 +208,4 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         if self.scoring is None:
             errors = np.mean((fit.predict(test.matrix()) - with_matrix(test).y) ** 2, axis=1)
             return -float(np.average(errors, weights=test.sample_weight))
-        fitted = type(self)(**self.get_params(deep=False))
-        for name, value in {**fit.attributes(test), "n_features_in_": self.n_features_in_}.items():
-            setattr(fitted, name, value)
-        return score_by(self.scoring, fitted, test, test.y, params)
+        return self._score_by_scorer(fit.attributes(test), test, test.y, params)
