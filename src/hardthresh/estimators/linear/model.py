@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
-from hardthresh.constraints.labels import read_labels
 from hardthresh.core.checking import without_overflow_warnings
-from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered, warn
+from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import Trace
@@ -31,7 +29,6 @@ from ..base import (
     SAVES_MEMORY,
     ThresholdingEstimator,
     in_precision,
-    is_integer,
     known_finite,
     numpy_dtype,
     per_row,
@@ -40,6 +37,7 @@ from ..base import (
 from ..callbacks import FitTask, fit_method
 from ..soundness import check_linear_model
 from ..table import Table
+from .columns import column_indices, column_labels
 from .problem import Fingerprint, Problem, build_problem, linear_predictor
 
 try:
@@ -275,31 +273,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
 
     def _always(self) -> tuple[int, ...]:
         """Return the always-included columns as increasing indices."""
-        if self.always_include is None:
-            return ()
-        if isinstance(self.always_include, str) or not isinstance(self.always_include, Iterable):
-            raise InvalidInputError(
-                f"always_include must be a list of columns, got {format_value(self.always_include)}"
-            )
-        names = list(getattr(self, "feature_names_in_", ()))
-        place = {name: j for j, name in enumerate(names)}
-        found = set()
-        for column in self.always_include:
-            if isinstance(column, str):
-                if column not in place:
-                    known = f"known are {', '.join(names[:5])}, ..." if names else "X has no column names; use indices"
-                    raise InvalidInputError(f"always_include names the unknown column {format_value(column)}; {known}")
-                found.add(place[column])
-                continue
-            if not is_integer(column):
-                raise InvalidInputError(f"always_include takes names and indices, got {format_value(column)}")
-            j = int(column)
-            if not 0 <= j < self.n_features_in_:
-                raise InvalidInputError(
-                    f"always_include names column {j}; X has {self.n_features_in_} columns, counted from 0"
-                )
-            found.add(j)
-        return tuple(sorted(found))
+        names = getattr(self, "feature_names_in_", None)
+        return column_indices(self.always_include, int(self.n_features_in_), None if names is None else list(names))
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -526,67 +501,6 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
             A known part of the linear predictor.
         """
         return self._loss.mean(self._linear_predictor(X, offset, "predict"))
-
-
-def column_labels(groups: Any, n_features: int, names: list[Any] | None, always: tuple[int, ...]) -> tuple[Any, ...]:
-    """Return the group of each column, None for those that are always included, whose labels do not matter.
-
-    Parameters
-    ----------
-    groups : sequence, or mapping from column to label
-        As the user gave it; a pandas Series is a mapping, too, unless its index is the default 0, 1, ...
-    n_features : int
-        How many columns there are.
-    names : list of str, optional
-        Their names; without them a mapping names columns by index.
-    always : tuple of int
-        The columns that are always included.
-
-    Raises
-    ------
-    InvalidInputError
-        For missing or unhashable labels, another number of labels than columns, or columns unknown, left out or named
-        twice.
-    """
-    if hasattr(groups, "to_dict") and hasattr(groups, "index") and getattr(groups, "ndim", 0) == 1:
-        index = list(groups.index)
-        if index != list(range(len(index))):
-            if len(set(index)) < len(index):
-                raise InvalidInputError("groups names a column twice in its index; one label for each column is needed")
-            groups = groups.to_dict()
-    if isinstance(groups, Mapping):
-        columns = list(range(n_features)) if names is None else names
-        known, spared = set(columns), set(always)
-        unknown = [column for column in groups if column not in known]
-        left_out = [column for j, column in enumerate(columns) if column not in groups and j not in spared]
-        if unknown or left_out:
-            what = (
-                f"names the unknown column {format_value(unknown[0])}"
-                if unknown
-                else f"has no label for {numbered('column', left_out[0])}"
-                if names is None
-                else f"has no label for column {format_value(left_out[0])}"
-            )
-            nameless = unknown and names is None
-            why = (
-                "X has no column names, only numbers, counted from 0"
-                if nameless
-                else "one label for each column is needed"
-            )
-            raise InvalidInputError(f"groups {what}; {why}")
-        groups = [groups.get(column) for column in columns]
-    if not hasattr(groups, "__len__") or isinstance(groups, str):
-        raise InvalidInputError(
-            f"groups must be a list of labels, one for each column, or a mapping; got {format_value(groups)}"
-        )
-    count = len(groups)
-    if count != n_features:
-        raise InvalidInputError(f"groups has {count} labels, but X has {n_features} columns; give one for each")
-    try:
-        labels, _ = read_labels(groups, always)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"groups: {error}") from error
-    return labels
 
 
 def _is_foreign(X: Any) -> bool:
