@@ -17,7 +17,7 @@ from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
 from hardthresh.core.result import History
 from hardthresh.estimators import LowRankImputer, LowRankImputerCV
 from hardthresh.estimators.low_rank import climb
-from hardthresh.estimators.low_rank.climb import rungs
+from hardthresh.estimators.low_rank.climb import rank_schedule
 from hardthresh.selection import comparison
 from levels import only_at
 
@@ -193,9 +193,9 @@ def test_folds_and_jobs():
 
 
 def test_the_way_to_a_rank():
-    assert list(rungs(0)) == []
-    assert list(rungs(1)) == [1]
-    assert list(rungs(45)) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40]
+    assert list(rank_schedule(0)) == []
+    assert list(rank_schedule(1)) == [1]
+    assert list(rank_schedule(45)) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_the_ranks_beside_the_best_are_compared_too():
     place = int(np.argmax(model.mean_scores_))
     assert_array_equal(np.diff(model.candidates_[place - 1 : place + 2]), 1)
     assert_array_equal(np.sort(model.candidates_), model.candidates_)
-    odd = int(next(rank for rank in model.candidates_ if rank not in (0, *rungs(40))))
+    odd = int(next(rank for rank in model.candidates_ if rank not in (0, *rank_schedule(40))))
     alone = LowRankImputerCV([odd], cv=3, alpha=0.001).fit(X)
     assert_allclose(alone.scores_[0], model.scores_[list(model.candidates_).index(odd)], rtol=1e-12)
 
@@ -595,7 +595,7 @@ def test_a_direction_of_one_column_or_row_is_told(monkeypatch):
     wild[7] += 1e3 * np.random.default_rng(0).standard_normal(30)
     with pytest.warns(UserWarning, match=r"only in row 7 \(.*\): .* take a rank smaller than 6 or an alpha larger"):
         LowRankImputer(6).fit(wild)
-    monkeypatch.setattr(climb, "way_to", lambda rank: [1, 2, 3, 4, 6])  # two directions at once
+    monkeypatch.setattr(climb, "ranks_to", lambda rank: [1, 2, 3, 4, 6])  # two directions at once
     with pytest.warns(
         UserWarning, match=r"only in feature 8 \(counted from 0\), which the others do not tell .* than 0\.01, and"
     ):

@@ -40,21 +40,21 @@ def test_folds_side_by_side_are_folds_one_by_one():
 
 
 def test_a_search_climbs_until_two_in_a_row_are_worse():
-    ladder = [0, 1, 2, 4, 8, 16, 32, 64]
-    found = compare(partial(climb, ladder=ladder), range(2), fit_path, peaked(5))
+    schedule = [0, 1, 2, 4, 8, 16, 32, 64]
+    found = compare(partial(climb, schedule=schedule), range(2), fit_path, peaked(5))
     assert_array_equal(found.candidates, [0, 1, 2, 4, 8, 16])
     assert found.fits[0] == [0, 1, 2, 4, 8, 16], "each fit knows those of smaller candidates"
-    assert compare(partial(climb, ladder=ladder), range(2), fit_path, peaked(99)).candidates.tolist() == ladder
+    assert compare(partial(climb, schedule=schedule), range(2), fit_path, peaked(99)).candidates.tolist() == schedule
 
 
 def test_one_worse_candidate_does_not_end_a_search():
     scores = {0: 0.0, 1: 2.0, 2: 1.0, 3: 3.0, 4: 1.0, 5: 1.0, 6: 9.0}
-    found = compare(partial(climb, ladder=[*scores]), [0], fit_path, lambda fold, fits: [scores[fits[-1]]])
+    found = compare(partial(climb, schedule=[*scores]), [0], fit_path, lambda fold, fits: [scores[fits[-1]]])
     assert_array_equal(found.candidates, [0, 1, 2, 3, 4, 5])
 
 
 def test_a_hopeless_candidate_ends_a_search_at_once():
-    search = partial(climb, ladder=[0, 1, 2, 3], hopeless=2.0)
+    search = partial(climb, schedule=[0, 1, 2, 3], hopeless=2.0)
     found = compare(search, [0], fit_path, lambda fold, fits: [[-1.0, -0.9, -1.9, 0.0][fits[-1]]])
     assert_array_equal(found.candidates, [0, 1, 2])
 

@@ -10,7 +10,7 @@ import hardthresh as ht
 import hardthresh.estimators
 import hardthresh.limited.estimators
 from hardthresh.core.registry import registered
-from hardthresh.estimators.linear.cross_validation import ChoosesBudget
+from hardthresh.estimators.linear.cross_validation import SparseLinearModelCV
 from hardthresh.estimators.linear.model import SparseLinearModel
 from hardthresh.storage import StorageError
 
@@ -40,7 +40,7 @@ CASES = {  # settings, target, and the method that shows what the fitted attribu
 
 def sparse_case(cls):
     """Settings, target and method of a sparse linear model, by what its loss says."""
-    settings = {"n_nonzero_coefs": [1, 2], "cv": 3} if issubclass(cls, ChoosesBudget) else {"n_nonzero_coefs": 2}
+    settings = {"n_nonzero_coefs": [1, 2], "cv": 3} if issubclass(cls, SparseLinearModelCV) else {"n_nonzero_coefs": 2}
     if cls._loss.classifies:
         return settings, TARGETS["classes"], "decision_function"
     return settings, cls._loss.example_target(X[:, 0] - X[:, 3] / 2, np.random.default_rng(1), 0.1), "predict"

@@ -79,7 +79,7 @@ def read_decimal_commas(
     for other, column in text_of([name for name in columns if frame[name].dtype.is_float()]).items():
         cells = column.str.strip_chars()
         if (point := _first(cells, _POINT)) and _first(cells, _POINT, other_than=_THREE_DIGITS) is None:
-            _refuse_both_marks(path, (name, *found), (other, *point))
+            _raise_both_marks(path, (name, *found), (other, *point))
     points = [column.str.replace(",", ".", literal=True).alias(name) for name, column in commas.items()]
     cell = found[1]
     remark = f"commas are read as decimal marks in {listed(commas)}: {cell!r} is {cell.replace(',', '.')}"
@@ -99,7 +99,7 @@ def _has_decimal_commas(name: str, column: Any, path: Path) -> bool:
             "points and without them"
         )
     if comma.any() and point.any():
-        _refuse_both_marks(path, (name, *_found(column, comma)), (name, *_found(column, point)))
+        _raise_both_marks(path, (name, *_found(column, comma)), (name, *_found(column, point)))
     return bool(comma.any())
 
 
@@ -116,7 +116,7 @@ def _found(column: Any, matches: Any) -> tuple[int, str]:
     return row + 1, str(column[row])
 
 
-def _refuse_both_marks(path: Path, comma: tuple[str, int, str], point: tuple[str, int, str]) -> NoReturn:
+def _raise_both_marks(path: Path, comma: tuple[str, int, str], point: tuple[str, int, str]) -> NoReturn:
     places = [f"in {name!r} (row {row}: {cell!r})" for name, row, cell in (comma, point)]
     raise InvalidInputError(
         f"{path} has decimal commas {places[0]} and decimal points, or thousands separators, {places[1]}: write all "

@@ -50,12 +50,12 @@ class Task:
 def models() -> dict[tuple[str, bool], type[SparseLinearModel]]:
     """Return the registered sparse models, by the name of their loss and whether they choose k by cross-validation."""
     from hardthresh.core.registry import registered
-    from hardthresh.estimators.linear.cross_validation import ChoosesBudget
+    from hardthresh.estimators.linear.cross_validation import SparseLinearModelCV
     from hardthresh.estimators.linear.model import SparseLinearModel
 
     names = {entry.cls: name for name, entry in registered("loss").items()}
     sparse = [entry.cls for entry in registered("estimator").values() if issubclass(entry.cls, SparseLinearModel)]
-    return {(names[type(model._loss)], issubclass(model, ChoosesBudget)): model for model in sparse}
+    return {(names[type(model._loss)], issubclass(model, SparseLinearModelCV)): model for model in sparse}
 
 
 def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
@@ -91,7 +91,7 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
             raise InvalidInputError(f"--positive-class is for classes; the {loss} loss is for numbers, leave one out")
         return _one_against_rest(y, name, labels, positive_class, "logistic" if loss == "auto" else loss)
     if y.dtype.kind == "U" and len(values) > 2:
-        _refuse_stray_text(y, name)
+        _check_stray_text(y, name)
     amounts = y.dtype.kind == "f" or (len(values) > 2 and y.dtype.kind != "U")
     if amounts if loss == "auto" else not losses[loss].classifies:
         if y.dtype.kind == "U":
@@ -127,7 +127,7 @@ def _remarks(y: np.ndarray, name: str, labels: list[str]) -> tuple[str, ...]:
     return ()
 
 
-def _refuse_stray_text(y: np.ndarray, name: str) -> None:
+def _check_stray_text(y: np.ndarray, name: str) -> None:
     """Refuse a target of numbers in which some cells are not numbers, instead of treating each value as a class."""
     strays = [row for row, value in enumerate(y.tolist()) if not is_number(value)]
     if 0 < 2 * len(strays) < len(y):

@@ -76,7 +76,7 @@ def _frame(path: Path, kind: str) -> Any:
         return _read_csv(path, kind, infer_schema_length=None)
     except polars.exceptions.PolarsError as error:
         if "utf-8" in str(error):
-            _refuse_encoding(path)
+            _raise_encoding(path)
         reason = " ".join(str(error).split("\n\n")[0].split())
         raise InvalidInputError(f"{path} cannot be read as {kind.upper()}: {reason}") from error
 
@@ -96,7 +96,7 @@ def _text(path: Path, kind: str, names: list[str]) -> dict[str, Any]:
     return columns
 
 
-def _refuse_encoding(path: Path) -> NoReturn:
+def _raise_encoding(path: Path) -> NoReturn:
     raise InvalidInputError(f"{path} is not UTF-8 text (it may be Latin-1 or UTF-16); save it as UTF-8")
 
 
@@ -115,9 +115,9 @@ def _separator(path: Path, kind: str) -> str:
         try:
             codecs.getincrementaldecoder("utf-8")().decode(line)
         except UnicodeDecodeError:
-            _refuse_encoding(path)
+            _raise_encoding(path)
         if b"\0" in line:
-            _refuse_encoding(path)
+            _raise_encoding(path)
     if kind == "tsv" or path.suffix.lower() != ".csv":
         return "\t" if kind == "tsv" else ","
     return max(",;\t", key=lambda mark: line.count(mark.encode()))

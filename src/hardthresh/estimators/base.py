@@ -1,4 +1,4 @@
-"""What all estimators share: the settings of a run, its solver and its seed, and what is given row by row."""
+"""The base class of the estimators: settings of a run, its solver and seed; and validated weights and offsets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from hardthresh.solvers import choose_solver, minimize
 from .callbacks import CallbackSupportMixin
 from .table import Table
 
-_FAR = 1e6  # deviations from zero: about six of the sixteen digits are lost twice, in the product and in the square
+_FAR = 1e6
+"""A mean of so many deviations is warned of: six of the sixteen digits are lost in a product and again in a square."""
 
 
 SAVES_MEMORY = (
@@ -67,11 +68,11 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
 
     _default_alpha: ClassVar[float] = 0.0
     _useless: ClassVar[str] = "cannot be chosen"
-    """What becomes of a constant column."""
+    """What happens to a constant column, for a warning."""
     _saves_memory: ClassVar[str] = "float32 takes half as much"
-    """How a fit needs less memory."""
+    """How a fit takes less memory, for an error message."""
     _names_in_messages: Sequence[str] | None = None
-    """The names of the columns for messages, for a caller who has them but fits a bare matrix."""
+    """The names of the columns in messages, if X is a matrix without names."""
 
     alpha: float | None
     solver: str | Solver
@@ -80,7 +81,7 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
     random_state: Any
 
     def _check_settings(self) -> None:
-        """Refuse settings that make no sense."""
+        """Check the settings that all estimators share."""
         if not (self.alpha is None or (is_real(self.alpha) and 0 <= self.alpha < np.inf)):
             raise InvalidInputError(f"alpha must be None or a finite number >= 0, got {format_value(self.alpha)}")
         if not (is_real(self.tol) and self.tol > 0):
@@ -91,8 +92,8 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
             if not isinstance(getattr(self, name, False), bool | np.bool_):
                 raise InvalidInputError(f"{name} must be True or False, got {format_value(getattr(self, name))}")
 
-    def _refuse_tiny_columns(self, columns: Scaled, table: Table) -> None:
-        """Refuse columns so small that their squares underflow, or that coefficients overflow.
+    def _check_tiny_columns(self, columns: Scaled, table: Table) -> None:
+        """Check that the squares of no column underflow, and that no coefficient can overflow.
 
         A variance that underflows, computed in double precision, has no digits. Targets explained by one column of unit
         variance have coefficients of their own size; those of several correlated columns may be larger.
@@ -113,7 +114,7 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{np.dtype(dtype)}; rescale it, or y"
             )
 
-    def _tell_useless_columns(self, columns: Scaled, X: Any) -> None:
+    def _warn_useless_columns(self, columns: Scaled, X: Any) -> None:
         """Warn of columns that are constant, or too far from zero for a sparse matrix."""
         inverse_scale = to_numpy(columns.inverse_scale)
         constant = np.flatnonzero(inverse_scale == 0)
@@ -136,17 +137,17 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         return f"{columns.size} {kind} column{plural} ({what})"
 
     def _feature_name(self, j: int) -> str:
-        """Return how a message calls a feature."""
+        """Return the name of a feature in messages."""
         names = self._column_names()
         return numbered("feature", j) if names is None else str(names[j])
 
     def _column_names(self) -> Sequence[str] | None:
-        """Return the names of the columns, or those for messages where X is a bare matrix; None if there are none."""
+        """Return the names of the columns in messages; None if they have none."""
         names: Sequence[str] | None = getattr(self, "feature_names_in_", self._names_in_messages)
         return names
 
     def _checked_budget(self, name: str, value: Any, most: int, what: str) -> int:
-        """Return a validated number of what may be chosen, at most `most`, which the message calls `what`."""
+        """Return a validated number of features, groups, directions or edges; the message calls the limit `what`."""
         public = {entry.cls.__name__ for entry in registered("estimator").values()}
         names = [cls.__name__ for cls in type(self).__mro__]
         twin = next((f"{own}CV" for own in names if f"{own}CV" in public), None)
@@ -196,16 +197,16 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         return result
 
 
-_LOOKED_AT = 1 << 17  # entries of columns copied at a time
-_SMALLEST_DEVIATION = float(np.finfo(np.float64).tiny) ** 0.5
+_BLOCK = 1 << 17  # entries of columns copied at a time: 1 MB
+_SMALLEST_DEVIATION = float(np.finfo(np.float64).tiny) ** 0.5  # smaller ones have squares that underflow
 
 
 def _tiny(table: Table, columns: np.ndarray) -> np.ndarray:
-    """Return for each of some columns whether it is not zero but its squares are."""
-    size = max(1, _LOOKED_AT // table.n_rows)
+    """Return for each column whether it is not zero, but so small that all of its squares underflow."""
+    size = max(1, _BLOCK // table.n_rows)
     tiny = np.zeros(columns.size, dtype=bool)
     for start in range(0, columns.size, size):
-        some = table.matrix(table.bring(columns[start : start + size]))
+        some = table.matrix(table.to_backend(columns[start : start + size]))
         largest = abs(some).max(axis=0).toarray().ravel() if issparse(some) else np.max(np.abs(to_numpy(some)), axis=0)
         tiny[start : start + size] = (largest > 0) & (largest < float(np.sqrt(np.finfo(largest.dtype).tiny)))
     return tiny
@@ -248,7 +249,7 @@ def _finite_rows(x: Any, X: Any, name: str) -> np.ndarray:
 
 
 def known_finite(X: Any) -> bool:
-    """Return whether scikit-learn need not look for NaN in X: `all_finite` has, on several threads if X is large."""
+    """Return whether X is known to be finite, so that scikit-learn need not check it on one thread."""
     return isinstance(X, np.ndarray) and X.dtype in (np.float32, np.float64) and all_finite(X)
 
 

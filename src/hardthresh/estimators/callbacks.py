@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks (1.9 and later), fed from the one loop; on older versions there are none."""
+"""Callbacks of scikit-learn 1.9 and later, called after each iteration; earlier versions have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes an estimator public: its place in the registry, its docstring, and its name in Python's own errors."""
+"""The decorator of public estimators: registration, complete docstrings, and their name in Python's own errors."""
 
 from __future__ import annotations
 
@@ -294,14 +294,14 @@ def public_estimator(name: str, upgrades: Iterable[Upgrade] = (), **texts: str) 
 
 
 def _filled(text: str, texts: dict[str, str]) -> str:
-    """Return a text with its keys replaced, and those of what replaces them."""
+    """Return a text with its keys replaced, and the keys in their replacements too."""
     return re.sub(
         r"\{(\w+)\}", lambda key: _filled(cleandoc(texts[key[1]]), texts) if key[1] in texts else key[0], text
     )
 
 
 def _texts_of(cls: type) -> dict[str, str]:
-    """Return what the docstring of a linear model may say of its loss, and a ``...CV`` twin of the other."""
+    """Return the texts that depend on the loss of a linear model, and the name of its twin."""
     loss = getattr(cls, "_loss", None)
     if not isinstance(loss, Loss):
         return {}

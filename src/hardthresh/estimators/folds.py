@@ -1,4 +1,4 @@
-"""What estimators with cross-validation share: candidates, folds of rows, metadata, and what is kept of the scores."""
+"""Cross-validation in estimators: candidates, folds of rows, metadata for splitters and scorers, fitted attributes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Splits = list[Split]
 
 
 class CrossValidatedMixin:
-    """What the estimators share whose `fit` divides rows into folds with the splitter `cv`."""
+    """Base of the estimators whose `fit` divides rows into folds with the splitter `cv`."""
 
     cv: Any
     scoring: Any = None
@@ -85,7 +85,7 @@ class CrossValidatedMixin:
         return {"groups": groups}, weights
 
     def _row_folds(self, everything: Table, given: Table, params: Metadata) -> tuple[Splits, list[Metadata]]:
-        """Return the folds of the given rows, those of positive weight, and for each what its scorer is passed."""
+        """Return the folds of the given rows, which have positive weight, and the metadata for the scorer of each."""
         n_samples, kept = everything.n_rows, everything.weighted_rows()
         split_params, score_params = self._route(params, n_samples, everything.sample_weight)
         splits = splits_of(self.cv, given, kept, n_samples, split_params, classifier=is_classifier(self))
@@ -167,7 +167,7 @@ def _rows_of(params: Metadata, rows: np.ndarray, n_samples: int) -> Metadata:
 
 
 def _matrix_for(splitter: Any, table: Table) -> Any:
-    """Return X for a splitter; scikit-learn's own only count its rows, which need not be copied for that."""
+    """Return X for a splitter; those of scikit-learn only count its rows, which are not copied for that."""
     if type(splitter).__module__.startswith("sklearn."):
         return np.broadcast_to(0.0, (table.n_rows, 1))
     return table.matrix()
@@ -180,7 +180,7 @@ def _needs_groups(cv: Any) -> bool:
 
 
 def check_splits(splits: Splits) -> None:
-    """Refuse folds that nothing can be learned from."""
+    """Check that there are folds, and that each has rows to train on and to hold out."""
     if not splits:
         raise InvalidInputError("cv gives no folds; give a number of folds >= 2, a splitter or a list of folds")
     for fold, (train, test) in enumerate(splits):
@@ -190,19 +190,19 @@ def check_splits(splits: Splits) -> None:
 
 
 def check_rule(rule: Any) -> None:
-    """Refuse an unknown rule of choice."""
+    """Check that a rule of choice is known."""
     if rule not in ("best", "one_standard_error"):
         raise InvalidInputError(f'rule must be "best" or "one_standard_error", got {format_value(rule)}')
 
 
 def scorer_name(scoring: Any, default: str) -> str:
-    """Return what a scorer is called: by scikit-learn's name, or the name of a function."""
+    """Return the name of a scorer: that of scikit-learn, or of a function."""
     if scoring is None:
         return default
     return str(getattr(scoring, "__name__", scoring))
 
 
-def tell_unconverged(comparison: Comparison) -> None:
+def warn_unconverged(comparison: Comparison) -> None:
     """Warn of fits in the folds that did not converge, with the reason of the first."""
     reasons, (n_candidates, _, n_folds) = comparison.unconverged, comparison.by_ridge.shape
     if reasons:
@@ -218,9 +218,9 @@ def keep_comparison(
     chosen: int,
     name: str,
     scorer: str,
-    bring: Callable[[np.ndarray], Any] = np.asarray,
+    to_backend: Callable[[np.ndarray], Any] = np.asarray,
 ) -> int:
-    """Set the fitted attributes that say what was compared, and return the chosen candidate.
+    """Set the fitted attributes of a comparison, and return the chosen candidate.
 
     Parameters
     ----------
@@ -234,12 +234,12 @@ def keep_comparison(
         The parameter that was chosen: it is kept as ``best_{name}_``.
     scorer : str
         What the scores are.
-    bring : callable
-        Brings an array to the library of the data.
+    to_backend : callable
+        Moves an array to the library and the device of the data.
     """
     best = int(comparison.candidates[chosen])
-    model.candidates_, model.scores_ = bring(comparison.candidates), bring(comparison.scores)
-    model.mean_scores_, model.standard_errors_ = bring(comparison.mean), bring(comparison.standard_error)
+    model.candidates_, model.scores_ = to_backend(comparison.candidates), to_backend(comparison.scores)
+    model.mean_scores_, model.standard_errors_ = to_backend(comparison.mean), to_backend(comparison.standard_error)
     model.one_standard_error_ = int(comparison.candidates[comparison.one_standard_error])
     model.scorer_name_ = scorer
     setattr(model, f"best_{name}_", best)

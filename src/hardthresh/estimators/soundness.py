@@ -1,4 +1,4 @@
-"""Whether a fitted estimator can predict: its attributes may come from a damaged file, or from a fit that failed."""
+"""Checks of fitted attributes, which may come from a damaged file or from a fit that failed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hardthresh.core.typing import is_integer, is_real
 
 
 def check_present(model: Any, *names: str) -> None:
-    """Refuse a model without some fitted attributes.
+    """Check that a model has some fitted attributes.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def check_present(model: Any, *names: str) -> None:
 
 
 def check_numbers(model: Any, **shapes: tuple[int | None, ...]) -> None:
-    """Refuse a model some of whose fitted attributes are not finite numbers of a certain shape.
+    """Check that fitted attributes are finite numbers of some shape.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def check_numbers(model: Any, **shapes: tuple[int | None, ...]) -> None:
 
 
 def check_columns(model: Any) -> int:
-    """Return how many columns a model was fitted on, if that and their names agree.
+    """Return the number of columns that a model was fitted on, checked against their names.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def check_columns(model: Any) -> int:
 
 
 def check_linear_model(model: Any) -> None:
-    """Refuse a linear model of one response, or of two classes, whose fitted attributes do not fit together.
+    """Check that the fitted attributes of a linear model of one response, or of two classes, fit together.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Validated training data: rows of X, and one entry of everything else for each of them."""
+"""Validated training data as a table of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Table:
     X holds finite floating-point numbers, which are not looked at again.
 
     As given, only X is where the user's data live: targets may be labels, so what has one entry per row is NumPy's
-    until `together` brings it to X. NumPy's X is never copied: the table knows which rows it has.
+    until `with_targets` brings it to X. NumPy's X is never copied: the table knows which rows it has.
     """
 
     X: Any
@@ -33,7 +33,7 @@ class Table:
 
     @property
     def n_rows(self) -> int:
-        """How many rows the table has."""
+        """The number of rows."""
         return int(self.X.shape[0] if self.rows is None else self.rows.size)
 
     def take(self, rows: np.ndarray) -> Table:
@@ -46,12 +46,12 @@ class Table:
         y, sample_weight, offset = (_take(a, rows) for a in (self.y, self.sample_weight, self.offset))
         return Table(X, y, sample_weight, offset, places)
 
-    def together(self, y: np.ndarray) -> Table:
-        """Return the table with encoded targets, and everything in the library and on the device of X."""
-        weight, offset = (None if a is None else self.bring(a) for a in (self.sample_weight, self.offset))
-        return replace(self, y=self.bring(y), sample_weight=weight, offset=offset)
+    def with_targets(self, y: np.ndarray) -> Table:
+        """Return the table with other targets, and everything in the library and on the device of X."""
+        weight, offset = (None if a is None else self.to_backend(a) for a in (self.sample_weight, self.offset))
+        return replace(self, y=self.to_backend(y), sample_weight=weight, offset=offset)
 
-    def bring(self, x: np.ndarray) -> Array:
+    def to_backend(self, x: np.ndarray) -> Array:
         """Return a NumPy array in the library and on the device of X."""
         return x if issparse(self.X) else move(x, self.X)
 
@@ -61,13 +61,13 @@ class Table:
         return design if self.rows is None else design.rows(self.rows)
 
     def matrix(self, columns: Array | None = None) -> Any:
-        """Return X of the rows, or some columns of it, for whoever needs an array: a copy, if there are other rows."""
+        """Return X of the rows, or some columns of it, as an array: a copy if the table has not all rows of X."""
         if self.rows is None:
             return self.X if columns is None else take_columns(self.X, columns)
         return self.X[self.rows] if columns is None else self.X[np.ix_(self.rows, columns)]
 
     def weighted_rows(self) -> np.ndarray:
-        """Return the indices of the rows of positive weight: the others are as good as absent."""
+        """Return the indices of the rows of positive weight."""
         return np.arange(self.n_rows) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
 
     def weighted(self) -> Table:
@@ -78,7 +78,7 @@ class Table:
 
 
 def standardize_table(table: Table, *, fit_intercept: bool, scale: bool) -> tuple[Standardized, Array]:
-    """Return a table's standardised columns, with one of ones for the intercept, and weights that sum to one."""
+    """Return the standardised columns of a table, with a column of ones for the intercept, and normalised weights."""
     design = table.design()
     weights = mean_weights(table.sample_weight, design.zeros(1), design.shape[0])
     return standardize(design, weights, scale=scale, intercept=fit_intercept), weights

@@ -1,4 +1,4 @@
-"""Stored estimators of earlier versions: what their parameters and attributes are today."""
+"""Upgrades of stored estimators of earlier versions."""
 
 from __future__ import annotations
 

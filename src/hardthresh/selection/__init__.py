@@ -1,4 +1,4 @@
-"""Choosing how many: fits for a range of budgets, criteria, and cross-validation."""
+"""Model selection: fits for a range of budgets, information criteria, and cross-validation."""
 
 from .criteria import aic, bic, ebic, gic
 from .cross_validation import FoldPath, least_squares_fold_paths

@@ -16,10 +16,10 @@ Fold = TypeVar("Fold")
 Fits = TypeVar("Fits")
 
 _EQUAL = 1e-10
-"""Mean scores that differ by this share of the best count as equal. Rounding of a mean of scores is a thousand times
-less, and differences that matter for a choice are a million times more."""
+"""Mean scores that differ by this share of the best count as equal. Arbitrary, between the rounding of a mean (1e-15)
+and differences that matter for a choice."""
 _PATIENCE = 2
-"""So many candidates in a row that score worse than the best end a search. Arbitrary: one is often misled by noise."""
+"""So many candidates in a row that score worse than the best end a search; arbitrary: a single one may be noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,26 +186,26 @@ def _joined(
     return Comparison(every[order], by_ridge[order], fits, unconverged)
 
 
-def climb(comparison: Comparison, ladder: Sequence[int], hopeless: float | None = None) -> list[int]:
+def climb(comparison: Comparison, schedule: Sequence[int], hopeless: float | None = None) -> list[int]:
     """Return the next larger candidate, or nothing once two in a row scored worse than the best.
 
     Parameters
     ----------
     comparison : Comparison
-        Of the first candidates of the ladder.
-    ladder : sequence of int
+        Of the first candidates of the schedule.
+    schedule : sequence of int
         The candidates to try, increasing.
     hopeless : float, optional
         The search also ends at a score, minus a squared error, that is less than so many times the best one.
     """
     n = comparison.candidates.size
     if n == 0:
-        return [ladder[0]]
+        return [schedule[0]]
     means, leader = comparison.highest, comparison.leader
-    ends = n == len(ladder) or n - 1 - leader >= _PATIENCE
+    ends = n == len(schedule) or n - 1 - leader >= _PATIENCE
     if ends or (hopeless is not None and means[-1] < hopeless * means[leader]):
         return []
-    return [ladder[n]]
+    return [schedule[n]]
 
 
 def halve_gaps(comparison: Comparison, share: float = 0.0) -> list[int]:

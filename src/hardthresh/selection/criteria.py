@@ -1,4 +1,4 @@
-"""Information criteria: what a fit costs in likelihood, plus what its features cost. Smaller is better."""
+"""Information criteria: minus twice the log-likelihood, plus a penalty on the number of features."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def gic(result: Result) -> float:
 
 
 def _model(result: Result) -> Any:
-    """Return the objective, if criteria mean something for it."""
+    """Return the objective of a result, checked to have a likelihood."""
     model: Any = result.objective
     if not hasattr(model, "minus_twice_log_likelihood"):
         raise CapabilityError(
@@ -172,12 +172,12 @@ def _misfit(model: Any, result: Result) -> float:
 
 
 def _size(result: Result) -> int:
-    """Return how many numbers were fitted."""
+    """Return the number of fitted coefficients."""
     return result.support.degrees_of_freedom
 
 
 def _choice(result: Result) -> tuple[int, int]:
-    """Return among how many pieces (coordinates, groups) the choice was, and how many were chosen."""
+    """Return the numbers of candidates, coordinates or groups, and of those chosen."""
     constraint = _constraint(result)
     structure = constraint.structure(tuple(result.w.shape))
     if structure is None:

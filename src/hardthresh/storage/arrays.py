@@ -31,7 +31,7 @@ def library_of(value: Any) -> str:
 
 
 class ArrayWriter:
-    """Makes the nodes of arrays, and collects the larger arrays, each once however often it occurs."""
+    """Encodes arrays as nodes, and collects the larger ones, each of them once."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, np.ndarray] = {}
@@ -154,7 +154,7 @@ def _inline_array(node: Node) -> np.ndarray:
 
 
 def _brings_back(node: Node, array: np.ndarray) -> bool:
-    """Return whether the list of an array's numbers brings back every bit of it."""
+    """Return whether a list of the numbers of an array restores every bit of it."""
     if array.dtype.kind not in _INLINE_KINDS or (array.dtype.kind == "f" and not np.isfinite(array).all()):
         return False
     try:

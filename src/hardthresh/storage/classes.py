@@ -127,7 +127,7 @@ def is_fitted_attribute(name: str) -> bool:
 
 
 def check_estimator(model: Any) -> None:
-    """Refuse an estimator that would fail, or predict NaN, when it is used.
+    """Check that an estimator would not fail, or predict NaN, when it is used.
 
     Estimators check themselves: ``_check_settings()``, and ``_check_attributes()`` once they are fitted, raise
     `InvalidInputError`. An estimator without these methods is not checked.

@@ -1,4 +1,4 @@
-"""From a JSON node back to its value, without executing anything; `hardthresh.storage` describes the format."""
+"""Decoding of values from JSON nodes, without executing anything; `hardthresh.storage` describes the format."""
 
 from __future__ import annotations
 

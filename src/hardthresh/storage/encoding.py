@@ -1,4 +1,4 @@
-"""From a value to its JSON form, the node; `hardthresh.storage` describes the format."""
+"""Encoding of values as JSON nodes; `hardthresh.storage` describes the format."""
 
 from __future__ import annotations
 

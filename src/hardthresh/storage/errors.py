@@ -1,4 +1,4 @@
-"""What can go wrong with a file, said in one kind of error that names the file."""
+"""The error of files that cannot be written or read, which names the file."""
 
 from __future__ import annotations
 

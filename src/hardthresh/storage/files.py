@@ -24,7 +24,7 @@ FORMAT_VERSION = 3
 
 
 def json_path(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a model file, after a look at its name."""
+    """Return the path of a model file, checked to end in .json."""
     target = Path(path)
     if target.suffix != ".json":
         raise StorageError(f"the name of a model file must end in .json, got {target.name!r}")
@@ -45,7 +45,7 @@ def write_document(target: Path, node: Node, arrays: Mapping[str, Node], notes: 
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """Return the checked outer level of a file."""
+    """Return the outermost object of a file, checked to be of a known version."""
     document = json.loads(path.read_bytes(), parse_constant=_no_constant)
     if not isinstance(document, dict) or document.get("format") != "hardthresh":
         raise StorageError("not written by hardthresh")

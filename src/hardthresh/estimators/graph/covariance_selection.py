@@ -1,4 +1,4 @@
-"""Gaussian likelihood on a given graph (covariance selection), and how a precision matrix is made positive definite."""
+"""Covariance selection: positive definite precision matrices of a given graph, and the most likely of them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from scipy.sparse import csr_array
 
 from hardthresh.arrays import conjugate_gradients, symmetric_part
 
-_DEFINITE = 1e-6  # least eigenvalue, of a unit diagonal, that counts as positive
-_ROUNDS = 60  # limit of Newton steps
+_DEFINITE = 1e-6  # least eigenvalue, of a unit diagonal, that counts as positive; arbitrary, well above rounding
+_ROUNDS = 60  # limit of Newton steps; arbitrary: fewer than ten are the rule
 _SMALL = 200  # up to this side a product of matrices costs less than the handling of single entries
-_CHUNK = 1 << 22  # entries that are gathered at a time
+_CHUNK = 1 << 22  # entries that are gathered at a time: 32 MB
 
 
 def positive_definite(W: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return a positive definite matrix of the same graph and diagonal, and the share c of W's other entries in it.
+    """Return a positive definite matrix with the graph and the diagonal of W, and by what c its other entries shrank.
 
     It is W itself, c = 1, where that is positive definite; else diag(W) + c (W - diag(W)) with the c in [0, 1) of the
     largest Gaussian likelihood for the covariance matrix S, which is concave in c. Cost O(p^3).
@@ -39,7 +39,7 @@ def positive_definite(W: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def most_likely_precision(S: np.ndarray, start: np.ndarray, alpha: float, tol: float) -> tuple[np.ndarray, bool]:
-    r"""Return the precision matrix of largest Gaussian likelihood on the graph of a given one, and if it was reached.
+    r"""Return the most likely Gaussian precision matrix on the graph of a given one, and whether it was reached.
 
     .. math:: \min_W \; -\log \det W + \mathrm{tr}(S W) + \tfrac{\alpha}{2} \|W\|_F^2
               \quad \text{with } w_{ij} = 0 \text{ wherever the start has a zero}
@@ -95,7 +95,7 @@ def _evaluate(S: np.ndarray, W: np.ndarray, alpha: float) -> tuple[float, np.nda
 def _hessian(
     covariance: np.ndarray, rows: np.ndarray, columns: np.ndarray, alpha: float
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the product with the Hessian on the graph: the entries there of C D C + alpha D."""
+    """Return the function that multiplies by the Hessian on the graph: the entries there of C D C + alpha D."""
     p = covariance.shape[0]
     if p <= _SMALL or 10 * rows.size > p * p:  # a product of matrices, whose entries cost less each
 
@@ -123,7 +123,7 @@ def _hessian(
 def _search(
     S: np.ndarray, W: np.ndarray, direction: np.ndarray, alpha: float, enough: float
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
-    """Return the first of W + t direction, t = 1, 1/2, ..., that is low enough, with its value and inverse."""
+    """Backtrack from W + direction; return the first point that is low enough, with its value and inverse."""
     t = 1.0
     for _ in range(40):
         tried = W + t * direction

@@ -289,7 +289,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
             raise InvalidInputError(f"refit must be True or False, got {format_value(self.refit)}")
 
     def _check_attributes(self) -> None:
-        """Refuse fitted attributes that do not fit together."""
+        """Check that the fitted attributes fit together."""
         p = check_columns(self)
         check_numbers(self, precision_=(p, p), covariance_=(p, p), location_=(p,))
 
@@ -330,7 +330,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         return self._solve(_Task(problem.objective, problem.constraint(n_edges)), start, seed, **options)
 
     def _fit_and_keep(self, problem: GraphProblem, n_edges: int, dtype: Any, task: FitTask) -> None:
-        """Set the fitted attributes, and say so if something is wrong with them."""
+        """Set the fitted attributes, and warn if the precision matrix was adjusted or the fit did not converge."""
 
         def attributes(state: State) -> dict[str, Any]:
             return self._attributes(problem, problem.definite(state.w), dtype)
@@ -383,7 +383,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         }
 
     def _warm(self, problem: GraphProblem) -> np.ndarray | None:
-        """Return where to start: the last fit, if it is wanted and has as many columns."""
+        """Return the start: the last fit with `warm_start`, if it has as many columns; else None."""
         last = getattr(self, "precision_", None) if self.warm_start else None
         if last is None or last.shape != problem.covariance.shape:
             return None
@@ -393,14 +393,14 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What to minimise, and over what."""
+    """An objective and a constraint, for the solver."""
 
     objective: GraphicalModel
     constraint: EdgeSparsity
 
 
 def _check_names(X: Any) -> None:
-    """Refuse a table in which two columns have the same name."""
+    """Check that no two columns have the same name."""
     names = list(getattr(X, "column_names", getattr(X, "columns", ())))
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:

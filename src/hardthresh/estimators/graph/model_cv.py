@@ -17,14 +17,14 @@ from hardthresh.selection.comparison import climb, compare, halve_gaps, warn_at_
 
 from ..callbacks import fit_method
 from ..documentation import public_estimator
-from ..folds import CrossValidatedMixin, Metadata, candidates_of, check_rule, keep_comparison, tell_unconverged
+from ..folds import CrossValidatedMixin, Metadata, candidates_of, check_rule, keep_comparison, warn_unconverged
 from ..table import Table
 from .model import SparseGaussianGraphicalModel
 from .problem import GraphProblem
 
 _ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003)
 """The ridges of the likelihood compared where none is given. Arbitrary: by factors of three around the default."""
-_ENOUGH = 1e-6  # relative tolerance of fits that are only compared: differences of scores are a thousand times larger
+_ENOUGH = 1e-6  # relative tolerance of fits that are only compared; arbitrary, far below the error of a score
 _FINE = 0.05  # the search ends where the neighbours of the best number are so near, as a share of it; arbitrary
 
 
@@ -170,7 +170,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
         folds = [self._fold(number, X[train], X[test]) for number, (train, test) in enumerate(splits)]
         alphas = _ALPHAS if self.alpha is None and self.refit else (self._ridge(),)
         fit_path = partial(self._fit_path, alphas=alphas, seed=self._seed())
-        counts: Any = partial(climb, ladder=list(_ladder(self.n_features_in_, self._pairs())))
+        counts: Any = partial(climb, schedule=list(_schedule(self.n_features_in_, self._pairs())))
         if not searches:
             counts = candidates_of(
                 self.n_edges, self._pairs(), self._checked_edges, "n_edges", "numbers of edges"
@@ -180,7 +180,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
             if searches:
                 halve = partial(halve_gaps, share=_FINE)
                 found = compare(halve, folds, fit_path, _scores, after=found, n_jobs=self.n_jobs, report=report)
-        tell_unconverged(found)
+        warn_unconverged(found)
         n_edges = keep_comparison(self, found, found.chosen(self.rule), "n_edges", "log_likelihood")
         largest = int(found.candidates[-1]) if searches else self._pairs()
         warn_at_range_end(found.candidates, found.best, largest, "number of edges")
@@ -190,7 +190,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
         return n_edges, alpha
 
     def _fold(self, number: int, train: np.ndarray, held_out: np.ndarray) -> _Fold:
-        """Return the problem of a fold; an error in its rows says that it is in these."""
+        """Return the problem of a fold; errors about its rows name the fold."""
         if train.shape[0] < 2:
             raise InvalidInputError(f"fold {number} of cv has one row to train on; two or more are needed")
         try:
@@ -228,11 +228,11 @@ def _scores(fold: _Fold, fits: list[list[float]]) -> list[list[float]]:
     return fits
 
 
-def _ladder(p: int, pairs: int) -> Iterator[int]:
+def _schedule(p: int, pairs: int) -> Iterator[int]:
     """Yield 0, p/4, p/2, p, 2 p, ... rounded up, until all pairs."""
     yield 0
-    last, rung = 0, p / 4
+    last, following = 0, p / 4
     while last < pairs:
-        last = max(last + 1, min(int(np.ceil(rung)), pairs))
+        last = max(last + 1, min(int(np.ceil(following)), pairs))
         yield last
-        rung *= 2
+        following *= 2

@@ -1,4 +1,4 @@
-"""The problem behind a sparse Gaussian graphical model: standardised data, the edges to find, and what they say."""
+"""The problem of a sparse Gaussian graphical model in standard units, and precision matrices made of its answer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hardthresh.objectives import GraphicalModel
 
 from .covariance_selection import most_likely_precision, positive_definite
 
-_ROUNDING = 1e-8  # of the largest eigenvalue: how far below zero one may be in a covariance matrix
+_ROUNDING = 1e-8  # of the largest eigenvalue: how far below zero one may be in a covariance matrix, of float32 too
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """A positive definite precision matrix and its inverse, and how they came about.
+    """A positive definite precision matrix and its inverse.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class Precision:
 
     @property
     def n_edges(self) -> int:
-        """How many pairs are joined."""
+        """The number of pairs that are joined."""
         return int(np.count_nonzero(np.triu(self.matrix, 1)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphProblem:
-    """What is minimised over graphs, in standard units.
+    """The minimisation over graphs, in standard units.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class GraphProblem:
 
     @classmethod
     def of_rows(cls, X: np.ndarray, *, standardize: bool, alpha: float, names: Any) -> GraphProblem:
-        """Return the problem of observed rows; `names` says how a message calls column j."""
+        """Return the problem of observed rows; `names(j)` is the name of column j in messages."""
         location = X.mean(axis=0, dtype=np.float64)
         centred = X - location
         shift = centred.mean(axis=0)  # the rounding of the mean, which would pass for variation of a constant column
@@ -76,7 +76,7 @@ class GraphProblem:
         size = np.where(largest > 0, largest, 1.0)
         scale = size * np.sqrt(np.mean((centred / size) ** 2, axis=0))
         rounding = 10 * np.finfo(X.dtype).eps * np.abs(location)
-        _refuse_constant(scale <= rounding, "has the same value in every row", names)
+        _check_variation(scale <= rounding, "has the same value in every row", names)
         scale = scale if standardize else np.ones_like(scale)
         Z = (centred / scale).astype(X.dtype, copy=False)
         covariance = symmetric_part((Z.T @ Z).astype(np.float64) / X.shape[0])
@@ -84,7 +84,7 @@ class GraphProblem:
 
     @classmethod
     def of_covariance(cls, S: np.ndarray, *, standardize: bool, alpha: float, names: Any) -> GraphProblem:
-        """Return the problem of a covariance matrix, by as many made-up rows as its rank that have this covariance."""
+        """Return the problem of a covariance matrix, through as many rows as its rank that have this covariance."""
         dtype, S = S.dtype, S.astype(np.float64)
         if S.shape[0] != S.shape[1]:
             raise InvalidInputError(f'with covariance="precomputed" X must be a square matrix, got shape {S.shape}')
@@ -95,7 +95,7 @@ class GraphProblem:
                 f"{S[j, i]:.6g}"
             )
         diagonal = np.diag(S)
-        _refuse_constant(diagonal <= 0, "has no positive variance", names)
+        _check_variation(diagonal <= 0, "has no positive variance", names)
         deviation = np.sqrt(diagonal)
         correlation = symmetric_part(S) / deviation[:, None] / deviation
         values, vectors = np.linalg.eigh(correlation)
@@ -115,11 +115,11 @@ class GraphProblem:
         cls, Z: np.ndarray, covariance: np.ndarray, location: np.ndarray, scale: np.ndarray, alpha: float, names: Any
     ) -> GraphProblem:
         if alpha == 0.0:
-            _refuse_copies(covariance, names)
+            _check_copies(covariance, names)
         return cls(GraphicalModel(Z, l2=alpha), covariance, location, scale, alpha)
 
     def constraint(self, n_edges: int) -> EdgeSparsity:
-        """Return the matrices with so many edges."""
+        """Return the set of matrices with at most so many edges."""
         return EdgeSparsity(self.scale.size + 2 * n_edges)
 
     def definite(self, W: np.ndarray) -> Precision:
@@ -140,13 +140,13 @@ class GraphProblem:
         return 0.5 * (determinant - forms - self.scale.size * float(np.log(2.0 * np.pi)))
 
 
-def _refuse_constant(constant: np.ndarray, what: str, names: Any) -> None:
+def _check_variation(constant: np.ndarray, what: str, names: Any) -> None:
     if np.any(constant):
         raise InvalidInputError(f"{names(int(np.argmax(constant)))} {what}, so it has no precision; leave it out")
 
 
-def _refuse_copies(covariance: np.ndarray, names: Any) -> None:
-    """Refuse two columns of which one determines the other, where nothing bounds their precision."""
+def _check_copies(covariance: np.ndarray, names: Any) -> None:
+    """Check that no column determines another one, as there is no ridge to bound their precision."""
     deviation = np.sqrt(np.diag(covariance))
     correlation = np.abs(np.triu(covariance / deviation[:, None] / deviation, 1))
     i, j = np.unravel_index(np.argmax(correlation), correlation.shape)

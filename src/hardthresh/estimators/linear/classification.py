@@ -19,7 +19,7 @@ from hardthresh.objectives.recession import has_no_recession
 from hardthresh.solvers.subspace import refine
 
 from ..documentation import public_estimator
-from .cross_validation import ChoosesBudget
+from .cross_validation import SparseLinearModelCV
 from .model import SparseLinearModel
 from .problem import Problem
 
@@ -131,7 +131,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
 
 @public_estimator("logistic_regression_cv")
-class SparseLogisticRegressionCV(ChoosesBudget, SparseLogisticRegression):
+class SparseLogisticRegressionCV(SparseLinearModelCV, SparseLogisticRegression):
     """Logistic regression of two classes with the number of features chosen by cross-validation.
 
     Parameters

@@ -29,7 +29,7 @@ from ..folds import (
     check_rule,
     keep_comparison,
     scorer_name,
-    tell_unconverged,
+    warn_unconverged,
 )
 from ..table import Table
 from .model import SparseLinearModel
@@ -59,7 +59,7 @@ class Fold:
 
     @classmethod
     def of(cls, path: FoldPath, problem: Problem, unconverged: list[str]) -> Fold:
-        """Return the fold of a path of a problem's points."""
+        """Return the fits of a path of points, on the scale of the data."""
         features = move(path.columns, problem.mean)
         scale, mean = (to_numpy(gather(x, features)) for x in (problem.inverse_scale, problem.mean))
         coefs = path.coefs * scale
@@ -67,13 +67,13 @@ class Fold:
         return cls(path.columns, coefs, intercepts + problem.level if problem.level else intercepts, unconverged)
 
     def coefficients(self, row: int, table: Table) -> tuple[Any, Any]:
-        """Return all coefficients of one fit, and its intercept, where a table is."""
+        """Return all coefficients and the intercept of one fit, in the library and on the device of a table."""
         coef = np.zeros(table.X.shape[1], dtype=numpy_dtype(table.X))
         coef[self.columns] = self.coefs[row]
-        return table.bring(coef), table.bring(np.asarray(self.intercepts[row], dtype=coef.dtype))
+        return table.to_backend(coef), table.to_backend(np.asarray(self.intercepts[row], dtype=coef.dtype))
 
 
-class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
+class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
     """Base of the ``...CV`` estimators. See the concrete classes."""
 
     def __init__(
@@ -176,10 +176,10 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         comparison = compare(candidates.tolist(), numbers, lambda fold, *_: fitted[fold], score, n_jobs=1)
         chosen = problem.with_budget(self._choose(comparison, folds, table))
         result = self._solve(chosen, None, seed)
-        tell_unconverged(comparison)
+        warn_unconverged(comparison)
         what = f"number of {self._choices()[1]}"
         warn_at_range_end(candidates, comparison.best, self._largest_useful(problem, splits), what)
-        self._tell_useless_columns(problem, table.X)
+        self._warn_useless_columns(problem, table.X)
         self._keep(chosen, result)
         self._keep_path(candidates, everywhere, table, task)
         task.end()
@@ -198,7 +198,7 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
     def _fold_paths(
         self, table: Table, problem: Problem, training: list[np.ndarray], candidates: np.ndarray, seed: int
     ) -> list[Fold]:
-        """Return every fold's path; nothing passes from fold to fold."""
+        """Return the fits of every fold; none depends on another fold."""
         objective = problem.objective
         selection = coordinate_budget(problem.constraint, tuple(objective.shape))
         with progress_line(bool(self.verbose), "folds", len(training)) as report:
@@ -228,7 +228,7 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         return candidates_of(getattr(self, name), min(30, most), self._checked_k, name, f"numbers of {what}")
 
     def _check_classes(self, table: Table, splits: Splits) -> None:
-        """Refuse folds that train a classifier on one class."""
+        """Check that no fold trains a classifier on one class."""
         for fold, (train, _) in enumerate(splits):
             if is_classifier(self) and np.unique(table.y[train]).size < 2:
                 raise InvalidInputError(
@@ -251,8 +251,8 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
             y = self._decode_target(test.y)
             fits = (fold.coefficients(row, test) for row in range(fold.intercepts.size))
             return [self._score_by_scorer({**self._fitted(*fit), **self._labels()}, test, y, params) for fit in fits]
-        coefs = test.bring(fold.coefs.T.astype(numpy_dtype(test.X)))
-        u = to_numpy(test.matrix(test.bring(fold.columns)) @ coefs) + fold.intercepts
+        coefs = test.to_backend(fold.coefs.T.astype(numpy_dtype(test.X)))
+        u = to_numpy(test.matrix(test.to_backend(fold.columns)) @ coefs) + fold.intercepts
         u = u if test.offset is None else u + to_numpy(test.offset)[:, None]
         losses = self._loss.score_scale * self._loss.value(to_numpy(test.y)[:, None], u)
         weights = None if test.sample_weight is None else to_numpy(test.sample_weight)
@@ -273,13 +273,13 @@ class ChoosesBudget(CrossValidatedMixin, SparseLinearModel):
         return min(most, fewest_rows - len(always) - bool(self.fit_intercept))
 
     def _choose(self, comparison: Comparison, folds: list[Fold], table: Table) -> int:
-        """Set what the folds say, and return the chosen number."""
+        """Set the attributes of the comparison, and return the chosen number."""
         for name in ("best_n_nonzero_coefs_", "best_n_nonzero_groups_"):
             self.__dict__.pop(name, None)  # of a fit with other settings
         row = comparison.chosen(self.rule)
         chosen = np.zeros((len(folds), self.n_features_in_))
         for fold, taken in zip(folds, chosen, strict=True):
             taken[fold.columns[fold.coefs[row] != 0]] = 1.0
-        self.selection_frequency_ = table.bring(chosen.mean(axis=0))
+        self.selection_frequency_ = table.to_backend(chosen.mean(axis=0))
         scorer = scorer_name(self.scoring, self._loss.score_name)
-        return keep_comparison(self, comparison, row, self._k_name, scorer, table.bring)
+        return keep_comparison(self, comparison, row, self._k_name, scorer, table.to_backend)

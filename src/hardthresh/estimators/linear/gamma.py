@@ -7,7 +7,7 @@ from typing import ClassVar
 from hardthresh.losses import Gamma, Loss
 
 from ..documentation import public_estimator
-from .cross_validation import ChoosesBudget
+from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
 
@@ -58,7 +58,7 @@ class SparseGammaRegression(SparseRegressor):
 
 
 @public_estimator("gamma_regression_cv")
-class SparseGammaRegressionCV(ChoosesBudget, SparseGammaRegression):
+class SparseGammaRegressionCV(SparseLinearModelCV, SparseGammaRegression):
     """Gamma regression with the number of features chosen by cross-validation.
 
     Parameters

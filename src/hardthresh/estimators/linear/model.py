@@ -1,4 +1,4 @@
-"""What all sparse linear estimators share: parameters, fitting, the selector's side, the certificate."""
+"""The base classes of sparse linear estimators: parameters, fitting, feature selection, the certificate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ try:
 except ImportError:  # scikit-learn < 1.8 lets the arrays themselves refuse to mix
 
     def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
-        """Check nothing."""
+        """Do nothing."""
 
 
 def _transforms(model: SparseLinearModel) -> bool:
@@ -124,7 +124,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         given = self._validate_fit(X, y, sample_weight, offset).weighted()
         table = self._encode(given)
         problem = self._problem(table, self._checked_k(getattr(self, self._k_name)))
-        self._tell_useless_columns(problem, table.X)
+        self._warn_useless_columns(problem, table.X)
         task = FitTask(self, given, self.max_iter)
         w0 = None
         if self.warm_start and hasattr(self, "coef_"):
@@ -195,7 +195,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
 
     @without_overflow_warnings
     def _problem_of(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Problem, Any, Any, Trace]:
-        """Return the problem that other data pose, the model as a point, its support, and the scales of the problem."""
+        """Return the problem of other data, the coefficients as its point, their support, and the scales of the run."""
         if X is None or y is None:
             raise InvalidInputError(
                 f"the certificate of given data needs both X and y, got no {'X' if X is None else 'y'}"
@@ -219,7 +219,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
 
     @without_overflow_warnings
     def _untouched_training(self) -> tuple[Problem, Result]:
-        """Return the problem that was fitted and its answer, if the data are still there and as they were."""
+        """Return the problem that was fitted and its result; raise an error if the data are gone or changed."""
         if self._training is None:
             raise HardThreshError(
                 "this model does not carry its training data; call certificate(X, y) with them, or call certificate() "
@@ -256,11 +256,11 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         return Table(X, y, weights, per_row(offset, X, "offset"))
 
     def _encode(self, given: Table, *, reset: bool = True) -> Table:
-        """Return the table with targets as the loss wants them, all of it where X is."""
-        return given.together(in_precision(self._encode_target(given.y, reset=reset), given.X, "y"))
+        """Return the table with targets as the loss takes them, all of it in the library of X."""
+        return given.with_targets(in_precision(self._encode_target(given.y, reset=reset), given.X, "y"))
 
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
-        """Return the targets as the loss wants them; `reset` lets the model learn from them what they may be."""
+        """Return the targets as the loss takes them; with `reset` the model keeps which values there are."""
         return y
 
     def _decode_target(self, y: Any) -> Any:
@@ -288,7 +288,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             raise InvalidInputError("positive=True does not go together with groups; leave one of them out")
 
     def _check_attributes(self) -> None:
-        """Refuse fitted attributes that do not fit together."""
+        """Check that the fitted attributes fit together."""
         check_linear_model(self)
 
     @property
@@ -297,7 +297,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         return "n_nonzero_coefs" if self.groups is None else "n_nonzero_groups"
 
     def _choices(self) -> tuple[int, str]:
-        """Return how many features, or groups of features, there are to choose from, and which of the two."""
+        """Return the number of features or groups to choose from, and which of the two it is."""
         if self.groups is None:
             return int(self.n_features_in_), "features"
         always = set(self._always())
@@ -329,7 +329,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             name=self._feature_name,
             groups=None if self.groups is None else self._group_labels(),
         )
-        self._refuse_tiny_columns(problem, table)
+        self._check_tiny_columns(problem, table)
         return problem
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
@@ -341,7 +341,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         return {"coef_": coef, "intercept_": float(intercept), "support_": where_true(coef != 0)}
 
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
-        """Return what else there is to know about a fit, as attributes."""
+        """Return further fitted attributes."""
         return {}
 
     def _ridge(self) -> float:
@@ -351,7 +351,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         return float(self.intercept_)
 
     def _keep(self, problem: Problem, result: Result) -> None:
-        """Set the fitted attributes, and say so if the fit did not converge."""
+        """Set the fitted attributes, and warn if the fit did not converge."""
         for name, value in self._coefficients(problem, result.w).items():
             setattr(self, name, value)
         self.support_ = problem.features(result.support)
@@ -378,7 +378,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning)
 
     def _reason(self, problem: Problem, result: Result) -> str:
-        """Return why the fit ended; where coefficients grow for ever, with the names of their features."""
+        """Return why the fit ended, with the names of the features whose coefficients grow without bound."""
         if result.status is not Status.NO_MINIMISER:
             return result.message
         move = problem.objective.recession(result.state.at, result.support.indices)

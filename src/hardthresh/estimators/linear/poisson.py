@@ -7,7 +7,7 @@ from typing import ClassVar
 from hardthresh.losses import Loss, Poisson
 
 from ..documentation import public_estimator
-from .cross_validation import ChoosesBudget
+from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
 
@@ -58,7 +58,7 @@ class SparsePoissonRegression(SparseRegressor):
 
 
 @public_estimator("poisson_regression_cv")
-class SparsePoissonRegressionCV(ChoosesBudget, SparsePoissonRegression):
+class SparsePoissonRegressionCV(SparseLinearModelCV, SparsePoissonRegression):
     """Poisson regression with the number of features chosen by cross-validation.
 
     Parameters

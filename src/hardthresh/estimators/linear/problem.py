@@ -1,4 +1,4 @@
-"""From a table and its settings to an objective and a constraint, and from their answer back to coefficients."""
+"""The problem of a sparse linear model: from a table to an objective, and from a point back to coefficients."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..table import Table, standardize_table, take_columns
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What tells whether training data are still the same.
+    """A fingerprint of training data, to tell whether they were changed.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Problem:
 
     @serial_blas()
     def fingerprint(self) -> Fingerprint:
-        """Return what tells whether the data change later, in place. Cost: one data pass, and two numbers per row."""
+        """Return a fingerprint of the data. Cost: one data pass, and two numbers per row."""
         model, d = self.objective, self.mean.shape[0]
         xp = namespace(self.mean)
         squares = model.design.pullback_squares(model.weights)  # which the design knows

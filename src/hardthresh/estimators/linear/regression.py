@@ -7,7 +7,7 @@ from typing import ClassVar
 from hardthresh.losses import Loss, Squared
 
 from ..documentation import public_estimator
-from .cross_validation import ChoosesBudget
+from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
 
@@ -61,7 +61,7 @@ class SparseLinearRegression(SparseRegressor):
 
 
 @public_estimator("linear_regression_cv")
-class SparseLinearRegressionCV(ChoosesBudget, SparseLinearRegression):
+class SparseLinearRegressionCV(SparseLinearModelCV, SparseLinearRegression):
     """Least squares with the number of features chosen by cross-validation.
 
     Parameters

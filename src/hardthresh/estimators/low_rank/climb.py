@@ -56,8 +56,8 @@ class Completion:
         return cls(factors, value, [value], [0], True, "rank 0: nothing to fit but the means of the columns")
 
 
-def rungs(most: int) -> Iterator[int]:
-    """Yield 1, 2, ..., 8, 10, 12, 14, 16, 20, 24, ... up to a rank: those on the way to larger ones.
+def rank_schedule(most: int) -> Iterator[int]:
+    """Yield 1, 2, ..., 8, 10, 12, 14, 16, 20, 24, ... up to a rank: each is fitted from the last one.
 
     Several directions added at once often end in a poor local minimum, where one of them fits a single column.
     """
@@ -67,29 +67,29 @@ def rungs(most: int) -> Iterator[int]:
         rank += max(1, (1 << (rank.bit_length() - 1)) // 4)
 
 
-def way_to(rank: int) -> list[int]:
-    """Return the ranks that are fitted to reach one, and that one."""
-    return [*takewhile(lambda rung: rung < rank, rungs(rank)), rank]
+def ranks_to(rank: int) -> list[int]:
+    """Return the scheduled ranks below one, and that one."""
+    return [*takewhile(lambda smaller: smaller < rank, rank_schedule(rank)), rank]
 
 
 def climb_to(rank: int, problem: CompletionProblem, solve: Solve, seed: int) -> tuple[Completion, int]:
-    """Return the completion of a rank >= 1, and how many first directions are equally good, as `fit_first`."""
+    """Return the completion of a rank >= 1, and the number of first directions that `fit_first` returns."""
     first, ties = fit_first(problem, solve, seed)
     results = [first]
-    for smaller in way_to(rank)[1:]:
+    for smaller in ranks_to(rank)[1:]:
         results.append(solve(problem.with_budget(smaller), results[-1].w))
     factors = problem.with_budget(rank).factors(results[-1].w)
     objective, means = problem.value(factors), Completion.of_means(problem.cells, problem.columns)
     values, ranks = means.values, means.ranks
-    for result, rung in zip(results, way_to(rank), strict=True):
+    for result, allowed in zip(results, ranks_to(rank), strict=True):
         values += result.history["value"][1:].tolist()
-        ranks += [rung] * (len(values) - len(ranks))
+        ranks += [allowed] * (len(values) - len(ranks))
     last = results[-1]
     return Completion(factors, objective, [*values, objective], [*ranks, rank], last.converged, last.message), ties
 
 
 def fit_first(problem: CompletionProblem, solve: Solve, seed: int) -> tuple[Result, int]:
-    """Return the best fit of rank 1 from tied directions, and their number if equally good fits differ, else 1."""
+    """Return the best fit of rank 1 from tied directions, and their number if equally good fits differ; else 1."""
     problem = problem.with_budget(1)
     fits = [solve(problem, start) for start in problem.first_points(seed)]
     best = min(fits, key=lambda fit: fit.value)

@@ -1,4 +1,4 @@
-"""The completion of a table: observed entries, the scale of its columns, its factors, and rows placed among them."""
+"""Matrix completion: observed entries, the scale of columns, factors, and the coordinates of rows."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ class Cells:
         return cls(rows, cols, X[rows, cols], X.shape)
 
     def take(self, which: np.ndarray) -> Cells:
-        """Return some of them; the table is as large as before."""
+        """Return some of the entries, in a table of the same shape."""
         return replace(self, rows=self.rows[which], cols=self.cols[which], values=self.values[which])
 
     def csr(self, values: np.ndarray) -> Any:
-        """Return the sparse table of some numbers at these places."""
+        """Return a sparse table with other values in the same places."""
         return csr_array((values, (self.rows, self.cols)), shape=self.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """How the columns of a table are centred and scaled, each by its own observed entries.
+    """The centre and the scale of each column, by its own observed entries.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Columns:
 
     @classmethod
     def of(cls, cells: Cells, *, center: bool, standardize: bool) -> Columns:
-        """Return the mean and the deviation of each column; about zero where columns are not centred."""
+        """Return the mean and the standard deviation of each column, about zero if columns are not centred."""
         cols, p = cells.cols, cells.shape[1]
         counts = np.bincount(cols, minlength=p)
         size = np.zeros(p)
@@ -97,7 +97,7 @@ class Columns:
         return cls(np.where(counts > 0, size * mean, np.nan), scale, varies)
 
     def standardized(self, cells: Cells) -> np.ndarray:
-        """Return entries in standard units."""
+        """Return the entries in standard units."""
         return np.asarray((cells.values - self.mean[cells.cols]) / self.scale[cells.cols])
 
 
@@ -111,7 +111,7 @@ class Factors:
 
     @classmethod
     def of(cls, left: np.ndarray, right: np.ndarray) -> Factors:
-        """Return those of left right', for an orthonormal right factor."""
+        """Return the factors of left right', where the right factor is orthonormal."""
         U, s, turn = np.linalg.svd(left, full_matrices=False)
         kept = s > max(left.shape) * np.finfo(s.dtype).eps * np.max(s, initial=0.0)
         U, s, V = U[:, kept], s[kept], right @ turn[kept].T
@@ -125,7 +125,7 @@ class Factors:
 
 @dataclass(frozen=True, slots=True)
 class CompletionProblem:
-    """The completion of the columns that vary, in standard units, with a rank.
+    """The problem of completing the columns that vary, in standard units, by a matrix of some rank.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class CompletionProblem:
 
     @classmethod
     def of(cls, cells: Cells, columns: Columns, alpha: float) -> CompletionProblem:
-        """Return the problem with rank 0, for a table of which some column varies."""
+        """Return the problem with rank 0, for a table with at least one column that varies."""
         place = np.cumsum(columns.varies) - 1
         seen = columns.varies[cells.cols]
         size = np.unique(cells.rows).size * int(columns.varies.sum())  # empty rows and dull columns change nothing
@@ -163,9 +163,9 @@ class CompletionProblem:
         return replace(self, constraint=Rank(rank))
 
     def factors(self, W: Array) -> Factors:
-        """Return the factors of a point, with each row once more the best for the directions of the others.
+        """Return the factors of a point, with the coordinates of each row computed anew by `scores`.
 
-        So what is kept of a row is what `scores` says of it when it comes again.
+        So a row of the fit has the same coordinates when it is transformed.
         """
         dtype = self.cells.values.dtype
         _, _, Vt = truncated_svd(W, min(self.constraint.r, *self.objective.shape))
@@ -186,7 +186,7 @@ class CompletionProblem:
         return FactoredMatrix.product(left, right) if self.objective.entries.factored else left @ right.T
 
     def first_points(self, seed: int) -> list[Array | None]:
-        """Return where fits of rank 1 start: None, for zero, or several points if the leading singular values are tied.
+        """Return the starts of fits of rank 1: None, for zero, or several points if leading singular values are tied.
 
         The singular vectors of tied values are determined up to a rotation only: rounding and the order of rows and
         columns choose one. Vectors with zeros, as of a part of the table that shares no row and no column with the
@@ -216,12 +216,12 @@ class CompletionProblem:
 
 
 def free_numbers(rank: int, shape: tuple[int, int]) -> int:
-    """Return the dimension of the set of matrices of a rank."""
+    """Return the number of free parameters of a matrix of some rank."""
     return rank * (shape[0] + shape[1] - rank)
 
 
 def scores(Z: Any, V: np.ndarray, ridge: float) -> np.ndarray:
-    r"""Return where rows lie among directions V, by their observed entries: shape (n_rows, r).
+    r"""Return the coordinates of rows in terms of directions V, by their observed entries: shape (n_rows, r).
 
     .. math:: u_i = \arg\min_u \; \sum_{j \in \Omega_i} (z_{ij} - v_j^\top u)^2 + \rho \|u\|^2
 
@@ -253,7 +253,7 @@ def scores(Z: Any, V: np.ndarray, ridge: float) -> np.ndarray:
 
 
 def _check_coordinates(coordinates: np.ndarray) -> None:
-    """Refuse coordinates of rows, or singular values, that are not finite."""
+    """Check that coordinates of rows, or singular values, are finite."""
     if not np.all(np.isfinite(coordinates)):
         raise InvalidInputError(
             f"the coordinates of some rows leave the range of {coordinates.dtype}: where these rows are observed the "
@@ -263,7 +263,7 @@ def _check_coordinates(coordinates: np.ndarray) -> None:
 
 
 def error_without(cells: Cells, standard: np.ndarray, V: np.ndarray, ridge: float, column: int) -> tuple[float, float]:
-    """Return the squared error of a column told by the other entries of its rows, and that of its mean; both means."""
+    """Return the mean squared errors of a column, predicted by the other entries of its rows and by its mean."""
     own = cells.cols == column
     others = np.flatnonzero(~own)
     Z = csr_array((standard[others], (cells.rows[others], cells.cols[others])), shape=cells.shape)[cells.rows[own]]
@@ -282,7 +282,7 @@ def _solved(G: np.ndarray, b: np.ndarray, ridge: float) -> np.ndarray:
 
 
 def check_observed(cells: Cells) -> None:
-    """Refuse a table of which nothing is known."""
+    """Check that a table has an observed entry."""
     if cells.values.size == 0:
         raise InvalidInputError(
             "no entry of X is observed: every one is NaN (or not stored); there is nothing to learn"
@@ -292,7 +292,7 @@ def check_observed(cells: Cells) -> None:
 def concentrated_directions(
     cells: Cells, standard: np.ndarray, factors: Factors, ridge: float, name: Callable[[int], str]
 ) -> list[str]:
-    """Return in words which directions one column carries that the others do not tell, or one row.
+    """Return a description of each direction that lies in one row, or in one column that the others do not predict.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables with missing entries, as they are given and as they are given back."""
+"""Validation of tables with missing entries, and their return as data frames."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def as_given(table: np.ndarray, given: Any, names: np.ndarray, own: Any) -> Any:
 
 
 def _check_types_of_columns(X: Any) -> None:
-    """Refuse a data frame with columns that are no numbers, by name, before they are taken for some."""
+    """Check that no column of a data frame has a type, such as category, that NumPy would turn into numbers."""
     dtypes = getattr(X, "dtypes", None)
     if dtypes is None or not hasattr(X, "columns"):
         return
@@ -85,7 +85,7 @@ def _check_types_of_columns(X: Any) -> None:
 
 
 def _offending_column(X: Any) -> str | None:
-    """Return the first column with text or infinity, in words; None if there is none, or it cannot be told."""
+    """Return the name of the first column with text or infinity, as in a message; None if none is found."""
     if issparse(X):
         coo = X.tocoo()
         where = coo.col[np.isinf(coo.data)] if coo.data.dtype.kind == "f" else np.zeros(0, dtype=int)

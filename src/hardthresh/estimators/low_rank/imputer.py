@@ -382,7 +382,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
             raise InvalidInputError(f'missing must be "nan" or "unstored", got {format_value(self.missing)}')
 
     def _check_attributes(self) -> None:
-        """Refuse fitted attributes that do not fit together."""
+        """Check that the fitted attributes fit together."""
         d = check_columns(self)
         check_present(self, "rank_", "mean_", "indicator_features_")
         check_numbers(

@@ -19,15 +19,15 @@ from hardthresh.core.typing import Array
 from hardthresh.selection.comparison import climb, compare, halve_gaps, warn_at_largest_ridge, warn_at_range_end
 
 from ..documentation import public_estimator
-from ..folds import Splits, candidates_of, check_rule, check_splits, keep_comparison, tell_unconverged
-from .climb import fit_first, rungs
+from ..folds import Splits, candidates_of, check_rule, check_splits, keep_comparison, warn_unconverged
+from .climb import fit_first, rank_schedule
 from .completion import Cells, Columns, CompletionProblem, Factors
 from .imputer import LowRankImputer
 
 _ALPHAS = (0.1, 0.01, 0.0001)
 """The ridges compared where none is given. Arbitrary: from one that outweighs the noise to next to none."""
 _HOPELESS = 2.0  # times the squared error of the best rank ends the search at once; arbitrary
-_KEPT = 4  # rungs to start from: the last two may be worse than the best one, and the search returns to that before it
+_KEPT = 4  # fits to start from: the last two may be worse than the best, and a search returns to that before the best
 
 
 @public_estimator("low_rank_imputer_cv")
@@ -165,7 +165,7 @@ class LowRankImputerCV(LowRankImputer):
     def _rank_and_ridge(self, cells: Cells, seed: int) -> tuple[int, float]:
         """Return the rank and the ridge that predict held-out entries best, and keep what was compared."""
         largest = min(cells.shape) - 1
-        ranks: Any = partial(climb, ladder=[0, *rungs(largest)], hopeless=_HOPELESS)
+        ranks: Any = partial(climb, schedule=[0, *rank_schedule(largest)], hopeless=_HOPELESS)
         if self.rank is not None:
             ranks = candidates_of(
                 self.rank, largest, lambda rank: self._checked_rank(rank, cells.shape), "rank", "ranks"
@@ -191,7 +191,7 @@ class LowRankImputerCV(LowRankImputer):
         rank = keep_comparison(self, best, min(tied, best.chosen(self.rule)), "rank", "neg_mean_squared_error")
         self.alphas_ = np.array(alphas[: len(compared)])
         self.alpha_scores_ = np.array([comparison.peaks[0] for comparison in compared])
-        tell_unconverged(best)
+        warn_unconverged(best)
         place = min(tied, best.best)
         warn_at_range_end(best.candidates, place, best.candidates[-1] if self.rank is None else largest, "rank")
         if alpha == _ALPHAS[0] and len(alphas) > 1 and best.candidates[place] > 0:
@@ -236,12 +236,12 @@ class LowRankImputerCV(LowRankImputer):
     def _fit_path(
         self, fold: _Fold, ranks: list[int], last: _RankFits | None, seed: int
     ) -> tuple[_RankFits, list[str]]:
-        """Return the fits of increasing ranks to a fold, each from the last rung, and why some did not converge."""
+        """Return the fits of increasing ranks to a fold, each from a smaller one, and why some did not converge."""
         starts: dict[int, Array | None] = {0: None} if last is None else dict(last.starts)
-        on_the_way = {rung for rung in rungs(ranks[-1]) if rung > max(starts)}
+        on_the_way = {rank for rank in rank_schedule(ranks[-1]) if rank > max(starts)}
         scores, reasons = [], []
         for rank in sorted(on_the_way | {*ranks}):
-            start, factors, point = starts[max(rung for rung in starts if rung < max(rank, 1))], None, None
+            start, factors, point = starts[max(smaller for smaller in starts if smaller < max(rank, 1))], None, None
             if fold.problem is not None and rank > 0:
                 problem = fold.problem.with_budget(rank)
                 solve = partial(self._solve, seed=seed)
@@ -254,7 +254,7 @@ class LowRankImputerCV(LowRankImputer):
                 starts[rank] = point
             if rank in ranks:
                 scores.append(fold.score(factors))
-        return _RankFits(scores, {rung: starts[rung] for rung in sorted(starts)[-_KEPT:]}), reasons
+        return _RankFits(scores, {rank: starts[rank] for rank in sorted(starts)[-_KEPT:]}), reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ class _Fold:
     problem: CompletionProblem | None = None
 
     def with_ridge(self, alpha: float) -> _Fold:
-        """Return the fold with the problem of a ridge."""
+        """Return the fold with the problem for a ridge."""
         if not self.columns.varies.any():
             return self
         return replace(self, problem=CompletionProblem.of(self.known, self.columns, alpha))

@@ -1,4 +1,4 @@
-"""Reduced-rank regression: from a table to an objective and a constraint, and its best answer in closed form."""
+"""Reduced-rank regression: the problem of a table, and its global minimum in closed form."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Factors:
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """What predicts: W = U diag(s) V' on the scale of the data, with U and V orthonormal, and the intercepts."""
+    """The coefficients W = U diag(s) V' on the scale of the data, with U and V orthonormal, and the intercepts."""
 
     U: Array
     s: Array
@@ -61,7 +61,7 @@ class Coefficients:
         return ((X @ self.U) * self.s) @ self.V.T + self.intercept
 
     def attributes(self, given: Table) -> dict[str, Any]:
-        """Return what an estimator predicts with; the intercept tells whether the targets had one dimension."""
+        """Return the fitted attributes; the intercept is a float if the targets had one dimension."""
         return {
             "U_": self.U,
             "V_": self.V,

@@ -160,7 +160,7 @@ class LowRankRegression(
         given = self._validate_fit(X, y, sample_weight)[1]
         table = with_matrix(given)
         problem = self._problem(table, self._checked_rank(self.rank, table))
-        self._tell_useless_columns(problem, table.X)
+        self._warn_useless_columns(problem, table.X)
         task = FitTask(self, given, self.max_iter)
         self._fit_and_keep(problem, given, task)
         task.end()
@@ -233,7 +233,7 @@ class LowRankRegression(
 
     @property
     def _n_features_out(self) -> int:
-        """How many names `get_feature_names_out` gives: a property, so that a stored model has it, too."""
+        """The number of names that `get_feature_names_out` returns; a property, which need not be stored."""
         return int(self.rank_)
 
     def _validate_fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Table]:
@@ -264,7 +264,7 @@ class LowRankRegression(
         return validate_data(self, X, accept_sparse=("csc", "csr"), dtype=(np.float64, np.float32), reset=False)
 
     def _check_attributes(self) -> None:
-        """Refuse fitted attributes that do not fit together."""
+        """Check that the fitted attributes fit together."""
         check_present(self, "rank_")
         check_numbers(self, U_=(check_columns(self), self.rank_), singular_values_=(self.rank_,), V_=(None, self.rank_))
         check_present(self, "intercept_")
@@ -281,14 +281,14 @@ class LowRankRegression(
         problem = build_low_rank_problem(
             table, rank=rank, alpha=self._ridge(), fit_intercept=self.fit_intercept, scale=self.standardize
         )
-        self._refuse_tiny_columns(problem, table)
+        self._check_tiny_columns(problem, table)
         return problem
 
     def _takes_closed_form(self) -> bool:
         return isinstance(self.solver, str) and self.solver == "auto"
 
     def _fit_and_keep(self, problem: LowRankProblem, given: Table, task: FitTask) -> None:
-        """Set the fitted attributes, and say so if the fit did not converge."""
+        """Set the fitted attributes, and warn if the fit did not converge."""
         fit = self._closed_form if self._takes_closed_form() else self._search
         factors = fit(problem, given, task)
         for name, value in problem.coefficients(factors).attributes(given).items():
@@ -297,7 +297,7 @@ class LowRankRegression(
             warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning)
 
     def _closed_form(self, problem: LowRankProblem, given: Table, task: FitTask) -> Factors:
-        """Return the factors of the global minimum, and set how they were found."""
+        """Return the factors of the global minimum, and set the attributes of the fit."""
         factors = problem.least_squares()
         task.done("iteration", lambda: problem.coefficients(factors).attributes(given))
         self.n_iter_, self.converged_, self.stop_reason_ = 1, True, _CLOSED_FORM
@@ -306,7 +306,7 @@ class LowRankRegression(
         return factors
 
     def _search(self, problem: LowRankProblem, given: Table, task: FitTask) -> Factors:
-        """Return the factors that a solver finds, and set how it found them."""
+        """Return the factors that a solver finds, and set the attributes of the run."""
         rank, problem = problem.constraint.r, problem.explicit()
 
         def attributes(state: State) -> dict[str, Any]:
