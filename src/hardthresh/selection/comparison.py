@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from hardthresh.core.progress import Report
 
 Fold = TypeVar("Fold")
 Fits = TypeVar("Fits")
+Result = TypeVar("Result")
 
 _EQUAL = 1e-10
 """Mean scores that differ by this share of the best count as equal. Arbitrary, between the rounding of a mean (1e-15)
@@ -135,8 +136,9 @@ def compare(
     folds : sequence
         Whatever `fit_path` and `score` need to know of each fold.
     fit_path : callable
-        Returns the fits of some candidates to the training data of a fold, and why some of them did not converge; its
-        last argument is what it returned for the fold before, None at first. With `n_jobs` it runs in other processes.
+        Returns the fits of some candidates to the training data of a fold, and why some of them did not converge. Its
+        last argument is the fits that it last returned for this fold, None at first. With `n_jobs` it runs in other
+        processes.
     score : callable
         Returns the held-out scores of these fits, one for each candidate, or shape (n_candidates, n_ridges); higher is
         better. It runs in this process, one fold after the other.
@@ -152,16 +154,13 @@ def compare(
     Comparison
         Of all candidates, those of `after` among them.
     """
-    # scikit-learn's passes its configuration on to the workers; not everyone who imports this room needs it
-    from sklearn.utils.parallel import Parallel, delayed
-
     found = after or Comparison(np.empty(0, dtype=int), np.empty((0, 1, len(folds))), [None] * len(folds), [])
     search = candidates if callable(candidates) else None
     some = list(candidates(found) if callable(candidates) else candidates)
     while some:
-        tasks = (delayed(fit_path)(fold, some, last) for fold, last in zip(folds, found.fits, strict=True))
+        tasks = ((fold, some, last) for fold, last in zip(folds, found.fits, strict=True))
         scores, fits, unconverged = [], [], [*found.unconverged]
-        for fold, (new, reasons) in zip(folds, Parallel(n_jobs=n_jobs, return_as="generator")(tasks), strict=True):
+        for fold, (new, reasons) in zip(folds, in_parallel(fit_path, tasks, n_jobs), strict=True):
             scores.append(np.asarray(score(fold, new)).reshape(len(some), -1))
             fits.append(new)
             unconverged += reasons
@@ -174,6 +173,20 @@ def compare(
         report(", ".join(f"{candidate}: {mean:.6g}" for candidate, mean in zip(some, means, strict=True)))
         some = list(search(found))
     return found
+
+
+def in_parallel(
+    function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]], n_jobs: int | None
+) -> Iterable[Result]:
+    """Return the results of a function for several arguments, in order, and one by one where joblib's backend can."""
+    # not everyone who imports this room needs scikit-learn, whose Parallel passes its configuration on to the workers
+    from joblib.parallel import get_active_backend
+    from sklearn.utils.parallel import Parallel, delayed
+
+    backend, _ = get_active_backend()
+    return_as = "generator" if backend.supports_return_generator else "list"
+    results: Iterable[Result] = Parallel(n_jobs=n_jobs, return_as=return_as)(delayed(function)(*a) for a in arguments)
+    return results
 
 
 def _joined(

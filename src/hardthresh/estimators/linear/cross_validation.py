@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.parallel import Parallel, delayed
 
 from hardthresh.arrays import gather, move, namespace, to_numpy
 from hardthresh.core.constraint import coordinate_budget
@@ -17,7 +16,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
 from hardthresh.selection import FoldPath, least_squares_fold_paths
-from hardthresh.selection.comparison import Comparison, compare, warn_at_range_end
+from hardthresh.selection.comparison import Comparison, compare, in_parallel, warn_at_range_end
 
 from ..base import numpy_dtype
 from ..callbacks import FitTask, fit_method
@@ -215,8 +214,8 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
                 )
                 return [Fold.of(path, problem, []) for path in paths]
             folds = []
-            parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-            for fold in parallel(delayed(self._fold)(table.take(train), candidates, seed) for train in training):
+            tasks = ((table.take(train), candidates, seed) for train in training)
+            for fold in in_parallel(self._fold, tasks, self.n_jobs):
                 folds.append(fold)
                 report("")
             return folds

@@ -17,6 +17,7 @@ from ..documentation import public_estimator
 from ..folds import (
     CrossValidatedMixin,
     Metadata,
+    Split,
     candidates_of,
     check_rule,
     keep_comparison,
@@ -26,6 +27,8 @@ from ..folds import (
 from ..table import Table
 from .reduced_rank import Coefficients, Factors, with_matrix
 from .regression import LowRankRegression
+
+_Fold = tuple[Split, Metadata]
 
 
 @public_estimator("low_rank_regression_cv")
@@ -170,17 +173,16 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         splits, score_params = self._row_folds(everything, given, params)
         task = FitTask(self, given, len(splits) + 1)
 
-        def fit_path(fold: int, ranks: list[int], last: Any) -> tuple[list[Coefficients], list[str]]:
-            return self._fit_path(table.take(splits[fold][0]), ranks, seed)
-
-        def score(fold: int, fits: list[Coefficients]) -> list[float]:
-            scores = [self._score(fit, given.take(splits[fold][1]), score_params[fold]) for fit in fits]
+        def score(fold: _Fold, fits: list[Coefficients]) -> list[float]:
+            (_, test), metadata = fold
+            scores = [self._score(fit, given.take(test), metadata) for fit in fits]
             task.done("fold", partial(fits[-1].attributes, given))
             return scores
 
-        with progress_line(bool(self.verbose), "folds", len(splits)) as report:
-            numbers = range(len(splits))
-            comparison = compare(candidates.tolist(), numbers, fit_path, score, n_jobs=self.n_jobs, report=report)
+        folds = list(zip(splits, score_params, strict=True))
+        fit_path = partial(self._fit_path, table=table, seed=seed)
+        with progress_line(bool(self.verbose), "folds", len(folds)) as report:
+            comparison = compare(candidates.tolist(), folds, fit_path, score, n_jobs=self.n_jobs, report=report)
         fewest_rows = min(train.size for train, _ in splits) - bool(self.fit_intercept)
         largest = min(table.X.shape[1], table.y.shape[1], fewest_rows)
         warn_at_range_end(candidates, comparison.best, largest, "rank")
@@ -193,9 +195,11 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         task.end()
         return self
 
-    def _fit_path(self, train: Table, ranks: list[int], seed: int) -> tuple[list[Coefficients], list[str]]:
+    def _fit_path(
+        self, fold: _Fold, ranks: list[int], last: Any, table: Table, seed: int
+    ) -> tuple[list[Coefficients], list[str]]:
         """Return the fits of several ranks to the training rows of a fold, and why some did not converge."""
-        problem = self._problem(train, ranks[-1])
+        problem = self._problem(table.take(fold[0][0]), ranks[-1])
         if self._takes_closed_form():
             factors = problem.least_squares()
             return [problem.coefficients(factors.first(rank)) for rank in ranks], []
