@@ -267,7 +267,8 @@ def public_estimator(name: str, upgrades: Iterable[Upgrade] = (), **texts: str) 
     name : str
         The name under which it is registered.
     upgrades : iterable of callables
-        How parameters and attributes of earlier versions in files become those of this one, see `core.stored`.
+        How parameters and attributes of earlier versions in files become those of this one; see
+        `hardthresh.core.stored`.
     **texts : str
         What stands for ``{key}`` in the docstring, besides the descriptions that estimators share. Texts may have such
         keys themselves.

@@ -23,7 +23,7 @@ def without_comparison(name: str, twin: str, left_out: tuple[str, ...] = ()) -> 
     """
 
     def upgrade(fields: Fields) -> Fields | Successor:
-        number = fields[name]
+        number = fields.get(name, "cv")  # the default
         if number is None or isinstance(number, Integral):
             return {key: value for key, value in fields.items() if key not in _OF_FOLDS}
         kept = {key: value for key, value in fields.items() if key not in left_out}

@@ -167,9 +167,8 @@ class LowRankImputerCV(LowRankImputer):
         largest = min(cells.shape) - 1
         ranks: Any = partial(climb, schedule=[0, *rank_schedule(largest)], hopeless=_HOPELESS)
         if self.rank is not None:
-            ranks = candidates_of(
-                self.rank, largest, lambda rank: self._checked_rank(rank, cells.shape), "rank", "ranks"
-            ).tolist()
+            check = partial(self._checked_rank, shape=cells.shape)
+            ranks = candidates_of(self.rank, largest, check, "rank", "ranks").tolist()
         folds = self._folds(cells, self._splits(cells.values.size, seed))
         alphas = _ALPHAS if self.alpha is None else (self._ridge(),)
         fit_path = partial(self._fit_path, seed=seed)
