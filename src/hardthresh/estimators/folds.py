@@ -202,16 +202,6 @@ def scorer_name(scoring: Any, default: str) -> str:
     return str(getattr(scoring, "__name__", scoring))
 
 
-def warn_unconverged(comparison: Comparison) -> None:
-    """Warn of fits in the folds that did not converge, with the reason of the first."""
-    reasons, (n_candidates, _, n_folds) = comparison.unconverged, comparison.by_ridge.shape
-    if reasons:
-        warn(
-            f"{len(reasons)} of {n_candidates * n_folds} fits inside the folds did not converge: {reasons[0]}",
-            ConvergenceWarning,
-        )
-
-
 def keep_comparison(
     model: Any,
     comparison: Comparison,
@@ -220,7 +210,7 @@ def keep_comparison(
     scorer: str,
     to_backend: Callable[[np.ndarray], Any] = np.asarray,
 ) -> int:
-    """Set the fitted attributes of a comparison, and return the chosen candidate.
+    """Set the fitted attributes of a comparison, and return the chosen candidate; warn of fits that did not converge.
 
     Parameters
     ----------
@@ -243,4 +233,10 @@ def keep_comparison(
     model.one_standard_error_ = int(comparison.candidates[comparison.one_standard_error])
     model.scorer_name_ = scorer
     setattr(model, f"best_{name}_", best)
+    reasons = comparison.unconverged
+    if reasons:
+        warn(
+            f"{len(reasons)} of {comparison.scores.size} fits inside the folds did not converge: {reasons[0]}",
+            ConvergenceWarning,
+        )
     return best

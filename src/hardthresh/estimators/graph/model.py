@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,13 +11,10 @@ from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hardthresh.constraints import EdgeSparsity
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value, warn
-from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.threads import serial_blas
-from hardthresh.objectives import GraphicalModel
 
 from ..base import ThresholdingEstimator
 from ..callbacks import FitTask, fit_method
@@ -326,18 +322,14 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         task.end()
         return self
 
-    def _run(self, problem: GraphProblem, n_edges: int, start: Any, seed: int, **options: Any) -> Result:
-        return self._solve(_Task(problem.objective, problem.constraint(n_edges)), start, seed, **options)
-
     def _fit_and_keep(self, problem: GraphProblem, n_edges: int, dtype: Any, task: FitTask) -> None:
         """Set the fitted attributes, and warn if the precision matrix was adjusted or the fit did not converge."""
 
         def attributes(state: State) -> dict[str, Any]:
             return self._attributes(problem, problem.definite(state.w), dtype)
 
-        result = self._run(
-            problem,
-            n_edges,
+        result = self._solve(
+            problem.with_budget(n_edges),
             self._warm(problem),
             self._seed(),
             progress=bool(self.verbose),
@@ -389,14 +381,6 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
             return None
         start: np.ndarray = (last * problem.scale[:, None] * problem.scale).astype(problem.objective.X.dtype)
         return start
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """An objective and a constraint, for the solver."""
-
-    objective: GraphicalModel
-    constraint: EdgeSparsity
 
 
 def _check_names(X: Any) -> None:

@@ -17,7 +17,7 @@ from hardthresh.selection.comparison import climb, compare, halve_gaps, warn_at_
 
 from ..callbacks import fit_method
 from ..documentation import public_estimator
-from ..folds import CrossValidatedMixin, Metadata, candidates_of, check_rule, keep_comparison, warn_unconverged
+from ..folds import CrossValidatedMixin, Metadata, candidates_of, check_rule, keep_comparison
 from ..table import Table
 from .model import SparseGaussianGraphicalModel
 from .problem import GraphProblem
@@ -180,7 +180,6 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
             if searches:
                 halve = partial(halve_gaps, share=_FINE)
                 found = compare(halve, folds, fit_path, _scores, after=found, n_jobs=self.n_jobs, report=report)
-        warn_unconverged(found)
         n_edges = keep_comparison(self, found, found.chosen(self.rule), "n_edges", "log_likelihood")
         largest = int(found.candidates[-1]) if searches else self._pairs()
         warn_at_range_end(found.candidates, found.best, largest, "number of edges")
@@ -205,7 +204,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
         rough = clone(self).set_params(tol=max(self.tol, _ENOUGH))
         scores, reasons = [], []
         for n_edges in counts:
-            result = rough._run(fold.problem, n_edges, None, seed)
+            result = rough._solve(fold.problem.with_budget(n_edges), None, seed)
             precision, by_alpha = fold.problem.definite(result.w), []
             for alpha in alphas:
                 if self.refit:

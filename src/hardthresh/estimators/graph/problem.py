@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,8 @@ class GraphProblem:
     ----------
     objective : GraphicalModel
         The pseudo-likelihood of standardised columns.
+    constraint : EdgeSparsity
+        The matrices with at most so many edges.
     covariance : array, shape (p, p)
         Their covariance matrix.
     location, scale : array, shape (p,)
@@ -60,6 +62,7 @@ class GraphProblem:
     """
 
     objective: GraphicalModel
+    constraint: EdgeSparsity
     covariance: np.ndarray
     location: np.ndarray
     scale: np.ndarray
@@ -116,11 +119,11 @@ class GraphProblem:
     ) -> GraphProblem:
         if alpha == 0.0:
             _check_copies(covariance, names)
-        return cls(GraphicalModel(Z, l2=alpha), covariance, location, scale, alpha)
+        return cls(GraphicalModel(Z, l2=alpha), EdgeSparsity(scale.size), covariance, location, scale, alpha)
 
-    def constraint(self, n_edges: int) -> EdgeSparsity:
-        """Return the set of matrices with at most so many edges."""
-        return EdgeSparsity(self.scale.size + 2 * n_edges)
+    def with_budget(self, n_edges: int) -> GraphProblem:
+        """Return the problem with another number of edges."""
+        return replace(self, constraint=EdgeSparsity(self.scale.size + 2 * n_edges))
 
     def definite(self, W: np.ndarray) -> Precision:
         """Return a positive definite precision matrix with the graph of W, in standard units."""

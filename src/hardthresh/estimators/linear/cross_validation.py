@@ -28,7 +28,6 @@ from ..folds import (
     check_rule,
     keep_comparison,
     scorer_name,
-    warn_unconverged,
 )
 from ..table import Table
 from .model import SparseLinearModel
@@ -175,7 +174,6 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         comparison = compare(candidates.tolist(), numbers, lambda fold, *_: fitted[fold], score, n_jobs=1)
         chosen = problem.with_budget(self._choose(comparison, folds, table))
         result = self._solve(chosen, None, seed)
-        warn_unconverged(comparison)
         what = f"number of {self._choices()[1]}"
         warn_at_range_end(candidates, comparison.best, self._largest_useful(problem, splits), what)
         self._warn_useless_columns(problem, table.X)

@@ -19,7 +19,7 @@ from hardthresh.core.typing import Array
 from hardthresh.selection.comparison import climb, compare, halve_gaps, warn_at_largest_ridge, warn_at_range_end
 
 from ..documentation import public_estimator
-from ..folds import Splits, candidates_of, check_rule, check_splits, keep_comparison, warn_unconverged
+from ..folds import Splits, candidates_of, check_rule, check_splits, keep_comparison
 from .climb import fit_first, rank_schedule
 from .completion import Cells, Columns, CompletionProblem, Factors
 from .imputer import LowRankImputer
@@ -190,7 +190,6 @@ class LowRankImputerCV(LowRankImputer):
         rank = keep_comparison(self, best, min(tied, best.chosen(self.rule)), "rank", "neg_mean_squared_error")
         self.alphas_ = np.array(alphas[: len(compared)])
         self.alpha_scores_ = np.array([comparison.peaks[0] for comparison in compared])
-        warn_unconverged(best)
         place = min(tied, best.best)
         warn_at_range_end(best.candidates, place, best.candidates[-1] if self.rank is None else largest, "rank")
         if alpha == _ALPHAS[0] and len(alphas) > 1 and best.candidates[place] > 0:

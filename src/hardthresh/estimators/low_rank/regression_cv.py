@@ -22,7 +22,6 @@ from ..folds import (
     check_rule,
     keep_comparison,
     scorer_name,
-    warn_unconverged,
 )
 from ..table import Table
 from .reduced_rank import Coefficients, Factors, with_matrix
@@ -188,7 +187,6 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         warn_at_range_end(candidates, comparison.best, largest, "rank")
         scorer = scorer_name(self.scoring, self._default_scorer)
         keep_comparison(self, comparison, comparison.chosen(self.rule), "rank", scorer)
-        warn_unconverged(comparison)
         problem = self._problem(table, self.best_rank_)
         self._warn_useless_columns(problem, table.X)
         self._fit_and_keep(problem, given, task)
