@@ -46,6 +46,7 @@ REGISTERED: dict[str, tuple[Kind, ...]] = {
     "steps": ("step",),
     "solvers": ("solver",),
     "solvers/stochastic": ("solver",),
+    "solvers/working_set": ("solver",),
     "limited/algorithms": ("algorithm",),
 }
 HELPERS = {
@@ -58,11 +59,8 @@ HELPERS = {
     "losses/exponential.py": "the exponential of losses with a log link, finite at any prediction",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
     "solvers/block_search.py": "local search over whole groups of coordinates",
-    "solvers/effort.py": "how hard the working set searches",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
     "solvers/exchange_model.py": "the quadratic model of all exchanges, with bounds of its rounding",
-    "solvers/local_model.py": "the quadratic model that the working set searches",
-    "solvers/local_search.py": "greedy walks, exchanges and swings on a tableau",
     "solvers/momentum.py": "momentum rules",
     "solvers/start.py": "where solvers start",
     "solvers/stochastic/batches.py": "batch rules",
@@ -71,8 +69,12 @@ HELPERS = {
     "solvers/stochastic/voting.py": "votes on the index set",
     "solvers/steepest.py": "what solvers do where curvature says nothing",
     "solvers/subspace.py": "what solvers do on one support",
-    "solvers/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",
-    "solvers/working_block.py": "what the runs of the working set know",
+    "solvers/working_set/effort.py": "how hard the working set searches",
+    "solvers/working_set/folds.py": "the paths of all folds of a cross-validation at once",
+    "solvers/working_set/model.py": "the quadratic model that the working set searches",
+    "solvers/working_set/search.py": "local search on a tableau",
+    "solvers/working_set/state.py": "what the runs of the working set know",
+    "solvers/working_set/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",
 }
 
 

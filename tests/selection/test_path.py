@@ -17,7 +17,7 @@ from hardthresh.designs import as_design, standardize
 from hardthresh.objectives import LinearModel
 from hardthresh.selection import path
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, minimize
-from hardthresh.solvers.tableau import Tableau
+from hardthresh.solvers.working_set.tableau import Tableau
 from levels import in_turn, only_at
 
 

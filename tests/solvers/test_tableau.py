@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from hardthresh.solvers.tableau import Tableau
+from hardthresh.solvers.working_set.tableau import Tableau
 from levels import draws
 
 N = 20

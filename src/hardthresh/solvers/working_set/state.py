@@ -14,10 +14,10 @@ from hardthresh.core.schema import stored
 from hardthresh.core.state import State
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
+from hardthresh.solvers.subspace import refine
 
 from .effort import FIRST_MARK, FURTHEST, next_mark
-from .local_model import LocalModel, Pool
-from .subspace import refine
+from .model import LocalModel, Pool
 from .tableau import Tableau
 
 _TRUSTED = 0.1

@@ -28,13 +28,13 @@ from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
+from hardthresh.solvers.exchange import rank_exchanges
+from hardthresh.solvers.start import starting_point
 
 from .effort import EFFORTS, most_at_mark
-from .exchange import rank_exchanges
-from .local_model import Pool, promising, thresholds, union
-from .local_search import grow
-from .start import starting_point
-from .working_block import Block, Found, WorkingState, first_better, with_fewer_columns, without_curvature
+from .model import Pool, promising, thresholds, union
+from .search import grow
+from .state import Block, Found, WorkingState, first_better, with_fewer_columns, without_curvature
 
 TRIES = 10
 """How many exchanges are tried on a loss that is not quadratic, where the model says that none helps."""

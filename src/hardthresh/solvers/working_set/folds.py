@@ -23,10 +23,11 @@ from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, Standardized
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers.effort import EFFORTS, most_at_mark, next_mark
-from hardthresh.solvers.local_model import promising, rounding_and_progress, union
-from hardthresh.solvers.local_search import descend, grow, out_and_back
-from hardthresh.solvers.tableau import Tableau
+
+from .effort import EFFORTS, most_at_mark, next_mark
+from .model import promising, rounding_and_progress, union
+from .search import descend, grow, out_and_back
+from .tableau import Tableau
 
 _TOGETHER = 16  # folds at a time: their right-hand sides are kept
 _PRODUCTS = 1 << 23  # entries of the right-hand sides of one product with the data

@@ -15,9 +15,9 @@ from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import stored
 from hardthresh.core.state import State
 from hardthresh.core.typing import Array
+from hardthresh.solvers.subspace import Refined, refine
 
-from .local_search import descend, out_and_back, swings
-from .subspace import Refined, refine
+from .search import descend, out_and_back, swings
 from .tableau import Tableau
 
 _EXCHANGES, _CLOSE = 10, 0.3

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardthresh.solvers.local_search import descend, grow, out_and_back, shrink, swings
-from hardthresh.solvers.tableau import Tableau
+from hardthresh.solvers.working_set.search import descend, grow, out_and_back, shrink, swings
+from hardthresh.solvers.working_set.tableau import Tableau
 from levels import draws
 
 N = 30
