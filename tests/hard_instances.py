@@ -70,7 +70,7 @@ def unscaled(seed: int, columns: Columns, n_true: int) -> LinearModel:
 
 
 def suppressed(seed: int, n: int = 60, d: int = 60, pairs: int = 3) -> LinearModel:
-    """Return a model of differences between columns that are nearly equal: neither of two promises much alone."""
+    """Return a model of differences between columns that are nearly equal: neither of two has a high score alone."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     order = rng.permutation(d)
@@ -110,7 +110,7 @@ PROBLEMS: dict[str, tuple[Any, int, Constraint]] = {
     "double": (grouped, 17, DoubleSparsity(LABELS, 5, 2)),
     "overlapping groups": (grouped, 6, OverlappingGroupSparsity(CHAIN, 4)),
 }
-"""By name an objective, given its seed; the seed, on which the ways out of a bad support make the most difference; and
+"""By name an objective, given its seed; the seed, on which the escapes from a bad support make the most difference; and
 the set."""
 
 SOLVERS: dict[str, Solver] = {

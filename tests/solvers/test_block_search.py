@@ -216,8 +216,8 @@ def test_the_order_of_rows_and_columns_does_not_matter(seed):
 
 
 @pytest.mark.parametrize("seed", [13, 25, 27, 33])
-def test_swings_find_what_exchanges_do_not(seed):
-    """20 pairs of correlated columns, of which 5 may be chosen: adding some and dropping as many leads on."""
+def test_add_drop_moves_find_what_exchanges_do_not(seed):
+    """20 pairs of correlated columns, of which 5 may be chosen: adding some and dropping as many leads further."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 40))
     for j in range(1, 40):

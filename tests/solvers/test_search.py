@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardthresh.solvers.working_set.search import descend, grow, out_and_back, shrink, swings
+from hardthresh.solvers.working_set.search import add_drop, descend, forward_backward, grow, shrink
 from hardthresh.solvers.working_set.tableau import Tableau
 from levels import draws
 
@@ -155,29 +155,29 @@ def test_descent_with_signs_keeps_them_and_never_loses(seed, m, size):
     np.testing.assert_allclose(end.decrease, slow_decrease(X, y, end.chosen), rtol=1e-8, atol=1e-12)
 
 
-# --- out and back, swings --------------------------------------------------------------------------------------------
+# --- forward-backward paths, add-drop moves ----------------------------------------------------------------------
 
 
 @given(seeds, st.integers(4, 12), frees, st.integers(1, 4), st.integers(0, 3))
 @draws(50)
-def test_out_and_back_descends_from_forward_selection_and_from_elimination(seed, m, free, budget, further):
+def test_forward_backward_descends_from_forward_selection_and_from_elimination(seed, m, free, budget, further):
     X, y = data(seed, m)
-    size, furthest = free + budget, min(free + budget + further, m)
+    size, largest = free + budget, min(free + budget + further, m)
     if size > m:
         return
     tableau = tableau_of(X, y, range(free), free)
-    ways = out_and_back(tableau, {size}, furthest, LEAST, NEGLIGIBLE)
+    paths = forward_backward(tableau, {size}, largest, LEAST, NEGLIGIBLE)
     assert tableau.chosen == list(range(free))
     starts = [slow_grow(X, y, range(free), size)]
-    if furthest > size:
-        starts.append(slow_shrink(X, y, slow_grow(X, y, starts[0], furthest), size, free))
-    ((found, way),) = ways
-    assert (found, way.size) == (size, size)
-    assert way.chosen[:free] == list(range(free))
+    if largest > size:
+        starts.append(slow_shrink(X, y, slow_grow(X, y, starts[0], largest), size, free))
+    ((found, best_path),) = paths
+    assert (found, best_path.size) == (size, size)
+    assert best_path.chosen[:free] == list(range(free))
     best = max(starts, key=lambda start: slow_decrease(X, y, start))
-    assert way.decrease >= slow_decrease(X, y, best) - 1e-9
+    assert best_path.decrease >= slow_decrease(X, y, best) - 1e-9
     expected = descend(tableau_of(X, y, best, free), size, LEAST, NEGLIGIBLE)
-    assert set(way.chosen) == set(expected.chosen)
+    assert set(best_path.chosen) == set(expected.chosen)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -186,17 +186,17 @@ def test_the_answer_for_a_size_does_not_depend_on_the_other_sizes(seed, with_sig
     X, y = data(seed, 20)
     signs = np.random.default_rng(seed).integers(-1, 2, 20) * (np.arange(20) > 1) if with_signs else None
     tableau = tableau_of(X, y, [0, 1], 2, signs)
-    together = dict(out_and_back(tableau, range(3, 9), 14, LEAST, NEGLIGIBLE))
+    together = dict(forward_backward(tableau, range(3, 9), 14, LEAST, NEGLIGIBLE))
     assert sorted(together) == list(range(3, 9))
     for size in range(3, 9):
         for sizes in ({size}, {size, 8}, {size, 3}):
-            alone = dict(out_and_back(tableau, sizes, 14, LEAST, NEGLIGIBLE))
+            alone = dict(forward_backward(tableau, sizes, 14, LEAST, NEGLIGIBLE))
             assert sorted(alone) == sorted(sizes)
             assert alone[size].chosen == together[size].chosen
             assert alone[size].decrease == together[size].decrease
 
 
-def test_the_way_out_is_kept_where_the_way_back_is_worse():
+def test_the_forward_path_is_kept_where_the_backward_path_is_worse():
     """With as many columns as rows elimination starts from a perfect fit of noise, and drops what explains it."""
     kept = 0
     for seed in range(200):
@@ -209,58 +209,58 @@ def test_the_way_out_is_kept_where_the_way_back_is_worse():
         backward = tableau.copy()
         grow(backward, 11, LEAST)
         shrink(backward, 2)
-        ((_, way),) = out_and_back(tableau, {2}, 11, LEAST, NEGLIGIBLE)
+        ((_, best_path),) = forward_backward(tableau, {2}, 11, LEAST, NEGLIGIBLE)
         if forward.decrease > backward.decrease + NEGLIGIBLE:
             kept += 1
-            assert way.chosen == descend(forward, 2, LEAST, NEGLIGIBLE).chosen
+            assert best_path.chosen == descend(forward, 2, LEAST, NEGLIGIBLE).chosen
     assert kept >= 3
 
 
-def test_out_and_back_where_the_columns_run_out():
+def test_forward_backward_where_the_columns_run_out():
     """Three columns say all: every size gets an answer, none of more columns than help."""
     X, y = np.eye(5), np.array([3.0, 2.0, 1.0, 0.0, 0.0])
-    ways = dict(out_and_back(tableau_of(X, y), {1, 2, 3, 4, 5}, 5, LEAST, NEGLIGIBLE))
+    paths = dict(forward_backward(tableau_of(X, y), {1, 2, 3, 4, 5}, 5, LEAST, NEGLIGIBLE))
     for size in range(1, 6):
-        assert sorted(ways[size].chosen) == list(range(min(size, 3)))
+        assert sorted(paths[size].chosen) == list(range(min(size, 3)))
 
 
 @given(seeds, st.integers(3, 12), frees, st.integers(1, 5), st.integers(1, 6))
 @draws(60)
-def test_swings_go_out_and_back_and_in_and_back(seed, m, free, budget, reach):
+def test_add_drop_moves_add_first_and_drop_first(seed, m, free, budget, count):
     X, y = data(seed, m)
     size = min(free + budget, m)
     tableau = tableau_of(X, y, range(free), free)
     grow(tableau, size, LEAST)
     start = list(tableau.chosen)
-    found = list(swings(tableau, size, reach, LEAST, NEGLIGIBLE))
+    found = list(add_drop(tableau, size, count, LEAST, NEGLIGIBLE))
     assert tableau.chosen == start
-    slow_outward = slow_shrink(X, y, slow_grow(X, y, start, size + reach), size, free)
-    slow_inward = slow_grow(X, y, slow_shrink(X, y, start, size - reach, free), size)
-    elsewhere = [way for way in (slow_outward, slow_inward) if set(way) != set(start)]
+    slow_added_first = slow_shrink(X, y, slow_grow(X, y, start, size + count), size, free)
+    slow_dropped_first = slow_grow(X, y, slow_shrink(X, y, start, size - count, free), size)
+    elsewhere = [chosen for chosen in (slow_added_first, slow_dropped_first) if set(chosen) != set(start)]
     assert len(found) == len(elsewhere)
-    for swung, way in zip(found, elsewhere, strict=True):
-        assert swung.size == size
-        assert swung.chosen[:free] == list(range(free))
-        assert swung.decrease >= slow_decrease(X, y, way) - 1e-9
-        np.testing.assert_allclose(swung.decrease, slow_decrease(X, y, swung.chosen), rtol=1e-8)
-        assert best_exchange(X, y, swung.chosen, free) <= swung.decrease + 2 * NEGLIGIBLE
+    for moved, chosen in zip(found, elsewhere, strict=True):
+        assert moved.size == size
+        assert moved.chosen[:free] == list(range(free))
+        assert moved.decrease >= slow_decrease(X, y, chosen) - 1e-9
+        np.testing.assert_allclose(moved.decrease, slow_decrease(X, y, moved.chosen), rtol=1e-8)
+        assert best_exchange(X, y, moved.chosen, free) <= moved.decrease + 2 * NEGLIGIBLE
 
 
 @given(seeds, st.integers(3, 12), st.integers(1, 5), st.integers(1, 6))
 @draws(60)
-def test_swings_keep_signs(seed, m, budget, reach):
+def test_add_drop_moves_keep_signs(seed, m, budget, count):
     X, y = data(seed, m)
     signs = np.random.default_rng(seed).integers(-1, 2, m)
     tableau = tableau_of(X, y, signs=signs)
     grow(tableau, budget, LEAST)
-    outward, inward = tableau.copy(), tableau.copy()
-    grow(outward, budget + reach, LEAST)
-    shrink(outward, budget)
-    shrink(inward, budget - reach)
-    grow(inward, budget, LEAST)
-    elsewhere = sum(set(swung.chosen) != set(tableau.chosen) for swung in (outward, inward))
-    found = list(swings(tableau, budget, reach, LEAST, NEGLIGIBLE))
+    added_first, dropped_first = tableau.copy(), tableau.copy()
+    grow(added_first, budget + count, LEAST)
+    shrink(added_first, budget)
+    shrink(dropped_first, budget - count)
+    grow(dropped_first, budget, LEAST)
+    elsewhere = sum(set(moved.chosen) != set(tableau.chosen) for moved in (added_first, dropped_first))
+    found = list(add_drop(tableau, budget, count, LEAST, NEGLIGIBLE))
     assert len(found) == elsewhere
-    for swung in found:
-        assert swung.size <= budget
-        assert (swung.coef * signs[swung.chosen] >= 0).all()
+    for moved in found:
+        assert moved.size <= budget
+        assert (moved.coef * signs[moved.chosen] >= 0).all()

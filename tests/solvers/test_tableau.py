@@ -94,11 +94,11 @@ def assert_is_least_squares(tableau, X, y):
     costs = [before - decrease(X, y, [j for j in chosen if j != i]) for i in chosen]
     assert np.isposinf(tableau.costs()[:free]).all()
     outside = {i: fit(X, y, [j for j in chosen if j != i])[1] @ X[:, i] for i in chosen[free:]}
-    missed = [slope**2 / (2 * unit[i] ** 2) for i, slope in outside.items()]
-    np.testing.assert_allclose(tableau.least_missed(), min(missed, default=0.0), **near)
-    promised = (X.T @ residual) ** 2 / (2 * unit**2)
-    promised = promised[[j for j in range(X.shape[1]) if X[:, j].any()]]
-    np.testing.assert_allclose(tableau.most_promising(), promised.max(initial=0.0), **near)
+    dropped_scores = [slope**2 / (2 * unit[i] ** 2) for i, slope in outside.items()]
+    np.testing.assert_allclose(tableau.lowest_chosen_score(), min(dropped_scores, default=0.0), **near)
+    scores = (X.T @ residual) ** 2 / (2 * unit**2)
+    scores = scores[[j for j in range(X.shape[1]) if X[:, j].any()]]
+    np.testing.assert_allclose(tableau.highest_score(), scores.max(initial=0.0), **near)
     np.testing.assert_allclose(tableau.costs()[free:], costs[free:], **near)
     gains = {j: decrease(X, y, [*chosen, j]) - before for j in independent(X, chosen)}
     best, gain = tableau.best_addition()
@@ -537,4 +537,4 @@ def test_a_diagonal_that_rounding_has_eaten_keeps_its_column():
     place, _, fall = tableau.best_exchange()
     assert place != 1
     assert np.isfinite(fall)
-    assert np.isfinite(tableau.least_missed())
+    assert np.isfinite(tableau.lowest_chosen_score())

@@ -24,14 +24,15 @@ from hardthresh.core.typing import Array
 from hardthresh.designs import Design, Standardized
 from hardthresh.objectives import LinearModel
 
-from .effort import EFFORTS, most_at_mark, next_mark
-from .model import promising, rounding_and_progress, union
-from .search import descend, grow, out_and_back
+from .iteration import EFFORTS
+from .model import screen, tolerances_at_scale, union
+from .search import descend, forward_backward, grow
+from .state import most_new_columns, next_checkpoint
 from .tableau import Tableau
 
 _TOGETHER = 16  # folds at a time: their right-hand sides are kept
 _PRODUCTS = 1 << 23  # entries of the right-hand sides of one product with the data
-_SHARE = EFFORTS["fast"].share  # a fold only has to rank the budgets
+_SHARE = EFFORTS["fast"].screening_ratio  # a fold only has to rank the budgets
 _BEYOND = 1.25  # how far the way out goes beyond the largest budget
 
 
@@ -219,7 +220,7 @@ class _Folds:
         walked, marks = 0, [0]
         while walked < budgets[-1]:
             self._read(folds, [walked], polished=False)
-            walked = next_mark(walked)
+            walked = next_checkpoint(walked)
             marks.append(min(walked, budgets[-1]))
         if walked:
             self._read(folds, marks[1:], polished=True)
@@ -267,14 +268,14 @@ class _Folds:
     def _read(self, folds: list[_Fold], budgets: list[int], *, polished: bool) -> None:
         """Let columns into the folds' working sets by the gradients at fits of some budgets, greedy or polished."""
         for fold, tableau, moments in self._tableaus(folds):
-            least, negligible = rounding_and_progress(self._eps, self._tol, fold.scale)
+            least, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
             fold.points = []
             for k in budgets:
                 size = tableau.free + k
                 grow(tableau, size, least)
                 fit = descend(tableau.copy(), size, least, negligible) if polished else tableau
                 full = polished and fit.size == size
-                bar = fit.least_missed() if full else fit.most_promising() if k else 0.0
+                bar = fit.lowest_chosen_score() if full else fit.highest_score() if k else 0.0
                 intercept = moments.level - float(fit.coef @ moments.mean[fit.chosen])
                 order = np.argsort(fit.chosen)
                 columns = fold.members[fit.chosen][order]
@@ -291,8 +292,8 @@ class _Folds:
                 folds[number].scale = folds[number].scale or 0.5 * float(xp.sum(weighted[-1] * residual))
             slopes = self._design.pullback(xp.stack(weighted, axis=1))
             for place, (number, point) in enumerate(some):
-                fold, most = folds[number], most_at_mark(point.columns.size)
-                new = promising(-slopes[:, place], self._bend[:, number], fold.members, self._signs, point.bar, most)
+                fold, most = folds[number], most_new_columns(point.columns.size)
+                new = screen(-slopes[:, place], self._bend[:, number], fold.members, self._signs, point.bar, most)
                 fold.members = union(fold.members, new)
 
     def _residual(self, point: _Point) -> Array:
@@ -303,9 +304,9 @@ class _Folds:
 
     def _path(self, fold: _Fold, tableau: Tableau, moments: _Moments, budgets: list[int]) -> FoldPath:
         """Return for each budget where exchanges lead from the better of the ways out and back."""
-        least, negligible = rounding_and_progress(self._eps, self._tol, fold.scale)
+        least, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
         sizes = [tableau.free + k for k in budgets]
-        ways = out_and_back(tableau, sizes, tableau.free + ceil(_BEYOND * budgets[-1]), least, negligible)
+        ways = forward_backward(tableau, sizes, tableau.free + ceil(_BEYOND * budgets[-1]), least, negligible)
         fits = {size: (fit.chosen, fit.coef.copy()) for size, fit in ways}
         used = sorted({place for chosen, _ in fits.values() for place in chosen})
         coefs, intercepts = np.zeros((len(sizes), len(used))), np.empty(len(sizes))

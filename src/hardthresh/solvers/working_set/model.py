@@ -1,4 +1,4 @@
-"""The quadratic model of an objective around a state, over the columns that are worth looking at."""
+"""The quadratic model of f around a state, over the columns of a working set, and how columns are screened for it."""
 
 from __future__ import annotations
 
@@ -12,89 +12,90 @@ import numpy as np
 from hardthresh.arrays import double, gather, mask_of, move, namespace, scatter, to_numpy, top_k
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
 from hardthresh.core.objective import Evaluation, LinearObjective
-from hardthresh.core.schema import stored
+from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
 from hardthresh.core.typing import Array
 from hardthresh.solvers.subspace import Refined, refine
 
-from .search import descend, out_and_back, swings
+from .search import add_drop, descend, forward_backward, grow
 from .tableau import Tableau
 
-_EXCHANGES, _CLOSE = 10, 0.3
-"""How many exchanges are tried on f that the model advises against, and how far: it expects to lose this share."""
+_CLOSE_EXCHANGES, _CLOSE = 10, 0.3
 _ROUNDS = 50
-"""Limit of rounds of swings; 2,000 searches of correlated and nearly collinear columns took 7 at most."""
+"""Limit of rounds of add-drop moves; 2,000 searches of correlated and nearly collinear columns took 7 at most."""
+_REFIT_ROUNDS, _REFIT_TOL = 8, 1e-3
 
 
-def without(these: np.ndarray, those: np.ndarray) -> np.ndarray:
-    """Return the entries of one increasing array that are not in another."""
-    if these.size == 0 or those.size == 0:
-        return these
-    places = np.minimum(np.searchsorted(those, these), those.size - 1)
-    rest: np.ndarray = these[those[places] != these]
+def difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the entries of one increasing index array that are not in another."""
+    if a.size == 0 or b.size == 0:
+        return a
+    places = np.minimum(np.searchsorted(b, a), b.size - 1)
+    rest: np.ndarray = a[b[places] != a]
     return rest
 
 
-def promising(
-    gradient: Array, bend: Array, inside: np.ndarray, signs: np.ndarray | None, bar: float, most: int
-) -> np.ndarray:
-    """Return the columns outside a working set that alone would gain more than a bar, the best if they are too many.
-
-    Column j gains :math:`g_j^2 / 2H_{jj}`, for the gradient g and the diagonal `bend` of the Hessian H, if its
-    coefficient may have the sign that the gradient asks for.
-    """
-    xp = namespace(gradient)
-    eligible = (bend > 0) & ~mask_of(move(inside, gradient), gradient.shape[0])
-    if signs is not None:
-        wanted = move(signs, gradient)
-        eligible = eligible & ((wanted == 0) | ((gradient < 0) == (wanted > 0)))
-    gain = 0.5 * gradient * (gradient / xp.where(eligible, bend, xp.ones_like(bend)))  # no square that overflows
-    gain = xp.where(eligible & (gain > bar), gain, xp.zeros_like(gain))
-    return to_numpy(top_k(gain, min(most, int(xp.count_nonzero(gain)))))
-
-
-def thresholds(state: State, tol: float) -> tuple[float, float]:
-    """Return `rounding_and_progress` for a run: in units of its value and of its progress so far."""
-    eps = float(namespace(state.at.point).finfo(state.at.point.dtype).eps)
-    return rounding_and_progress(eps, tol, max(abs(state.value), abs(state.trace.null_value - state.value)))
-
-
-def rounding_and_progress(eps: float, tol: float, scale: float) -> tuple[float, float]:
-    """Return what a column must gain to be more than rounding, and what an exchange must gain to count."""
-    return 4 * eps * scale, max(tol, 4 * eps) * scale
-
-
 def union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the increasing union of two increasing index arrays."""
-    new = without(b, a)
+    """Return the increasing union of two increasing index arrays: `a` itself if there is nothing new in `b`."""
+    new = difference(b, a)
     return np.sort(np.concatenate([a, new])) if new.size else a
 
 
-@stored("state/working_set_gram")
+def screen(
+    gradient: Array, curvature: Array, inside: np.ndarray, signs: np.ndarray | None, threshold: float, most: int
+) -> np.ndarray:
+    """Return the columns outside a working set whose score is above a threshold: those with the best scores, if many.
+
+    The score of column j is :math:`g_j^2 / 2H_{jj}`, for the gradient g and the diagonal `curvature` of the Hessian H:
+    the decrease of the quadratic model when column j alone is added. It is zero if the coefficient may not have the
+    sign that the gradient asks for.
+    """
+    xp = namespace(gradient)
+    eligible = (curvature > 0) & ~mask_of(move(inside, gradient), gradient.shape[0])
+    if signs is not None:
+        wanted = move(signs, gradient)
+        eligible = eligible & ((wanted == 0) | ((gradient < 0) == (wanted > 0)))
+    score = 0.5 * gradient * (gradient / xp.where(eligible, curvature, xp.ones_like(curvature)))  # no overflow
+    score = xp.where(eligible & (score > threshold), score, xp.zeros_like(score))
+    return to_numpy(top_k(score, min(most, int(xp.count_nonzero(score)))))
+
+
+def tolerances(state: State, tol: float) -> tuple[float, float]:
+    """Return `tolerances_at_scale` for a run: the scale is its value, or its progress so far."""
+    eps = float(namespace(state.at.point).finfo(state.at.point.dtype).eps)
+    return tolerances_at_scale(eps, tol, max(abs(state.value), abs(state.trace.null_value - state.value)))
+
+
+def tolerances_at_scale(eps: float, tol: float, scale: float) -> tuple[float, float]:
+    """Return the decreases that are no more than rounding, and that are negligible for an exchange."""
+    return 4 * eps * scale, max(tol, 4 * eps) * scale
+
+
+@stored("state/working_set_gram", upgrades=[renames(gram="matrix")])
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """Columns by increasing index, and their block of the Hessian, which grows by need."""
+class Gram:
+    """The Hessian of a quadratic for some columns, by increasing index; empty for other objectives."""
 
     columns: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    gram: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    matrix: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
-    def including(self, objective: LinearObjective, at: Evaluation, wanted: np.ndarray) -> Pool:
-        """Return the pool with more columns, of which only the new blocks are computed."""
-        new = without(wanted, self.columns)
+    def including(self, objective: LinearObjective, at: Evaluation, wanted: np.ndarray) -> Gram:
+        """Return the Hessian for more columns, of which only the new blocks are computed."""
+        new = difference(wanted, self.columns)
         if new.size == 0:
             return self
         columns = np.sort(np.concatenate([self.columns, new]))
         old_places, new_places = np.searchsorted(columns, self.columns), np.searchsorted(columns, new)
-        newcomers = objective.columns(move(new, at.point))
-        gram = np.empty((columns.size, columns.size))
-        gram[np.ix_(old_places, old_places)] = self.gram
-        gram[np.ix_(new_places, new_places)] = to_numpy(newcomers.hessian(at))
+        added = objective.columns(move(new, at.point))
+        matrix = np.empty((columns.size, columns.size))
+        matrix[np.ix_(old_places, old_places)] = self.matrix
+        matrix[np.ix_(new_places, new_places)] = to_numpy(added.hessian(at))
         if self.columns.size:
             known = objective.columns(move(self.columns, at.point))
-            cross = to_numpy(known.cross_hessian(at, newcomers))
-            gram[np.ix_(old_places, new_places)] = cross
-            gram[np.ix_(new_places, old_places)] = cross.T
-        return Pool(columns, gram)
+            cross = to_numpy(known.cross_hessian(at, added))
+            matrix[np.ix_(old_places, new_places)] = cross
+            matrix[np.ix_(new_places, old_places)] = cross.T
+        return Gram(columns, matrix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +104,20 @@ class LocalModel:
 
     Attributes
     ----------
-    members : array of int
+    columns : array of int
         The working set, by increasing index.
-    pool : Pool
-        Where its Gram matrix comes from; empty for an objective that is not quadratic.
+    gram : Gram
+        Where its Hessian comes from if f is quadratic; else empty.
     tableau : Tableau
         The model's minimiser on the state's support; its `decrease` is from the state's point.
-    least, negligible : float
-        What is more than rounding; what counts as progress.
+    rounding, negligible : float
+        The decreases that are no more than rounding, and that do not count as progress; see `tolerances`.
     """
 
-    members: np.ndarray
-    pool: Pool
+    columns: np.ndarray
+    gram: Gram
     tableau: Tableau
-    least: float
+    rounding: float
     negligible: float
 
     @classmethod
@@ -125,63 +126,63 @@ class LocalModel:
         objective: LinearObjective,
         selection: CoordinateBudget,
         state: State,
-        pool: Pool,
-        members: np.ndarray,
+        gram: Gram,
+        columns: np.ndarray,
         tol: float,
     ) -> Self:
-        """Return the model around a state."""
+        """Return the model around a state; `gram` has all its columns if the objective is quadratic."""
         at = state.at
-        columns = move(members, at.point)
+        indices = move(columns, at.point)
         if objective.traits.quadratic:
-            gram, places = pool.gram, np.searchsorted(pool.columns, members)
+            matrix, places = gram.matrix, np.searchsorted(gram.columns, columns)
         else:
-            gram, places = double(objective.columns(columns).hessian(at)), np.arange(members.size)
-        w = double(gather(at.point, columns))
+            matrix, places = double(objective.columns(indices).hessian(at)), np.arange(columns.size)
+        w = double(gather(at.point, indices))
         free = np.asarray(selection.free, dtype=np.int64)
-        chosen = np.searchsorted(members, np.concatenate([free, without(to_numpy(state.support.indices), free)]))
-        slope = -double(gather(at.gradient, columns))
-        signs = None if selection.signs is None else selection.signs[members]
-        least, negligible = thresholds(state, tol)
-        return cls(
-            members=members,
-            pool=pool,
-            tableau=Tableau(gram, slope, chosen.tolist(), w[chosen], free=free.size, columns=places, signs=signs),
-            least=least,
-            negligible=negligible,
-        )
+        chosen = np.searchsorted(columns, np.concatenate([free, difference(to_numpy(state.support.indices), free)]))
+        slope = -double(gather(at.gradient, indices))
+        signs = None if selection.signs is None else selection.signs[columns]
+        tableau = Tableau(matrix, slope, chosen.tolist(), w[chosen], free=free.size, columns=places, signs=signs)
+        return cls(columns, gram, tableau, *tolerances(state, tol))
 
-    def ways(self, budgets: Collection[int], furthest: int) -> Iterator[tuple[int, Tableau]]:
-        """Yield budgets with what the ways out and back lead to; see `local_search.out_and_back`."""
+    def grown(self, budget: int) -> Tableau:
+        """Return the tableau of the state with the best columns added until the budget is used; see `search.grow`."""
+        tableau = self.tableau.copy()
+        grow(tableau, tableau.free + budget, self.rounding)
+        return tableau
+
+    def forward_backward(self, budgets: Collection[int], largest: int) -> Iterator[tuple[int, Tableau]]:
+        """Yield each budget with the better of the forward and the backward path; see `search.forward_backward`."""
         free = self.tableau.free
         sizes = {free + k for k in budgets}
-        for size, way in out_and_back(self.tableau, sizes, free + furthest, self.least, self.negligible):
-            yield size - free, way
+        for size, best in forward_backward(self.tableau, sizes, free + largest, self.rounding, self.negligible):
+            yield size - free, best
 
-    def best(self, budget: int, furthest: int) -> Tableau:
-        """Return what the ways out and back lead to at one budget."""
-        return next(self.ways({budget}, furthest))[1]
+    def best(self, budget: int, largest: int) -> Tableau:
+        """Return the better of the forward and the backward path at one budget."""
+        return next(self.forward_backward({budget}, largest))[1]
 
     def descend(self, tableau: Tableau, budget: int) -> Tableau:
-        """Return where exchanges lead; see `local_search.descend`."""
-        return descend(tableau, tableau.free + budget, self.least, self.negligible)
+        """Return the tableau after exchanges; see `search.descend`."""
+        return descend(tableau, tableau.free + budget, self.rounding, self.negligible)
 
-    def swings(self, tableau: Tableau, budget: int, shares: Sequence[float]) -> Tableau:
-        """Return where swings by shares of the budget lead, made as long as one helps; see `local_search.swings`."""
+    def add_drop(self, tableau: Tableau, budget: int, shares: Sequence[float]) -> Tableau:
+        """Return the tableau after add-drop moves by shares of the budget, made as long as one helps."""
         for _ in range(_ROUNDS):
             before = tableau
             for share in shares:
-                reach = max(1, round(share * budget))
-                for swung in swings(tableau, tableau.free + budget, reach, self.least, self.negligible):
-                    if swung.decrease > tableau.decrease + self.negligible:
-                        tableau = swung
+                count = max(1, round(share * budget))
+                for moved in add_drop(tableau, tableau.free + budget, count, self.rounding, self.negligible):
+                    if moved.decrease > tableau.decrease + self.negligible:
+                        tableau = moved
             if tableau is before:
                 break
         return tableau
 
     def close_exchanges(self, tableau: Tableau) -> Iterator[Tableau]:
-        """Yield the most promising exchanges of which the model says that they gain nearly what they lose."""
+        """Yield the best exchanges of which the model says that they gain nearly as much as they lose."""
         costs = tableau.costs()
-        for place, j, fall in tableau.exchanges(_EXCHANGES) if tableau.size > tableau.free else []:
+        for place, j, fall in tableau.exchanges(_CLOSE_EXCHANGES) if tableau.size > tableau.free else []:
             if fall > -_CLOSE * costs[place]:
                 exchanged = tableau.copy()
                 exchanged.drop(place)
@@ -189,43 +190,47 @@ class LocalModel:
                 yield exchanged
 
     def exchanged(self, removed: int, added: int) -> Tableau | None:
-        """Return the tableau after a coordinate made room for another; None if it was not chosen, being dependent."""
-        place = int(np.searchsorted(self.members, removed))
+        """Return the tableau after one column has replaced another; None if that was not chosen, being dependent."""
+        place = int(np.searchsorted(self.columns, removed))
         if place not in self.tableau.chosen:
             return None
         tableau = self.tableau.copy()
         tableau.drop(tableau.chosen.index(place))
-        tableau.add(int(np.searchsorted(self.members, added)))
+        tableau.add(int(np.searchsorted(self.columns, added)))
         return tableau
 
-    def bar(self, tableau: Tableau, budget: int) -> float:
-        """Return what the least useful chosen column would promise if it were outside: 0 if there is room for more."""
+    def lowest_chosen_score(self, tableau: Tableau, budget: int) -> float:
+        """Return the score that the least useful chosen column would have outside: 0 while the budget is not used."""
         full = 0 < budget <= tableau.size - tableau.free
-        return tableau.least_missed() if full else 0.0
-
-    def holds(self, tableau: Tableau) -> bool:
-        """Return whether a tableau has all the columns of the state."""
-        return set(tableau.chosen) >= set(self.tableau.chosen)
+        return tableau.lowest_chosen_score() if full else 0.0
 
     def point(self, tableau: Tableau, like: Array) -> Array:
         """Return a tableau's minimiser as a full point."""
-        indices = self.members[tableau.chosen]
+        indices = self.columns[tableau.chosen]
         order = np.argsort(indices)
         coef = namespace(like).astype(move(tableau.coef[order], like), like.dtype)
         return scatter(coef, move(indices[order], like), like.shape[0])
 
     def refit(self, objective: LinearObjective, constraint: Constraint, state: State, tableau: Tableau) -> Refined:
-        """Return where Newton steps on f lead from a tableau's minimiser, or if that is no better, from the state.
+        """Return the point after Newton steps on f from a tableau's minimiser, or if that fails, from the state.
 
-        They are given up where they are foreseen not to come below the state, which cannot be said of more columns.
+        The steps are given up where f is foreseen not to fall below the state, which cannot be said of a support that
+        contains the state's.
         """
-        enough = 1e-3 * self.negligible
         lower = state.value - self.negligible
-        below = inf if self.holds(tableau) else lower
+        below = inf if set(tableau.chosen) >= set(self.tableau.chosen) else lower
         reached = constraint.project(self.point(tableau, state.at.point))
         here = Projection(reached.support.restrict(state.at.point), reached.support)
         for start in (reached, here):
-            fitted = refine(objective, constraint, start, cg_iterations=0, rounds=8, tol=enough, below=below)
+            fitted = refine(
+                objective,
+                constraint,
+                start,
+                cg_iterations=0,
+                rounds=_REFIT_ROUNDS,
+                tol=_REFIT_TOL * self.negligible,
+                below=below,
+            )
             if fitted.value < lower or fitted.hopeless:
                 break
         return fitted

@@ -1,4 +1,8 @@
-"""Searching the supports of a quadratic on its Gram tableau: greedy walks, exchanges, swings."""
+"""Local search over the supports of a quadratic, on its Gram tableau: greedy paths, exchanges and add-drop moves.
+
+Two thresholds mean the same throughout: a column is added if q falls by more than `rounding`, and a move to another
+support counts if q falls by more than `negligible`.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ from collections.abc import Collection, Iterator
 from .tableau import Tableau
 
 
-def grow(tableau: Tableau, size: int, least: float) -> None:
-    """Add the column that helps most until there are `size`, or none helps by more than `least`."""
+def grow(tableau: Tableau, size: int, rounding: float) -> None:
+    """Add the column that lowers q most until `size` columns are chosen, or none lowers it by more than rounding."""
     while tableau.size < size:
         j, gain = tableau.best_addition()
-        if not gain > least:
+        if not gain > rounding:
             return
         before = tableau.decrease
         tableau.add(j)
@@ -20,13 +24,13 @@ def grow(tableau: Tableau, size: int, least: float) -> None:
 
 
 def shrink(tableau: Tableau, size: int) -> None:
-    """Drop the column that is missed least until there are `size`."""
+    """Drop the column that raises q least until `size` columns are chosen."""
     while tableau.size > max(size, tableau.free):
         tableau.drop(int(tableau.costs().argmin()))
 
 
-def descend(tableau: Tableau, size: int, least: float, negligible: float) -> Tableau:
-    """Return what the best exchanges of one column for another lead to, made as long as one helps noticeably."""
+def descend(tableau: Tableau, size: int, rounding: float, negligible: float) -> Tableau:
+    """Return the tableau after the best exchanges of one column for another, made as long as one is not negligible."""
     while True:
         place, j, fall = tableau.best_exchange()
         if not fall > negligible:
@@ -34,50 +38,50 @@ def descend(tableau: Tableau, size: int, least: float, negligible: float) -> Tab
         after = tableau.copy()
         after.drop(place)
         after.add(j)
-        grow(after, size, least)  # where signs have pushed other columns out
+        grow(after, size, rounding)  # where bounds on signs have made other columns leave
         if not after.decrease > tableau.decrease + negligible:
             return tableau
         tableau = after
 
 
-def out_and_back(
-    tableau: Tableau, sizes: Collection[int], furthest: int, least: float, negligible: float
+def forward_backward(
+    tableau: Tableau, sizes: Collection[int], largest: int, rounding: float, negligible: float
 ) -> Iterator[tuple[int, Tableau]]:
-    """Yield each size with what exchanges lead to from the better of two greedy starts: on the way out, or back.
+    """Yield each size with the better of the forward and the backward path at this size, improved by exchanges.
 
-    The way out adds the best column up to the `furthest` size, the way back drops the cheapest; both pass every size,
-    so a size's answer does not depend on which others are asked for.
+    The forward path adds the best column until there are `largest`, the backward path then drops the cheapest; both
+    pass every size, so that the answer for one size does not depend on the others.
     """
-    walker = tableau.copy()
-    on_the_way_out = {}
-    for size in range(tableau.size, furthest + 1):
-        grow(walker, size, least)
-        on_the_way_out[size] = walker.decrease
-    left = []
+    path = tableau.copy()
+    forward = {}
+    for size in range(tableau.size, largest + 1):
+        grow(path, size, rounding)
+        forward[size] = path.decrease
+    better_forward = []
     for size in sorted(sizes, reverse=True):
-        shrink(walker, size)
-        if size in on_the_way_out and on_the_way_out[size] > walker.decrease + negligible:
-            left.append(size)
+        shrink(path, size)
+        if size in forward and forward[size] > path.decrease + negligible:
+            better_forward.append(size)
         else:
-            start = walker.copy()
-            grow(start, size, least)  # where signs have pushed other columns out
-            yield size, descend(start, size, least, negligible)
-    walker = tableau.copy()
-    for size in reversed(left):  # once more: what to keep of the way out was not known
-        grow(walker, size, least)
-        yield size, descend(walker.copy(), size, least, negligible)
+            start = path.copy()
+            grow(start, size, rounding)  # where bounds on signs have made other columns leave
+            yield size, descend(start, size, rounding, negligible)
+    path = tableau.copy()  # the forward path once more: which of its tableaus to keep was not known
+    for size in reversed(better_forward):
+        grow(path, size, rounding)
+        yield size, descend(path.copy(), size, rounding, negligible)
 
 
-def swings(tableau: Tableau, size: int, reach: int, least: float, negligible: float) -> Iterator[Tableau]:
-    """Yield where exchanges lead after growing by `reach` columns and shrinking back, and after the opposite.
+def add_drop(tableau: Tableau, size: int, count: int, rounding: float, negligible: float) -> Iterator[Tableau]:
+    """Yield the results of adding `count` columns and dropping as many, and of the opposite, improved by exchanges.
 
-    A swing that comes back to where it started is not worth looking at again.
+    A move that ends where it began is left out.
     """
-    outward, inward = tableau.copy(), tableau.copy()
-    grow(outward, size + reach, least)
-    shrink(outward, size)
-    shrink(inward, size - reach)
-    grow(inward, size, least)
-    for swung in (outward, inward):
-        if set(swung.chosen) != set(tableau.chosen):
-            yield descend(swung, size, least, negligible)
+    added_first, dropped_first = tableau.copy(), tableau.copy()
+    grow(added_first, size + count, rounding)
+    shrink(added_first, size)
+    shrink(dropped_first, size - count)
+    grow(dropped_first, size, rounding)
+    for moved in (added_first, dropped_first):
+        if set(moved.chosen) != set(tableau.chosen):
+            yield descend(moved, size, rounding, negligible)

@@ -1,23 +1,20 @@
-"""The working set: search the Gram matrix of the most promising columns, read the data only to find more of them."""
+"""The working-set solver: local search on the Gram matrix of a few columns, among which all others are screened."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from math import ceil, inf
+from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from hardthresh.arrays import gather, namespace, to_numpy
 from hardthresh.core.checking import checked_integer, without_overflow_warnings
 from hardthresh.core.constraint import Constraint, CoordinateBudget, coordinate_budget
 from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import Evaluation, LinearObjective, Objective
+from hardthresh.core.objective import LinearObjective, Objective
 from hardthresh.core.progress import progress_line
 from hardthresh.core.record import Record, stopping_rule
 from hardthresh.core.registry import register
@@ -28,46 +25,43 @@ from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
-from hardthresh.solvers.exchange import rank_exchanges
 from hardthresh.solvers.start import starting_point
 
-from .effort import EFFORTS, most_at_mark
-from .model import Pool, promising, thresholds, union
-from .search import grow
-from .state import Block, Found, WorkingState, first_better, with_fewer_columns, without_curvature
-
-TRIES = 10
-"""How many exchanges are tried on a loss that is not quadratic, where the model says that none helps."""
+from .iteration import EFFORTS, Iteration
+from .state import WorkingState
 
 
 @register("solver", "working_set", lambda: [WorkingSet(effort=effort) for effort in EFFORTS])
 @dataclass(frozen=True, slots=True)
 class WorkingSet(Solver):
-    r"""Local search on the Gram matrix of promising columns: the default for linear models with at most k features.
+    r"""Local search on the Gram matrix of a few columns: the default for linear models with at most k features.
 
-    Adding, dropping and exchanging columns costs a rank-one update on a tableau of the working set, against a data pass
-    in other methods. The data are read to find the columns that belong into the working set:
+    The solver keeps a working set of columns. On its Gram matrix, adding, dropping and exchanging columns are rank-one
+    updates of a tableau, where other methods need a data pass. The data are read to screen the other columns: column j
+    joins the working set if its score :math:`g_j^2 / 2H_{jj}`, the decrease of the quadratic model of f when column j
+    alone is added, is above a share of a reference score.
 
-    1. walk: from the null model add, greedily, the column that lowers the quadratic model of f most; at 4, 10, 25, ...
-       columns compute the gradient, and let the columns in that promise most,
-       :math:`g_j^2 / 2H_{jj} \ge \text{share} \times` what the best column inside still promises;
-    2. look ahead: for a quadratic, compute the gradient at budgets that all k between two of these numbers share,
-       and let in what promises a share of what the least useful chosen column would promise from outside;
-    3. arrive at k: on the way out, or on the way back from up to three times as many columns, whichever is better;
-       exchange one column for another as long as that helps; of a quadratic, then swing: add k/4 columns and drop as
-       many, and the other way round;
-    4. compute the gradient; if a column outside promises nearly (0.8 of) what the least useful chosen one would, or the
-       loss is not quadratic, let in whatever promises a share of it, exchange, and swing. Repeat until nothing helps.
+    1. Forward path: from the null model add the column of the working set that lowers the quadratic model of f most.
+       At checkpoints of 4, 10, 25, ... columns compute the gradient and screen; the reference score is that of the best
+       column inside that is not chosen.
+    2. Prefetch, of a quadratic only: from the last checkpoint below k, compute the gradient at fits with budgets that
+       all k up to the next checkpoint share, and screen; the reference score, here and from now on, is the score that
+       the least useful chosen column would have if it were not chosen.
+    3. Reach the budget: take the better of the forward path and of the backward path from up to three times as many
+       columns. Exchange one column for another as long as that lowers the model. Of a quadratic, then make add-drop
+       moves: add k/4 columns and drop as many, and the other way round.
+    4. Recheck: compute the gradient. If a column outside has nearly (0.8 of) the reference score, or if f is not
+       quadratic, screen, and repeat exchanges and add-drop moves. Stop when they do not lower f.
 
-    For a loss that is not quadratic the Gram matrix is the Hessian at the present point, and an answer of the search is
-    refitted by Newton steps and accepted only if f itself falls.
+    If f is not quadratic, the Gram matrix is the Hessian at the present point. The result of each search is refitted by
+    Newton steps, and accepted only if f itself falls.
 
     Parameters
     ----------
     effort : {"fast", "balanced", "thorough"}
-        "fast" looks ahead once, makes no swings, and for a quadratic leaves out step 4; "thorough" lets more columns
-        in, looks ahead three times, swings further, repeats step 4 until nothing helps even where no column outside
-        promises much, and ends by looking at the exchange of the 16 least useful features for any other.
+        "fast" prefetches once, makes no add-drop moves, and leaves out step 4 if f is quadratic. "thorough" admits more
+        columns to the working set, prefetches three times, adds and drops up to k columns, repeats step 4 until nothing
+        lowers f, and finally considers exchanges of the 16 least useful features for all others.
     tol : float
         Relative decrease of f, > 0, that counts as progress.
 
@@ -79,11 +73,11 @@ class WorkingSet(Solver):
 
     Notes
     -----
-    Needs no step size and no smoothness constant. Cost: two passes, one for each of 4, 10, 25, ... below k, two to
-    look ahead, and one for each round: 7 to 12; memory for the Gram matrix of about 4k + 300 columns. Before it
-    arrives at k nothing that it does depends on k, but for the last of these numbers below it: runs with other budgets
-    can share it (`path`). Guarantee: monotone; when it has settled, the point is minimal on its support,
-    and for a quadratic no exchange within the working set improves it. Global optimality is not claimed (heuristic).
+    Needs no step size and no smoothness constant. Cost: two passes, one for each checkpoint below k, two to prefetch,
+    and one for each recheck: 7 to 12; memory for the Gram matrix of about 4k + 300 columns. Before a run reaches its
+    budget, all that depends on k is the last checkpoint, so that runs with other budgets can share the forward path
+    (`path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and for a quadratic
+    no exchange within the working set improves it. Global optimality is not claimed (heuristic).
 
     References
     ----------
@@ -127,20 +121,34 @@ class WorkingSet(Solver):
         _selection(objective, constraint)
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> WorkingState:
-        assert isinstance(objective, LinearObjective)
         at, projection = starting_point(objective, constraint, w0)
         return WorkingState(
             at=at,
             support=projection.support,
             seed=seed,
-            bend=objective.hessian_diag(at),
-            walked=0 if w0 is None else None,
+            curvature=cast(LinearObjective, objective).hessian_diag(at),
+            checkpoint=0 if w0 is None else None,
         )
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> WorkingState:
-        assert isinstance(objective, LinearObjective)
-        assert isinstance(state, WorkingState)
-        return self.advance_all(objective, [constraint], [state])[0]
+        (after,) = self.advance_all(cast(LinearObjective, objective), [constraint], [cast(WorkingState, state)])
+        return after
+
+    def advance_all(
+        self, objective: LinearObjective, constraints: Sequence[Constraint], states: Sequence[WorkingState]
+    ) -> list[WorkingState]:
+        """Advance several runs on one objective at the price of little more than one.
+
+        Runs with different budgets share the Gram matrix, one product with the data for all their gradients, and, while
+        they are at the same state of the forward path, the path.
+        """
+        selections = [_selection(objective, constraint) for constraint in constraints]
+        if any(not _differ_in_budget(selections[0], other) for other in selections[1:]):
+            return [self.advance(objective, c, state) for c, state in zip(constraints, states, strict=True)]
+        budgets = [selection.budget for selection in selections]
+        gram = max((state.gram for state in states), key=lambda gram: gram.columns.size)
+        effort = EFFORTS[self.effort]
+        return Iteration(effort, self.tol, objective, constraints, selections[0], budgets, states, gram).next_states()
 
     @serial_blas()
     def path(
@@ -184,25 +192,25 @@ class WorkingSet(Solver):
             runners = [Runner(objective, constraint, self, meter) for constraint in constraints]
             states = self._first_states(runners, seed)
             records = [Record(runner, state, began) for runner, state in zip(runners, states, strict=True)]
-            going = list(range(len(runners)))
+            active = list(range(len(runners)))
             try:
                 while True:
-                    for run in going:
+                    for run in active:
                         records[run].add(states[run])
-                    for run in going:
+                    for run in active:
                         records[run].judge(rule)
-                    going = [run for run in going if records[run].ended is None]
-                    if not going:
+                    active = [run for run in active if records[run].ended is None]
+                    if not active:
                         break
-                    after = self._advance_runs([runners[run] for run in going], [states[run] for run in going])
-                    for run, state in zip(going, after, strict=True):
+                    after = self._advance_runs([runners[run] for run in active], [states[run] for run in active])
+                    for run, state in zip(active, after, strict=True):
                         states[run] = state
-                    report(f"{len(going)} runs")
+                    report(f"{len(active)} runs")
             except NotFiniteError as error:
-                for run in going:
+                for run in active:
                     records[run].end(Status.DIVERGED, f"{error}, after iteration")
             except KeyboardInterrupt:
-                for run in going:
+                for run in active:
                     records[run].end(Status.INTERRUPTED, "interrupted at iteration")
         return [record.result() for record in records]
 
@@ -214,7 +222,7 @@ class WorkingSet(Solver):
         states = []
         for runner in runners:
             selection = _selection(runner.objective, runner.constraint)
-            null = next((state for other, state in nulls if _alike(selection, other)), None)
+            null = next((state for other, state in nulls if _differ_in_budget(selection, other)), None)
             if null is None:
                 null = self.start(runner.metered, runner.constraint, None, seed)
                 nulls.append((selection, null))
@@ -224,225 +232,16 @@ class WorkingSet(Solver):
     @without_overflow_warnings
     def _advance_runs(self, runners: Sequence[Runner], states: Sequence[WorkingState]) -> list[WorkingState]:
         """Return the next state of each run."""
-        metered = runners[0].metered
-        assert isinstance(metered, LinearObjective)
+        metered = cast(LinearObjective, runners[0].metered)
         after = self.advance_all(metered, [runner.constraint for runner in runners], states)
         return [runner.moved(old, new) for runner, old, new in zip(runners, states, after, strict=True)]
 
-    def advance_all(
-        self, objective: LinearObjective, constraints: Sequence[Constraint], states: Sequence[WorkingState]
-    ) -> list[WorkingState]:
-        """Advance several runs on one objective at the price of little more than one.
 
-        Runs with different budgets share the Gram matrix, one product with the data for all their gradients, and, while
-        they are at the same state of the walk, the walk.
-        """
-        selections = [_selection(objective, constraint) for constraint in constraints]
-        if any(not _alike(selections[0], other) for other in selections[1:]):
-            return [self.advance(objective, c, state) for c, state in zip(constraints, states, strict=True)]
-        runs_at: dict[tuple[int, int | None], list[int]] = {}  # runs that walk together; each of the others is alone
-        for run, state in enumerate(states):
-            if state.walked is not None or self._insists(objective, selections[0], state):
-                runs_at.setdefault((id(state.at), run if state.walked is None else None), []).append(run)
-        blocks = []
-        for runs in runs_at.values():
-            state = states[runs[0]]
-            budgets = {run: selections[run].budget for run in runs}
-            blocks.append(Block(state, budgets, self._working_set(objective, selections[0], state)))
-        found: dict[int, Found] = {}
-        if blocks:
-            pool = max((state.pool for state in states), key=lambda pool: pool.columns.size)
-            pool = _shared_pool(objective, blocks, pool)
-            for block in blocks:
-                found |= self._walk_on(objective, constraints, selections[0], block, pool)
-            pool = self._look_ahead(objective, selections[0], blocks, pool)
-            for block in blocks:
-                found |= self._arrive(objective, constraints, selections[0], block, pool)
-                better, pool = self._improve(objective, constraints, selections[0], block, pool)
-                found |= better
-                block.forget()
-        evaluations = _evaluate(objective, found.values())
-        reached: dict[int, tuple[Found, Evaluation]] = {}  # runs that have found the same share it
-        for run, one in found.items():
-            if id(one) not in reached:
-                at = evaluations[id(one)]
-                reached[id(one)] = with_fewer_columns(objective, constraints[run], states[run], one, at)
-        return [
-            state.move(*reached[id(found[run])]) if run in found else state.settle() for run, state in enumerate(states)
-        ]
-
-    def _working_set(self, objective: LinearObjective, selection: CoordinateBudget, state: WorkingState) -> np.ndarray:
-        """Return the working set of a state, with the columns outside that promise enough."""
-        inside = union(state.members, to_numpy(state.support.indices))
-        size = state.support.indices.shape[0]
-        most = max(32, size) if state.walked is None else most_at_mark(size)
-        bend = state.bend * _bend_since_start(objective, state)
-        bar = max(EFFORTS[self.effort].share * state.bar, thresholds(state, self.tol)[0])
-        return union(inside, promising(state.at.gradient, bend, inside, selection.signs, bar, most))
-
-    def _insists(self, objective: LinearObjective, selection: CoordinateBudget, state: WorkingState) -> bool:
-        """Return whether the gradient at the point of a run that has arrived promises enough for it to go on."""
-        insist = EFFORTS[self.effort].insist
-        if insist == 0.0 or not objective.traits.quadratic or state.members.size == 0:
-            return True
-        least, negligible = thresholds(state, self.tol)
-        if negligible < 0.5 * state.precision:  # it came from so far away that the search was coarse
-            return True
-        xp, support = namespace(state.bend), state.support.indices
-        slope, bend = gather(state.at.gradient, support), gather(state.bend, support)
-        if bool(xp.any(0.5 * slope * slope > negligible * bend)):  # rounding has kept it from the minimum
-            return True
-        if insist == inf:
-            return False
-        inside = union(state.members, to_numpy(state.support.indices))
-        bar = max(insist * state.bar, least)
-        return promising(state.at.gradient, state.bend, inside, selection.signs, bar, 1).size > 0
-
-    def _walk_on(
-        self,
-        objective: LinearObjective,
-        constraints: Sequence[Constraint],
-        selection: CoordinateBudget,
-        block: Block,
-        pool: Pool,
-    ) -> dict[int, Found]:
-        """Return where the greedy walk leads the runs that have not come to their budgets."""
-        runs = block.walking_on
-        if not runs:
-            return {}
-        mark = block.mark
-        assert mark is not None
-        model = block.model(objective, selection, pool, self.tol)
-        walker = model.tableau.copy()
-        grow(walker, walker.free + mark, model.least)
-        widest = max(runs, key=lambda run: block.budgets[run])
-        better = first_better(objective, constraints[widest], mark, block.state, model, [walker])
-        if better is None:
-            return {}
-        return dict.fromkeys(runs, replace(better, walked=mark, bar=walker.most_promising()))
-
-    def _look_ahead(
-        self, objective: LinearObjective, selection: CoordinateBudget, blocks: Sequence[Block], pool: Pool
-    ) -> Pool:
-        """Let in the columns that promise enough at the anchor, the same for all budgets that leave the walk together.
-
-        All gradients of a look, those of runs that left the walk elsewhere included, are one product with the data.
-        """
-        if not objective.traits.quadratic:
-            return pool
-        for share in EFFORTS[self.effort].looks:
-            looking = [block for block in blocks if block.arriving and block.is_new_at(share)]
-            if not looking:
-                continue
-            models = [block.model(objective, selection, pool, self.tol) for block in looking]
-            bests = [model.best(b.anchor(share), b.anchor(share)) for b, model in zip(looking, models, strict=True)]
-            points = [model.point(best, blocks[0].state.w) for model, best in zip(models, bests, strict=True)]
-            for block, model, best, at in zip(looking, models, bests, objective.evaluate_many(points), strict=True):
-                bar = max(EFFORTS[self.effort].share * model.bar(best, block.anchor(share)), model.least)
-                most = max(32, ceil(1.5 * block.anchor(share)))
-                new = promising(at.gradient, block.state.bend, block.members, selection.signs, bar, most)
-                block.looked[share] = block.members
-                block.members = union(block.members, new)
-            pool = _shared_pool(objective, blocks, pool)
-        return pool
-
-    def _arrive(
-        self,
-        objective: LinearObjective,
-        constraints: Sequence[Constraint],
-        selection: CoordinateBudget,
-        block: Block,
-        pool: Pool,
-    ) -> dict[int, Found]:
-        """Return what each run that leaves the walk here finds at its budget, on the way out and on the way back."""
-        if not block.arriving:
-            return {}
-        effort, runs_at = EFFORTS[self.effort], block.arriving
-        model = block.model(objective, selection, pool, self.tol)
-        found: dict[int, Found] = {}
-        for budget, way in model.ways(runs_at, block.furthest):
-            if objective.traits.quadratic:
-                tries = [model.swings(way, budget, effort.swings)]
-            else:  # the model may prefer what f does not: what only adds columns always helps
-                filled = model.tableau.copy()
-                grow(filled, filled.free + budget, model.least)
-                tries = [way, filled]
-            runs = runs_at[budget]
-            better = first_better(objective, constraints[runs[0]], budget, block.state, model, tries)
-            if better is not None:
-                found |= dict.fromkeys(runs, replace(better, done=objective.traits.quadratic and effort.insist == inf))
-        return found
-
-    def _improve(
-        self,
-        objective: LinearObjective,
-        constraints: Sequence[Constraint],
-        selection: CoordinateBudget,
-        block: Block,
-        pool: Pool,
-    ) -> tuple[dict[int, Found], Pool]:
-        """Return a better point for a run that has arrived at its budget, if there is one, and the pool after that."""
-        if block.mark is not None:
-            return {}, pool
-        effort, state = EFFORTS[self.effort], block.state
-        ((run, budget),) = block.budgets.items()
-        constraint = constraints[run]
-        model = block.model(objective, selection, pool, self.tol)
-        filled = model.tableau.copy()
-        grow(filled, filled.free + budget, model.least)
-        descended = model.descend(filled, budget)
-        tries = [model.swings(descended, budget, effort.swings)]
-        if not objective.traits.quadratic:  # f may fall where the model says it does not, quite
-            tries += [descended, filled, model.tableau, *model.close_exchanges(filled)]
-        better = first_better(objective, constraint, budget, state, model, tries)
-        better = better or without_curvature(objective, constraint, state, model)
-        if better is None and effort.exchanges > 0 and constraint.is_full(state.support):
-            ranked = rank_exchanges(
-                objective, constraint, state.at, state.support, removals=effort.exchanges, count=4 * effort.exchanges
-            )
-            block.members = union(block.members, np.unique([exchange.added for exchange in ranked]).astype(np.int64))
-            pool = _shared_pool(objective, [block], pool)
-            model = block.model(objective, selection, pool, self.tol)
-            tries = [model.descend(model.tableau, budget)]
-            if not objective.traits.quadratic:
-                exchanged = (model.exchanged(one.removed, one.added) for one in ranked[:TRIES])
-                tries += [tableau for tableau in exchanged if tableau is not None]
-            better = first_better(objective, constraint, budget, state, model, tries)
-        return ({} if better is None else {run: better}), pool
-
-
-def _shared_pool(objective: LinearObjective, blocks: Sequence[Block], pool: Pool) -> Pool:
-    """Return a pool that has the columns of several working sets; empty unless the objective is quadratic."""
-    if not objective.traits.quadratic:
-        return Pool()
-    return pool.including(objective, blocks[0].state.at, reduce(union, (block.members for block in blocks)))
-
-
-def _evaluate(objective: LinearObjective, found: Iterable[Found]) -> dict[int, Evaluation]:
-    """Return the objective at each distinct point: by one product for all where nothing is known of them."""
-    distinct = {id(one): one for one in found}
-    if len(distinct) == 1 or any(one.prediction is not None for one in distinct.values()):
-        return {key: objective.evaluate(one.projection.point, one.prediction) for key, one in distinct.items()}
-    points = [one.projection.point for one in distinct.values()]
-    return dict(zip(distinct, objective.evaluate_many(points), strict=True))
-
-
-def _alike(a: CoordinateBudget, b: CoordinateBudget) -> bool:
-    """Return whether two selections differ in their budgets only."""
+def _differ_in_budget(a: CoordinateBudget, b: CoordinateBudget) -> bool:
+    """Return whether two selections differ in their budgets at most."""
     if a.signs is None or b.signs is None:
         return a.free == b.free and a.signs is b.signs
     return a.free == b.free and bool(np.array_equal(a.signs, b.signs))
-
-
-def _bend_since_start(objective: LinearObjective, state: WorkingState) -> float:
-    """Return how the curvature has changed since the start, on average over the support."""
-    support = state.support.indices
-    if objective.traits.quadratic or support.shape[0] == 0:
-        return 1.0
-    xp = namespace(state.bend)
-    now = objective.columns(support).hessian_diag(state.at)
-    before = float(xp.mean(gather(state.bend, support)))
-    return float(xp.mean(now)) / before if before > 0.0 else 1.0
 
 
 def _selection(objective: Objective, constraint: Constraint) -> CoordinateBudget:

@@ -1,214 +1,239 @@
-"""What the runs of the working-set solver know: their states, what they share, and what they have found."""
+"""The states of runs of the working set, and the points that improve on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isnan
+from math import ceil, inf, isnan
 
 import numpy as np
 
-from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
+from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import Evaluation, LinearObjective
-from hardthresh.core.schema import stored
+from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 from hardthresh.solvers.subspace import refine
 
-from .effort import FIRST_MARK, FURTHEST, next_mark
-from .model import LocalModel, Pool
+from .model import Gram, LocalModel
 from .tableau import Tableau
+
+_FIRST_CHECKPOINT, _STRIDE, _LARGEST = 4, 2.5, 3
 
 _TRUSTED = 0.1
 """A quadratic model is trusted at a point where f exceeds it by less than this share of f. Of 2,445 fits to nearly
 constant columns in single precision 8 were noticeably worse than one with fewer columns, and 75 with no such limit."""
 
-_SETTLED = "the point is minimal on its support, and nothing that was tried within the working set improves it"
+_CONVERGED = "the point is minimal on its support, and nothing that was tried within the working set improves it"
 
 
-@stored("state/working_set", upgrades=[upgrade_supports])
+def next_checkpoint(size: int) -> int:
+    """Return the next checkpoint of a forward path that has some columns: 4, 10, 25, 63, ... columns."""
+    return max(_FIRST_CHECKPOINT, ceil(_STRIDE * size))
+
+
+def most_new_columns(size: int) -> int:
+    """Return how many columns may join the working set at a checkpoint."""
+    return max(64, 2 * size)
+
+
+@stored(
+    "state/working_set",
+    upgrades=[
+        upgrade_supports,
+        renames(
+            bend="curvature",
+            pool="gram",
+            members="working_set",
+            walked="checkpoint",
+            bar="reference_score",
+            precision="negligible",
+        ),
+    ],
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingState(State):
     """A `State` with its working set.
 
     Attributes
     ----------
-    bend : array, shape (d,)
+    curvature : array, shape (d,)
         The diagonal of the Hessian at the null model.
-    pool : Pool
-        The Gram matrix as far as it has been computed; of a quadratic only.
-    members : array of int
-        The working set of this run, by increasing index.
-    walked : int or None
-        How many columns the greedy walk has added so far; None once it has arrived at the budget.
-    bar : float
-        What a column must promise to be let in: a share of this.
-    precision : float
-        What counted as progress when the working set was searched last.
+    gram : Gram
+        The Hessian of the columns that the working set has had so far, of a quadratic only.
+    working_set : array of int
+        The columns that are searched, by increasing index.
+    checkpoint : int or None
+        How many columns the forward path has added so far; None once the run has reached its budget.
+    reference_score : float
+        The score with which those of columns outside the working set are compared: on the forward path that of the
+        best column inside, else the score that the least useful chosen column would have if it were not chosen.
+    negligible : float
+        The decrease of f that did not count as progress when the working set was last searched.
     """
 
-    bend: Array
-    pool: Pool = field(default_factory=Pool)
-    members: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    walked: int | None = 0
-    bar: float = 0.0
-    precision: float = inf
+    curvature: Array
+    gram: Gram = field(default_factory=Gram)
+    working_set: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    checkpoint: int | None = 0
+    reference_score: float = 0.0
+    negligible: float = inf
 
-    def settle(self) -> WorkingState:
-        """Return the state of a run that has come to its end here."""
-        return replace(self, iteration=self.iteration + 1, step=0.0, settled=_SETTLED)
+    def converged(self) -> WorkingState:
+        """Return the state of a run that ends here."""
+        return replace(self, iteration=self.iteration + 1, step=0.0, settled=_CONVERGED)
 
-    def move(self, found: Found, at: Evaluation) -> WorkingState:
-        """Return the state at a better point, evaluated; the end here if rounding has eaten the progress."""
+    def improved(self, better: Improvement, at: Evaluation) -> WorkingState:
+        """Return the state at a better point, evaluated; the end of the run if it is better by rounding only."""
         if not at.value < self.value:
-            return self.settle()
+            return self.converged()
         return replace(
             self,
             at=at,
-            support=found.projection.support,
+            support=better.projection.support,
             iteration=self.iteration + 1,
             step=1.0,
-            settled=_SETTLED if found.done else "",
-            pool=found.pool,
-            members=found.members,
-            walked=found.walked,
-            bar=found.bar,
-            precision=found.precision,
+            settled=_CONVERGED if better.is_last else "",
+            gram=better.gram,
+            working_set=better.working_set,
+            checkpoint=better.checkpoint,
+            reference_score=better.reference_score,
+            negligible=better.negligible,
         )
 
 
 @dataclass(slots=True)
-class Block:
-    """Runs at one state, their budgets, and the working set that they share."""
+class RunGroup:
+    """Runs at one state, which share its working set.
+
+    Attributes
+    ----------
+    state : WorkingState
+        The state.
+    budgets : dict of int to int
+        The budget of each run.
+    working_set : array of int
+        Their working set, which grows during an iteration.
+    prefetched : dict of float to array of int
+        The working set before each prefetch, by the budget of the prefetch as a share of the next checkpoint.
+    model : LocalModel or None
+        The quadratic model around the state, once it has been needed.
+    """
 
     state: WorkingState
     budgets: dict[int, int]
-    members: np.ndarray
-    looked: dict[float, np.ndarray] = field(default_factory=dict)
-    _model: LocalModel | None = None
-
-    def model(self, objective: LinearObjective, selection: CoordinateBudget, pool: Pool, tol: float) -> LocalModel:
-        """Return the quadratic model around the state, over the working set as it is now."""
-        if self._model is None or self._model.members is not self.members:
-            self._model = LocalModel.around(objective, selection, self.state, pool, self.members, tol)
-        return self._model
+    working_set: np.ndarray
+    prefetched: dict[float, np.ndarray] = field(default_factory=dict)
+    model: LocalModel | None = None
 
     @property
-    def mark(self) -> int | None:
-        """Where the walk reads the data next; None for a run that has left it."""
-        return None if self.state.walked is None else next_mark(self.state.walked)
+    def checkpoint(self) -> int | None:
+        """The next checkpoint of the forward path; None for a run that has reached its budget."""
+        return None if self.state.checkpoint is None else next_checkpoint(self.state.checkpoint)
 
     @property
-    def walking_on(self) -> list[int]:
-        """The runs whose budgets lie beyond the mark."""
-        return [] if self.mark is None else [run for run, k in self.budgets.items() if k > self.mark]
-
-    def forget(self) -> None:
-        """Let the quadratic model go, which takes much memory."""
-        self._model = None
+    def continuing(self) -> list[int]:
+        """The runs whose budgets are larger than the next checkpoint."""
+        return [] if self.checkpoint is None else [run for run, k in self.budgets.items() if k > self.checkpoint]
 
     @property
-    def arriving(self) -> dict[int, list[int]]:
-        """The runs that leave the walk here, by their budgets."""
+    def finishing(self) -> dict[int, list[int]]:
+        """The runs that reach their budgets before the next checkpoint, by their budgets."""
         runs: dict[int, list[int]] = {}
         for run, k in self.budgets.items():
-            if self.mark is not None and 0 < k <= self.mark:
+            if self.checkpoint is not None and 0 < k <= self.checkpoint:
                 runs.setdefault(k, []).append(run)
         return runs
 
-    def anchor(self, share: float) -> int:
-        """The budget at which the data are read before runs arrive."""
-        return int(np.ceil(share * (self.mark or 0)))
-
-    def is_new_at(self, share: float) -> bool:
-        """Whether the working set has changed since the data were read at this share."""
-        return self.looked.get(share) is not self.members
-
     @property
-    def furthest(self) -> int:
-        """How many columns the way out goes to."""
-        return FURTHEST * max(self.state.walked or 0, FIRST_MARK - 1)
+    def largest(self) -> int:
+        """How many columns the forward path has before the backward path begins."""
+        return _LARGEST * max(self.state.checkpoint or 0, _FIRST_CHECKPOINT - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A better point, not evaluated yet, and what its state will remember of the way there.
+class Improvement:
+    """A better point, not evaluated yet, with what its state will know (see `WorkingState`).
 
-    Of a quadratic it has its tableau and the model that this belongs to.
+    Of a quadratic it has its tableau and the model that the tableau belongs to.
     """
 
     projection: Projection
     prediction: Array | None
-    pool: Pool
-    members: np.ndarray
-    bar: float
-    precision: float
-    walked: int | None = None
-    done: bool = False
+    gram: Gram
+    working_set: np.ndarray
+    reference_score: float
+    negligible: float
+    checkpoint: int | None = None
+    is_last: bool = False
     tableau: Tableau | None = None
     model: LocalModel | None = None
 
 
-def first_better(
+def first_improvement(
     objective: LinearObjective,
     constraint: Constraint,
     budget: int,
     state: WorkingState,
     model: LocalModel,
-    tries: Sequence[Tableau],
-) -> Found | None:
-    """Return the first of some tableaus' minimisers where f is noticeably lower: the model itself if f is quadratic."""
+    tableaus: Sequence[Tableau],
+) -> Improvement | None:
+    """Return the first of some tableaus' minimisers where f is lower by more than a negligible amount.
+
+    If f is quadratic the tableau says how much lower f is; else the coefficients are refitted by Newton steps on f.
+    """
+    gram, columns, negligible = model.gram, model.columns, model.negligible
     if objective.traits.quadratic:
-        lower = next((tableau for tableau in tries if tableau.decrease > model.negligible), None)
+        lower = next((tableau for tableau in tableaus if tableau.decrease > negligible), None)
         if lower is None:
             return None
         projection = constraint.project(model.point(lower, state.w))
-        bar = model.bar(lower, budget)
-        return Found(projection, None, model.pool, model.members, bar, model.negligible, tableau=lower, model=model)
+        score = model.lowest_chosen_score(lower, budget)
+        return Improvement(projection, None, gram, columns, score, negligible, tableau=lower, model=model)
     here = model.tableau
-    tried = {frozenset(here.chosen)} if here.decrease <= model.negligible else set()
-    for tableau in tries:
+    tried = {frozenset(here.chosen)} if here.decrease <= negligible else set()
+    for tableau in tableaus:
         if frozenset(tableau.chosen) in tried:
             continue
         tried.add(frozenset(tableau.chosen))
         fitted = model.refit(objective, constraint, state, tableau)
-        if fitted.value < state.value - model.negligible:
-            bar = model.bar(tableau, budget)
-            return Found(fitted.projection, fitted.prediction, model.pool, model.members, bar, model.negligible)
+        if fitted.value < state.value - negligible:
+            score = model.lowest_chosen_score(tableau, budget)
+            return Improvement(fitted.projection, fitted.prediction, gram, columns, score, negligible)
     return None
 
 
-def without_curvature(
+def refit_without_curvature(
     objective: LinearObjective, constraint: Constraint, state: WorkingState, model: LocalModel
-) -> Found | None:
+) -> Improvement | None:
     """Return a lower point on the support where some chosen columns have no curvature, so that no model has them.
 
     That happens where a loss is saturated, as the logistic loss is where offsets are large.
     """
     if objective.traits.quadratic or model.tableau.size == state.support.indices.shape[0]:
         return None
-    here, enough = Projection(state.at.point, state.support), 1e-3 * model.negligible
-    fitted = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25, tol=enough)
-    if not fitted.value < state.value - model.negligible:
+    here, negligible = Projection(state.at.point, state.support), model.negligible
+    fitted = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25, tol=1e-3 * negligible)
+    if not fitted.value < state.value - negligible:
         return None
-    return Found(fitted.projection, fitted.prediction, model.pool, model.members, 0.0, model.negligible)
+    return Improvement(fitted.projection, fitted.prediction, model.gram, model.columns, 0.0, negligible)
 
 
 def with_fewer_columns(
-    objective: LinearObjective, constraint: Constraint, state: WorkingState, found: Found, at: Evaluation
-) -> tuple[Found, Evaluation]:
-    """Return a found point, or one with fewer columns if f is lower there, evaluated.
+    objective: LinearObjective, constraint: Constraint, state: WorkingState, better: Improvement, at: Evaluation
+) -> tuple[Improvement, Evaluation]:
+    """Return an improvement, or one with fewer columns if f is lower there, evaluated.
 
     The coefficients of nearly dependent columns may be so large that f at the rounded point is far above its quadratic
     model. Then smaller budgets are searched, one after the other, until f agrees with the model and the model says that
     fewer columns are worse. In double precision that is hardly ever needed.
     """
-    tableau, model = found.tableau, found.model
+    tableau, model = better.tableau, better.model
     if tableau is None or model is None:
-        return found, at
+        return better, at
     value = inf if isnan(at.value) else at.value
-    best, lowest = found, value
+    best, lowest = better, value
     while (size := tableau.size - tableau.free) > 0:
         modelled = state.value - tableau.decrease
         trusted = value - modelled < max(model.negligible, _TRUSTED * value)
@@ -218,5 +243,5 @@ def with_fewer_columns(
         projection = constraint.project(model.point(tableau, state.w))
         value = float(objective.value(projection.point))
         if value < lowest:
-            best, lowest = replace(found, projection=projection, bar=0.0), value
-    return (found, at) if best is found else (best, objective.evaluate(best.projection.point))
+            best, lowest = replace(better, projection=projection, reference_score=0.0), value
+    return (better, at) if best is better else (best, objective.evaluate(best.projection.point))

@@ -161,7 +161,7 @@ class Tableau:
         eaten = ~(diagonal > 0)
         return np.where(eaten, 1.0, diagonal), eaten
 
-    def least_missed(self) -> float:
+    def lowest_chosen_score(self) -> float:
         """Return what the least useful chosen column would promise from outside, and nothing where none may leave.
 
         Of i, once dropped, that is :math:`g_i^2 / 2G_{ii}`: its cost divided by :math:`A_{ii} G_{ii}`, which says how
@@ -174,7 +174,7 @@ class Tableau:
         explained = self._spread()[0][free:] * self._norms[self.chosen[free:]]
         return float((self.costs()[free:] / explained).min())
 
-    def most_promising(self) -> float:
+    def highest_score(self) -> float:
         """Return what the best column that is not chosen promises by its slope alone, :math:`g_j^2 / 2G_{jj}`."""
         if self._norms.size == 0:
             return 0.0
@@ -228,17 +228,17 @@ class Tableau:
         spread, eaten = self._spread()
         scale = 1.0 / np.sqrt(spread[free:])
         shift = self.coef[free:] * scale
-        bend = self._table[1 + free : size + 1, self.slots :] * scale[:, None]
-        slope = bend * shift[:, None]
+        curvature = self._table[1 + free : size + 1, self.slots :] * scale[:, None]
+        slope = curvature * shift[:, None]
         slope += self.slope
         slope = self._allowed(slope)
-        bend *= bend
-        bend += np.maximum(self._left, self._least) + self._barred
-        bend = np.divide(slope, bend, out=bend)
-        bend *= slope
+        curvature *= curvature
+        curvature += np.maximum(self._left, self._least) + self._barred
+        gains = np.divide(slope, curvature, out=curvature)
+        gains *= slope
         loss = shift * shift
         loss[eaten[free:]] = np.inf
-        return bend, loss
+        return gains, loss
 
     def add(self, j: int) -> None:
         """Let a column in, if it is no combination of those chosen; columns whose sign that turns wrong leave."""

@@ -1,0 +1,297 @@
+"""One iteration of the working-set solver, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from math import ceil, inf
+
+import numpy as np
+
+from hardthresh.arrays import gather, namespace, to_numpy
+from hardthresh.core.constraint import Constraint, CoordinateBudget
+from hardthresh.core.objective import Evaluation, LinearObjective
+from hardthresh.core.typing import Array
+from hardthresh.solvers.exchange import rank_exchanges
+
+from .model import Gram, LocalModel, screen, tolerances, union
+from .state import (
+    Improvement,
+    RunGroup,
+    WorkingState,
+    first_improvement,
+    most_new_columns,
+    refit_without_curvature,
+    with_fewer_columns,
+)
+
+_TRIES = 10
+_RANKED = 4
+_MOST_NEW = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard to search.
+
+    Attributes
+    ----------
+    screening_ratio : float
+        A column joins the working set if its score is more than this share of the reference score.
+    prefetch : tuple of float
+        The budgets at which the columns are screened before runs reach their own, as shares of the next checkpoint of
+        the forward path; of a quadratic only.
+    add_drop : tuple of float
+        How many columns the add-drop moves add and drop, as shares of k.
+    final_exchanges : int
+        For how many chosen columns the exchange with every column of the data is considered in the end.
+    recheck_ratio : float
+        A run on a quadratic that has reached its budget goes on if the score of a column outside its working set is
+        more than this share of the reference score: always if 0, never if infinite. Other runs always go on.
+    """
+
+    screening_ratio: float
+    prefetch: tuple[float, ...] = ()
+    add_drop: tuple[float, ...] = ()
+    final_exchanges: int = 0
+    recheck_ratio: float = inf
+
+
+EFFORTS = {
+    "fast": Effort(screening_ratio=0.35, prefetch=(1.0,)),
+    "balanced": Effort(screening_ratio=0.35, prefetch=(1.0, 0.64), add_drop=(0.25,), recheck_ratio=0.8),
+    "thorough": Effort(
+        screening_ratio=0.2, prefetch=(1.0, 0.64, 1.0), add_drop=(0.25, 0.5, 1.0), final_exchanges=16, recheck_ratio=0.0
+    ),
+}
+
+
+@dataclass(slots=True)
+class Iteration:
+    """One iteration of some runs on one objective whose sets differ in their budgets only.
+
+    Attributes
+    ----------
+    effort, tol :
+        The settings.
+    objective, constraints, selection, budgets :
+        f, the set of each run, what these sets have in common, and the budget of each run.
+    states : sequence of WorkingState
+        The state of each run.
+    gram : Gram
+        The Hessian of the columns of all working sets, if f is quadratic; else empty.
+    better : dict of int to Improvement
+        The runs for which a better point was found so far.
+    """
+
+    effort: Effort
+    tol: float
+    objective: LinearObjective
+    constraints: Sequence[Constraint]
+    selection: CoordinateBudget
+    budgets: Sequence[int]
+    states: Sequence[WorkingState]
+    gram: Gram
+    better: dict[int, Improvement] = field(default_factory=dict)
+
+    def next_states(self) -> list[WorkingState]:
+        """Return the next state of each run; the steps are those of `WorkingSet`."""
+        groups = self.groups()
+        self.extend_gram(groups)
+        for group in groups:
+            self.follow_forward_path(group)
+        self.prefetch(groups)
+        for group in groups:
+            self.reach_budgets(group)
+            self.improve(group)
+            group.model = None  # it takes much memory
+        return self.evaluated()
+
+    def groups(self) -> list[RunGroup]:
+        """Return the runs that go on: on the forward path those at one state together, then each by itself."""
+        runs_at: dict[tuple[int, int | None], list[int]] = {}
+        for run, state in enumerate(self.states):
+            if state.checkpoint is not None:
+                runs_at.setdefault((id(state.at), None), []).append(run)
+            elif self.needs_search(state):
+                runs_at[id(state.at), run] = [run]
+        groups = []
+        for runs in runs_at.values():
+            state = self.states[runs[0]]
+            groups.append(RunGroup(state, {run: self.budgets[run] for run in runs}, self.screened(state)))
+        return groups
+
+    def needs_search(self, state: WorkingState) -> bool:
+        """Return whether a run that has reached its budget must search once more (step 4)."""
+        ratio = self.effort.recheck_ratio
+        if ratio == 0.0 or not self.objective.traits.quadratic or state.working_set.size == 0:
+            return True
+        rounding, negligible = tolerances(state, self.tol)
+        if negligible < 0.5 * state.negligible:  # f was so large before that the last search was coarse
+            return True
+        xp, support = namespace(state.curvature), state.support.indices
+        slope, curvature = gather(state.at.gradient, support), gather(state.curvature, support)
+        if bool(xp.any(0.5 * slope * slope > negligible * curvature)):  # rounding has kept it from the minimum
+            return True
+        if ratio == inf:
+            return False
+        inside = union(state.working_set, to_numpy(state.support.indices))
+        threshold = max(ratio * state.reference_score, rounding)
+        return self.screen(state.at.gradient, state.curvature, inside, threshold, 1).size > 0
+
+    def screened(self, state: WorkingState) -> np.ndarray:
+        """Return the working set of a state with the columns outside whose scores are high enough."""
+        inside = union(state.working_set, to_numpy(state.support.indices))
+        size = state.support.indices.shape[0]
+        most = max(_MOST_NEW, size) if state.checkpoint is None else most_new_columns(size)
+        curvature = state.curvature * _change_of_curvature(self.objective, state)
+        threshold = max(self.effort.screening_ratio * state.reference_score, tolerances(state, self.tol)[0])
+        return union(inside, self.screen(state.at.gradient, curvature, inside, threshold, most))
+
+    def follow_forward_path(self, group: RunGroup) -> None:
+        """Move the runs whose budgets are larger than the next checkpoint to this checkpoint (step 1)."""
+        runs, checkpoint = group.continuing, group.checkpoint
+        if not runs or checkpoint is None:
+            return
+        model = self.model(group)
+        path = model.grown(checkpoint)
+        widest = max(runs, key=lambda run: self.budgets[run])
+        better = first_improvement(self.objective, self.constraints[widest], checkpoint, group.state, model, [path])
+        if better is not None:
+            better = replace(better, checkpoint=checkpoint, reference_score=path.highest_score())
+            self.better |= dict.fromkeys(runs, better)
+
+    def prefetch(self, groups: Sequence[RunGroup]) -> None:
+        """Screen the columns at fits whose budgets are shares of the next checkpoint (step 2).
+
+        The gradients for one share, also those of groups at other checkpoints, are one product with the data.
+        """
+        if not self.objective.traits.quadratic:
+            return
+        for share in self.effort.prefetch:
+            changed = [
+                group for group in groups if group.finishing and group.prefetched.get(share) is not group.working_set
+            ]
+            if not changed:
+                continue
+            budgets = [ceil(share * (group.checkpoint or 0)) for group in changed]
+            models = [self.model(group) for group in changed]
+            fits = [model.best(budget, budget) for model, budget in zip(models, budgets, strict=True)]
+            points = [model.point(fit, self.states[0].w) for model, fit in zip(models, fits, strict=True)]
+            evaluations = self.objective.evaluate_many(points)
+            for group, budget, model, fit, at in zip(changed, budgets, models, fits, evaluations, strict=True):
+                score = model.lowest_chosen_score(fit, budget)
+                threshold, most = max(self.effort.screening_ratio * score, model.rounding), max(32, ceil(1.5 * budget))
+                inside = group.prefetched[share] = group.working_set
+                new = self.screen(at.gradient, group.state.curvature, inside, threshold, most)
+                group.working_set = union(inside, new)
+            self.extend_gram(groups)
+
+    def reach_budgets(self, group: RunGroup) -> None:
+        """Find the points of the runs that reach their budgets, by the forward and the backward path (step 3)."""
+        runs_at = group.finishing
+        if not runs_at:
+            return
+        quadratic, model = self.objective.traits.quadratic, self.model(group)
+        for budget, best in model.forward_backward(runs_at, group.largest):
+            if quadratic:
+                tableaus = [model.add_drop(best, budget, self.effort.add_drop)]
+            else:  # f may rise where the model falls; it does not rise when columns are only added
+                tableaus = [best, model.grown(budget)]
+            runs = runs_at[budget]
+            constraint = self.constraints[runs[0]]
+            better = first_improvement(self.objective, constraint, budget, group.state, model, tableaus)
+            if better is not None:
+                is_last = quadratic and self.effort.recheck_ratio == inf
+                self.better |= dict.fromkeys(runs, replace(better, is_last=is_last))
+
+    def improve(self, group: RunGroup) -> None:
+        """Improve the point of a run that has reached its budget, by exchanges and add-drop moves (step 4)."""
+        if group.checkpoint is not None:
+            return
+        ((run, budget),) = group.budgets.items()
+        objective, constraint, state, model = self.objective, self.constraints[run], group.state, self.model(group)
+        quadratic = objective.traits.quadratic
+        grown = model.grown(budget)
+        exchanged = model.descend(grown, budget)
+        tableaus = [model.add_drop(exchanged, budget, self.effort.add_drop)]
+        if not quadratic:  # f may fall where the model rises a little
+            tableaus += [exchanged, grown, model.tableau, *model.close_exchanges(grown)]
+        better = first_improvement(objective, constraint, budget, state, model, tableaus)
+        better = better or refit_without_curvature(objective, constraint, state, model)
+        better = better or self.try_all_exchanges(group, run)
+        if better is not None:
+            self.better[run] = better
+
+    def try_all_exchanges(self, group: RunGroup, run: int) -> Improvement | None:
+        """Return what exchanges of the least useful chosen columns for any column of the data lead to (step 4)."""
+        objective, constraint, state = self.objective, self.constraints[run], group.state
+        removals, budget = self.effort.final_exchanges, group.budgets[run]
+        if removals == 0 or not constraint.is_full(state.support):
+            return None
+        count = _RANKED * removals
+        ranked = rank_exchanges(objective, constraint, state.at, state.support, removals=removals, count=count)
+        added = np.unique([exchange.added for exchange in ranked]).astype(np.int64)
+        group.working_set = union(group.working_set, added)
+        self.extend_gram([group])
+        model = self.model(group)
+        tableaus = [model.descend(model.tableau, budget)]
+        if not objective.traits.quadratic:
+            tried = (model.exchanged(exchange.removed, exchange.added) for exchange in ranked[:_TRIES])
+            tableaus += [tableau for tableau in tried if tableau is not None]
+        return first_improvement(objective, constraint, budget, state, model, tableaus)
+
+    def evaluated(self) -> list[WorkingState]:
+        """Return the next states: at the better points, evaluated, and the ends of the other runs."""
+        evaluations = self.evaluations()
+        reached: dict[int, tuple[Improvement, Evaluation]] = {}  # by identity: runs may share a point
+        for run, better in self.better.items():
+            if id(better) not in reached:
+                reached[id(better)] = with_fewer_columns(
+                    self.objective, self.constraints[run], self.states[run], better, evaluations[id(better)]
+                )
+        return [
+            state.improved(*reached[id(self.better[run])]) if run in self.better else state.converged()
+            for run, state in enumerate(self.states)
+        ]
+
+    def evaluations(self) -> dict[int, Evaluation]:
+        """Return f at the distinct better points, by identity; by one product for all if no prediction is known."""
+        distinct = {id(better): better for better in self.better.values()}
+        if len(distinct) == 1 or any(better.prediction is not None for better in distinct.values()):
+            evaluate = self.objective.evaluate
+            return {key: evaluate(better.projection.point, better.prediction) for key, better in distinct.items()}
+        points = [better.projection.point for better in distinct.values()]
+        return dict(zip(distinct, self.objective.evaluate_many(points), strict=True))
+
+    def model(self, group: RunGroup) -> LocalModel:
+        """Return the quadratic model around the state of a group, over its working set as it is now."""
+        if group.model is None or group.model.columns is not group.working_set:
+            group.model = LocalModel.around(
+                self.objective, self.selection, group.state, self.gram, group.working_set, self.tol
+            )
+        return group.model
+
+    def screen(self, gradient: Array, curvature: Array, inside: np.ndarray, threshold: float, most: int) -> np.ndarray:
+        """Return the columns outside a working set whose scores are above a threshold; see `model.screen`."""
+        return screen(gradient, curvature, inside, self.selection.signs, threshold, most)
+
+    def extend_gram(self, groups: Sequence[RunGroup]) -> None:
+        """Compute what the Gram matrix lacks of the columns of some working sets."""
+        if not self.objective.traits.quadratic:
+            self.gram = Gram()
+        elif groups:
+            columns = reduce(union, (group.working_set for group in groups))
+            self.gram = self.gram.including(self.objective, groups[0].state.at, columns)
+
+
+def _change_of_curvature(objective: LinearObjective, state: WorkingState) -> float:
+    """Return how the curvature has changed since the start, on average over the support."""
+    support = state.support.indices
+    if objective.traits.quadratic or support.shape[0] == 0:
+        return 1.0
+    xp = namespace(state.curvature)
+    now = objective.columns(support).hessian_diag(state.at)
+    before = float(xp.mean(gather(state.curvature, support)))
+    return float(xp.mean(now)) / before if before > 0.0 else 1.0
