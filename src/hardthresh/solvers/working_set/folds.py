@@ -2,8 +2,8 @@
 
 For least squares all folds share their work: the Gram matrix of a fold's training rows is the sum of those of the other
 folds' held-out rows, and sums over training rows are products with masked right-hand sides, one for each fold. Nothing
-that a fold decides depends on a row held out from it: its columns are standardised, screened, and let into its working
-set by sums over its own training rows.
+that a fold decides depends on a row held out from it: its columns are standardised and screened by sums over its own
+training rows.
 """
 
 from __future__ import annotations
@@ -30,10 +30,18 @@ from .search import descend, forward_backward, grow
 from .state import most_new_columns, next_checkpoint
 from .tableau import Tableau
 
-_TOGETHER = 16  # folds at a time: their right-hand sides are kept
-_PRODUCTS = 1 << 23  # entries of the right-hand sides of one product with the data
-_SHARE = EFFORTS["fast"].screening_ratio  # a fold only has to rank the budgets
-_BEYOND = 1.25  # how far the way out goes beyond the largest budget
+_FOLDS = 16
+"""How many folds share their work: memory for as many vectors of rows and of columns, whose products with the data are
+made together."""
+_ENTRIES = 1 << 23
+"""Limit of the entries of the right-hand sides of one product with the data: 64 MB."""
+_SCREENING_RATIO = EFFORTS["fast"].screening_ratio
+"""A fold only has to rank the budgets."""
+_CONSTANT = 64
+"""A column whose variance is at most so many units of rounding of its mean square is constant in a fold, as in
+`designs`."""
+_LARGEST = 1.25
+"""How many columns the forward path has before the backward path begins, as a multiple of the largest budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +105,12 @@ def least_squares_fold_paths(
 
     Notes
     -----
-    A fold's search is that of `hardthresh.solvers.WorkingSet` with effort "fast", for all budgets at once: a greedy
-    walk that reads the data at 4, 10, 25, ... columns, one more reading at the polished fits of these budgets and of
-    the largest, and the ways out (to 1.25 times the largest budget) and back; no budget goes on from a gradient of its
-    own, and there are no swings. Cost: about ``3 + 2 log(K)``
+    A fold's search is that of `hardthresh.solvers.WorkingSet` with effort "fast", for all budgets at once: a forward
+    path with screening at checkpoints of 4, 10, 25, ... columns, once more screening at the fits with these budgets and
+    the largest, improved by exchanges, and a forward path (to 1.25 times the largest budget) and a backward path. No
+    budget is rechecked by a gradient of its own, and there are no add-drop moves. Cost: about ``3 + 2 log(K)``
     products of the data with a right-hand side for each fold, which BLAS does at a third of a pass each, a Gram matrix
-    of the working sets' union at each reading, and a few hundred updates of a tableau for each fold.
+    of the union of the working sets at each checkpoint, and a few hundred updates of a tableau for each fold.
     """
     if not objective.traits.quadratic:
         raise InvalidInputError(f"folds share their work for the squared loss only, not for {objective.loss}")
@@ -113,8 +121,8 @@ def least_squares_fold_paths(
     if any(rows.dtype.kind not in "iu" or rows.size == 0 for rows in training):
         raise InvalidInputError("training must hold an array of row numbers for each fold, none of them empty")
     paths: list[FoldPath] = []
-    for start in range(0, len(training), _TOGETHER):
-        some = training[start : start + _TOGETHER]
+    for start in range(0, len(training), _FOLDS):
+        some = training[start : start + _FOLDS]
         folds = _Folds(objective, selection, some, intercept=intercept, standardize=standardize, tol=tol)
         paths += folds.paths(list(budgets))
     return paths
@@ -122,21 +130,21 @@ def least_squares_fold_paths(
 
 @dataclass(slots=True)
 class _Fold:
-    """How far a fold has come: its working set, its null model's loss, its points where the data are to be read."""
+    """A fold: its working set, the loss of its null model, and the fits at which columns are to be screened."""
 
-    members: np.ndarray
+    working_set: np.ndarray
     scale: float = 0.0
-    points: list[_Point] = field(default_factory=list)
+    fits: list[_Fit] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
-    """A fit of a fold, and what a column must gain there to be let in."""
+class _Fit:
+    """A fit of a fold, and the score above which a column joins the working set."""
 
     columns: np.ndarray
     coef: np.ndarray
     intercept: float
-    bar: float
+    threshold: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,22 +216,22 @@ class _Folds:
         spread = self._design.pullback_squares(self._weights)
         if intercept:
             means = self._design.pullback(self._weights)
-            varies = spread - means * means > 64 * float(xp.finfo(spread.dtype).eps) * spread
+            varies = spread - means * means > _CONSTANT * float(xp.finfo(spread.dtype).eps) * spread
             spread = xp.where(varies, spread - means * means, 0 * spread)
         self._ridge = ridge[:, None] * (spread if standardize else xp.ones_like(spread))
-        self._bend = spread + self._ridge
+        self._curvature = spread + self._ridge
         self._eps = float(xp.finfo(objective.y.dtype).eps)
 
     def paths(self, budgets: list[int]) -> list[FoldPath]:
-        """Fill the working sets, first along a greedy walk, then where the fits of that walk ask for more; fit all."""
+        """Fill the working sets, first along a forward path, then by the best fits at its checkpoints; fit all."""
         folds = [_Fold(self._free) for _ in self._training]
-        walked, marks = 0, [0]
-        while walked < budgets[-1]:
-            self._read(folds, [walked], polished=False)
-            walked = next_checkpoint(walked)
-            marks.append(min(walked, budgets[-1]))
-        if walked:
-            self._read(folds, marks[1:], polished=True)
+        checkpoint, checkpoints = 0, []
+        while checkpoint < budgets[-1]:
+            self._screen(folds, [checkpoint], with_exchanges=False)
+            checkpoint = next_checkpoint(checkpoint)
+            checkpoints.append(min(checkpoint, budgets[-1]))
+        if checkpoints:
+            self._screen(folds, checkpoints, with_exchanges=True)
         return [self._path(fold, tableau, moments, budgets) for fold, tableau, moments in self._tableaus(folds)]
 
     def _moments(self, folds: list[_Fold]) -> list[_Moments]:
@@ -232,13 +240,13 @@ class _Folds:
         Where each row is held out once, they are the sums of those of the other folds' held-out rows, so that each row
         is multiplied once for all folds.
         """
-        columns = np.unique(np.concatenate([fold.members for fold in folds]))
+        columns = np.unique(np.concatenate([fold.working_set for fold in folds]))
         block = self._design.columns(move(columns, self._y))
         rows = self._held_out if self._disjoint else self._training
         parts = {number: self._moments_of(block, some) for number, some in enumerate(rows) if some.size}
         found = []
         for number, fold in enumerate(folds):
-            places = np.searchsorted(columns, fold.members)
+            places = np.searchsorted(columns, fold.working_set)
             chosen = [part for other, part in parts.items() if (other == number) != self._disjoint]
             found.append(reduce(add, (part.of(places) for part in chosen)))
         return found
@@ -260,58 +268,60 @@ class _Folds:
         """Yield each fold with the tableau of its null model."""
         for number, (fold, moments) in enumerate(zip(folds, self._moments(folds), strict=True)):
             gram, slope = moments.gram / moments.mass, moments.target / moments.mass
-            gram[np.diag_indices_from(gram)] += double(gather(self._ridge[:, number], move(fold.members, self._y)))
-            signs = None if self._signs is None else self._signs[fold.members]
-            free = np.searchsorted(fold.members, self._free).tolist()
+            gram[np.diag_indices_from(gram)] += double(gather(self._ridge[:, number], move(fold.working_set, self._y)))
+            signs = None if self._signs is None else self._signs[fold.working_set]
+            free = np.searchsorted(fold.working_set, self._free).tolist()
             yield fold, Tableau(gram, slope, free, free=len(free), signs=signs), moments
 
-    def _read(self, folds: list[_Fold], budgets: list[int], *, polished: bool) -> None:
-        """Let columns into the folds' working sets by the gradients at fits of some budgets, greedy or polished."""
+    def _screen(self, folds: list[_Fold], budgets: list[int], *, with_exchanges: bool) -> None:
+        """Add columns to the folds' working sets by the gradients at fits with some budgets, greedy or exchanged."""
         for fold, tableau, moments in self._tableaus(folds):
-            least, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
-            fold.points = []
+            rounding, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
+            fold.fits = []
             for k in budgets:
                 size = tableau.free + k
-                grow(tableau, size, least)
-                fit = descend(tableau.copy(), size, least, negligible) if polished else tableau
-                full = polished and fit.size == size
-                bar = fit.lowest_chosen_score() if full else fit.highest_score() if k else 0.0
-                intercept = moments.level - float(fit.coef @ moments.mean[fit.chosen])
-                order = np.argsort(fit.chosen)
-                columns = fold.members[fit.chosen][order]
-                fold.points.append(_Point(columns, fit.coef[order], intercept, max(_SHARE * bar, least)))
+                grow(tableau, size, rounding)
+                best = descend(tableau.copy(), size, rounding, negligible) if with_exchanges else tableau
+                full = with_exchanges and best.size == size
+                score = best.lowest_chosen_score() if full else best.highest_score() if k else 0.0
+                intercept = moments.level - float(best.coef @ moments.mean[best.chosen])
+                order = np.argsort(best.chosen)
+                columns, threshold = fold.working_set[best.chosen][order], max(_SCREENING_RATIO * score, rounding)
+                fold.fits.append(_Fit(columns, best.coef[order], intercept, threshold))
         xp = namespace(self._y)
-        where = [(number, point) for number, fold in enumerate(folds) for point in fold.points]
-        size = max(1, _PRODUCTS // self._y.shape[0])
-        for start in range(0, len(where), size):
-            some = where[start : start + size]
+        fits = [(number, fit) for number, fold in enumerate(folds) for fit in fold.fits]
+        size = max(1, _ENTRIES // self._y.shape[0])
+        for start in range(0, len(fits), size):
+            some = fits[start : start + size]
             weighted = []
-            for number, point in some:
-                residual = self._residual(point)
+            for number, fit in some:
+                residual = self._residual(fit)
                 weighted.append(self._weights[:, number] * residual)
                 folds[number].scale = folds[number].scale or 0.5 * float(xp.sum(weighted[-1] * residual))
             slopes = self._design.pullback(xp.stack(weighted, axis=1))
-            for place, (number, point) in enumerate(some):
-                fold, most = folds[number], most_new_columns(point.columns.size)
-                new = screen(-slopes[:, place], self._bend[:, number], fold.members, self._signs, point.bar, most)
-                fold.members = union(fold.members, new)
+            for place, (number, fit) in enumerate(some):
+                fold, most = folds[number], most_new_columns(fit.columns.size)
+                gradient, curvature, inside = -slopes[:, place], self._curvature[:, number], fold.working_set
+                new = screen(gradient, curvature, inside, self._signs, fit.threshold, most)
+                fold.working_set = union(inside, new)
 
-    def _residual(self, point: _Point) -> Array:
-        if point.columns.size == 0:
-            return self._y - point.intercept
-        coef = namespace(self._y).astype(move(point.coef, self._y), self._y.dtype)
-        return self._y - point.intercept - self._design.columns(move(point.columns, self._y)).predict(coef)
+    def _residual(self, fit: _Fit) -> Array:
+        if fit.columns.size == 0:
+            return self._y - fit.intercept
+        coef = namespace(self._y).astype(move(fit.coef, self._y), self._y.dtype)
+        return self._y - fit.intercept - self._design.columns(move(fit.columns, self._y)).predict(coef)
 
     def _path(self, fold: _Fold, tableau: Tableau, moments: _Moments, budgets: list[int]) -> FoldPath:
-        """Return for each budget where exchanges lead from the better of the ways out and back."""
-        least, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
+        """Return for each budget the better of the forward and the backward path, improved by exchanges."""
+        rounding, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
         sizes = [tableau.free + k for k in budgets]
-        ways = forward_backward(tableau, sizes, tableau.free + ceil(_BEYOND * budgets[-1]), least, negligible)
-        fits = {size: (fit.chosen, fit.coef.copy()) for size, fit in ways}
+        largest = tableau.free + ceil(_LARGEST * budgets[-1])
+        best = forward_backward(tableau, sizes, largest, rounding, negligible)
+        fits = {size: (fit.chosen, fit.coef.copy()) for size, fit in best}
         used = sorted({place for chosen, _ in fits.values() for place in chosen})
         coefs, intercepts = np.zeros((len(sizes), len(used))), np.empty(len(sizes))
         for row, size in enumerate(sizes):
             chosen, coef = fits[size]
             coefs[row, np.searchsorted(used, chosen)] = coef
             intercepts[row] = moments.level - float(coef @ moments.mean[chosen])
-        return FoldPath(fold.members[used], coefs, intercepts)
+        return FoldPath(fold.working_set[used], coefs, intercepts)
