@@ -38,8 +38,8 @@ _ENTRIES = 1 << 23
 _SCREENING_RATIO = EFFORTS["fast"].screening_ratio
 """A fold only has to rank the budgets."""
 _CONSTANT = 64
-"""A column is constant in a fold if its variance, a difference of squares, is at most so many units of rounding of these:
-sums by pairs of as many as 2^64 rows are off by less."""
+"""A column is constant in a fold if its variance, a difference of squares, is at most so many units of their rounding:
+sums by pairs of up to 2^64 rows are off by less."""
 _LARGEST = 1.25
 """How many columns the forward path has before the backward path begins, as a multiple of the largest budget."""
 
