@@ -31,11 +31,11 @@ def test_what_is_given_up_would_not_have_come_below(seed, scale):
     objective, projection = start(seed, scale)
     full = refine(objective, Sparsity(5), projection, cg_iterations=0, rounds=50)
     assert full.minimal
-    assert not full.hopeless
+    assert not full.abandoned
     for share in (0.5, 0.9, 0.99, 0.999, 1.001, 1.1):
         asked = share * full.value
         found = refine(objective, Sparsity(5), projection, cg_iterations=0, rounds=50, below=asked)
-        if found.hopeless:
+        if found.abandoned:
             assert full.value > asked
         else:
             np.testing.assert_allclose(found.value, full.value, rtol=1e-9)
@@ -44,7 +44,7 @@ def test_what_is_given_up_would_not_have_come_below(seed, scale):
 def test_it_is_given_up_early_where_there_is_no_hope():
     objective, projection = start(0, 0.0)
     found = refine(objective, Sparsity(5), projection, cg_iterations=0, rounds=50, below=0.0)
-    assert found.hopeless
+    assert found.abandoned
     assert not found.minimal
     one = refine(objective, Sparsity(5), projection, cg_iterations=0, rounds=1)
     np.testing.assert_array_equal(found.projection.point, one.projection.point)
@@ -60,7 +60,7 @@ def test_it_is_not_given_up_where_curvature_shrinks_along_the_way():
     for share in (0.01, 0.1, 0.5, 0.9):
         asked = full.value + share * (objective.value(np.zeros(1)) - full.value)
         found = refine(objective, Sparsity(1), projection, cg_iterations=0, rounds=100, below=asked)
-        assert not found.hopeless
+        assert not found.abandoned
         assert found.value < asked
 
 

@@ -19,7 +19,8 @@ from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array, is_real
 from hardthresh.solvers.start import starting_point
-from hardthresh.solvers.subspace import Refined, refine
+from hardthresh.solvers.subspace import refine
+from hardthresh.steps.line_search import Candidate
 
 Rule = Literal["correlation", "normalized", "decrease"]
 _DEPENDENT = 1e-9  # of a column's curvature; arbitrary: less is the rounding of a column that the chosen ones determine
@@ -115,7 +116,7 @@ class _Greedy(Solver):
         objective: Objective,
         budget: CoordinateBudget,
         state: GreedyState,
-        found: Refined | None,
+        found: Candidate | None,
         **changes: Any,
     ) -> GreedyState:
         """Return the state at a refitted point, or at the same point if there is none. Cost: one data pass."""
@@ -396,11 +397,11 @@ def _forward(
     state: GreedyState,
     rule: Rule,
     candidates: int,
-) -> tuple[Refined | None, HessianRows]:
+) -> tuple[Candidate | None, HessianRows]:
     """Return the refitted point with one more coordinate, or None if no coordinate lowers f."""
     scores, hessian = _scores(objective, budget, state, rule)
     count = 1 if rule != "decrease" or objective.traits.quadratic else candidates
-    best: Refined | None = None
+    best: Candidate | None = None
     for j in np.argsort(-scores, kind="stable")[:count]:
         if scores[j] > 0.0:
             tried = _added(objective, constraint, state, int(j))
@@ -409,7 +410,7 @@ def _forward(
     return best, hessian
 
 
-def _added(objective: LinearObjective, constraint: Constraint, state: GreedyState, j: int) -> Refined | None:
+def _added(objective: LinearObjective, constraint: Constraint, state: GreedyState, j: int) -> Candidate | None:
     """Return the refitted point with coordinate j, or None if it does not lower f."""
     gradient = state.at.gradient
     place = move(np.array([j]), gradient)
@@ -420,7 +421,7 @@ def _added(objective: LinearObjective, constraint: Constraint, state: GreedyStat
     return found if found.value < state.value else None
 
 
-def _dropped(objective: LinearObjective, constraint: Constraint, found: Refined) -> Refined | None:
+def _dropped(objective: LinearObjective, constraint: Constraint, found: Candidate) -> Candidate | None:
     """Return the refitted point without the coordinate that is cheapest to drop by the quadratic model.
 
     Free coordinates stay. None if no coordinate can be dropped.

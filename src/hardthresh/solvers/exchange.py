@@ -12,14 +12,17 @@ from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
+from hardthresh.steps.line_search import Candidate
 
 from .exchange_model import ExchangeModel, SupportModel
-from .subspace import Refined, refine
+from .subspace import refine
+
+_MOST_UNITS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One coordinate, or block of them, out, another in, and the decrease of f that the quadratic model says."""
+    """An exchange of one coordinate, or block of them, for another, with the decrease of the quadratic model of f."""
 
     removed: int
     added: int
@@ -29,7 +32,7 @@ class Exchange:
 def rank_exchanges(
     objective: Objective, constraint: Constraint, at: Evaluation, support: Support, *, removals: int, count: int
 ) -> list[Exchange]:
-    r"""Return the most promising exchanges of single coordinates at a minimiser on its support, best first.
+    r"""Return the exchanges of single coordinates with the largest decrease of the quadratic model, largest first.
 
     With H the Hessian at w, A the inverse of its block on the support S and B = H A, the quadratic model of f falls by
 
@@ -44,8 +47,8 @@ def rank_exchanges(
     objective, constraint, at, support :
         f, which must be a `LinearObjective` for any exchange to be found, the set, f at the point, and its support.
     removals : int
-        How many coordinates may leave: those that are missed least. If that is not all of them, the refit of the others
-        is left out of the denominator, which becomes :math:`2 H_{jj}`: a lower bound of the fall.
+        How many coordinates may leave: the least useful ones. If that is not all of them, the refit of the others
+        is left out of the denominator, which becomes :math:`2 H_{jj}`: a lower bound of the decrease.
     count : int
         How many exchanges to return at most.
 
@@ -74,50 +77,48 @@ def rank_exchanges(
     return sorted(found, key=lambda exchange: (-exchange.decrease, exchange.removed, exchange.added))[:count]
 
 
-def leave_and_join(
+def swap_units(
     objective: Objective, constraint: Constraint, at: Evaluation, support: Support, count: int
-) -> Iterator[Refined]:
-    """Yield refined points that one part of the support has left for what promises most in its place.
+) -> Iterator[Candidate]:
+    """Yield refined points where one unit of the support has been exchanged for the coordinates with the best scores.
 
-    A part is one of the `Structure.swap_units` of the set. Of those that a diagonal Hessian would miss least, single
-    coordinates and larger parts apart, `count` are missed least after a refit of the others; each makes room for the
-    largest :math:`g_j^2 / 2 H_{jj}` that the set has place for, the gradient being that without the part.
+    The units are the `Structure.swap_units` of the set. Those with the smallest cost for a diagonal Hessian are left
+    out one after the other (single coordinates and larger units are ranked separately), and the others are refitted.
+    The `count` units whose refit has the lowest f are replaced by the coordinates with the largest scores
+    :math:`g_j^2 / 2 H_{jj}` that the set allows besides, for the gradient g without the unit.
 
     Notes
     -----
-    Cost: two data passes, one more for each part that leaves, and little for each refit.
+    Cost: two data passes, one more for each unit replaced, and little for each refit.
     """
     structure = constraint.structure(tuple(at.point.shape))
-    parts = [] if structure is None else structure.swap_units(support)
-    if not parts or not isinstance(objective, LinearObjective):
+    units = [] if structure is None else structure.swap_units(support)
+    if not units or not isinstance(objective, LinearObjective):
         return
     xp = namespace(at.point)
     diagonal = objective.hessian_diag(at)
     scale = xp.sqrt(xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal)))
     shorter = []
-    for part in _least_missed(parts, diagonal * at.point * at.point):
-        rest = constraint.project(xp.where(mask_of(part, at.point.shape[0]), xp.zeros_like(at.point), at.point))
+    for unit in _cheapest(units, diagonal * at.point * at.point):
+        rest = constraint.project(xp.where(mask_of(unit, at.point.shape[0]), xp.zeros_like(at.point), at.point))
         shorter.append(refine(objective, constraint, rest, cg_iterations=0, rounds=2))
     for fit in sorted(shorter, key=lambda fit: fit.value)[:count]:
         there = objective.evaluate(fit.projection.point, fit.prediction)
-        promise = xp.where(diagonal > 0, xp.abs(there.gradient) / scale, xp.zeros_like(scale))
-        above_all = 2.0 * float(promise.shape[0]) ** 0.5 * xp.max(promise)  # the energy of any group of promises
-        joined = constraint.project(xp.where(there.point != 0, above_all * xp.ones_like(promise), promise)).support
+        root = xp.where(diagonal > 0, xp.abs(there.gradient) / scale, xp.zeros_like(scale))  # of twice the score
+        largest = 2.0 * float(root.shape[0]) ** 0.5 * xp.max(root)  # more than the norm of any group of them
+        joined = constraint.project(xp.where(there.point != 0, largest * xp.ones_like(root), root)).support
         start = Projection(joined.restrict(there.point), joined)
         yield refine(objective, constraint, start, cg_iterations=0, rounds=3)
 
 
-def _least_missed(parts: list[Array], cost: Array) -> list[Array]:
-    """Return the parts whose coordinates cost least together, half of them single ones if there are others."""
+def _cheapest(units: list[Array], cost: Array) -> list[Array]:
+    """Return the units whose coordinates cost least in total, half of them single coordinates if there are both."""
     xp = namespace(cost)
-    ranked = sorted(parts, key=lambda part: float(xp.sum(gather(cost, part))))
-    single = [part for part in ranked if part.shape[0] == 1]
-    larger = [part for part in ranked if part.shape[0] > 1]
-    least = _MOST_PARTS // 2
-    return larger[: max(least, _MOST_PARTS - len(single))] + single[: max(least, _MOST_PARTS - len(larger))]
-
-
-_MOST_PARTS = 64
+    ranked = sorted(units, key=lambda unit: float(xp.sum(gather(cost, unit))))
+    single = [unit for unit in ranked if unit.shape[0] == 1]
+    larger = [unit for unit in ranked if unit.shape[0] > 1]
+    half = _MOST_UNITS // 2
+    return larger[: max(half, _MOST_UNITS - len(single))] + single[: max(half, _MOST_UNITS - len(larger))]
 
 
 def try_exchanges(
@@ -129,7 +130,7 @@ def try_exchanges(
     *,
     cg_iterations: int,
     rounds: int,
-) -> Iterator[tuple[Exchange, Refined]]:
+) -> Iterator[tuple[Exchange, Candidate]]:
     """Yield each exchange with the refined point on the support it leads to; see `refine` for the effort."""
     for exchange in exchanges:
         swapped = support.exchange(exchange.removed, exchange.added)

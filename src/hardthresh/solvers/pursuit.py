@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
@@ -16,13 +16,13 @@ from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
-from hardthresh.steps.line_search import Descent, exact_step, majorised_step, minimising_step, polyak_step
+from hardthresh.steps.line_search import Candidate, exact_step, majorised_step, minimising_step, polyak_step
 
 from .block_search import search_blocks
-from .exchange import leave_and_join, rank_exchanges, try_exchanges
+from .exchange import rank_exchanges, swap_units, try_exchanges
 from .start import starting_point
 from .steepest import is_steep, search_feasible, verdict
-from .subspace import Refined, refine
+from .subspace import refine
 
 
 @stored("state/pursuit", upgrades=[upgrade_supports])
@@ -44,10 +44,10 @@ class HardThresholdingPursuit(Solver):
        point satisfies the quadratic majorisation;
     2. if the support changes and f falls: `cg_iterations` Newton-CG steps on the new support;
     3. otherwise: minimise f on the support to the end;
-    4. at such a minimiser: escape, by the supports that larger and larger steps lead to, then by exchanging one of the
-       coordinates that are missed least for the one that gains most, or where whole groups are chosen, by a local
-       search over these, or where the set says what may leave together, by letting what is missed least leave for what
-       promises most; the first whose refined value is lower is taken, and when none is, the solver has settled.
+    4. at such a minimiser: escape to another support, to that of a longer step, or by an exchange: of one of the least
+       useful coordinates for the best other one; of whole groups, by a local search; or, in other structured supports,
+       of the least useful unit for what has the highest score. Take the first whose refined value is lower; if none is,
+       the run has settled.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ class HardThresholdingPursuit(Solver):
     escapes : int
         How many times the step is doubled in search of a better support, >= 0.
     exchanges : int
-        How many coordinates, or parts of the support, are considered for an exchange, >= 0, where the constraint and
-        the objective know these; where they know whole groups, whether these are searched.
+        How many coordinates, or units of a structured support, are considered for an exchange, >= 0. For sets of whole
+        groups: whether these are searched.
     tol : float
         Relative decrease of f, > 0, that counts as progress.
 
@@ -66,7 +66,7 @@ class HardThresholdingPursuit(Solver):
     Needs no step size, no smoothness constant and no target. Cost: one data pass per iteration, plus about s/d of
     one for each product with the Hessian on a support of s of d columns, plus ``1 + exchanges`` passes each time
     nothing else improves. Without positive curvature along the gradient the step is found from the values of f;
-    where the gradient stays steep and still nothing lowers f, as at a kink, the run ends as ``STALLED``.
+    where the gradient stays steep and nothing lowers f, as at a kink, the run ends as ``STALLED``.
     Guarantee: monotone, and it settles at a basic feasible point (up to `tol`) that no
     projected gradient step of the lengths tried improves; global optimality is not claimed (heuristic).
 
@@ -108,40 +108,33 @@ class HardThresholdingPursuit(Solver):
         return PursuitState(at=at, support=projection.support, seed=seed)
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> PursuitState:
-        assert isinstance(state, PursuitState)
-        assert isinstance(objective, SmoothObjective)
+        objective, state = cast(SmoothObjective, objective), cast(PursuitState, state)
         at, support = state.at, state.support
         last = state.step if state.step > 0.0 else polyak_step(at, at.gradient)
         if state.minimal:  # the gradient on the support is below the tolerance: a step along it would be arbitrary
             step = minimising_step(objective, at, constraint.hard_threshold(-at.gradient)) or last
         else:
             step = exact_step(objective, constraint, at, support, -at.gradient) or last
-        descent = majorised_step(objective, constraint, at, -at.gradient, step)
-        if descent is not None and descent.projection.support != support:
-            moved = refine(
-                objective, constraint, descent.projection, descent.prediction, cg_iterations=self.cg_iterations
+        stepped = majorised_step(objective, constraint, at, -at.gradient, step)
+        if stepped is not None and stepped.projection.support != support:
+            refined = refine(
+                objective, constraint, stepped.projection, stepped.prediction, cg_iterations=self.cg_iterations
             )
-            if self._improves(objective, state, moved):
-                return self._arrive(objective, state, moved, descent.step)
+            if self._improves(objective, state, refined):
+                return self._move(objective, state, replace(refined, step=stepped.step))
         if not state.minimal:
             here = Projection(at.point, support)
             negligible = 1e-3 * self._negligible(objective, state)
             solved = refine(objective, constraint, here, at.prediction, cg_iterations=0, rounds=25, tol=negligible)
-            if state.value - solved.value <= max(negligible, value_rounding(objective, at)):
-                solved = replace(solved, minimal=True)
-            return self._arrive(objective, state, solved, step)
+            minimal = solved.minimal or state.value - solved.value <= max(negligible, value_rounding(objective, at))
+            return self._move(objective, state, replace(solved, step=step, minimal=minimal))
         if is_steep(constraint, state, self.tol):
             lower = search_feasible(objective, constraint, state)
             if lower is not None and self._improves(objective, state, lower):
-                return self._arrive(
-                    objective,
-                    state,
-                    Refined(lower.projection, lower.value, lower.prediction, minimal=False),
-                    lower.step,
-                )
-        for tried, length in self._escapes(objective, constraint, state, step):
-            if self._improves(objective, state, tried):
-                return self._arrive(objective, state, tried, length)
+                return self._move(objective, state, lower)
+        for candidate in self._escapes(objective, constraint, state, step):
+            if self._improves(objective, state, candidate):
+                return self._move(objective, state, candidate)
         return verdict(
             objective,
             constraint,
@@ -153,28 +146,28 @@ class HardThresholdingPursuit(Solver):
 
     def _escapes(
         self, objective: Objective, constraint: Constraint, state: PursuitState, step: float
-    ) -> Iterator[tuple[Refined, float]]:
-        """Yield refined points on other supports, with the steps that led to them."""
+    ) -> Iterator[Candidate]:
+        """Yield refined points on other supports."""
+        at, support = state.at, state.support
         for projection, length in self._longer_steps(constraint, state, step):
-            yield refine(objective, constraint, projection, cg_iterations=self.cg_iterations, rounds=2), length
+            refined = refine(objective, constraint, projection, cg_iterations=self.cg_iterations, rounds=2)
+            yield replace(refined, step=length)
         if self.exchanges > 0 and constraint.is_full(state.support):
-            ranked = rank_exchanges(
-                objective, constraint, state.at, state.support, removals=self.exchanges, count=self.exchanges
-            )
-            swaps = try_exchanges(objective, constraint, state.at, state.support, ranked, cg_iterations=0, rounds=3)
-            for _, tried in swaps:
-                yield tried, step
+            ranked = rank_exchanges(objective, constraint, at, support, removals=self.exchanges, count=self.exchanges)
+            swaps = try_exchanges(objective, constraint, at, support, ranked, cg_iterations=0, rounds=3)
+            for _, swapped in swaps:
+                yield replace(swapped, step=step)
         if self.exchanges > 0:
             blocks = search_blocks(objective, constraint, state.at, self._negligible(objective, state))
             if blocks is not None:
-                yield refine(objective, constraint, blocks, cg_iterations=0, rounds=3), step
-            for tried in leave_and_join(objective, constraint, state.at, state.support, self.exchanges):
-                yield tried, step
+                yield replace(refine(objective, constraint, blocks, cg_iterations=0, rounds=3), step=step)
+            for swapped in swap_units(objective, constraint, state.at, state.support, self.exchanges):
+                yield replace(swapped, step=step)
 
     def _longer_steps(
         self, constraint: Constraint, state: PursuitState, step: float
     ) -> Iterator[tuple[Projection, float]]:
-        """Yield projections that longer steps lead to, each with another support, the smallest exchange first."""
+        """Yield projections of longer steps, each with another support, the smallest change of the support first."""
         last = state.support
         shortest, longest = 0.0, step
         for _ in range(self.escapes):
@@ -201,17 +194,17 @@ class HardThresholdingPursuit(Solver):
         scale = max(abs(state.value), abs(state.trace.null_value - state.value))
         return max(self.tol * scale, value_rounding(objective, state.at))
 
-    def _improves(self, objective: Objective, state: PursuitState, found: Refined | Descent) -> bool:
-        return found.value < state.value - self._negligible(objective, state)
+    def _improves(self, objective: Objective, state: PursuitState, candidate: Candidate) -> bool:
+        return candidate.value < state.value - self._negligible(objective, state)
 
-    def _arrive(self, objective: Objective, state: PursuitState, found: Refined, step: float) -> PursuitState:
-        """Return the state at a refined point: one data pass for its gradient."""
-        at = objective.evaluate(found.projection.point, found.prediction)
+    def _move(self, objective: Objective, state: PursuitState, candidate: Candidate) -> PursuitState:
+        """Return the state at a candidate: one data pass for its gradient."""
+        projection = candidate.projection
         return replace(
             state,
-            at=at,
-            support=found.projection.support,
+            at=objective.evaluate(projection.point, candidate.prediction),
+            support=projection.support,
             iteration=state.iteration + 1,
-            step=step,
-            minimal=found.minimal,
+            step=candidate.step,
+            minimal=candidate.minimal,
         )

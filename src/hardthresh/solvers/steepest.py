@@ -1,4 +1,4 @@
-"""A step by the values of f alone: where the curvature is zero, negative or no number, or has led nowhere."""
+"""Searches along a direction by the values of f alone, for points where curvature is of no use."""
 
 from __future__ import annotations
 
@@ -14,17 +14,23 @@ from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
 from hardthresh.core.state import State
 from hardthresh.core.stationarity import feasibility_residual, gradient_scale, is_negligible, norm, remaining_gradient
 from hardthresh.core.typing import Array
-from hardthresh.steps.line_search import Descent, polyak_step
+from hardthresh.steps.line_search import Candidate, polyak_step
 
-_GROW, _GROWTHS, _SHRINKS = 4.0, 15, 60
-_SMALL = 1e-3  # of the gradient at the null model
+ARMIJO = 1e-4
+"""A decrease of f is sufficient if it is this share of what the gradient predicts (Nocedal and Wright 2006, (3.4))."""
+
+_FACTOR, _GROWTHS, _SHRINKS = 4.0, 15, 60
+"""Steps are multiplied by 4 at most 15 times, to 10^9, or divided by 4 at most 60 times, to less than rounding."""
+
+_STEEP = 1e-3
+"""Share of the gradient at the null model, above which a gradient is steep."""
 
 S = TypeVar("S", bound=State)
 
 
 @dataclass(frozen=True, slots=True)
-class _Path:
-    """The points that steps along a direction lead to."""
+class _Line:
+    """The projected points along a direction."""
 
     objective: Objective
     at: Evaluation
@@ -32,8 +38,8 @@ class _Path:
     reach: Callable[[Array], Projection]
     lower: Callable[[Array], Array]
 
-    def descend(self, step: float) -> Descent | None:
-        """Return where a step leads, if f falls there by a share of what the gradient promises."""
+    def descend(self, step: float) -> Candidate | None:
+        """Return the point that a step leads to, if it is a sufficient decrease of f."""
         try:
             projection = self.reach(self.at.point + step * self.direction)
             point = self.lower(projection.point)
@@ -41,21 +47,21 @@ class _Path:
             value = self.objective.value(point, prediction)
         except NotFiniteError:
             return None
-        promise = -float(namespace(point).sum(self.at.gradient * (point - self.at.point)))
-        if value < self.at.value and value <= self.at.value - 1e-4 * promise and isfinite(value):
-            return Descent(projection, step, value, prediction)
+        expected = -float(namespace(point).sum(self.at.gradient * (point - self.at.point)))
+        if value < self.at.value and value <= self.at.value - ARMIJO * expected and isfinite(value):
+            return Candidate(projection, step, value, prediction)
         return None
 
-    def nearer(self, step: float) -> Descent | None:
-        """Return where the first of a step's quarters leads that lowers f, or its own quarter if that is lower."""
+    def shorter(self, step: float) -> Candidate | None:
+        """Return the first sufficient decrease by step/4, step/16, ..., or by a quarter of that if f is lower there."""
         shortest = float(namespace(self.direction).finfo(self.direction.dtype).eps) * norm(self.at.point)
         for _ in range(_SHRINKS):
-            step /= _GROW
+            step /= _FACTOR
             if step * norm(self.direction) < shortest:
                 break
             found = self.descend(step)
             if found is not None:
-                return _better(found, self.descend(step / _GROW))
+                return _better(found, self.descend(step / _FACTOR))
         return None
 
 
@@ -65,10 +71,10 @@ def search_along(
     direction: Array,
     reach: Callable[[Array], Projection],
     lower: Callable[[Array], Array] = lambda w: w,
-) -> Descent | None:
+) -> Candidate | None:
     r"""Return a step along a direction that lowers f, found from values alone.
 
-    The first one tried is :math:`|f| / \|p\|^2`. While f falls by a share of what the gradient promises the step is
+    The first step tried is :math:`|f| / \|p\|^2`. If f falls by a share of what the gradient predicts, the step is
     multiplied by four, at most to 10^9 times the first, as long as that lowers f further; else it is divided by four.
 
     Parameters
@@ -82,7 +88,7 @@ def search_along(
 
     Returns
     -------
-    Descent or None
+    Candidate or None
         None if no step that was tried lowers f, or the direction is zero or not finite.
 
     Notes
@@ -91,24 +97,24 @@ def search_along(
     """
     if not 0.0 < norm(direction) < inf:
         return None
-    path = _Path(objective, at, direction, reach, lower)
+    line = _Line(objective, at, direction, reach, lower)
     step = polyak_step(at, direction)
-    found = path.descend(step)
+    found = line.descend(step)
     if found is None:
-        return path.nearer(step)
+        return line.shorter(step)
     for _ in range(_GROWTHS):
-        farther = path.descend(_GROW * found.step)
+        farther = line.descend(_FACTOR * found.step)
         if farther is None or farther.value >= found.value:
             break
         found = farther
     return found
 
 
-def _better(one: Descent, other: Descent | None) -> Descent:
+def _better(one: Candidate, other: Candidate | None) -> Candidate:
     return one if other is None or one.value <= other.value else other
 
 
-def search_feasible(objective: Objective, constraint: Constraint, state: State) -> Descent | None:
+def search_feasible(objective: Objective, constraint: Constraint, state: State) -> Candidate | None:
     """Return a lower point along the part of the gradient that is zero at a basic feasible point (`search_along`)."""
     direction = -remaining_gradient(constraint, state.at, state.support)
     return search_along(objective, state.at, direction, constraint.project)
@@ -123,25 +129,26 @@ def is_steep(constraint: Constraint, state: State, tol: float = 0.0) -> bool:
     if not constraint.exact:
         return False
     eps = float(namespace(state.w).finfo(state.w.dtype).eps)
-    share = max(_SMALL, 16.0 * sqrt(eps), 10.0 * sqrt(tol))
+    share = max(_STEEP, 16.0 * sqrt(eps), 10.0 * sqrt(tol))
     scale = gradient_scale(state.at, state.trace.null_gradient)
     return not is_negligible(feasibility_residual(constraint, state.at, state.support), scale, share)
 
 
 def verdict(objective: Objective, constraint: Constraint, state: S, why: str, tol: float, negligible: float) -> S:
-    """Return the state of a solver that sees nothing left to improve: settled, or stalled where f is steep.
+    """Return the state at the end of a run: settled, or stalled if f is steep although no step lowers it.
 
-    It is steep and settled all the same where the curvature explains that no more than `negligible` is to be gained.
+    If f is steep, the run has still settled if the curvature says that f cannot fall by more than `negligible`.
     """
-    if is_steep(constraint, state, tol) and not _explained(objective, constraint, state, negligible):
+    if is_steep(constraint, state, tol) and not _is_flat_nearby(objective, constraint, state, negligible):
         return replace(state, stalled=why)
     return replace(state, settled=why)
 
 
-def _explained(objective: Objective, constraint: Constraint, state: State, negligible: float) -> bool:
+def _is_flat_nearby(objective: Objective, constraint: Constraint, state: State, negligible: float) -> bool:
+    """Return whether the quadratic model along the gradient falls by a negligible amount."""
     slope = remaining_gradient(constraint, state.at, state.support)
     length = norm(slope)
     if not (0.0 < length < inf and isinstance(objective, SmoothObjective)):
         return False
-    bend = objective.curvature_along(state.at, slope / length)
-    return 0.0 < bend < inf and 0.5 * length * length / bend <= negligible
+    curvature = objective.curvature_along(state.at, slope / length)
+    return 0.0 < curvature < inf and 0.5 * length * length / curvature <= negligible

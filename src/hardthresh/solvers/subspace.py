@@ -1,11 +1,11 @@
-"""Minimising on one support: a few Newton-CG steps, or to the end."""
+"""Minimising f on one support, by a few Newton-CG steps or to the end."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from math import inf, prod
+from dataclasses import replace
+from math import inf, nan, prod
 from typing import Any
 
 from array_api_compat import device
@@ -25,21 +25,28 @@ from hardthresh.core.objective import Evaluation, LinearObjective, Objective, va
 from hardthresh.core.stationarity import norm
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
+from hardthresh.steps.line_search import Candidate
 
-from .steepest import search_along
+from .steepest import ARMIJO, search_along
 
-DIRECT = 256  # largest subspace whose Newton system is factorised instead of iterated on
-_PAYS = 0.01  # share of f that each further step along the gradient has to gain
+DIRECT = 256
+"""Largest subspace whose Newton system is factorised instead of iterated on."""
+_PAYS = 0.01
+"""Share of f that each further step along the gradient has to gain."""
 _DELAYED = 2
-"""Conjugate gradients end after as many products as a face has dimensions in exact arithmetic, and after up to twice as
-many with rounding; more made answers worse where the Hessian was ill-conditioned (60 small matrix completions)."""
+"""In exact arithmetic conjugate gradients end after as many products as there are free variables, and after up to twice
+as many with rounding; more made answers worse where the Hessian was ill-conditioned (60 small matrix completions)."""
 _LEFT_OUT = 1e-6
 """Share of the gradient that a Newton step may leave out: a direct solve leaves 1e-16 times the condition number."""
-_SLIDES = 4  # steps without curvature, before the gradient on all of the space is looked at again
+_GRADIENT_STEPS = 4
+"""How many steps along the gradient one call makes where there is no curvature."""
 
 
 class Subspace(ABC):
-    """An objective seen from the subspace of one support; its points may be shorter, and `lift` brings them back."""
+    """An objective on the subspace of one support, whose points may be shorter than those of the whole space.
+
+    `free` is the part of the support that can move, where no bound holds (`Constraint.free_part`).
+    """
 
     @abstractmethod
     def lower(self, w: Array) -> Array:
@@ -50,12 +57,12 @@ class Subspace(ABC):
         """Return the full point with these coordinates."""
 
     @abstractmethod
-    def keep(self, v: Array, face: Support) -> Array:
+    def keep(self, v: Array, free: Support) -> Array:
         """Return `v` with the coordinates outside a smaller support set to zero."""
 
     @abstractmethod
-    def coordinates(self, face: Support) -> Array | None:
-        """Return flat coordinates whose unit vectors, kept to the face, span it; None if a face has none."""
+    def coordinates(self, free: Support) -> Array | None:
+        """Return the flat indices of the free coordinates; None if the free part is not one of coordinates."""
 
     @abstractmethod
     def support(self, reached: Projection) -> Support:
@@ -64,11 +71,11 @@ class Subspace(ABC):
     @property
     @abstractmethod
     def objective(self) -> Any:
-        """The objective on the subspace's own points; it evaluates and has curvature."""
+        """The objective on the points of the subspace, with `evaluate` and `curvature`."""
 
 
 class _Columns(Subspace):
-    """A support of coordinates, and an objective that can leave the other columns out: a small problem of its own."""
+    """A support of coordinates of a linear objective, which becomes an objective of these columns only."""
 
     def __init__(self, objective: LinearObjective, constraint: Constraint, support: Support, indices: Array) -> None:
         self._constraint, self._support, self._indices = constraint, support, indices
@@ -81,14 +88,14 @@ class _Columns(Subspace):
     def lift(self, v: Array) -> Array:
         return scatter(v, self._indices, self._size)
 
-    def keep(self, v: Array, face: Support) -> Array:
-        kept = face.indices
+    def keep(self, v: Array, free: Support) -> Array:
+        kept = free.indices
         if kept is None or kept.shape[0] == v.shape[0]:
             return v
         return namespace(v).where(self.lower(mask_of(kept, self._size)), v, 0 * v)
 
-    def coordinates(self, face: Support) -> Array | None:
-        return where_true(self.lower(mask_of(face.indices, self._size)))
+    def coordinates(self, free: Support) -> Array | None:
+        return where_true(self.lower(mask_of(free.indices, self._size)))
 
     def support(self, reached: Projection) -> Support:
         return self._support  # a coordinate that has become zero may come back
@@ -99,7 +106,7 @@ class _Columns(Subspace):
 
 
 class _Restricted(Subspace):
-    """Any support of any constraint: full-size points, and directions restricted to the tangent space of each."""
+    """Any support of any constraint: points of full size, and directions restricted to the tangent space."""
 
     def __init__(self, objective: Objective, constraint: Constraint) -> None:
         self._objective, self._constraint = objective, constraint
@@ -110,11 +117,11 @@ class _Restricted(Subspace):
     def lift(self, v: Array) -> Array:
         return v
 
-    def keep(self, v: Array, face: Support) -> Array:
-        return face.restrict(v)
+    def keep(self, v: Array, free: Support) -> Array:
+        return free.restrict(v)
 
-    def coordinates(self, face: Support) -> Array | None:
-        indices = face.indices
+    def coordinates(self, free: Support) -> Array | None:
+        indices = free.indices
         if indices is None or not self._constraint.symmetric:
             return indices
         size = self._objective.shape[0]
@@ -136,31 +143,6 @@ def subspace(objective: Objective, constraint: Constraint, support: Support) -> 
     return _Restricted(objective, constraint)
 
 
-@dataclass(frozen=True, slots=True)
-class Refined:
-    """A better point with the support of a projection (or part of it), not yet evaluated in full.
-
-    Attributes
-    ----------
-    projection : Projection
-        The point and its support.
-    value : float
-        f there.
-    prediction : array or None
-        What saves computing the prediction again.
-    minimal : bool
-        Whether it is a minimiser on its support, up to the tolerance asked for.
-    hopeless : bool
-        Whether the search was given up, because the minimum is foreseen not to be as low as was asked for (heuristic).
-    """
-
-    projection: Projection
-    value: float
-    prediction: Array | None
-    minimal: bool
-    hopeless: bool = False
-
-
 def refine(
     objective: Objective,
     constraint: Constraint,
@@ -172,7 +154,7 @@ def refine(
     tol: float = 0.0,
     below: float = inf,
     slide: bool = True,
-) -> Refined:
+) -> Candidate:
     r"""Return a point of the same support with a lower value, by Newton steps that stay inside the constraint.
 
     Each round solves :math:`H p = -g` on the part of the support where no bound holds, by CG, and searches along the
@@ -191,12 +173,10 @@ def refine(
     rounds : int
         Limit of Newton steps.
     tol : float
-        Done when the decrease that the quadratic model promises falls to this, in units of f, or to rounding.
+        Stop when the predicted decrease of f is at most this, or rounding.
     below : float
-        Give up when four times the decrease that a step promises would not lead below this value, and the step before
-        it brought what it had promised, up to a factor of two, and promised more than four times as much: then the
-        quadratic model is trusted (heuristic).
-
+        Abandon the search if four times the predicted decrease would not lead below this value, as long as the last
+        prediction was right up to a factor of two and more than four times as large (heuristic).
     slide : bool
         Whether to search along the gradient where there is no curvature.
 
@@ -208,41 +188,45 @@ def refine(
     point = space.lower(projection.point)
     if prediction is None:
         prediction = space.objective.predict(point)
-    found = Refined(projection, space.objective.value(point, prediction), prediction, minimal=False)
-    promised, value, slides = 0.0, inf, 0
+    found = Candidate(projection, nan, space.objective.value(point, prediction), prediction)
+    predicted, value, gradient_steps = 0.0, inf, 0
     for _ in range(rounds):
         at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
         support = space.support(found.projection)
-        face = constraint.free_part(space.lift(at.point), space.lift(at.gradient), support)
-        slope = space.keep(at.gradient, face)
+        free = constraint.free_part(space.lift(at.point), space.lift(at.gradient), support)
+        slope = space.keep(at.gradient, free)
         if norm(slope) == 0.0:
             return replace(found, minimal=True)
-        direction, flat = _newton(space, at, slope, face, cg_iterations)
+        direction, flat = _newton(space, at, slope, free, cg_iterations)
         xp = namespace(slope)
-        before, promised = promised, -0.5 * float(xp.sum(slope * direction))
-        if slide and not 0.0 < promised < inf:
-            promised, value, slides = 0.0, inf, slides + 1
-            better = _slide(space, constraint, support, at, slope)
-            if better is None or slides > _SLIDES:
+        before, predicted = predicted, -0.5 * float(xp.sum(slope * direction))
+        if slide and not 0.0 < predicted < inf:
+            predicted, value, gradient_steps = 0.0, inf, gradient_steps + 1
+            better = _along_gradient(space, constraint, support, at, slope)
+            if better is None or gradient_steps > _GRADIENT_STEPS:
                 return better or replace(found, minimal=True)
             found = better
             continue
-        trusted = 0.5 * before <= value - at.value <= 2.0 * before and 4.0 * promised < before
-        if trusted and at.value - 4.0 * promised > below:
-            return replace(found, hopeless=True)
+        trusted = 0.5 * before <= value - at.value <= 2.0 * before and 4.0 * predicted < before
+        if trusted and at.value - 4.0 * predicted > below:
+            return replace(found, abandoned=True)
         value = at.value
         enough = max(tol, value_rounding(space.objective, at))
-        last = promised <= enough
+        last = predicted <= enough
         better = _search(space, constraint, support, at, slope, direction, tries=1 if last else 30)
-        if last and slide and slides <= _SLIDES and norm(flat) > _LEFT_OUT * norm(slope):
-            beyond = _slide(space, constraint, support, at, flat)
+        if last and slide and gradient_steps <= _GRADIENT_STEPS and norm(flat) > _LEFT_OUT * norm(slope):
+            beyond = _along_gradient(space, constraint, support, at, flat)
             if beyond is not None and at.value - beyond.value > enough:
-                promised, value, slides, found = 0.0, inf, slides + 1, beyond
+                predicted, value, gradient_steps, found = 0.0, inf, gradient_steps + 1, beyond
                 continue
         if better is None and slide and not last:  # as where a loss is saturated, so that steps are far too long
-            promised, value, slides = 0.0, inf, slides + 1
-            better = _slide(space, constraint, support, at, slope)
-            if better is not None and slides > _SLIDES and at.value - better.value <= _PAYS * abs(at.value):
+            predicted, value, gradient_steps = 0.0, inf, gradient_steps + 1
+            better = _along_gradient(space, constraint, support, at, slope)
+            if (
+                better is not None
+                and gradient_steps > _GRADIENT_STEPS
+                and at.value - better.value <= _PAYS * abs(at.value)
+            ):
                 return better
             if better is not None:
                 found = better
@@ -253,25 +237,27 @@ def refine(
     return found
 
 
-def _slide(space: Subspace, constraint: Constraint, support: Support, at: Evaluation, slope: Array) -> Refined | None:
-    """Return a point lower along the gradient, found without curvature; None where only rounding is to be gained."""
+def _along_gradient(
+    space: Subspace, constraint: Constraint, support: Support, at: Evaluation, slope: Array
+) -> Candidate | None:
+    """Return a point along the gradient where f is lower, by values of f alone; None if only rounding is to gain."""
     if 0.0 < norm(slope) * norm(at.point) <= 64.0 * value_rounding(space.objective, at):
         return None
     found = search_along(
         space.objective, at, -slope, lambda v: constraint.project_onto(space.lift(v), support), lower=space.lower
     )
-    return None if found is None else Refined(found.projection, found.value, found.prediction, minimal=False)
+    return None if found is None else replace(found, step=nan)
 
 
-def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_iterations: int) -> tuple[Array, Array]:
-    """Return an approximate Newton direction p on the face, where `slope` is the gradient g, and the residual H p + g.
+def _newton(space: Subspace, at: Evaluation, slope: Array, free: Support, cg_iterations: int) -> tuple[Array, Array]:
+    """Return an approximate Newton direction p on the free part, for the gradient g = `slope`, and the rest H p + g.
 
-    The residual is not small where H is singular. It is known if the objective has a Hessian, and else given as zero.
+    The rest is not small where H is singular. It is known if the objective has a Hessian, and else given as zero.
     """
     small = space.objective
     if cg_iterations == 0 and isinstance(small, LinearObjective) and slope.ndim == 1 and slope.shape[0] <= DIRECT:
         hessian = small.hessian(at)
-        active = space.keep(namespace(slope).ones_like(slope), face)
+        active = space.keep(namespace(slope).ones_like(slope), free)
         hessian = hessian * active[:, None] * active[None, :]
         direction = -active * solve_semidefinite(hessian, slope)
         return direction, active * slope + hessian @ direction
@@ -281,24 +267,24 @@ def _newton(space: Subspace, at: Evaluation, slope: Array, face: Support, cg_ite
     def apply(v: Array) -> Array:
         nonlocal products
         products += 1
-        return space.keep(small.curvature(at, v), face)
+        return space.keep(small.curvature(at, v), free)
 
     if cg_iterations:
         return -conjugate_gradients(apply, slope, cg_iterations), unknown
-    coordinates = space.coordinates(face)
+    coordinates = space.coordinates(free)
     if coordinates is None or coordinates.shape[0] >= 2 * DIRECT:
-        limit = _most_products(face)
+        limit = _most_products(free)
         return -conjugate_gradients(apply, slope, limit, 1e-10), unknown
     solution = conjugate_gradients(apply, slope, coordinates.shape[0] + 1, 1e-10)
     if products <= coordinates.shape[0]:  # enough in exact arithmetic
         return -solution, unknown
-    return -_solve(apply, lambda v: space.keep(v, face), slope, coordinates, solution), unknown
+    return -_solve(apply, lambda v: space.keep(v, free), slope, coordinates, solution), unknown
 
 
-def _most_products(face: Support) -> int:
-    """Return a limit of conjugate gradients on a face, by its dimension if that is known."""
+def _most_products(free: Support) -> int:
+    """Return a limit of the iterations of conjugate gradients, by the dimension of the free part if that is known."""
     try:
-        return min(4 * DIRECT, _DELAYED * face.degrees_of_freedom)
+        return min(4 * DIRECT, _DELAYED * free.degrees_of_freedom)
     except NotImplementedError:
         return 4 * DIRECT
 
@@ -333,7 +319,7 @@ def _search(
     slope: Array,
     direction: Array,
     tries: int,
-) -> Refined | None:
+) -> Candidate | None:
     """Return the first of the projected points at + t direction, t = 1, 1/2, ..., with a sufficient decrease."""
     xp = namespace(direction)
     t = 1.0
@@ -342,7 +328,7 @@ def _search(
         point = space.lower(projection.point)
         prediction = space.objective.predict(point)
         value = space.objective.value(point, prediction)
-        if value < at.value and value <= at.value + 1e-4 * float(xp.sum(slope * (point - at.point))):
-            return Refined(projection, value, prediction, minimal=False)
+        if value < at.value and value <= at.value + ARMIJO * float(xp.sum(slope * (point - at.point))):
+            return Candidate(projection, nan, value, prediction)
         t *= 0.5
     return None

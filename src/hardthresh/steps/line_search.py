@@ -46,7 +46,7 @@ def exact_step(
     """Return the step that minimises the quadratic model of f along the direction, restricted to the point's support.
 
     While the support has room left (at zero, say), or where the direction on it is rounding next to the whole (at a
-    minimiser on the support), the restriction is to the leading part of the direction, so that the step always follows
+    minimiser on the support), the restriction is to the leading part of the direction, so that the step always has
     the scale of the problem. 0 and the cost as in `minimising_step`.
     """
     restricted = support.restrict(direction)
@@ -63,13 +63,34 @@ def standstill(constraint: Constraint, at: Evaluation, direction: Array, memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Descent:
-    """A projected step that satisfies the majorisation, with the value and the prediction there."""
+class Candidate:
+    """A point that a solver has tried, not yet evaluated in full.
+
+    Attributes
+    ----------
+    projection : Projection
+        The point and its support.
+    step : float
+        The length of the step that led there; nan if it was not one step.
+    value : float
+        f there.
+    prediction : array or None
+        The prediction there, so that it need not be computed again.
+    minimal : bool
+        Whether the point minimises f on its support, up to the tolerance of the search.
+    abandoned : bool
+        Whether the search ended early, because f was not expected to become as low as required (heuristic).
+    """
 
     projection: Projection
     step: float
     value: float
     prediction: Array | None
+    minimal: bool = False
+    abandoned: bool = False
+
+
+Descent = Candidate  # the former name
 
 
 def majorised_step(
@@ -81,7 +102,7 @@ def majorised_step(
     shrink: float = 0.5,
     *,
     most: float | None = None,
-) -> Descent | None:
+) -> Candidate | None:
     r"""Return the first step, shrinking from `step`, that satisfies the quadratic majorisation.
 
     .. math:: f(w^+) \le f(w) + (g, w^+ - w) + \frac{\|w^+ - w\|^2}{2\gamma}
@@ -91,7 +112,7 @@ def majorised_step(
     largest value accepted, is f(w) by default. For a quadratic and the exact step both sides of the majorisation are
     equal, so it is asked for up to rounding (`value_rounding`). None when 60 shrinkings were not enough or nothing
     moves; or, without `most`, when the right-hand side of a step that fails is below f(w) by no more than rounding, as
-    shorter steps promise less. Cost: s/d of a data pass per try.
+    it would be for shorter steps. Cost: s/d of a data pass per try.
     """
     xp = namespace(direction)
     rounding = value_rounding(objective, at)
@@ -107,7 +128,7 @@ def majorised_step(
         value = objective.value(projection.point, prediction)
         model = at.value + float(xp.sum(at.gradient * moved)) + squared / (2.0 * step)
         if value <= min(most, model + rounding):
-            return Descent(projection, step, value, prediction)
+            return Candidate(projection, step, value, prediction)
         if inside and abs(at.value - model) <= rounding:
             return None
         step *= shrink

@@ -15,7 +15,8 @@ from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
 from hardthresh.core.typing import Array
-from hardthresh.solvers.subspace import Refined, refine
+from hardthresh.solvers.subspace import refine
+from hardthresh.steps.line_search import Candidate
 
 from .search import add_drop, descend, forward_backward, grow
 from .tableau import Tableau
@@ -211,7 +212,7 @@ class LocalModel:
         coef = namespace(like).astype(move(tableau.coef[order], like), like.dtype)
         return scatter(coef, move(indices[order], like), like.shape[0])
 
-    def refit(self, objective: LinearObjective, constraint: Constraint, state: State, tableau: Tableau) -> Refined:
+    def refit(self, objective: LinearObjective, constraint: Constraint, state: State, tableau: Tableau) -> Candidate:
         """Return the point after Newton steps on f from a tableau's minimiser, or if that fails, from the state.
 
         The steps are given up where f is foreseen not to fall below the state, which cannot be said of a support that
@@ -231,6 +232,6 @@ class LocalModel:
                 tol=_REFIT_TOL * self.negligible,
                 below=below,
             )
-            if fitted.value < lower or fitted.hopeless:
+            if fitted.value < lower or fitted.abandoned:
                 break
         return fitted
