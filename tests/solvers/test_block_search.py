@@ -11,15 +11,14 @@ from hardthresh.objectives import LinearModel
 from hardthresh.solvers import HardThresholdingPursuit, choose_solver
 from hardthresh.solvers.block_search import (
     MOST_COLUMNS,
+    BlockChoice,
     BlockModel,
     block_model,
-    descend,
-    exchanges,
-    grow,
     search,
     search_blocks,
     tables,
 )
+from hardthresh.solvers.working_set.search import descend, grow
 
 
 def correlated(seed, n_groups=9, n=60, rho=0.9, k=3):
@@ -98,13 +97,13 @@ def test_the_model_says_what_refits_bring():
 
     fit = model.fit([0, 2])
     np.testing.assert_allclose(fit.decrease, decrease([0, 2]), rtol=1e-6)
-    gains = model.additions(fit)
+    gains = model.gains(fit.slope, fit.left)
     for g in (1, 3, 4):
         np.testing.assert_allclose(gains[g], decrease([0, 2, g]) - decrease([0, 2]), rtol=1e-5)
     costs = {g: cost for g, cost, _, _ in model.drops(fit)}
     np.testing.assert_allclose(costs[0], decrease([0, 2]) - decrease([2]), rtol=1e-5)
-    for fall, removed, added in exchanges(model, fit):
-        rest = {0, 2} - {removed}
+    for place, added, fall in BlockChoice(model, [0, 2], np.inf).exchanges():
+        rest = {0, 2} - {(0, 2)[place]}
         every = [decrease([*rest, g]) - decrease([0, 2]) for g in (1, 3, 4)]
         np.testing.assert_allclose(fall, max(every), rtol=1e-4, atol=1e-9)
         assert added == (1, 3, 4)[int(np.argmax(every))]
@@ -125,8 +124,7 @@ def test_one_of_two_blocks_that_span_the_same_leaves_at_no_cost():
     X[:, [2, 3]] = X[:, [0, 1]] @ rng.standard_normal((2, 2))
     blocks = [np.arange(2 * g, 2 * g + 2) for g in range(4)]
     model = BlockModel(X.T @ X / 40, X.T @ y / 40, blocks, np.array([], dtype=int), 2e-16)
-    fit = model.fit([0, 1])
-    best, _, added = max(exchanges(model, fit))
+    _, added, best = BlockChoice(model, [0, 1], np.inf).best_exchange()
     gains = [residual(X, y, [0, 1]) - residual(X, y, [0, 1, *blocks[g]]) for g in (2, 3)]
     np.testing.assert_allclose(best, max(gains), rtol=1e-6)
     assert added == 2 + int(np.argmax(gains))
@@ -163,7 +161,7 @@ def test_the_work_and_the_columns_are_bounded():
     objective, constraint = LinearModel(X, y), GroupSparsity(labels, 3)
     at = objective.evaluate(objective.zeros())
     known = block_model(objective, constraint, at)
-    model, start = known.model, known.model.fit(())
+    model, start = known.model, ()
     model.work = 0
     least = search(model, start, 3, 0.0, most_work=0)
     once = model.work
@@ -225,9 +223,10 @@ def test_add_drop_moves_find_what_exchanges_do_not(seed):
     y = X @ rng.standard_normal(40)
     pairs = list(np.arange(40).reshape(20, 2))
     model = BlockModel(X.T @ X / 30, X.T @ y / 30, pairs, np.empty(0, dtype=int), 2.2e-16)
-    nothing, end = model.fit(()), 10**12
-    exchanged = descend(model, grow(model, nothing, 5, 1e-9, end), 1e-9, end)
-    found = search(model, nothing, 5, 1e-9)
+    choice = BlockChoice(model, [], np.inf)
+    grow(choice, 5, 1e-9)
+    exchanged = descend(choice, 5, 1e-9, 1e-9)
+    found = search(model, [], 5, 1e-9)
     assert len(found.chosen) == 5
     assert found.decrease > 1.02 * exchanged.decrease
 
@@ -241,7 +240,7 @@ def test_where_there_are_no_blocks_there_is_no_model():
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
-def test_parts_that_leave_and_join_find_most_of_the_best(rho):
+def test_exchanges_of_units_find_most_of_the_best(rho):
     """Of 8 each: 7 or 8 of the doubly sparse, 6 to 8 of the overlapping ones."""
     doubly = overlapping = 0
     for seed in range(8):

@@ -1,8 +1,9 @@
-"""Searching the sets of blocks of a quadratic: adding, dropping and exchanging whole groups of coordinates."""
+"""Local search over whole groups of coordinates, on the quadratic model of f."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
 
@@ -13,7 +14,7 @@ from hardthresh.core.constraint import BlockBudget, Constraint, Projection
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective
 from hardthresh.core.typing import Array
 
-"""What an objective must provide for its blocks to be searched; its `columns` must provide ``hessian``."""
+from .working_set.search import add_then_drop, descend, drop_then_add, grow
 
 _LEAST_COLUMNS, _TIMES_CHOSEN = 256, 4
 """How many columns the search takes in: at least so many, and at least so many times those that are chosen."""
@@ -29,11 +30,10 @@ _OVERHEAD = 10**5
 
 
 def search_blocks(objective: Objective, constraint: Constraint, at: Evaluation, negligible: float) -> Projection | None:
-    """Return where a local search over whole blocks leads from a minimiser, on the quadratic model of f; None: nowhere.
+    """Return a better set of whole blocks than that of a minimiser, by the quadratic model of f; None if none is found.
 
-    The blocks that promise most, :math:`\\sum_j g_j^2 / 2 H_{jj}`, join those that are chosen; on the Hessian of their
-    columns every exchange of one block for another is looked at, exactly, and made as long as one helps; then the
-    search swings: it adds blocks and drops as many, and the other way round.
+    The blocks with the highest scores, :math:`\\sum_j g_j^2 / 2 H_{jj}`, join those that are chosen. On the Hessian of
+    their columns the best exchange of one block for another is made as long as one helps, then add-drop moves.
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ def search_blocks(objective: Objective, constraint: Constraint, at: Evaluation, 
 
     Notes
     -----
-    Cost: one data pass, and that of the Hessian of a few hundred columns. The work of the search itself is bounded, by
-    a count of multiplications, so that it is the same everywhere: it ends there with the best set so far, and does not
-    begin where the chosen columns alone are more than `MOST_COLUMNS`. Heuristic.
+    Cost: one data pass, and that of the Hessian of a few hundred columns. The work of the search is bounded by a count
+    of multiplications, which is the same on every machine; then the best set so far is returned. There is no search if
+    there are more than `MOST_COLUMNS` chosen columns. Heuristic.
     """
     known = block_model(objective, constraint, at)
     if known is None:
         return None
     start = known.model.fit(known.start)
-    found = search(known.model, start, known.budget, negligible)
+    found = search(known.model, known.start, known.budget, negligible)
     if not found.decrease > start.decrease + negligible:
         return None
     return constraint.project(known.point(found, at.point))
@@ -60,7 +60,7 @@ def search_blocks(objective: Objective, constraint: Constraint, at: Evaluation, 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The quadratic model at a point, of the blocks that promise most.
+    """The quadratic model at a point, of the blocks with the highest scores.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Known:
 
 
 def block_model(objective: Objective, constraint: Constraint, at: Evaluation) -> Known | None:
-    """Return the model of the blocks that promise most: a few hundred columns, and at most `MOST_COLUMNS`.
+    """Return the model of the blocks with the highest scores: a few hundred columns, and at most `MOST_COLUMNS`.
 
     None where the set has no blocks, or the chosen ones have too many columns.
 
@@ -104,14 +104,14 @@ def block_model(objective: Objective, constraint: Constraint, at: Evaluation) ->
     point, slope = (to_numpy(x).astype(np.float64) for x in (at.point, at.gradient))
     diagonal = to_numpy(objective.hessian_diag(at)).astype(np.float64)
     numbers = to_numpy(blocks.numbers)
-    promise = np.where(diagonal > 0, slope * slope / np.where(diagonal > 0, 2.0 * diagonal, 1.0), 0.0)
+    score = np.where(diagonal > 0, slope * slope / np.where(diagonal > 0, 2.0 * diagonal, 1.0), 0.0)
     size = np.bincount(numbers, minlength=blocks.candidates + 1)
-    promised = np.bincount(numbers, weights=promise, minlength=blocks.candidates + 1)
+    scores = np.bincount(numbers, weights=score, minlength=blocks.candidates + 1)
     used = np.bincount(numbers[point != 0], minlength=blocks.candidates + 1) > 0
-    promised[used] = np.inf
-    promised[-1] = -1.0  # the free coordinates are there in any case
-    order = np.argsort(-promised, kind="stable")
-    order = order[promised[order] >= 0]
+    scores[used] = np.inf
+    scores[-1] = -1.0  # the free coordinates are there in any case
+    order = np.argsort(-scores, kind="stable")
+    order = order[scores[order] >= 0]
     there_anyway = int(size[:-1][used[:-1]].sum()) + int(size[-1])
     if there_anyway > MOST_COLUMNS:
         return None
@@ -137,7 +137,7 @@ def block_model(objective: Objective, constraint: Constraint, at: Evaluation) ->
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The minimiser of the quadratic over some blocks, with what every other block would bring.
+    """The minimiser of the quadratic over some blocks, with what determines the gain of every other block.
 
     Attributes
     ----------
@@ -266,105 +266,131 @@ class BlockModel:
     def gains(self, slope: np.ndarray, left: list[np.ndarray]) -> np.ndarray:
         """Return by how much each block would lower the quadratic, with a refit of all coefficients."""
         found = np.zeros(len(self._blocks))
-        for table, bend in zip(self._tables, left, strict=True):
+        for table, hessian in zip(self._tables, left, strict=True):
             pull = np.where(table.there, slope[table.columns], 0.0)
             ridge = np.eye(table.there.shape[1]) * np.where(table.there, self._ridge, 1.0 + self._ridge)[:, :, None]
-            answer = np.linalg.solve(bend + ridge, pull[:, :, None])[:, :, 0]
+            answer = np.linalg.solve(hessian + ridge, pull[:, :, None])[:, :, 0]
             found[table.blocks] = 0.5 * np.sum(answer * pull, axis=1)
         self.work += self._cubes
         return found
 
-    def additions(self, fit: Fit) -> np.ndarray:
-        """Return the gain of each block that is not chosen, -inf for those that are."""
-        gains = self.gains(fit.slope, fit.left)
-        gains[list(fit.chosen)] = -np.inf
-        return gains
-
     def drops(self, fit: Fit) -> Iterator[tuple[int, float, np.ndarray, list[np.ndarray]]]:
         """Yield each chosen block with what it costs to drop it, and the slope and the Hessian's blocks without it."""
-        for g, cost, own, bend, back in self._each(fit):
+        for g, cost, own, inverted, back in self.costs(fit):
             images = fit.regressions[own]
             left = []
             for table, before in zip(self._tables, fit.left, strict=True):
                 shaped = table.of_rows(images)
-                left.append(before + shaped.transpose(0, 2, 1) @ (bend @ shaped))
+                left.append(before + shaped.transpose(0, 2, 1) @ (inverted @ shaped))
             self.work += _OVERHEAD + images.shape[0] * (images.shape[0] * images.shape[1] + self._squares)
             yield g, cost, fit.slope + back @ images, left
 
-    def cheapest(self, fit: Fit) -> int:
-        """Return the chosen block that costs least to drop."""
-        return min(self._each(fit), key=lambda drop: drop[1])[0]
-
-    def _each(self, fit: Fit) -> Iterator[tuple[int, float, slice, np.ndarray, np.ndarray]]:
+    def costs(self, fit: Fit) -> Iterator[tuple[int, float, slice, np.ndarray, np.ndarray]]:
         """Yield each chosen block, its cost, its rows, and its part of the inverse, inverted, alone and applied."""
         start = self._free.size
         for g in fit.chosen:
             own = slice(start, start + self._blocks[g].size)
             start = own.stop
-            bend = np.linalg.pinv(fit.inverse[own, own], hermitian=True)
-            back = bend @ fit.coef[own]
+            inverted = np.linalg.pinv(fit.inverse[own, own], hermitian=True)
+            back = inverted @ fit.coef[own]
             self.work += _OVERHEAD + 10 * self._blocks[g].size ** 3
-            yield g, 0.5 * float(fit.coef[own] @ back), own, bend, back
+            yield g, 0.5 * float(fit.coef[own] @ back), own, inverted, back
 
 
-def exchanges(model: BlockModel, fit: Fit) -> Iterator[tuple[float, int, int]]:
-    """Yield, for each chosen block, the decrease by its best exchange, and the two blocks."""
-    for g, cost, slope, left in model.drops(fit):
-        gains = model.gains(slope, left) - cost
-        gains[list(fit.chosen)] = -np.inf
-        added = int(np.argmax(gains))
-        if gains[added] > -np.inf:
-            yield float(gains[added]), g, added
+class BlockChoice:
+    """Some chosen blocks with the minimiser of the quadratic over them, for `working_set.search`.
+
+    Once a certain amount of work is done nothing more is gained by additions or exchanges.
+
+    Parameters
+    ----------
+    model : BlockModel
+        The quadratic.
+    chosen : iterable of int
+        The blocks.
+    end : float
+        The `work` of the model after which the search ends.
+    """
+
+    free = 0
+
+    def __init__(self, model: BlockModel, chosen: Iterable[int], end: float) -> None:
+        self._model, self._end, self.chosen = model, end, tuple(sorted(chosen))
+        self._fit: Fit | None = None
+
+    @property
+    def fit(self) -> Fit:
+        """The minimiser, computed when it is first needed."""
+        if self._fit is None:
+            self._fit = self._model.fit(self.chosen)
+        return self._fit
+
+    @property
+    def size(self) -> int:
+        return len(self.chosen)
+
+    @property
+    def decrease(self) -> float:
+        return self.fit.decrease
+
+    def copy(self) -> BlockChoice:
+        other = BlockChoice(self._model, self.chosen, self._end)
+        other._fit = self._fit
+        return other
+
+    def add(self, unit: int) -> bool:
+        self.chosen, self._fit = tuple(sorted((*self.chosen, unit))), None
+        return True
+
+    def drop(self, place: int) -> None:
+        self.chosen, self._fit = self.chosen[:place] + self.chosen[place + 1 :], None
+
+    def costs(self) -> np.ndarray:
+        if self._model.work > self._end:
+            raise _WorkIsDone
+        return np.array([cost for _, cost, *_ in self._model.costs(self.fit)])
+
+    def best_addition(self) -> tuple[int, float]:
+        if self._model.work > self._end:
+            return 0, 0.0
+        gains = self._model.gains(self.fit.slope, self.fit.left)
+        gains[list(self.chosen)] = -np.inf
+        best = int(np.argmax(gains)) if gains.size else 0
+        return best, float(gains[best]) if gains.size else 0.0
+
+    def best_exchange(self) -> tuple[int, int, float]:
+        return max(self.exchanges(), default=(0, 0, 0.0), key=lambda exchange: exchange[2])
+
+    def exchanges(self) -> Iterator[tuple[int, int, float]]:
+        """Yield the place of each chosen block, the best block to take that place, and the decrease."""
+        if self._model.work > self._end:
+            return
+        for place, (_, cost, slope, left) in enumerate(self._model.drops(self.fit)):
+            gains = self._model.gains(slope, left) - cost
+            gains[list(self.chosen)] = -np.inf
+            added = int(np.argmax(gains))
+            if gains[added] > -np.inf:
+                yield place, added, float(gains[added])
 
 
-def search(model: BlockModel, start: Fit, budget: int, negligible: float, most_work: int = _MOST_WORK) -> Fit:
-    """Return the best set that exchanges and swings lead to, of at most so many blocks, with about so much work."""
-    end = model.work + most_work
-    best = descend(model, grow(model, start, budget, negligible, end), negligible, end)
-    improved = True
-    while improved:
-        improved = False
-        for reach in sorted({1, ceil(budget / 4), ceil(budget / 2), budget}):
-            for upwards in (True, False):
-                if upwards:
-                    swung = shrink(model, grow(model, best, budget + reach, negligible, end), budget, end)
-                else:
-                    swung = grow(model, shrink(model, best, budget - reach, end), budget, negligible, end)
-                if model.work > end:
-                    return best
-                if swung.chosen != best.chosen:
-                    tried = descend(model, swung, negligible, end)
-                    if tried.decrease > best.decrease + negligible:
-                        best, improved = tried, True
-    return best
+class _WorkIsDone(Exception):
+    """Raised by a search when no more work may be done."""
 
 
-def grow(model: BlockModel, fit: Fit, size: int, negligible: float, end: int) -> Fit:
-    """Add the block that helps most until there are so many, or none helps noticeably, or the work is used up."""
-    while len(fit.chosen) < size and model.work <= end:
-        gains = model.additions(fit)
-        if gains.size == 0 or not np.max(gains) > negligible:
-            break
-        fit = model.fit((*fit.chosen, int(np.argmax(gains))))
-    return fit
-
-
-def shrink(model: BlockModel, fit: Fit, size: int, end: int) -> Fit:
-    """Drop the block that is missed least until there are so many, or the work is used up."""
-    while len(fit.chosen) > max(size, 0) and model.work <= end:
-        cheapest = model.cheapest(fit)
-        fit = model.fit(g for g in fit.chosen if g != cheapest)
-    return fit
-
-
-def descend(model: BlockModel, fit: Fit, negligible: float, end: int) -> Fit:
-    """Make the best exchange of one block for another as long as one helps noticeably, and there is work left."""
-    while model.work <= end:
-        fall, removed, added = max(exchanges(model, fit), default=(0.0, 0, 0), key=lambda exchange: exchange[0])
-        if not fall > negligible:
-            break
-        after = model.fit((*(g for g in fit.chosen if g != removed), added))
-        if not after.decrease > fit.decrease + 0.5 * negligible:
-            break
-        fit = after
-    return fit
+def search(model: BlockModel, start: Iterable[int], budget: int, negligible: float, most_work: int = _MOST_WORK) -> Fit:
+    """Return the best set that exchanges and add-drop moves lead to, of at most `budget` blocks, within some work."""
+    choice = BlockChoice(model, start, model.work + most_work)
+    grow(choice, budget, negligible)
+    best = descend(choice, budget, negligible, negligible)
+    counts = sorted({1, ceil(budget / 4), ceil(budget / 2), budget})
+    with suppress(_WorkIsDone):
+        before = None
+        while best is not before:
+            before = best
+            for count in counts:
+                for move in (add_then_drop, drop_then_add):
+                    moved = move(best, budget, count, negligible)
+                    if moved.chosen != best.chosen:
+                        moved = descend(moved, budget, negligible, negligible)
+                        best = moved if moved.decrease > best.decrease + negligible else best
+    return best.fit

@@ -1,60 +1,100 @@
-"""Local search over the supports of a quadratic, on its Gram tableau: greedy paths, exchanges and add-drop moves.
+"""Local search over the supports of a quadratic: greedy paths, exchanges and add-drop moves.
 
-Two thresholds mean the same throughout: a column is added if q falls by more than `rounding`, and a move to another
-support counts if q falls by more than `negligible`.
+The units that are chosen are the columns of a `Tableau`, or whole blocks of columns. Two thresholds mean the same
+throughout: a unit is added if the quadratic q falls by more than `rounding`, and a move to another support counts if q
+falls by more than `negligible`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import Protocol, Self, TypeVar
 
-from .tableau import Tableau
+import numpy as np
 
 
-def grow(tableau: Tableau, size: int, rounding: float) -> None:
-    """Add the column that lowers q most until `size` columns are chosen, or none lowers it by more than rounding."""
-    while tableau.size < size:
-        j, gain = tableau.best_addition()
+class Choice(Protocol):
+    """Some chosen units with the minimiser of a quadratic q over them: a workspace, which `add` and `drop` change."""
+
+    free: int
+    """How many of the first chosen units may never leave."""
+
+    @property
+    def chosen(self) -> Sequence[int]:
+        """The chosen units."""
+
+    @property
+    def size(self) -> int:
+        """How many units are chosen."""
+
+    @property
+    def decrease(self) -> float:
+        """How much lower q is than at the start."""
+
+    def copy(self) -> Self:
+        """Return an independent workspace."""
+
+    def costs(self) -> np.ndarray:
+        """Return by how much q rises when a chosen unit is dropped."""
+
+    def best_addition(self) -> tuple[int, float]:
+        """Return the unit whose addition lowers q most, and by how much."""
+
+    def best_exchange(self) -> tuple[int, int, float]:
+        """Return the place of a chosen unit, the unit to take that place, and by how much q falls."""
+
+    def add(self, unit: int) -> bool:
+        """Choose a unit; return False if q is known not to have fallen."""
+
+    def drop(self, place: int) -> None:
+        """Drop the unit at a place of `chosen`."""
+
+
+C = TypeVar("C", bound=Choice)
+
+
+def grow(choice: Choice, size: int, rounding: float) -> None:
+    """Add the unit that lowers q most until `size` units are chosen, or none lowers q by more than rounding."""
+    while choice.size < size:
+        j, gain = choice.best_addition()
         if not gain > rounding:
             return
-        before = tableau.decrease
-        tableau.add(j)
-        if not tableau.decrease > before:  # among nearly collinear columns a gain may be nothing but rounding
+        if not choice.add(j):  # among nearly collinear columns a gain may be nothing but rounding
             return
 
 
-def shrink(tableau: Tableau, size: int) -> None:
-    """Drop the column that raises q least until `size` columns are chosen."""
-    while tableau.size > max(size, tableau.free):
-        tableau.drop(int(tableau.costs().argmin()))
+def shrink(choice: Choice, size: int) -> None:
+    """Drop the unit that raises q least until `size` units are chosen."""
+    while choice.size > max(size, choice.free):
+        choice.drop(int(choice.costs().argmin()))
 
 
-def descend(tableau: Tableau, size: int, rounding: float, negligible: float) -> Tableau:
-    """Return the tableau after the best exchanges of one column for another, made as long as one is not negligible."""
+def descend(choice: C, size: int, rounding: float, negligible: float) -> C:
+    """Return the choice after the best exchanges of one unit for another, made as long as one is not negligible."""
     while True:
-        place, j, fall = tableau.best_exchange()
+        place, j, fall = choice.best_exchange()
         if not fall > negligible:
-            return tableau
-        after = tableau.copy()
+            return choice
+        after = choice.copy()
         after.drop(place)
         after.add(j)
         grow(after, size, rounding)  # where bounds on signs have made other columns leave
-        if not after.decrease > tableau.decrease + negligible:
-            return tableau
-        tableau = after
+        if not after.decrease > choice.decrease + negligible:
+            return choice
+        choice = after
 
 
 def forward_backward(
-    tableau: Tableau, sizes: Collection[int], largest: int, rounding: float, negligible: float
-) -> Iterator[tuple[int, Tableau]]:
+    choice: C, sizes: Collection[int], largest: int, rounding: float, negligible: float
+) -> Iterator[tuple[int, C]]:
     """Yield each size with the better of the forward and the backward path at this size, improved by exchanges.
 
-    The forward path adds the best column until there are `largest`, the backward path then drops the cheapest; both
+    The forward path adds the best unit until there are `largest`, the backward path then drops the cheapest; both
     pass every size, so that the answer for one size does not depend on the others.
     """
-    path = tableau.copy()
+    path = choice.copy()
     forward = {}
-    for size in range(tableau.size, largest + 1):
+    for size in range(choice.size, largest + 1):
         grow(path, size, rounding)
         forward[size] = path.decrease
     better_forward = []
@@ -66,22 +106,33 @@ def forward_backward(
             start = path.copy()
             grow(start, size, rounding)  # where bounds on signs have made other columns leave
             yield size, descend(start, size, rounding, negligible)
-    path = tableau.copy()  # the forward path once more: which of its tableaus to keep was not known
+    path = choice.copy()  # the forward path once more: what to keep of it was not known
     for size in reversed(better_forward):
         grow(path, size, rounding)
         yield size, descend(path.copy(), size, rounding, negligible)
 
 
-def add_drop(tableau: Tableau, size: int, count: int, rounding: float, negligible: float) -> Iterator[Tableau]:
-    """Yield the results of adding `count` columns and dropping as many, and of the opposite, improved by exchanges.
+def add_drop(choice: C, size: int, count: int, rounding: float, negligible: float) -> Iterator[C]:
+    """Yield the results of adding `count` units and dropping as many, and of the opposite, improved by exchanges.
 
     A move that ends where it began is left out.
     """
-    added_first, dropped_first = tableau.copy(), tableau.copy()
-    grow(added_first, size + count, rounding)
-    shrink(added_first, size)
-    shrink(dropped_first, size - count)
-    grow(dropped_first, size, rounding)
-    for moved in (added_first, dropped_first):
-        if set(moved.chosen) != set(tableau.chosen):
+    for moved in (add_then_drop(choice, size, count, rounding), drop_then_add(choice, size, count, rounding)):
+        if set(moved.chosen) != set(choice.chosen):
             yield descend(moved, size, rounding, negligible)
+
+
+def add_then_drop(choice: C, size: int, count: int, rounding: float) -> C:
+    """Return the choice after `count` units more than `size` were chosen and the cheapest were dropped."""
+    moved = choice.copy()
+    grow(moved, size + count, rounding)
+    shrink(moved, size)
+    return moved
+
+
+def drop_then_add(choice: C, size: int, count: int, rounding: float) -> C:
+    """Return the choice after the cheapest units were dropped, to `count` less than `size`, and the best were added."""
+    moved = choice.copy()
+    shrink(moved, size - count)
+    grow(moved, size, rounding)
+    return moved

@@ -240,14 +240,19 @@ class Tableau:
         loss[eaten[free:]] = np.inf
         return gains, loss
 
-    def add(self, j: int) -> None:
-        """Let a column in, if it is no combination of those chosen; columns whose sign that turns wrong leave."""
+    def add(self, j: int) -> bool:
+        """Add a column, unless it is a combination of those chosen, and return whether q has fallen.
+
+        Columns whose signs become wrong leave.
+        """
         if not self._left[j] > self._least[j]:
-            return
+            return False
+        decrease = self.decrease
         before = None if self.signs is None else self._spread_out(self.chosen, self.coef)
         self._enter(j)
         if before is not None:
             self._mend(before)
+        return self.decrease > decrease
 
     def drop(self, place: int) -> None:
         """Let the column at a place of `chosen` out, the last one takes its place; wrong signs leave as well."""
