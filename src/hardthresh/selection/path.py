@@ -53,7 +53,7 @@ def path(
     Notes
     -----
     Without `warm_start` the budgets of `WorkingSet`, the default solver of linear models, run side by side: they share
-    the Gram matrix, the greedy walk, and each product with the data, so that fifty budgets cost a few times what one
+    the Gram matrix, the forward path, and each product with the data, so that fifty budgets cost a few times what one
     does. Their results come when the last of them is done, and their passes and seconds are those of all.
 
     Examples
