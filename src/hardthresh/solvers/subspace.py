@@ -70,6 +70,11 @@ class Subspace(ABC):
 
     @property
     @abstractmethod
+    def has_hessian(self) -> bool:
+        """Whether the objective on the points of the subspace gives its Hessian as a matrix."""
+
+    @property
+    @abstractmethod
     def objective(self) -> Any:
         """The objective on the points of the subspace, with `evaluate` and `curvature`."""
 
@@ -101,6 +106,10 @@ class _Columns(Subspace):
         return self._support  # a coordinate that has become zero may come back
 
     @property
+    def has_hessian(self) -> bool:
+        return True
+
+    @property
     def objective(self) -> Any:
         return self._objective
 
@@ -129,6 +138,10 @@ class _Restricted(Subspace):
 
     def support(self, reached: Projection) -> Support:
         return reached.support
+
+    @property
+    def has_hessian(self) -> bool:
+        return isinstance(self._objective, LinearObjective)
 
     @property
     def objective(self) -> Any:
@@ -255,7 +268,7 @@ def _newton(space: Subspace, at: Evaluation, slope: Array, free: Support, cg_ite
     The rest is not small where H is singular. It is known if the objective has a Hessian, and else given as zero.
     """
     small = space.objective
-    if cg_iterations == 0 and isinstance(small, LinearObjective) and slope.ndim == 1 and slope.shape[0] <= DIRECT:
+    if cg_iterations == 0 and slope.ndim == 1 and slope.shape[0] <= DIRECT and space.has_hessian:
         hessian = small.hessian(at)
         active = space.keep(namespace(slope).ones_like(slope), free)
         hessian = hessian * active[:, None] * active[None, :]
