@@ -21,17 +21,17 @@ from .iht import IHT
 from .pursuit import HardThresholdingPursuit
 from .working_set import WorkingSet
 
-MOST_COLUMNS = 4096  # of a Gram matrix: 128 MB
-"""Beyond a budget whose working set would need more, pursuit is the default."""
+MOST_COLUMNS = 4096
+"""Most columns of a Gram matrix, 128 MB: if the working set could need more, pursuit is the default."""
 
 
 def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 1e-8) -> Solver:
     """Return the default solver of a problem.
 
-    The working set, for objectives with a Hessian by columns (linear models) and at most k single coordinates, as long
-    as its Gram matrix is small; conjugate IHT for the completion of matrices (objectives that ignore some coordinates,
-    and supports that are no coordinates), where it needs about half the time of pursuit; else pursuit where there is
-    curvature, else IHT with backtracking.
+    That is the working set for objectives with a Hessian by columns (linear models) and at most k single coordinates,
+    if its Gram matrix is small; conjugate IHT for the completion of matrices (objectives that ignore some coordinates,
+    and supports that are not sets of coordinates), where it takes about half the time of pursuit; else pursuit, or IHT
+    with backtracking if the objective has no curvature.
 
     Parameters
     ----------
@@ -54,12 +54,13 @@ def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 
 
 
 def _is_curved(objective: Objective, constraint: Constraint) -> bool:
-    """Return whether supports are no sets of coordinates."""
+    """Return whether supports are not sets of coordinates, as those of matrices of low rank."""
     constraint.check(tuple(objective.shape))
     return constraint.project(objective.zeros()).support.indices is None
 
 
 def _suits_working_set(objective: Objective, constraint: Constraint) -> bool:
+    """Return whether the working set can run, with a small Gram matrix."""
     try:
         WorkingSet().check(objective, constraint)
     except CapabilityError:

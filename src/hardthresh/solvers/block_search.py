@@ -17,7 +17,8 @@ from hardthresh.core.typing import Array
 from .working_set.search import add_then_drop, descend, drop_then_add, grow
 
 _LEAST_COLUMNS, _TIMES_CHOSEN = 256, 4
-"""How many columns the search takes in: at least so many, and at least so many times those that are chosen."""
+"""How many columns the search has: at least so many, and so many times those that are chosen. Of 32 models of groups 3
+end higher with at least 64 and 1 with 128; none differs with 512 or 1,024, nor with 1 to 16 times."""
 
 MOST_COLUMNS = 2048
 """How many columns a model may have: their Hessian takes 32 MB, and what is kept of its blocks at most 128."""

@@ -1,4 +1,4 @@
-"""Where a run starts."""
+"""The point at which a run starts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .subspace import refine
 def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tuple[Evaluation, Projection]:
     """Return the projection of `w0`, evaluated; without it the null model.
 
-    The null model is zero, but for free coordinates (an intercept), which are fitted: a start whose value does not
-    depend on where the targets have their origin. Cost: one data pass, and another one if there is something to fit
-    that is no coordinate.
+    The null model is zero except for free coordinates (an intercept), which are fitted, so that its value does not
+    change when a constant is added to the targets. Cost: one data pass, and a second one if something that is not a
+    coordinate is fitted.
 
     Raises
     ------

@@ -32,7 +32,8 @@ from .steepest import ARMIJO, search_along
 DIRECT = 256
 """Largest subspace whose Newton system is factorised instead of iterated on."""
 _PAYS = 0.01
-"""Share of f that each further step along the gradient has to gain."""
+"""Share of f that each further step along the gradient has to gain. Arbitrary: 18 classifiers with offsets of up to 500
+have the same answers with 0 to 0.1, and with a limit of 1 to 16 such steps."""
 _DELAYED = 2
 """In exact arithmetic conjugate gradients end after as many products as there are free variables, and after up to twice
 as many with rounding; more made answers worse where the Hessian was ill-conditioned (60 small matrix completions)."""

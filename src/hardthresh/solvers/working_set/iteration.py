@@ -26,9 +26,15 @@ from .state import (
     with_fewer_columns,
 )
 
-_TRIES = 10
-_RANKED = 4
+_RANKED, _TRIED = 4, 10
+"""How many exchanges are ranked for each column that may leave, and how many of all of them are refitted if f is not
+quadratic. Arbitrary: from 1 to 8 and from 3 to 30 the answers to 64 problems are the same."""
 _MOST_NEW = 32
+"""How many columns may at least join the working set at the end of the path. On 160 linear models f is at most 0.5 %
+higher with 8 or 16, and lower by 0.5 % with 64 and 0.9 % with 128, at the price of a larger Gram matrix."""
+_PREFETCHED = 1.5
+"""How many columns may join for each one of the budget of a prefetch: as many as the forward path adds on its way from
+one checkpoint to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,9 @@ class Effort:
     recheck_ratio: float = inf
 
 
+# Tuned (see the guide to speed). On 160 other linear models f is, against "balanced", 1 % lower with a screening ratio
+# of 0.1 and 2 % higher with 0.5 or 0.7; at most 0.4 % higher with a prefetch at 0.5 or 0.8 in place of 0.64; 0.8 %
+# lower with a recheck ratio of 0.5, and 0.02 % higher with 0.9 or 1.
 EFFORTS = {
     "fast": Effort(screening_ratio=0.35, prefetch=(1.0,)),
     "balanced": Effort(screening_ratio=0.35, prefetch=(1.0, 0.64), add_drop=(0.25,), recheck_ratio=0.8),
@@ -128,7 +137,7 @@ class Iteration:
         if ratio == 0.0 or not self.objective.traits.quadratic or state.working_set.size == 0:
             return True
         rounding, negligible = tolerances(state, self.tol)
-        if negligible < 0.5 * state.negligible:  # f was so large before that the last search was coarse
+        if negligible < 0.5 * state.negligible:  # f was at least twice as large, so that the last search was coarse
             return True
         xp, support = namespace(state.curvature), state.support.indices
         slope, curvature = gather(state.at.gradient, support), gather(state.curvature, support)
@@ -182,7 +191,10 @@ class Iteration:
             evaluations = self.objective.evaluate_many(points)
             for group, budget, model, fit, at in zip(changed, budgets, models, fits, evaluations, strict=True):
                 score = model.lowest_chosen_score(fit, budget)
-                threshold, most = max(self.effort.screening_ratio * score, model.rounding), max(32, ceil(1.5 * budget))
+                threshold, most = (
+                    max(self.effort.screening_ratio * score, model.rounding),
+                    max(_MOST_NEW, ceil(_PREFETCHED * budget)),
+                )
                 inside = group.prefetched[share] = group.working_set
                 new = self.screen(at.gradient, group.state.curvature, inside, threshold, most)
                 group.working_set = union(inside, new)
@@ -238,7 +250,7 @@ class Iteration:
         model = self.model(group)
         tableaus = [model.descend(model.tableau, budget)]
         if not objective.traits.quadratic:
-            tried = (model.exchanged(exchange.removed, exchange.added) for exchange in ranked[:_TRIES])
+            tried = (model.exchanged(exchange.removed, exchange.added) for exchange in ranked[:_TRIED])
             tableaus += [tableau for tableau in tried if tableau is not None]
         return first_improvement(objective, constraint, budget, state, model, tableaus)
 

@@ -22,9 +22,15 @@ from .search import add_drop, descend, forward_backward, grow
 from .tableau import Tableau
 
 _CLOSE_EXCHANGES, _CLOSE = 10, 0.3
+"""How many exchanges are tried although the model rises, and by which share of the cost of the dropped column at most.
+Of 48 models of classes and counts 3 end higher with a share of 0, 1 with 0.1 or 0.2, and none differs from 0.3 to 0.8,
+nor for 3 to 40 exchanges."""
 _ROUNDS = 50
 """Limit of rounds of add-drop moves; 2,000 searches of correlated and nearly collinear columns took 7 at most."""
-_REFIT_ROUNDS, _REFIT_TOL = 8, 1e-3
+_REFIT_ROUNDS = 8
+"""Limit of Newton steps of a refit: on these 48 models 2 end higher with 4, and none differs from 6 to 25."""
+REFIT_TOL = 1e-3
+"""The decrease at which a refit ends, as a share of the negligible one: none of these differs from 1e-4 to 0.1."""
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -68,7 +74,7 @@ def tolerances(state: State, tol: float) -> tuple[float, float]:
 
 
 def tolerances_at_scale(eps: float, tol: float, scale: float) -> tuple[float, float]:
-    """Return the decreases that are no more than rounding, and that are negligible for an exchange."""
+    """Return the decreases of f that are rounding (four units of the scale) and that are negligible for an exchange."""
     return 4 * eps * scale, max(tol, 4 * eps) * scale
 
 
@@ -229,7 +235,7 @@ class LocalModel:
                 start,
                 cg_iterations=0,
                 rounds=_REFIT_ROUNDS,
-                tol=_REFIT_TOL * self.negligible,
+                tol=REFIT_TOL * self.negligible,
                 below=below,
             )
             if fitted.value < lower or fitted.abandoned:

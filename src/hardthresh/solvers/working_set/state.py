@@ -16,10 +16,14 @@ from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 from hardthresh.solvers.subspace import refine
 
-from .model import Gram, LocalModel
+from .model import REFIT_TOL, Gram, LocalModel
 from .tableau import Tableau
 
 _FIRST_CHECKPOINT, _STRIDE, _LARGEST = 4, 2.5, 3
+"""The forward path has checkpoints at 4, 10, 25, 63, ... columns. A run leaves it at the last one below its budget, and
+goes on to three times as many columns before the backward path begins. These are tuned (see the guide to speed). On 160
+other linear models with correlated columns f is 2 % higher for a stride of 3, 3 % for 4, and equal for 2; 1 % higher or
+lower for a first checkpoint of 2 or 8 and for once, twice, 4 or 6 times as many columns."""
 
 _TRUSTED = 0.1
 """A quadratic model is trusted at a point where f exceeds it by less than this share of f. Of 2,445 fits to nearly
@@ -34,7 +38,10 @@ def next_checkpoint(size: int) -> int:
 
 
 def most_new_columns(size: int) -> int:
-    """Return how many columns may join the working set at a checkpoint."""
+    """Return how many columns may join the working set at a checkpoint.
+
+    Tuned like the checkpoints: f is 8 % higher with half as many columns, and 1 % lower with twice as many.
+    """
     return max(64, 2 * size)
 
 
@@ -214,7 +221,8 @@ def refit_without_curvature(
     if objective.traits.quadratic or model.tableau.size == state.support.indices.shape[0]:
         return None
     here, negligible = Projection(state.at.point, state.support), model.negligible
-    fitted = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25, tol=1e-3 * negligible)
+    tol = REFIT_TOL * negligible
+    fitted = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25, tol=tol)
     if not fitted.value < state.value - negligible:
         return None
     return Improvement(fitted.projection, fitted.prediction, model.gram, model.columns, 0.0, negligible)
