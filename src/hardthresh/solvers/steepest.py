@@ -23,8 +23,8 @@ _FACTOR, _GROWTHS, _SHRINKS = 4.0, 15, 60
 """Steps are multiplied by 4 at most 15 times, to 10^9, or divided by 4 at most 60 times, to less than rounding."""
 
 _STEEP = 1e-3
-"""Share of the gradient at the null model, above which a gradient is steep. Arbitrary: 18 classifiers with offsets of up
-to 500 have the same answers from 1e-4 to 1e-2."""
+"""A gradient is steep above this share of that at the null model. Arbitrary: 18 classifiers with offsets of up to 500
+have the same answers from 1e-4 to 1e-2."""
 
 S = TypeVar("S", bound=State)
 

@@ -14,40 +14,25 @@ import numpy as np
 
 
 class Choice(Protocol):
-    """Some chosen units with the minimiser of a quadratic q over them: a workspace, which `add` and `drop` change."""
+    """Some chosen units with the minimiser of q over them, a workspace: `Tableau` says what its members mean.
+
+    `add` may return False only if q is known not to have fallen.
+    """
 
     free: int
-    """How many of the first chosen units may never leave."""
 
     @property
-    def chosen(self) -> Sequence[int]:
-        """The chosen units."""
-
+    def chosen(self) -> Sequence[int]: ...
     @property
-    def size(self) -> int:
-        """How many units are chosen."""
-
+    def size(self) -> int: ...
     @property
-    def decrease(self) -> float:
-        """How much lower q is than at the start."""
-
-    def copy(self) -> Self:
-        """Return an independent workspace."""
-
-    def costs(self) -> np.ndarray:
-        """Return by how much q rises when a chosen unit is dropped."""
-
-    def best_addition(self) -> tuple[int, float]:
-        """Return the unit whose addition lowers q most, and by how much."""
-
-    def best_exchange(self) -> tuple[int, int, float]:
-        """Return the place of a chosen unit, the unit to take that place, and by how much q falls."""
-
-    def add(self, unit: int) -> bool:
-        """Choose a unit; return False if q is known not to have fallen."""
-
-    def drop(self, place: int) -> None:
-        """Drop the unit at a place of `chosen`."""
+    def decrease(self) -> float: ...
+    def copy(self) -> Self: ...
+    def costs(self) -> np.ndarray: ...
+    def best_addition(self) -> tuple[int, float]: ...
+    def best_exchange(self) -> tuple[int, int, float]: ...
+    def add(self, unit: int, /) -> bool: ...
+    def drop(self, place: int, /) -> None: ...
 
 
 C = TypeVar("C", bound=Choice)
