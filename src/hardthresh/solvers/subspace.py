@@ -49,6 +49,9 @@ class Subspace(ABC):
     `free` is the part of the support that can move, where no bound holds (`Constraint.free_part`).
     """
 
+    has_hessian: bool
+    """Whether the objective on the points of the subspace gives its Hessian as a matrix."""
+
     @abstractmethod
     def lower(self, w: Array) -> Array:
         """Return the subspace's coordinates of a full point or gradient."""
@@ -71,17 +74,14 @@ class Subspace(ABC):
 
     @property
     @abstractmethod
-    def has_hessian(self) -> bool:
-        """Whether the objective on the points of the subspace gives its Hessian as a matrix."""
-
-    @property
-    @abstractmethod
     def objective(self) -> Any:
         """The objective on the points of the subspace, with `evaluate` and `curvature`."""
 
 
 class _Columns(Subspace):
     """A support of coordinates of a linear objective, which becomes an objective of these columns only."""
+
+    has_hessian = True
 
     def __init__(self, objective: LinearObjective, constraint: Constraint, support: Support, indices: Array) -> None:
         self._constraint, self._support, self._indices = constraint, support, indices
@@ -107,10 +107,6 @@ class _Columns(Subspace):
         return self._support  # a coordinate that has become zero may come back
 
     @property
-    def has_hessian(self) -> bool:
-        return True
-
-    @property
     def objective(self) -> Any:
         return self._objective
 
@@ -120,6 +116,7 @@ class _Restricted(Subspace):
 
     def __init__(self, objective: Objective, constraint: Constraint) -> None:
         self._objective, self._constraint = objective, constraint
+        self.has_hessian = isinstance(objective, LinearObjective)
 
     def lower(self, w: Array) -> Array:
         return w
@@ -139,10 +136,6 @@ class _Restricted(Subspace):
 
     def support(self, reached: Projection) -> Support:
         return reached.support
-
-    @property
-    def has_hessian(self) -> bool:
-        return isinstance(self._objective, LinearObjective)
 
     @property
     def objective(self) -> Any:

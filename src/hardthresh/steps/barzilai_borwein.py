@@ -95,12 +95,14 @@ class BarzilaiBorwein(StepRule):
         before, now = constraint.project(memory.previous.point), constraint.project(at.point)
         union = before.support | now.support
         moved = at.point - memory.previous.point
-        bent = union.restrict(at.gradient - memory.previous.gradient)
-        length, bend = norm(moved), norm(bent)
-        if not (0.0 < length < inf and 0.0 < bend < inf):
+        change = union.restrict(at.gradient - memory.previous.gradient)
+        length, size = norm(moved), norm(change)
+        if not (0.0 < length < inf and 0.0 < size < inf):
             return memory.step or 1.0
-        cosine = float(xp.sum((moved / length) * (bent / bend)))  # of unit vectors, so that no square leaves the range
+        cosine = float(
+            xp.sum((moved / length) * (change / size))
+        )  # of unit vectors, so that no square leaves the range
         if not cosine > 0.0:
             return memory.step or 1.0
-        step = length / bend / cosine if self.kind == "long" else length / bend * cosine
+        step = length / size / cosine if self.kind == "long" else length / size * cosine
         return step if 0.0 < step < inf else memory.step or 1.0

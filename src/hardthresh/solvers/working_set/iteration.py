@@ -80,6 +80,8 @@ EFFORTS = {
 class Iteration:
     """One iteration of some runs on one objective whose sets differ in their budgets only.
 
+    Runs at one state of the forward path form a group; a run that has reached its budget is a group of its own.
+
     Attributes
     ----------
     effort, tol :
@@ -112,13 +114,15 @@ class Iteration:
             self.follow_forward_path(group)
         self.prefetch(groups)
         for group in groups:
-            self.reach_budgets(group)
-            self.improve(group)
+            if group.checkpoint is None:
+                self.improve(group)
+            else:
+                self.reach_budgets(group)
             group.model = None  # it takes much memory
         return self.evaluated()
 
     def groups(self) -> list[RunGroup]:
-        """Return the runs that go on: on the forward path those at one state together, then each by itself."""
+        """Return the groups of the runs that go on, with their working sets."""
         runs_at: dict[tuple[int, int | None], list[int]] = {}
         for run, state in enumerate(self.states):
             if state.checkpoint is not None:
@@ -220,8 +224,6 @@ class Iteration:
 
     def improve(self, group: RunGroup) -> None:
         """Improve the point of a run that has reached its budget, by exchanges and add-drop moves (step 4)."""
-        if group.checkpoint is not None:
-            return
         ((run, budget),) = group.budgets.items()
         objective, constraint, state, model = self.objective, self.constraints[run], group.state, self.model(group)
         quadratic = objective.traits.quadratic
