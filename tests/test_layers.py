@@ -62,6 +62,7 @@ HELPERS = {
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
     "solvers/exchange_model.py": "the quadratic model of all exchanges, with bounds of its rounding",
     "solvers/momentum.py": "momentum rules",
+    "solvers/local_search.py": "greedy paths, exchanges and add-drop moves of columns or groups",
     "solvers/start.py": "where solvers start",
     "solvers/stochastic/batches.py": "batch rules",
     "solvers/stochastic/estimates.py": "what a batch says about an objective",
@@ -72,7 +73,6 @@ HELPERS = {
     "solvers/working_set/folds.py": "the paths of all folds of a cross-validation at once",
     "solvers/working_set/iteration.py": "one iteration of the working set, step by step",
     "solvers/working_set/model.py": "the quadratic model that the working set searches",
-    "solvers/working_set/search.py": "local search on a tableau",
     "solvers/working_set/state.py": "what the runs of the working set know",
     "solvers/working_set/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",
 }

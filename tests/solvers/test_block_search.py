@@ -18,7 +18,7 @@ from hardthresh.solvers.block_search import (
     search_blocks,
     tables,
 )
-from hardthresh.solvers.working_set.search import descend, grow
+from hardthresh.solvers.local_search import descend, grow
 
 
 def correlated(seed, n_groups=9, n=60, rho=0.9, k=3):

@@ -14,7 +14,7 @@ from hardthresh.core.constraint import BlockBudget, Constraint, Projection
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective
 from hardthresh.core.typing import Array
 
-from .working_set.search import add_then_drop, descend, drop_then_add, grow
+from .local_search import add_then_drop, descend, drop_then_add, grow
 
 _LEAST_COLUMNS, _TIMES_CHOSEN = 256, 4
 """How many columns the search has: at least so many, and so many times those that are chosen. Of 32 models of groups 3
@@ -299,7 +299,7 @@ class BlockModel:
 
 
 class BlockChoice:
-    """Some chosen blocks with the minimiser of the quadratic over them, for `working_set.search`.
+    """Some chosen blocks with the minimiser of the quadratic over them, for `local_search`.
 
     Once a certain amount of work is done nothing more is gained by additions or exchanges.
 

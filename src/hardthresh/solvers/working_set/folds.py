@@ -23,10 +23,10 @@ from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, Standardized
 from hardthresh.objectives import LinearModel
+from hardthresh.solvers.local_search import descend, forward_backward, grow
 
 from .iteration import EFFORTS
 from .model import screen, tolerances_at_scale, union
-from .search import descend, forward_backward, grow
 from .state import most_new_columns, next_checkpoint
 from .tableau import Tableau
 

@@ -195,10 +195,8 @@ class Iteration:
             evaluations = self.objective.evaluate_many(points)
             for group, budget, model, fit, at in zip(changed, budgets, models, fits, evaluations, strict=True):
                 score = model.lowest_chosen_score(fit, budget)
-                threshold, most = (
-                    max(self.effort.screening_ratio * score, model.rounding),
-                    max(_MOST_NEW, ceil(_PREFETCHED * budget)),
-                )
+                threshold = max(self.effort.screening_ratio * score, model.rounding)
+                most = max(_MOST_NEW, ceil(_PREFETCHED * budget))
                 inside = group.prefetched[share] = group.working_set
                 new = self.screen(at.gradient, group.state.curvature, inside, threshold, most)
                 group.working_set = union(inside, new)

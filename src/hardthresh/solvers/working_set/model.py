@@ -15,10 +15,10 @@ from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
 from hardthresh.core.typing import Array
+from hardthresh.solvers.local_search import add_drop, descend, forward_backward, grow
 from hardthresh.solvers.subspace import refine
 from hardthresh.steps.line_search import Candidate
 
-from .search import add_drop, descend, forward_backward, grow
 from .tableau import Tableau
 
 _CLOSE_EXCHANGES, _CLOSE = 10, 0.3
@@ -153,13 +153,13 @@ class LocalModel:
         return cls(columns, gram, tableau, *tolerances(state, tol))
 
     def grown(self, budget: int) -> Tableau:
-        """Return the tableau of the state with the best columns added until the budget is used; see `search.grow`."""
+        """Return the tableau of the state with the best columns added until the budget is used; see `local_search`."""
         tableau = self.tableau.copy()
         grow(tableau, tableau.free + budget, self.rounding)
         return tableau
 
     def forward_backward(self, budgets: Collection[int], largest: int) -> Iterator[tuple[int, Tableau]]:
-        """Yield each budget with the better of the forward and the backward path; see `search.forward_backward`."""
+        """Yield each budget with the better of the forward and the backward path; see `local_search`."""
         free = self.tableau.free
         sizes = {free + k for k in budgets}
         for size, best in forward_backward(self.tableau, sizes, free + largest, self.rounding, self.negligible):
@@ -170,7 +170,7 @@ class LocalModel:
         return next(self.forward_backward({budget}, largest))[1]
 
     def descend(self, tableau: Tableau, budget: int) -> Tableau:
-        """Return the tableau after exchanges; see `search.descend`."""
+        """Return the tableau after exchanges; see `local_search`."""
         return descend(tableau, tableau.free + budget, self.rounding, self.negligible)
 
     def add_drop(self, tableau: Tableau, budget: int, shares: Sequence[float]) -> Tableau:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardthresh.solvers.working_set.search import add_drop, descend, forward_backward, grow, shrink
+from hardthresh.solvers.local_search import add_drop, descend, forward_backward, grow, shrink
 from hardthresh.solvers.working_set.tableau import Tableau
 from levels import draws
 
