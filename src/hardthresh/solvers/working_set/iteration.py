@@ -47,7 +47,7 @@ class Effort:
         A column joins the working set if its score is more than this share of the reference score.
     prefetch : tuple of float
         The budgets at which the columns are screened before runs reach their own, as shares of the next checkpoint of
-        the forward path; of a quadratic only.
+        the forward path; for a quadratic only.
     add_drop : tuple of float
         How many columns the add-drop moves add and drop, as shares of k.
     final_exchanges : int

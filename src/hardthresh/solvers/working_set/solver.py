@@ -44,11 +44,11 @@ class WorkingSet(Solver):
     1. Forward path: from the null model add the column of the working set that lowers the quadratic model of f most.
        At checkpoints of 4, 10, 25, ... columns compute the gradient and screen; the reference score is that of the best
        column inside that is not chosen.
-    2. Prefetch, of a quadratic only: from the last checkpoint below k, compute the gradient at fits with budgets that
+    2. Prefetch, for a quadratic only: from the last checkpoint below k, compute the gradient at fits with budgets that
        all k up to the next checkpoint share, and screen; the reference score, here and from now on, is the score that
        the least useful chosen column would have if it were not chosen.
     3. Reach the budget: take the better of the forward path and of the backward path from up to three times as many
-       columns. Exchange one column for another as long as that lowers the model. Of a quadratic, then make add-drop
+       columns. Exchange one column for another as long as that lowers the model. For a quadratic, then make add-drop
        moves: add k/4 columns and drop as many, and the other way round.
     4. Recheck: compute the gradient. If a column outside has nearly (0.8 of) the reference score, or if f is not
        quadratic, screen, and repeat exchanges and add-drop moves. Stop when they do not lower f.

@@ -68,7 +68,7 @@ class WorkingState(State):
     curvature : array, shape (d,)
         The diagonal of the Hessian at the null model.
     gram : Gram
-        The Hessian of the columns that the working set has had so far, of a quadratic only.
+        The Hessian of the columns that the working set has had so far, for a quadratic only.
     working_set : array of int
         The columns that are searched, by increasing index.
     checkpoint : int or None
@@ -163,7 +163,7 @@ class RunGroup:
 class Improvement:
     """A better point, not evaluated yet, with what its state will know (see `WorkingState`).
 
-    Of a quadratic it has its tableau and the model that the tableau belongs to.
+    For a quadratic it has the tableau of the point, and the model that the tableau belongs to.
     """
 
     projection: Projection
