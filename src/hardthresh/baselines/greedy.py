@@ -19,7 +19,7 @@ from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array, is_real
 from hardthresh.solvers.start import starting_point
-from hardthresh.solvers.subspace import refine
+from hardthresh.solvers.subspace import FULL_SOLVE, refine
 from hardthresh.steps.line_search import Candidate
 
 Rule = Literal["correlation", "normalized", "decrease"]
@@ -100,7 +100,7 @@ class _Greedy(Solver):
             return replace(state, iteration=state.iteration + 1, step=0.0)
         if not state.minimal:
             here = Projection(state.w, state.support)
-            found = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25)
+            found = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=FULL_SOLVE)
             return self._refitted(objective, budget, state, found)
         if state.size >= budget.budget:
             return replace(state, iteration=state.iteration + 1, step=0.0, settled=_FULL)
@@ -417,7 +417,7 @@ def _added(objective: LinearObjective, constraint: Constraint, state: GreedyStat
     along = constraint.project(scatter(-gradient[j : j + 1], place, gradient.shape[0]))
     support = state.support | along.support
     start = Projection(state.w, support)
-    found = refine(objective, constraint, start, state.at.prediction, cg_iterations=0, rounds=25)
+    found = refine(objective, constraint, start, state.at.prediction, cg_iterations=0, rounds=FULL_SOLVE)
     return found if found.value < state.value else None
 
 
@@ -442,7 +442,7 @@ def _dropped(objective: LinearObjective, constraint: Constraint, found: Candidat
     point = to_numpy(found.projection.point).copy()
     point[members[int(np.argmin(costs))]] = 0.0
     start = constraint.project(move(point, found.projection.point))
-    return refine(objective, constraint, start, cg_iterations=0, rounds=25)
+    return refine(objective, constraint, start, cg_iterations=0, rounds=FULL_SOLVE)
 
 
 def _identity(like: Array) -> Array:

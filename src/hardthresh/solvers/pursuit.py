@@ -22,7 +22,7 @@ from .block_search import search_blocks
 from .exchange import rank_exchanges, swap_units, try_exchanges
 from .start import starting_point
 from .steepest import is_steep, search_feasible, verdict
-from .subspace import refine
+from .subspace import FULL_SOLVE, refine
 
 
 @stored("state/pursuit", upgrades=[upgrade_supports])
@@ -125,7 +125,9 @@ class HardThresholdingPursuit(Solver):
         if not state.minimal:
             here = Projection(at.point, support)
             negligible = 1e-3 * self._negligible(objective, state)
-            solved = refine(objective, constraint, here, at.prediction, cg_iterations=0, rounds=25, tol=negligible)
+            solved = refine(
+                objective, constraint, here, at.prediction, cg_iterations=0, rounds=FULL_SOLVE, tol=negligible
+            )
             minimal = solved.minimal or state.value - solved.value <= max(negligible, value_rounding(objective, at))
             return self._move(objective, state, replace(solved, step=step, minimal=minimal))
         if is_steep(constraint, state, self.tol):

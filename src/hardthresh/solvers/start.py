@@ -10,7 +10,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective, SmoothObjective
 from hardthresh.core.stationarity import norm
 
-from .subspace import refine
+from .subspace import FULL_SOLVE, refine
 
 
 def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tuple[Evaluation, Projection]:
@@ -37,10 +37,10 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
     projection = constraint.project(zeros)
     chosen = projection.support.indices
     if chosen is not None and chosen.shape[0] > 0 and isinstance(objective, LinearObjective):
-        fit = refine(objective, constraint, projection, cg_iterations=0, rounds=25)
+        fit = refine(objective, constraint, projection, cg_iterations=0, rounds=FULL_SOLVE)
         return objective.evaluate(fit.projection.point, fit.prediction), fit.projection
     at = objective.evaluate(projection.point)
     if isinstance(objective, SmoothObjective) and norm(projection.support.restrict(at.gradient)) > 0.0:
-        fit = refine(objective, constraint, projection, at.prediction, cg_iterations=0, rounds=25)
+        fit = refine(objective, constraint, projection, at.prediction, cg_iterations=0, rounds=FULL_SOLVE)
         projection, at = fit.projection, objective.evaluate(fit.projection.point, fit.prediction)
     return at, projection

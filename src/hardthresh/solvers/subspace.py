@@ -31,6 +31,9 @@ from .steepest import ARMIJO, search_along
 
 DIRECT = 256
 """Largest subspace whose Newton system is factorised instead of iterated on."""
+FULL_SOLVE = 25
+"""Limit of the Newton steps that minimise f on a support: 1,187 of 1,207 such solves took at most 7, the others 24 or
+25."""
 _PAYS = 0.01
 """Share of f that each further step along the gradient has to gain. Arbitrary: 18 classifiers with offsets of up to 500
 have the same answers with 0 to 0.1, and with a limit of 1 to 16 such steps."""

@@ -14,7 +14,7 @@ from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
-from hardthresh.solvers.subspace import refine
+from hardthresh.solvers.subspace import FULL_SOLVE, refine
 
 from .model import REFIT_TOL, Gram, LocalModel
 from .tableau import Tableau
@@ -222,7 +222,7 @@ def refit_without_curvature(
         return None
     here, negligible = Projection(state.at.point, state.support), model.negligible
     tol = REFIT_TOL * negligible
-    fitted = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25, tol=tol)
+    fitted = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=FULL_SOLVE, tol=tol)
     if not fitted.value < state.value - negligible:
         return None
     return Improvement(fitted.projection, fitted.prediction, model.gram, model.columns, 0.0, negligible)
