@@ -23,7 +23,7 @@ from hardthresh.core.stopping import Run, Stop, StopRule
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
-from hardthresh.solvers.subspace import refine
+from hardthresh.solvers.subspace import FULL_SOLVE, refine
 
 from .balls import Atom, Ball, L1Ball
 
@@ -363,7 +363,7 @@ def _refit(
 
     If that is outside of the ball: the last point inside on the line to it, or None without `to_the_boundary`.
     """
-    found = refine(objective, ball.unbounded(), start, cg_iterations=0, rounds=25)
+    found = refine(objective, ball.unbounded(), start, cg_iterations=0, rounds=FULL_SOLVE)
     target = found.projection.point
     if ball.gauge(target) <= ball.radius:
         return found.projection, found.prediction

@@ -15,6 +15,7 @@ from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.solvers.exchange import Exchange, try_exchanges
 from hardthresh.solvers.exchange_model import ExchangeModel, Removal
+from hardthresh.solvers.subspace import FULL_SOLVE
 
 WIDEST = 2048
 """The largest number of columns of a group, or of all chosen groups, whose Hessian is computed: it takes 32 MB."""
@@ -148,7 +149,7 @@ def swap_certificate(
     promising, in_doubt = _most_promising(model, removals, joins, tries, tolerance)
     if not promising:
         return SwapCertificate(True, None, None, -inf, 0, complete, (), tolerance, model.refit)
-    refitted = try_exchanges(objective, constraint, at, support, promising, cg_iterations=0, rounds=25)
+    refitted = try_exchanges(objective, constraint, at, support, promising, cg_iterations=0, rounds=FULL_SOLVE)
     decrease, best = max(((at.value - fit.value, exchange) for exchange, fit in refitted), key=lambda one: one[0])
     optimal = not decrease > tolerance
     undecided: tuple[int, ...] = ()

@@ -22,12 +22,12 @@ from hardthresh.core.stopping import Run, Stationarity, Stop, StopRule
 from hardthresh.core.support import Support, upgrade_supports
 from hardthresh.core.typing import Array, is_real
 from hardthresh.steps.fixed import Fixed
-from hardthresh.steps.line_search import Descent, ExactLineSearch, majorised_step
+from hardthresh.steps.line_search import Candidate, ExactLineSearch, majorised_step
 
 from .momentum import ConstantMomentum, ExactMomentum, Momentum, NesterovMomentum
 from .start import starting_point
 from .steepest import verdict
-from .subspace import refine
+from .subspace import FULL_SOLVE, refine
 
 
 @stored("state/accelerated", upgrades=[upgrade_supports])
@@ -234,16 +234,16 @@ class AcceleratedIHT(Solver):
         if self.debias != "final":
             return state
         here = Projection(state.w, state.support)
-        solved = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=25)
+        solved = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=FULL_SOLVE)
         at = objective.evaluate(solved.projection.point, solved.prediction)
         return replace(state, at=at, support=solved.projection.support)
 
-    def _step(self, objective: Objective, constraint: Constraint, state: AcceleratedState) -> Descent:
+    def _step(self, objective: Objective, constraint: Constraint, state: AcceleratedState) -> Candidate:
         """Return the step of lines 4 to 6, whether it decreases f or not."""
         u, support = state.extrapolated
         direction, step = self._direction_and_step(objective, constraint, u, support)
         projection = constraint.project(u.point + step * direction)
-        return Descent(projection, step, nan, objective.predict(projection.point))
+        return Candidate(projection, step, nan, objective.predict(projection.point))
 
     def _advance_safely(
         self, objective: Objective, constraint: Constraint, state: AcceleratedState
@@ -263,7 +263,7 @@ class AcceleratedIHT(Solver):
 
     def _majorised_step(
         self, objective: Objective, constraint: Constraint, at: Evaluation, support: Support, most: float
-    ) -> Descent | None:
+    ) -> Candidate | None:
         """Return the first of the halved steps from `at` that the majorisation allows; None if f is infinite there."""
         if not isfinite(at.value):
             return None
@@ -284,12 +284,14 @@ class AcceleratedIHT(Solver):
         return direction, self.step.length(objective, constraint, u, direction, along)
 
     def _next_state(
-        self, objective: Objective, constraint: Constraint, state: AcceleratedState, moved: Descent
+        self, objective: Objective, constraint: Constraint, state: AcceleratedState, moved: Candidate
     ) -> AcceleratedState:
         """Return the state after a step, with the point that momentum extrapolates to (line 7)."""
         projection, prediction = moved.projection, moved.prediction
         if self.debias == "every":
-            solved = refine(objective, constraint, projection, prediction, cg_iterations=0, rounds=25, slide=False)
+            solved = refine(
+                objective, constraint, projection, prediction, cg_iterations=0, rounds=FULL_SOLVE, along_gradient=False
+            )
             projection, prediction = solved.projection, solved.prediction
         new = objective.evaluate(projection.point, prediction)
         tau, memory = self._rule(objective).weigh(objective, state.extrapolated[0], state.at, new, state.memory)

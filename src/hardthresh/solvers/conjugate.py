@@ -18,7 +18,7 @@ from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.support import Support, upgrade_supports
 from hardthresh.core.typing import Array, is_integer, is_real
-from hardthresh.steps.line_search import Descent, exact_step, majorised_step, minimising_step
+from hardthresh.steps.line_search import Candidate, exact_step, majorised_step, minimising_step
 
 from .start import starting_point
 from .steepest import is_steep, search_along, search_feasible, verdict
@@ -168,7 +168,7 @@ class ConjugateIHT(Solver):
 
     def _whole_step(
         self, objective: SmoothObjective, constraint: Constraint, state: ConjugateState, gradient: Array
-    ) -> Descent | None:
+    ) -> Candidate | None:
         """Return a step along the whole gradient, restricted to the bases that a step along `gradient` leads to.
 
         Part of what is normal to the set at the point is tangent to it there, and the matrix to decompose stays thin.
@@ -185,7 +185,7 @@ class ConjugateIHT(Solver):
 
     def _conjugate_step(
         self, objective: SmoothObjective, constraint: Constraint, state: ConjugateState, gradient: Array
-    ) -> tuple[Descent | None, Array | None]:
+    ) -> tuple[Candidate | None, Array | None]:
         """Return the first step that decreases f enough, and its direction if the next may be conjugate to it."""
         at, xp = state.at, namespace(gradient)
         squared = float(xp.sum(gradient * gradient))
@@ -227,7 +227,7 @@ class ConjugateIHT(Solver):
 
     def _outward_step(
         self, objective: SmoothObjective, constraint: Constraint, state: ConjugateState
-    ) -> Descent | None:
+    ) -> Candidate | None:
         """Return a step along the whole gradient that decreases f."""
         at = state.at
         direction = -at.gradient
@@ -242,15 +242,15 @@ class ConjugateIHT(Solver):
 
     def _if_decreased(
         self, objective: Objective, state: ConjugateState, projection: Projection, step: float, descent: float
-    ) -> Descent | None:
+    ) -> Candidate | None:
         """Return the step to a projection if f decreases by a fraction of `step` times `descent`, the predicted one."""
         prediction = objective.predict(projection.point)
         value = objective.value(projection.point, prediction)
         if value < state.value and value <= state.value - _ARMIJO * step * descent:
-            return Descent(projection, step, value, prediction)
+            return Candidate(projection, step, value, prediction)
         return None
 
-    def _if_progress(self, objective: Objective, state: ConjugateState, found: Descent | None) -> Descent | None:
+    def _if_progress(self, objective: Objective, state: ConjugateState, found: Candidate | None) -> Candidate | None:
         """Return a step that was found if f decreases by more than is negligible."""
         return None if found is None or state.value - found.value <= self._negligible(objective, state) else found
 

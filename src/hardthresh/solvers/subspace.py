@@ -163,7 +163,7 @@ def refine(
     rounds: int = 1,
     tol: float = 0.0,
     below: float = inf,
-    slide: bool = True,
+    along_gradient: bool = True,
 ) -> Candidate:
     r"""Return a point of the same support with a lower value, by Newton steps that stay inside the constraint.
 
@@ -187,7 +187,7 @@ def refine(
     below : float
         Abandon the search if four times the predicted decrease would not lead below this value, as long as the last
         prediction was right up to a factor of two and more than four times as large (heuristic).
-    slide : bool
+    along_gradient : bool
         Whether to search along the gradient where there is no curvature.
 
     Notes
@@ -210,7 +210,7 @@ def refine(
         direction, flat = _newton(space, at, slope, free, cg_iterations)
         xp = namespace(slope)
         before, predicted = predicted, -0.5 * float(xp.sum(slope * direction))
-        if slide and not 0.0 < predicted < inf:
+        if along_gradient and not 0.0 < predicted < inf:
             predicted, value, gradient_steps = 0.0, inf, gradient_steps + 1
             better = _along_gradient(space, constraint, support, at, slope)
             if better is None or gradient_steps > _GRADIENT_STEPS:
@@ -224,12 +224,14 @@ def refine(
         enough = max(tol, value_rounding(space.objective, at))
         last = predicted <= enough
         better = _search(space, constraint, support, at, slope, direction, tries=1 if last else 30)
-        if last and slide and gradient_steps <= _GRADIENT_STEPS and norm(flat) > _LEFT_OUT * norm(slope):
+        if last and along_gradient and gradient_steps <= _GRADIENT_STEPS and norm(flat) > _LEFT_OUT * norm(slope):
             beyond = _along_gradient(space, constraint, support, at, flat)
             if beyond is not None and at.value - beyond.value > enough:
                 predicted, value, gradient_steps, found = 0.0, inf, gradient_steps + 1, beyond
                 continue
-        if better is None and slide and not last:  # as where a loss is saturated, so that steps are far too long
+        if (
+            better is None and along_gradient and not last
+        ):  # as where a loss is saturated, so that steps are far too long
             predicted, value, gradient_steps = 0.0, inf, gradient_steps + 1
             better = _along_gradient(space, constraint, support, at, slope)
             if (

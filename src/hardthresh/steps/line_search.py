@@ -90,9 +90,6 @@ class Candidate:
     abandoned: bool = False
 
 
-Descent = Candidate  # the former name
-
-
 def majorised_step(
     objective: Objective,
     constraint: Constraint,

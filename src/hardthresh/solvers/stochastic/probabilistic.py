@@ -30,7 +30,7 @@ from hardthresh.core.stopping import Run, Stop, StopRule
 from hardthresh.core.support import Support, upgrade_supports
 from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
-from hardthresh.solvers.subspace import DIRECT, refine
+from hardthresh.solvers.subspace import DIRECT, FULL_SOLVE, refine
 
 from .batches import BatchProgress, BatchRule, FullBatch, NormTest, Replay, check_batch_rule
 from .estimates import (
@@ -47,7 +47,6 @@ from .scale import PUBLISHED, Scale, automatic_scale
 from .voting import Vote
 
 _CG_ITERATIONS, _CG_ROUNDS = 20, 5  # arbitrary: at most 100 products with the Hessian in a refit by conjugate gradients
-_ROUNDS = 25  # Newton steps of a refit with a factorised Hessian, as in every other refit
 _LEAST_DELTA = float_info.min  # so that delta0 / delta and f / delta are never divided by zero
 _AT_FLOOR = 10  # trials, in which gamma = 2 lets the clipping level fall to a thousandth
 _NEGLIGIBLE = 1e-12  # of f or delta0; arbitrary, and 4,500 units of rounding of float64
@@ -404,7 +403,7 @@ class ProbabilisticIHT(Solver):
             return fully_evaluated(objective, state)
         here = Projection(state.w, state.support)
         direct = isinstance(objective, LinearObjective) and state.support.degrees_of_freedom <= DIRECT
-        cg_iterations, rounds = (0, _ROUNDS) if direct else (_CG_ITERATIONS, _CG_ROUNDS)
+        cg_iterations, rounds = (0, FULL_SOLVE) if direct else (_CG_ITERATIONS, _CG_ROUNDS)
         solved = refine(objective, constraint, here, cg_iterations=cg_iterations, rounds=rounds)
         at = objective.evaluate(solved.projection.point, solved.prediction)
         return replace(state, at=at, support=solved.projection.support, exact=True, full_value=at.value)
