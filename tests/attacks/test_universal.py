@@ -381,7 +381,9 @@ def test_the_budget_counts_its_unit(unit, k):
 def test_the_budget_ends_where_the_image_does(unit, most):
     net, images, labels = smooth()
     for k in (-1, most + 1):
-        with pytest.raises(InvalidInputError, match=f"k must be from 0 to the {most} {unit}s"):
+        with pytest.raises(
+            InvalidInputError, match=f"k must be between 0 and the number of {unit}s of an image {most}, got"
+        ):
             ht.attacks.universal_perturbation(net, images, labels, k=k, unit=unit)
     full = ht.attacks.universal_perturbation(net, images, labels, k=most, unit=unit, max_iter=5)
     assert full.n_changed <= most
@@ -513,7 +515,7 @@ def test_labels_may_be_a_series_or_two_truth_values():
 
 def test_a_wrong_budget_is_refused_before_the_model_is_asked():
     _, images, _ = smooth()
-    with pytest.raises(InvalidInputError, match="k must be from 0"):
+    with pytest.raises(InvalidInputError, match="k must be between 0 and the number of pixels"):
         ht.attacks.universal_perturbation(lambda x: pytest.fail("asked"), images, k=99)
 
 

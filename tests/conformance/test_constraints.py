@@ -514,9 +514,10 @@ def test_sparsity_order_and_repetition_of_free_coordinates_do_not_matter():
     ("arguments", "message"),
     [
         ({"k": -1}, "k must be >= 0, got -1"),
-        ({"k": 2.5}, "integers"),
-        ({"k": "3"}, "integers"),
-        ({"k": None}, "integers"),
+        ({"k": 2.5}, "k must be an integer, got 2.5"),
+        ({"k": "3"}, "k must be an integer, got '3'"),
+        ({"k": None}, "k must be an integer, got None"),
+        ({"k": True}, "k must be an integer, got True"),
         ({"k": 1, "free": (-1,)}, "free coordinates must be >= 0, got -1"),
         ({"k": 1, "free": (1.5,)}, "integers"),
         ({"k": 1, "lower": 0.5}, "lower must be <= 0"),

@@ -239,9 +239,7 @@ def _constraint(k: Any, unit: str, shape: tuple[int, ...]) -> Constraint:
             "(n, channels, height, width)",
         )
     count = {"pixel": size // channels, "entry": size, "channel": channels}[unit]
-    budget = checked_integer("k", k)
-    if not 0 <= budget <= count:
-        raise InvalidInputError(f"k must be from 0 to the {count} {unit}s of an image, got {budget}")
+    budget = checked_integer("k", k, 0, count, f"the number of {unit}s of an image")
     if count == size:
         return Sparsity(budget)
     labels = np.arange(size) % count if unit == "pixel" else np.arange(size) // (size // channels)

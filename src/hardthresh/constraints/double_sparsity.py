@@ -11,13 +11,14 @@ from typing import Any, Self
 import numpy as np
 
 from hardthresh.arrays import Grouping, move, namespace, scaled_squares, to_numpy, top_k, where_true
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint, Projection, Structure
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
-from .labels import changed, dealt, read_labels, whole_number
+from .labels import changed, dealt, read_labels
 from .supports import Coordinates
 
 
@@ -84,8 +85,8 @@ class DoubleSparsity(Constraint):
         names, grouping = dealt(labels, free)
         for name, value in {
             "labels": labels,
-            "k": whole_number(self.k, "k"),
-            "m": whole_number(self.m, "m"),
+            "k": checked_integer("k", self.k, 0),
+            "m": checked_integer("m", self.m, 0),
             "free": free,
             "_names": names,
             "_grouping": grouping,

@@ -12,13 +12,14 @@ from typing import Any, Self
 import numpy as np
 
 from hardthresh.arrays import Grouping, move, namespace, scaled_squares, top_k, where_true
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import BlockBudget, Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
-from .labels import changed, dealt, read_labels, whole_number
+from .labels import changed, dealt, read_labels
 from .supports import Groups
 
 _MIXED = (2, 0, 1, 1, 0, 3, 3, 2, 0, 1, 4, 2)
@@ -100,7 +101,7 @@ class GroupSparsity(Constraint):
         weights = dict(self.weights) if isinstance(self.weights, Mapping) else self.weights
         for name, value in {
             "labels": labels,
-            "k": whole_number(self.k, "k"),
+            "k": checked_integer("k", self.k, 0),
             "free": free,
             "weights": weights,
             "_names": names,

@@ -23,17 +23,6 @@ def changed(constraint: T, **budgets: int) -> T:
     return twin
 
 
-def whole_number(x: Any, name: str) -> int:
-    """Return a budget: an integer >= 0."""
-    try:
-        number = index(x)
-    except TypeError as error:
-        raise InvalidInputError(f"{name} must be an integer, got {format_value(x)}") from error
-    if number < 0:
-        raise InvalidInputError(f"{name} must be >= 0, got {number}")
-    return number
-
-
 def free_coordinates(free: Any, size: int | None = None) -> tuple[int, ...]:
     """Return the free coordinates, increasing, without repetition."""
     try:

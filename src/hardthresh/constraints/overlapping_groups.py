@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from hardthresh.arrays import move, namespace, scaled_squares, to_numpy, where_true
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint, Projection, Structure
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
@@ -19,7 +20,7 @@ from hardthresh.core.schema import stored
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
-from .labels import changed, free_coordinates, whole_number
+from .labels import changed, free_coordinates
 
 
 def _examples() -> Iterable[OverlappingGroupSparsity]:
@@ -88,7 +89,7 @@ class OverlappingGroupSparsity(Constraint):
         sizes = np.array([len(group) for group in groups], dtype=np.int64)
         for name, value in {
             "groups": groups,
-            "k": whole_number(self.k, "k"),
+            "k": checked_integer("k", self.k, 0),
             "free": free_coordinates(self.free),
             "_columns": np.array([j for group in groups for j in group], dtype=np.int64),
             "_starts": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),

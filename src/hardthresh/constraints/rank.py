@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import ceil, sqrt
-from operator import index
 
 from hardthresh.arrays import METHODS, FactoredMatrix, all_finite, namespace, truncated_svd
+from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import InvalidInputError, NotFiniteError, format_value
+from hardthresh.core.errors import InvalidInputError, NotFiniteError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.support import Support
@@ -126,15 +126,8 @@ class Rank(Constraint):
     _start: Array | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        try:
-            r = index(self.r)
-        except TypeError as error:
-            raise InvalidInputError(f"the rank must be an integer, got {format_value(self.r)}") from error
-        if r < 0:
-            raise InvalidInputError(f"the rank must be >= 0, got {r}")
-        if self.method not in METHODS:
-            raise InvalidInputError(f"method must be one of {', '.join(METHODS)}; got {format_value(self.method)}")
-        object.__setattr__(self, "r", r)
+        object.__setattr__(self, "r", checked_integer("the rank", self.r, 0))
+        checked_word("method", self.method, METHODS)
 
     @property
     def exact(self) -> bool:  # type: ignore[override]

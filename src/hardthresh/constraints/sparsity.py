@@ -6,19 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil
-from operator import index
 from typing import Any
 
 import numpy as np
 from array_api_compat import device
 
 from hardthresh.arrays import gather, mask_of, namespace, to_numpy, top_k, where_true
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
+from .labels import free_coordinates
 from .supports import Coordinates
 
 
@@ -79,24 +80,13 @@ class Sparsity(Constraint):
     upper: Any = None
 
     def __post_init__(self) -> None:
-        try:
-            k = index(self.k)
-            free = tuple(sorted({index(j) for j in self.free}))
-        except TypeError as error:
-            raise InvalidInputError(
-                f"k and the free coordinates must be integers, got {format_value(self.k)}, {format_value(self.free)}"
-            ) from error
-        if k < 0:
-            raise InvalidInputError(f"k must be >= 0, got {k}")
-        if free and free[0] < 0:
-            raise InvalidInputError(f"free coordinates must be >= 0, got {free[0]}")
+        object.__setattr__(self, "k", checked_integer("k", self.k, 0))
+        object.__setattr__(self, "free", free_coordinates(self.free))
         for name, bound, sign in (("lower", self.lower, -1.0), ("upper", self.upper, 1.0)):
             if bound is not None and not bool(np.all(sign * _bound_to_numpy(bound) >= 0)):
                 raise InvalidInputError(
                     f"{name} must be {'<=' if sign < 0 else '>='} 0 everywhere, got {format_value(bound)}"
                 )
-        object.__setattr__(self, "k", k)
-        object.__setattr__(self, "free", free)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sparsity):

@@ -18,7 +18,18 @@ from .typing import is_integer, is_real
 def checked_integer(
     name: str, value: Any, least: int | None = None, most: int | None = None, what: str = "the limit"
 ) -> int:
-    """Return a setting as a plain integer.
+    """Return a setting as a plain integer: every budget (non-zeros, groups, edges, a rank), count and seed.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the setting.
+    value : int
+        The setting.
+    least, most : int, optional
+        Its range; with `most` alone it begins at 0.
+    what : str
+        What `most` is, for the message: "the number of features".
 
     Raises
     ------

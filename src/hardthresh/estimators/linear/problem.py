@@ -11,7 +11,8 @@ from scipy.sparse import issparse
 
 from hardthresh.arrays import gather, move, namespace
 from hardthresh.constraints import GroupSparsity, Sparsity
-from hardthresh.constraints.labels import changed, whole_number
+from hardthresh.constraints.labels import changed
+from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import UNITS
 from hardthresh.core.support import Support
@@ -78,7 +79,7 @@ class Problem:
     def with_budget(self, k: int) -> Problem:
         """Return the problem with another number of non-zeros, or of groups."""
         if isinstance(self.constraint, GroupSparsity):  # whose labels need not be read again
-            return replace(self, constraint=changed(self.constraint, k=whole_number(k, "k")))
+            return replace(self, constraint=changed(self.constraint, k=checked_integer("k", k, 0)))
         return replace(self, constraint=replace(self.constraint, k=k))
 
     def coefficients(self, w: Array) -> tuple[Array, Array]:
