@@ -68,6 +68,30 @@ def test_a_method_that_is_none_is_missing():
         require(objective, SmoothObjective, by="nobody")
 
 
+def test_a_member_may_come_from_the_instance():
+    """What the class lacks is looked for in every instance, whatever another one of the class has."""
+    given, without = Distance(), Distance()
+    given.curvature = lambda at, direction: direction
+    assert isinstance(given, SmoothObjective)
+    assert not isinstance(without, SmoothObjective)
+
+    class Wrapper:
+        def __getattr__(self, name):
+            return getattr(given, name)
+
+    assert isinstance(Wrapper(), SmoothObjective)
+
+
+def test_a_contract_is_found_without_evaluating_properties():
+    class Slow(SmoothDistance):
+        @property
+        def traits(self):
+            raise AssertionError("traits were evaluated")
+
+    assert isinstance(Slow(), SmoothObjective)
+    assert not isinstance(Slow(), LinearObjective)
+
+
 @pytest.mark.parametrize(
     ("objective", "solver", "message"),
     [

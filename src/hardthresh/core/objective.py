@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, isfinite, nan
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -61,8 +63,41 @@ class Traits:
     n_rows: int = 1
 
 
+if TYPE_CHECKING:
+    ProtocolMeta = ABCMeta
+else:
+    ProtocolMeta = type(Protocol)
+
+
+class Contract(ProtocolMeta):
+    """Metaclass of the contracts: finds out once for each class whether its instances have all the members.
+
+    The check of `typing.runtime_checkable` collects the members and evaluates the properties in every call, which is
+    most of the time of small fits. Here an instance is asked only for what its class does not have, and for methods
+    that it sets to None.
+    """
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        given, missing = _members_of_class(cls, type(instance))  # type: ignore[arg-type]
+        own = getattr(instance, "__dict__", {})
+        return all(_has(instance, name) for name in missing) and all(own.get(name, name) is not None for name in given)
+
+
+def _members(contract: type) -> list[str]:
+    """Return the names of the properties and methods of a contract, those that it adds to its bases first."""
+    bases = (base for base in contract.__mro__ if isinstance(base, Contract))
+    return [name for base in bases for name in vars(base) if not name.startswith("_")]
+
+
+@lru_cache(maxsize=1024)  # more classes of objectives than a program has
+def _members_of_class(contract: type, cls: type) -> tuple[list[str], list[str]]:
+    """Return which members of a contract a class gives to all of its instances, and which it does not."""
+    given = [name for name in _members(contract) if getattr(cls, name, None) is not None]
+    return given, [name for name in _members(contract) if name not in given]
+
+
 @runtime_checkable
-class Objective(Protocol):
+class Objective(Protocol, metaclass=Contract):
     """A smooth function f on arrays of one shape: what every solver needs.
 
     `BaseObjective` has a default for all of it but `shape` and `evaluate`.
@@ -249,8 +284,7 @@ def require(objective: object, contract: type, by: str) -> None:
         Naming who asks and everything that is missing.
     """
     if not isinstance(objective, contract):
-        members = (name for base in contract.__mro__ if base.__module__ == __name__ for name in vars(base))
-        missing = [name for name in members if not name.startswith("_") and not _has(objective, name)]
+        missing = [name for name in _members(contract) if not _has(objective, name)]
         raise CapabilityError(_what_is_missing(objective, missing, by))
 
 
