@@ -222,7 +222,7 @@ def test_certificates_agree_with_brute_force(kind, loss, dtype):
         here, null = certificate.value, case.minimum(set())
         slack = 1e-6 * here + 1e-10 * null + 1e-24 * float(np.mean(case.y**2))
         rounding = 0.0
-        if dtype == "f4":  # what is reported was computed in it: a mean of squared residuals, see `loss_rounding`
+        if dtype == "f4":  # what is reported was computed in it: a mean of squared residuals, see `Composite.rounding`
             rounding = 16.0 * np.finfo(dtype).eps * np.sqrt(here * 2.0 * np.mean(case.y.astype(float) ** 2))
             slack += certificate.swap.tolerance + rounding
         if case.settings.get("positive"):

@@ -90,6 +90,24 @@ def test_it_is_the_mean_loss_of_the_observed_entries(seed, shape, n, loss, l2, s
 
 
 @both_storages
+def test_an_offset_is_a_known_part_of_each_prediction(storage):
+    """Of squared errors it is subtracted from the values; observations of weight zero take theirs with them."""
+    rows, cols, y = observations(0, (4, 5), 9)
+    offset, weights = np.linspace(-1.0, 1.0, 9), np.array([1, 2, 3, 0, 1, 1, 2, 0, 1])
+    W = np.random.default_rng(1).standard_normal((4, 5))
+    settings = {"shape": (4, 5), "sample_weight": weights, "storage": storage}
+    one = MatrixCompletion(rows, cols, y, offset=offset, **settings)
+    other = MatrixCompletion(rows, cols, y - offset, **settings)
+    batch = np.array([3, 0, 3])
+    for f, g in ((one, other), (one.rows(batch), other.rows(batch))):
+        at, there = f.evaluate(W), g.evaluate(W)
+        np.testing.assert_allclose(at.value, there.value, rtol=1e-14)
+        np.testing.assert_allclose(at.gradient, there.gradient, atol=1e-15)
+        np.testing.assert_allclose(at.prediction - f.offset, there.prediction, atol=1e-15)
+    assert solve(one, Rank(1)).value == pytest.approx(solve(other, Rank(1)).value)
+
+
+@both_storages
 def test_weights_are_repetitions_and_the_order_does_not_matter(storage):
     rows, cols, y = observations(0, (4, 5), 9)
     weights = np.array([1, 2, 3, 0, 1, 1, 2, 0, 1])
@@ -163,7 +181,7 @@ def test_passes_are_sweeps_over_the_observations(storage):
     assert meter.passes == 3.0
     counted.rows(np.arange(10)).predict(at.point)
     assert meter.passes == 3.25
-    assert f.entries.meter is None
+    assert f.design.meter is None
 
 
 @both_storages
@@ -204,7 +222,7 @@ GOOD = {"rows": [0, 1], "cols": [0, 1], "values": [1.0, 2.0], "shape": (2, 3)}
         ({"l2": -1.0}, "l2"),
         ({"loss": "hinge2"}, "unknown loss"),
         ({"loss": "logistic"}, "Logistic"),
-        ({"storage": "disk"}, "auto, dense, factored; got 'disk'"),
+        ({"storage": "disk"}, "'auto', 'dense', 'factored'; got 'disk'"),
     ],
 )
 def test_bad_input_is_refused(changes, message):

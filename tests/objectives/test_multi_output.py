@@ -5,7 +5,9 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from hardthresh.core import InvalidInputError
+from hardthresh import minimize
+from hardthresh.constraints import Rank
+from hardthresh.core import InvalidInputError, lookup, registered
 from hardthresh.core.meter import Meter
 from hardthresh.designs import as_design, standardize
 from hardthresh.objectives import LinearModel, MultiOutputModel
@@ -22,20 +24,51 @@ def stored(X, kind):
     return {"dense": np.asarray, "sparse": sp.csr_array, "operator": aslinearoperator}[kind](X)
 
 
+@pytest.mark.parametrize("loss", registered("loss"))
 @pytest.mark.parametrize("kind", ["dense", "sparse", "operator", "standardised"])
-def test_it_is_the_sum_of_its_outputs(kind):
-    X, Y, weight, W = data()
-    X = stored(X, kind)
+def test_it_is_the_sum_of_its_outputs(kind, loss):
+    X, U, weight, W = data()
+    Y = lookup("loss", loss)().example_target(0.3 * U, np.random.default_rng(1))
+    offset, X = 0.1 * U[::-1], stored(X, kind)
     if kind == "standardised":
         W = np.vstack([W, np.ones(3)])
-    f = MultiOutputModel(X, Y, sample_weight=weight, l2=0.2)
-    parts = [LinearModel(X, Y[:, j], sample_weight=weight, l2=0.2) for j in range(3)]
+    f = MultiOutputModel(X, Y, loss, sample_weight=weight, offset=offset, l2=0.2)
+    parts = [LinearModel(X, Y[:, j], loss, sample_weight=weight, offset=offset[:, j], l2=0.2) for j in range(3)]
     at, alone = f.evaluate(W), [part.evaluate(W[:, j]) for j, part in enumerate(parts)]
     np.testing.assert_allclose(at.value, sum(one.value for one in alone), rtol=1e-12)
     np.testing.assert_allclose(at.gradient, np.stack([one.gradient for one in alone], axis=1), rtol=1e-12)
     np.testing.assert_allclose(at.prediction, np.stack([one.prediction for one in alone], axis=1), rtol=1e-12)
-    bends = [part.curvature(one, W[:, j]) for j, (part, one) in enumerate(zip(parts, alone, strict=True))]
-    np.testing.assert_allclose(f.curvature(at, W), np.stack(bends, axis=1), rtol=1e-12)
+    images = [part.curvature(one, W[:, j]) for j, (part, one) in enumerate(zip(parts, alone, strict=True))]
+    np.testing.assert_allclose(f.curvature(at, W), np.stack(images, axis=1), rtol=1e-12)
+    along = [part.curvature_along(one, W[:, j]) for j, (part, one) in enumerate(zip(parts, alone, strict=True))]
+    np.testing.assert_allclose(f.curvature_along(at, W), sum(along), rtol=1e-12)
+    assert f.traits.quadratic == parts[0].traits.quadratic
+
+
+@pytest.mark.parametrize("loss", registered("loss"))
+def test_the_likelihood_is_that_of_all_targets(loss):
+    """As of one linear model of all targets, one below the other, that share the dispersion."""
+    X, U, weight, W = data()
+    Y = lookup("loss", loss)().example_target(0.3 * U, np.random.default_rng(1))
+    f = MultiOutputModel(X, Y, loss, sample_weight=weight)
+    stacked = LinearModel(np.kron(X, np.eye(3)), Y.ravel(), loss, sample_weight=np.repeat(weight, 3))
+    np.testing.assert_allclose(f.n_examples, stacked.n_examples)
+    one, other = f.evaluate(0.1 * W), stacked.evaluate(0.1 * W.ravel())
+    np.testing.assert_allclose(f.minus_twice_log_likelihood(one), stacked.minus_twice_log_likelihood(other))
+
+
+def test_a_ridge_attains_the_bound_of_separated_classes():
+    X, Y = np.array([[-1.0], [1.0]]), np.array([[0.0, 1.0], [1.0, 1.0]])
+    assert not MultiOutputModel(X, Y, "logistic").attains_bound()
+    assert MultiOutputModel(X, Y, "logistic", l2=0.1).attains_bound()
+
+
+def test_coefficients_of_low_rank_explain_counts():
+    rng = np.random.default_rng(3)
+    X, W = rng.standard_normal((2000, 5)), 0.4 * np.outer([1.0, 0.0, -1.0, 0.5, 0.0], [1.0, -0.5, 0.5])
+    run = minimize(MultiOutputModel(X, rng.poisson(np.exp(X @ W)), "poisson"), Rank(1))
+    assert run.converged
+    np.testing.assert_allclose(run.w, W, atol=0.05)
 
 
 def test_passes_are_counted_by_column():
@@ -56,6 +89,9 @@ def test_passes_are_counted_by_column():
         ({"Y": np.ones((30, 0))}, r"Y has shape \(30, 0\)"),
         ({"Y": np.full((30, 3), np.nan)}, "Y contains NaN or infinity"),
         ({"X": np.ones((30, 0))}, "at least one example and one column"),
+        ({"Y": np.pad([[1.5]], ((4, 25), (2, 0))), "loss": "logistic"}, r"0, 1 or between; y\[4, 2\] is 1.5"),
+        ({"offset": np.ones(30)}, r"offset has shape \(30,\); \(30, q\) is needed"),
+        ({"offset": np.ones((30, 2))}, r"offset has shape \(30, 2\), but Y has \(30, 3\)"),
         ({"sample_weight": -np.ones(30)}, "sample_weight must be non-negative"),
         ({"l2": -1.0}, "l2 must be finite and >= 0"),
         ({"l2": np.inf}, "l2 must be finite and >= 0"),

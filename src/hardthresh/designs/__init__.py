@@ -4,7 +4,7 @@ from typing import Any
 
 import scipy.sparse as _sp
 
-from .base import Design
+from .base import Design, LinearMap
 from .dense import DenseDesign
 from .observed import ObservedEntries, observe
 from .operator import OperatorDesign, is_operator
@@ -14,6 +14,7 @@ from .standardized import Standardized, standardize
 __all__ = [
     "DenseDesign",
     "Design",
+    "LinearMap",
     "ObservedEntries",
     "OperatorDesign",
     "SparseDesign",

@@ -9,7 +9,27 @@ from hardthresh.core.meter import Meter
 from hardthresh.core.typing import Array
 
 
-class Design(ABC):
+class LinearMap(ABC):
+    """A linear map from a point to predictions: a number, or a row of numbers, for each of some examples."""
+
+    @abstractmethod
+    def predict(self, w: Array) -> Array:
+        """Return the predictions of a point."""
+
+    @abstractmethod
+    def pullback(self, r: Array) -> Array:
+        """Return the transposed map of numbers in the shape of the predictions: a point."""
+
+    @abstractmethod
+    def rows(self, indices: Array) -> LinearMap:
+        """Return the map to the predictions of some examples."""
+
+    @abstractmethod
+    def metered(self, meter: Meter, share: float = 1.0) -> LinearMap:
+        """Return the same map, adding its data passes to a meter; all examples count as `share` of a pass."""
+
+
+class Design(LinearMap):
     """A data matrix X of shape (n examples, d columns) as linear models use it.
 
     Designs are immutable; what they return lives in one array library, dtype and device.

@@ -11,9 +11,11 @@ from hardthresh.arrays import FactoredMatrix, Pattern
 from hardthresh.core.meter import Meter
 from hardthresh.core.typing import Array
 
+from .base import LinearMap
+
 
 @dataclass(frozen=True, eq=False)
-class ObservedEntries:
+class ObservedEntries(LinearMap):
     """The linear map from a matrix to some of its entries, some perhaps more than once.
 
     Attributes
@@ -44,6 +46,11 @@ class ObservedEntries:
         """The shape of the matrix."""
         return self.pattern.shape
 
+    @property
+    def places(self) -> np.ndarray:
+        """The place of each observation in the pattern, increasing."""
+        return np.arange(self.pattern.rows.shape[0]) if self.which is None else self.which
+
     def zeros(self) -> Array:
         """Return the zero matrix."""
         return FactoredMatrix.zeros(self.shape, self.dtype) if self.factored else np.zeros(self.shape, self.dtype)
@@ -66,10 +73,17 @@ class ObservedEntries:
         full[self.pattern.rows, self.pattern.cols] = r
         return full
 
-    def metered(self, meter: Meter, n: int) -> ObservedEntries:
-        """Return the same map, counting its sweeps, of which each is a part of a pass over n observations."""
-        seen = self.pattern.rows if self.which is None else self.which
-        return replace(self, meter=meter, share=seen.shape[0] / n)
+    def rows(self, indices: Array) -> ObservedEntries:
+        """Return the map to some of the observations, whose places must be increasing."""
+        chosen = self.places[indices]
+        part, _ = observe(
+            self.pattern.rows[chosen], self.pattern.cols[chosen], self.shape, factored=self.factored, dtype=self.dtype
+        )
+        return replace(part, meter=self.meter, share=self.share * indices.shape[0] / self.places.shape[0])
+
+    def metered(self, meter: Meter, share: float = 1.0) -> ObservedEntries:
+        """Return the same map, counting its sweeps."""
+        return replace(self, meter=meter, share=share)
 
     def _count(self) -> None:
         if self.meter is not None:

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from hardthresh.arrays import gather_columns, move, namespace
 from hardthresh.core.typing import Array
 from hardthresh.designs import DenseDesign, Design, SparseDesign, Standardized, standardize
-from hardthresh.objectives.base import mean_weights
+from hardthresh.objectives.inputs import mean_weights
 
 
 @dataclass(frozen=True, slots=True)

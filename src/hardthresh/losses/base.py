@@ -111,7 +111,7 @@ class Loss(ABC):
 
         Parameters
         ----------
-        y : array, shape (n,)
+        y : array, shape (n,) or (n, q)
             The targets.
         counted : array of bool, shape (n,), optional
             Which of them to look at; default all.
@@ -120,9 +120,10 @@ class Loss(ABC):
         if counted is None and bool(namespace(good).all(good)):
             return
         outside = ~to_numpy(good) if counted is None else ~to_numpy(good) & counted
-        for i in np.flatnonzero(outside)[:1].tolist():
+        for place in np.argwhere(outside)[:1].tolist():
             raise InvalidInputError(
-                f"the {type(self).__name__} loss needs targets that are {self.domain}; y[{i}] is {float(y[i])}"
+                f"the {type(self).__name__} loss needs targets that are {self.domain}; y{place} is "
+                f"{float(y[tuple(place)])}"
             )
 
     def check_targets(self, y: Array) -> None:

@@ -15,7 +15,7 @@ from hardthresh.core.objective import UNITS, BaseObjective, Evaluation, Traits
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
-from .base import checked_ridge, mean_weights
+from .inputs import checked_ridge, mean_weights
 
 
 def _examples() -> list[GraphicalModel]:

@@ -8,23 +8,16 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import as_double, as_floating, double, gather, move, namespace, scatter, to_numpy, where_true
+from hardthresh.arrays import as_double, double, gather, move, namespace, scatter, to_numpy, where_true
 from hardthresh.core.errors import InvalidInputError, numbered
-from hardthresh.core.objective import Evaluation, Traits
-from hardthresh.core.registry import lookup, register, registered
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.registry import register, registered
 from hardthresh.core.typing import Array
+from hardthresh.designs import Design
 from hardthresh.losses import Loss
 
-from .base import (
-    MeanOverRows,
-    check_squares,
-    checked_design,
-    checked_ridge,
-    checked_targets,
-    loss_rounding,
-    mean_weights,
-    total_weight,
-)
+from .composite import Composite
+from .inputs import Targets, checked_design, checked_ridge
 from .recession import has_no_recession, recession_direction
 
 _MANY = 1 << 23  # entries of all the gradients computed by one product
@@ -46,7 +39,7 @@ def _examples() -> list[LinearModel]:
 
 
 @register("objective", "linear_model", _examples)
-class LinearModel(MeanOverRows):
+class LinearModel(Composite):
     r"""The mean loss of a linear predictor.
 
     .. math:: f(w) = \sum_i \omega_i \, \ell(y_i, x_i^\top w + o_i) + \tfrac{1}{2} \sum_j \lambda_j w_j^2,
@@ -94,10 +87,7 @@ class LinearModel(MeanOverRows):
     array([-0.5, -2. ])
     """
 
-    _by_row = ("y", "offset")
-
-    n_examples: float
-    """How many examples the weights stand for: their sum."""
+    design: Design
 
     def __init__(
         self,
@@ -109,20 +99,10 @@ class LinearModel(MeanOverRows):
         offset: Any = None,
         l2: Any = 0.0,
     ) -> None:
-        self.design = checked_design(X)
-        n, d = self.design.shape
-        like = self.design.zeros(1)
-        self.loss: Loss = lookup("loss", loss)() if isinstance(loss, str) else loss
-        self.y = checked_targets(y, like, n, "y")
-        self.loss.check_targets(self.y)
-        self.weights = mean_weights(sample_weight, like, n)
-        self.n_examples = float(n) if sample_weight is None else total_weight(as_floating(sample_weight, like))
-        self.offset = None if offset is None else checked_targets(offset, like, n, "offset")
-        if self.offset is not None:
-            check_squares(self.offset, "offset")
-        self.l2 = checked_ridge(l2, like, d)
-        self.lower_bound = self.loss.lower_bound
-        if not self.design.has_columns:
+        design = checked_design(X)
+        (n, d), like = design.shape, design.zeros(1)
+        super().__init__(design, Targets.of(y, sample_weight, offset, like, n), loss, checked_ridge(l2, like, d))
+        if not design.has_columns:
             self.columns = None  # type: ignore[assignment, method-assign]
 
     @property
@@ -130,41 +110,9 @@ class LinearModel(MeanOverRows):
         """The shape of w, (d,)."""
         return (self.design.shape[1],)
 
-    @property
-    def traits(self) -> Traits:  # type: ignore[override]
-        """Quadratic if the loss is."""
-        return Traits(quadratic=self.loss.quadratic, n_rows=self.design.shape[0])
-
-    def attains_bound(self) -> bool:
-        """Return whether every loss has a finite minimiser, or every coordinate a ridge; else `recession` may tell."""
-        xp = namespace(self.l2)
-        return bool(xp.all(self.l2 > 0)) or not bool(xp.any(self.weights * self.loss.recession(self.y) != 0))
-
     def zeros(self) -> Array:
         """Return w = 0."""
         return self.design.zeros(self.design.shape[1])
-
-    def predict(self, w: Array) -> Array:
-        """Return Xw + offset, shape (n,)."""
-        u = self.design.predict(w)
-        return u if self.offset is None else u + self.offset
-
-    def value(self, w: Array, prediction: Array | None = None) -> float:
-        """Return f(w); `prediction`, if the caller has it, saves computing it again."""
-        u = self.predict(w) if prediction is None else prediction
-        return self._mean(self.loss.value(self.y, u), w)
-
-    def _mean(self, losses: Array, w: Array) -> float:
-        """Return the mean of losses, plus the ridge at w."""
-        xp = namespace(w)
-        return float(xp.sum(self.weights * losses)) + 0.5 * float(xp.sum(self.l2 * w * w))
-
-    def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
-        """Return value and gradient at w; `prediction`, if the caller has it, saves computing it again."""
-        u = self.predict(w) if prediction is None else prediction
-        losses, slopes = self.loss.value_and_gradient(self.y, u)
-        gradient = self.design.pullback(self.weights * slopes) + self.l2 * w
-        return Evaluation(w, self._mean(losses, w), gradient, u)
 
     def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
         """Return value and gradient at several points: with one product for all of them, counted as a pass each."""
@@ -179,33 +127,9 @@ class LinearModel(MeanOverRows):
             losses, slopes = zip(*(self.loss.value_and_gradient(self.y, u) for u in predictions), strict=True)
             pulled = self.design.pullback(xp.stack([self.weights * slope for slope in slopes], axis=1))
             for i, (w, u) in enumerate(zip(some, predictions, strict=True)):
-                evaluations.append(Evaluation(w, self._mean(losses[i], w), pulled[:, i] + self.l2 * w, u))
+                value = self._mean(losses[i]) + 0.5 * self._ridge(w)
+                evaluations.append(Evaluation(w, value, pulled[:, i] + self.l2 * w, u))
         return evaluations
-
-    def rounding(self, at: Evaluation) -> float:
-        """Return how much of the value at an evaluated point may be rounding.
-
-        See `loss_rounding`; the ridge is a sum of squares, which rounds like its terms.
-        """
-        ridge = 0.5 * float(namespace(at.point).sum(self.l2 * at.point * at.point))
-        return loss_rounding(self.weights, self.loss, self.y, at.prediction, ridge)
-
-    def minus_twice_log_likelihood(self, at: Evaluation) -> float:
-        """Return it at an evaluated point, without the ridge, up to a constant of the data; `n_examples` is n."""
-        mean = float(namespace(self.y).sum(self.weights * self.loss.value(self.y, at.prediction)))
-        return self.loss.minus_twice_log_likelihood(mean, self.n_examples)
-
-    def curvature(self, at: Evaluation, direction: Array) -> Array:
-        """Return the Hessian at an evaluated point times a direction."""
-        bend = self.weights * self.loss.curvature(self.y, at.prediction)
-        return self.design.pullback(bend * self.design.predict(direction)) + self.l2 * direction
-
-    def curvature_along(self, at: Evaluation, direction: Array) -> float:
-        """Return direction' H direction: s/d of a data pass for a direction with s of d entries non-zero."""
-        xp = namespace(direction)
-        image = self.design.predict(direction)
-        bend = self.weights * self.loss.curvature(self.y, at.prediction)
-        return float(xp.sum(bend * image * image)) + float(xp.sum(self.l2 * direction * direction))
 
     def hessian_diag(self, at: Evaluation) -> Array:
         """Return the diagonal of the Hessian at an evaluated point, shape (d,): one data pass.
@@ -215,18 +139,20 @@ class LinearModel(MeanOverRows):
         InvalidInputError
             If the squares of a column leave the range of its dtype.
         """
-        bend = self.weights * self.loss.curvature(self.y, at.prediction)
-        squares = self.design.pullback_squares(bend)
-        self._check_squares(squares, bend)
+        curvature = self._weighted_curvature(at)
+        squares = self.design.pullback_squares(curvature)
+        self._check_squares(squares, curvature)
         return squares + self.l2
 
-    def _check_squares(self, squares: Array, bend: Array) -> None:
+    def _check_squares(self, squares: Array, curvature: Array) -> None:
         """Refuse columns whose squares overflow, or vanish where the column does not."""
         xp = namespace(squares)
         outside = ~xp.isfinite(squares)
         if not bool(xp.any(outside)) and not bool(xp.all(squares > 0)):
             zero = where_true(squares == 0)
-            tilt = bend * xp.linspace(1.0, 2.0, bend.shape[0], dtype=bend.dtype, device=device(bend))
+            tilt = curvature * xp.linspace(
+                1.0, 2.0, curvature.shape[0], dtype=curvature.dtype, device=device(curvature)
+            )
             outside = scatter(xp.abs(self.design.columns(zero).pullback(tilt)), zero, squares.shape[0]) > 0
         if bool(xp.any(outside)):
             j = int(xp.argmax(xp.astype(outside, xp.int8)))
@@ -235,7 +161,7 @@ class LinearModel(MeanOverRows):
 
     def hessian(self, at: Evaluation) -> Array:
         """Return the Hessian at an evaluated point as a (d, d) matrix; for models of few columns."""
-        gram = self.design.gram(self.weights * self.loss.curvature(self.y, at.prediction))
+        gram = self.design.gram(self._weighted_curvature(at))
         ridge = namespace(gram).eye(gram.shape[0], dtype=gram.dtype, device=device(gram)) * self.l2
         return gram + ridge
 
@@ -280,14 +206,14 @@ class LinearModel(MeanOverRows):
 
     def cross_hessian(self, at: Evaluation, other: LinearModel) -> Array:
         """Return the block of the Hessian between this model's columns and those of another, which are none of them."""
-        return self.design.gram(self.weights * self.loss.curvature(self.y, at.prediction), other.design)
+        return self.design.gram(self._weighted_curvature(at), other.design)
 
     def double(self) -> LinearModel:
         """Return the same model in double precision: its numbers count as exact; see `Design.double`."""
         if self.y.dtype == namespace(self.y).float64:
             return self
         return self._with(
-            self.design.double(),
+            design=self.design.double(),
             y=as_double(self.y),
             weights=as_double(self.weights),
             offset=None if self.offset is None else as_double(self.offset),
@@ -297,4 +223,4 @@ class LinearModel(MeanOverRows):
     def columns(self, indices: Array) -> LinearModel:
         """Return the model of some columns, by increasing index."""
         l2 = gather(self.l2, indices) if self.l2.ndim else self.l2
-        return self._with(self.design.columns(indices), l2=l2)
+        return self._with(design=self.design.columns(indices), l2=l2)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy.sparse import issparse
 
 from hardthresh.arrays import as_floating, namespace
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import BaseObjective, Evaluation, Traits
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
-from hardthresh.designs import Design
+from hardthresh.designs import Design, LinearMap
 from hardthresh.losses import Loss
 
-from .base import matrix_shape
-from .linear_model import LinearModel
+from .composite import Composite
+from .inputs import Targets, checked_design, checked_ridge, matrix_shape
 
 
 def _examples() -> list[MatrixRegression]:
     """Return small problems for the conformance tests: 30 measurements of a 6 x 6 matrix."""
-    import numpy as np
-
     rng = np.random.default_rng(0)
     A, y = rng.standard_normal((30, 6, 6)), rng.standard_normal(30)
     return [
@@ -33,7 +32,7 @@ def _examples() -> list[MatrixRegression]:
 
 
 @register("objective", "matrix_regression", _examples)
-class MatrixRegression(BaseObjective):
+class MatrixRegression(Composite):
     r"""The mean loss of linear measurements of a matrix.
 
     .. math:: f(W) = \sum_i \omega_i \, \ell(y_i, \langle A_i, W \rangle + o_i) + \tfrac{\lambda}{2} \|W\|_F^2,
@@ -94,6 +93,8 @@ class MatrixRegression(BaseObjective):
     2.5
     """
 
+    design: Measurements
+
     def __init__(
         self,
         A: Any,
@@ -105,79 +106,56 @@ class MatrixRegression(BaseObjective):
         offset: Any = None,
         l2: float = 0.0,
     ) -> None:
-        A, self.shape = _measurements(A, shape)
+        A, shape = _measurements(A, shape)
         try:
-            self.model = LinearModel(A, y, loss, sample_weight=sample_weight, offset=offset, l2=l2)
+            design = checked_design(A)
+            (n, d), like = design.shape, design.zeros(1)
+            targets = Targets.of(y, sample_weight, offset, like, n)
+            if d != shape[0] * shape[1]:
+                raise InvalidInputError(f"A has {d} columns, which do not make matrices of shape {shape}")
+            super().__init__(Measurements(design, shape), targets, loss, checked_ridge(l2, like))
         except InvalidInputError as error:
             raise InvalidInputError(re.sub(r"\bX\b", "A", str(error))) from None
-        if self.model.shape != (self.shape[0] * self.shape[1],):
-            raise InvalidInputError(
-                f"A has {self.model.shape[0]} columns, which do not make matrices of shape {self.shape}"
-            )
-        self.lower_bound = self.model.lower_bound
-
-    def _of(self, model: LinearModel) -> MatrixRegression:
-        """Return the problem of the same shape on another model of the entries."""
-        other = MatrixRegression.__new__(MatrixRegression)
-        other.shape, other.model, other.lower_bound = self.shape, model, self.lower_bound
-        return other
-
-    def _matrix(self, at: Evaluation, W: Array) -> Evaluation:
-        return Evaluation(W, at.value, namespace(W).reshape(at.gradient, self.shape), at.prediction)
-
-    def _vector(self, at: Evaluation) -> Evaluation:
-        return Evaluation(_flat(at.point), at.value, _flat(at.gradient), at.prediction)
 
     @property
-    def traits(self) -> Traits:  # type: ignore[override]
-        """Those of the model of the entries."""
-        return self.model.traits
-
-    def attains_bound(self) -> bool:
-        """Return whether a perfect fit is finite."""
-        return self.model.attains_bound()
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """The shape of W, (p, q)."""
+        return self.design.shape
 
     def zeros(self) -> Array:
         """Return W = 0."""
-        zeros = self.model.zeros()
-        return namespace(zeros).reshape(zeros, self.shape)
+        p, q = self.shape
+        zeros = self.design.rows_of_entries.zeros(p * q)
+        return namespace(zeros).reshape(zeros, (p, q))
+
+
+@dataclass(frozen=True)
+class Measurements(LinearMap):
+    """The linear map from a matrix to its inner products with the rows of a design.
+
+    Attributes
+    ----------
+    rows_of_entries : Design
+        The measurements, row by row, shape (n, p q).
+    shape : tuple of int
+        The shape (p, q) of the matrix.
+    """
+
+    rows_of_entries: Design
+    shape: tuple[int, int]
 
     def predict(self, W: Array) -> Array:
-        """Return the predictions :math:`\\langle A_i, W \\rangle + o_i`, shape (n,)."""
-        return self.model.predict(_flat(W))
+        return self.rows_of_entries.predict(namespace(W).reshape(W, (-1,)))
 
-    def value(self, W: Array, prediction: Array | None = None) -> float:
-        """Return f(W); `prediction`, if the caller has it, saves computing it again."""
-        return self.model.value(_flat(W), prediction)
+    def pullback(self, r: Array) -> Array:
+        pulled = self.rows_of_entries.pullback(r)
+        return namespace(pulled).reshape(pulled, self.shape)
 
-    def evaluate(self, W: Array, prediction: Array | None = None) -> Evaluation:
-        """Return value and gradient at W; `prediction`, if the caller has it, saves computing it again."""
-        return self._matrix(self.model.evaluate(_flat(W), prediction), W)
+    def rows(self, indices: Array) -> Measurements:
+        return Measurements(self.rows_of_entries.rows(indices), self.shape)
 
-    def rounding(self, at: Evaluation) -> float:
-        """Return how much of the value at an evaluated point may be rounding; see `loss_rounding`."""
-        return self.model.rounding(self._vector(at))
-
-    def curvature(self, at: Evaluation, direction: Array) -> Array:
-        """Return the Hessian at an evaluated point times a direction."""
-        image = self.model.curvature(self._vector(at), _flat(direction))
-        return namespace(image).reshape(image, self.shape)
-
-    def curvature_along(self, at: Evaluation, direction: Array) -> float:
-        """Return direction' H direction: one data pass instead of two."""
-        return self.model.curvature_along(self._vector(at), _flat(direction))
-
-    def rows(self, indices: Array) -> MatrixRegression:
-        """Return the problem of some measurements; see `LinearModel.rows`."""
-        return self._of(self.model.rows(indices))
-
-    def metered(self, meter: Meter) -> MatrixRegression:
-        """Return the same problem, adding its data passes to a meter."""
-        return self._of(self.model.metered(meter))
-
-
-def _flat(W: Array) -> Array:
-    return namespace(W).reshape(W, (-1,))
+    def metered(self, meter: Meter, share: float = 1.0) -> Measurements:
+        return Measurements(self.rows_of_entries.metered(meter, share), self.shape)
 
 
 def _measurements(A: Any, shape: tuple[int, int] | None) -> tuple[Any, tuple[int, int]]:

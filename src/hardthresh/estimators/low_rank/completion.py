@@ -183,7 +183,7 @@ class CompletionProblem:
         return self.objective.value(self._point(factors.U * factors.s, factors.V[self.columns.varies]))
 
     def _point(self, left: np.ndarray, right: np.ndarray) -> Any:
-        return FactoredMatrix.product(left, right) if self.objective.entries.factored else left @ right.T
+        return FactoredMatrix.product(left, right) if self.objective.design.factored else left @ right.T
 
     def first_points(self, seed: int) -> list[Array | None]:
         """Return the starts of fits of rank 1: None, for zero, or several points if leading singular values are tied.

@@ -1,57 +1,16 @@
-"""What objectives that are a weighted mean over the rows of a design share: checked inputs, mini-batches, the meter."""
+"""The checks of the data of objectives."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 from array_api_compat import device
 
 from hardthresh.arrays import all_finite, as_floating, namespace
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.meter import Meter
-from hardthresh.core.objective import UNITS, BaseObjective
 from hardthresh.core.typing import Array, is_integer
 from hardthresh.designs import Design, as_design
-from hardthresh.losses import Loss
-
-
-class MeanOverRows(BaseObjective):
-    """Base of the objectives that are a weighted mean over the rows of a design. See the concrete classes."""
-
-    design: Design
-    weights: Array
-    """What each row counts in the mean, shape (n,): their sum is 1 but for a mini-batch."""
-
-    _by_row: ClassVar[tuple[str, ...]]
-    """The attributes that have one entry for each row, besides the weights; None is allowed."""
-
-    def rows(self, indices: Array) -> Self:
-        """Return the model of some examples: drawn at random, an unbiased estimate of this one.
-
-        The mean is taken over all n rows as if the m given ones stood for them: weights are multiplied by n / m.
-
-        Raises
-        ------
-        InvalidInputError
-            If no rows are given.
-        """
-        if indices.shape[0] == 0:
-            raise InvalidInputError("a mini-batch needs at least one row, got none")
-        xp = namespace(self.weights)
-        given = {name: getattr(self, name) for name in ("weights", *self._by_row)}
-        some = {name: None if x is None else xp.take(x, indices, axis=0) for name, x in given.items()}
-        some["weights"] = some["weights"] * (self.design.shape[0] / indices.shape[0])
-        return self._with(self.design.rows(indices), **some)
-
-    def metered(self, meter: Meter) -> Self:
-        """Return the same model, adding its data passes to a meter."""
-        return self._with(self.design.metered(meter))
-
-    def _with(self, design: Design, **changes: Any) -> Self:
-        """Return a model that differs in some parts, which are known to fit."""
-        model = type(self).__new__(type(self))
-        vars(model).update(vars(self), design=design, **changes)
-        return model
 
 
 def checked_design(X: Any) -> Design:
@@ -84,6 +43,51 @@ def check_squares(x: Array, name: str) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What is to be predicted for each example, checked.
+
+    Attributes
+    ----------
+    y : array, shape (n,) or (n, q)
+        The targets.
+    weights : array, shape (n,)
+        What each example counts in the mean: their sum is 1.
+    n_examples : float
+        How many examples the weights stand for.
+    offset : array, shape of y, or None
+        A known part of the predictions.
+    """
+
+    y: Array
+    weights: Array
+    n_examples: float
+    offset: Array | None
+
+    @classmethod
+    def of(
+        cls, y: Any, sample_weight: Any, offset: Any, like: Array, n: int, name: str = "y", *, matrix: bool = False
+    ) -> Targets:
+        """Return the targets of n examples, or, for a matrix, a row of targets for each."""
+        y = checked_targets(y, like, n, name, matrix=matrix)
+        if offset is not None:
+            offset = checked_targets(offset, like, n, "offset", matrix=matrix)
+            if offset.shape != y.shape:
+                raise InvalidInputError(f"offset has shape {tuple(offset.shape)}, but {name} has {tuple(y.shape)}")
+            check_squares(offset, "offset")
+        weights = mean_weights(sample_weight, like, n)
+        count = float(n) if sample_weight is None else total_weight(as_floating(sample_weight, like))
+        return cls(y, weights, count, offset)
+
+    def take(self, indices: Array) -> Targets:
+        """Return those of some examples, with the same weights."""
+        take = namespace(self.y).take
+        offset = None if self.offset is None else take(self.offset, indices, axis=0)
+        return replace(
+            self, y=take(self.y, indices, axis=0), weights=take(self.weights, indices, axis=0), offset=offset
+        )
+
+
 def mean_weights(sample_weight: Any, like: Array, n: int) -> Array:
     """Return what each of n rows counts in the mean: weights whose sum is 1 but for the rounding of each."""
     xp = namespace(like)
@@ -97,21 +101,6 @@ def mean_weights(sample_weight: Any, like: Array, n: int) -> Array:
     double = xp.astype(weights, xp.float64)
     double = double / xp.max(double)  # the sum of large ones may overflow
     return xp.astype(double / xp.sum(double), like.dtype)
-
-
-def loss_rounding(weights: Array, loss: Loss, y: Array, u: Array, ridge: float) -> float:
-    r"""Return how much of a mean loss plus a ridge may be rounding.
-
-    .. math:: 16 \, \epsilon \Bigl( r + \sum_i \omega_i \bigl( |\ell(y_i, u_i)| + |\ell'(y_i, u_i) u_i| \bigr) \Bigr)
-
-    To first order, that is what rounding of the predictions u does to the losses, and that of the losses to the mean.
-    For a matrix of predictions, one row for each weight, the losses of a row are added up.
-    """
-    xp = namespace(u)
-    losses, slopes = loss.value_and_gradient(y, u)
-    terms = xp.abs(losses) + xp.abs(slopes * u)
-    total = float(xp.sum(weights * (terms if terms.ndim == 1 else xp.sum(terms, axis=1))))
-    return UNITS * float(xp.finfo(u.dtype).eps) * (total + ridge)
 
 
 def checked_ridge(l2: Any, like: Array, d: int | None = None) -> Array:

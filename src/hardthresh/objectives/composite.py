@@ -1,0 +1,184 @@
+"""A linear map, a loss and targets: what all objectives share whose predictions are linear in the point."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from hardthresh.arrays import namespace
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.meter import Meter
+from hardthresh.core.objective import UNITS, BaseObjective, Evaluation, Traits
+from hardthresh.core.registry import lookup
+from hardthresh.core.typing import Array
+from hardthresh.designs import LinearMap
+from hardthresh.losses import Loss
+
+from .inputs import Targets
+
+
+class Composite(BaseObjective):
+    r"""The mean loss of predictions that are linear in the point, plus a ridge.
+
+    .. math:: f(w) = \sum_i \omega_i \, \ell(y_i, (Aw)_i + o_i) + \tfrac{1}{2} \sum_j \lambda_j w_j^2
+
+    A linear model, several outputs, measurements and entries of a matrix differ in the map A alone. If an example has
+    several outputs, its predictions and targets are a row, and its loss is the sum of theirs.
+
+    Parameters
+    ----------
+    design : LinearMap
+        A.
+    targets : Targets
+        y, :math:`\omega` and o.
+    loss : str or Loss
+        The name of a registered loss, or an instance.
+    l2 : float or array
+        :math:`\lambda`: one number for all coordinates of a matrix, or an array that goes with the point.
+
+    Raises
+    ------
+    InvalidInputError
+        For targets outside the domain of the loss.
+    """
+
+    design: LinearMap
+    y: Array
+    weights: Array
+    """What each example counts in the mean, shape (n,): their sum is 1 but for a mini-batch."""
+
+    n_examples: float
+    """How many targets the weights stand for: their sum, times the number of outputs."""
+
+    offset: Array | None
+    loss: Loss
+    l2: Any
+
+    def __init__(self, design: LinearMap, targets: Targets, loss: str | Loss, l2: float | Array) -> None:
+        self.design, self.l2 = design, l2
+        self.y, self.weights, self.offset = targets.y, targets.weights, targets.offset
+        self.loss = lookup("loss", loss)() if isinstance(loss, str) else loss
+        self.loss.check_targets(self.y)
+        self.lower_bound = self.loss.lower_bound * self._n_outputs
+        self.n_examples = targets.n_examples * self._n_outputs
+
+    @property
+    def _n_outputs(self) -> int:
+        return 1 if self.y.ndim == 1 else int(self.y.shape[1])
+
+    @property
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Quadratic if the loss is."""
+        return Traits(quadratic=self.loss.quadratic, n_rows=int(self.y.shape[0]))
+
+    def attains_bound(self) -> bool:
+        """Return whether every loss has a finite minimiser, or every coordinate a ridge."""
+        ridged = self.l2 > 0.0 if isinstance(self.l2, float) else bool(namespace(self.l2).all(self.l2 > 0))
+        return ridged or not bool(namespace(self.y).any(self._weighted(self.loss.recession(self.y)) != 0))
+
+    def predict(self, w: Array) -> Array:
+        """Return A w + offset, in the shape of the targets."""
+        u = self.design.predict(w)
+        return u if self.offset is None else u + self.offset
+
+    def value(self, w: Array, prediction: Array | None = None) -> float:
+        """Return f(w); `prediction`, if the caller has it, saves computing it again."""
+        u = self.predict(w) if prediction is None else prediction
+        return self._mean(self.loss.value(self.y, u)) + 0.5 * self._ridge(w)
+
+    def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
+        """Return value and gradient at w; `prediction`, if the caller has it, saves computing it again."""
+        u = self.predict(w) if prediction is None else prediction
+        losses, slopes = self.loss.value_and_gradient(self.y, u)
+        gradient = self._pull(self._weighted(slopes), w)
+        return Evaluation(w, self._mean(losses) + 0.5 * self._ridge(w), gradient, u)
+
+    def rounding(self, at: Evaluation) -> float:
+        r"""Return how much of the value at an evaluated point may be rounding.
+
+        .. math:: 16 \, \epsilon \Bigl( r + \sum_i \omega_i \bigl( |\ell(y_i, u_i)| + |\ell'(y_i, u_i) u_i| \bigr)
+                  \Bigr)
+
+        To first order, that is what rounding of the predictions u does to the losses, and that of the losses to the
+        mean. The ridge r is a sum of squares, which rounds like its terms.
+        """
+        u: Array = at.prediction
+        xp = namespace(u)
+        losses, slopes = self.loss.value_and_gradient(self.y, u)
+        total = self._weighted_sum(xp.abs(losses) + xp.abs(slopes * u))
+        return UNITS * float(xp.finfo(u.dtype).eps) * (total + 0.5 * self._ridge(at.point))
+
+    def minus_twice_log_likelihood(self, at: Evaluation) -> float:
+        """Return it at an evaluated point, without the ridge, up to a constant of the data; `n_examples` is n."""
+        mean = self._mean(self.loss.value(self.y, at.prediction)) / self._n_outputs
+        return self.loss.minus_twice_log_likelihood(mean, self.n_examples)
+
+    def curvature(self, at: Evaluation, direction: Array) -> Array:
+        """Return the Hessian at an evaluated point times a direction."""
+        return self._pull(self._weighted_curvature(at) * self.design.predict(direction), direction)
+
+    def curvature_along(self, at: Evaluation, direction: Array) -> float:
+        """Return direction' H direction, at half the cost of the product."""
+        image = self.design.predict(direction)
+        if image.ndim == 1:
+            along = float(namespace(image).sum(self._weighted_curvature(at) * image * image))
+        else:
+            along = self._weighted_sum(self.loss.curvature(self.y, at.prediction) * image * image)
+        return along + self._ridge(direction)
+
+    def rows(self, indices: Array) -> Self:
+        """Return the objective of some examples: drawn at random, an unbiased estimate of this one.
+
+        The mean is taken over all n examples as if the m given ones stood for them: weights are multiplied by n / m.
+
+        Raises
+        ------
+        InvalidInputError
+            If no examples are given.
+        """
+        if indices.shape[0] == 0:
+            raise InvalidInputError("a mini-batch needs at least one row (an example), got none")
+        take = namespace(self.weights).take
+        return self._with(
+            design=self.design.rows(indices),
+            y=take(self.y, indices, axis=0),
+            weights=take(self.weights, indices, axis=0) * (self.y.shape[0] / indices.shape[0]),
+            offset=None if self.offset is None else take(self.offset, indices, axis=0),
+        )
+
+    def metered(self, meter: Meter) -> Self:
+        """Return the same objective, adding its data passes to a meter."""
+        return self._with(design=self.design.metered(meter))
+
+    def _with(self, **changes: Any) -> Self:
+        """Return an objective that differs in some parts, which are known to fit."""
+        other = type(self).__new__(type(self))
+        vars(other).update(vars(self), **changes)
+        return other
+
+    def _weighted(self, values: Array) -> Array:
+        """Return the weight of each example times its values."""
+        return (self.weights if values.ndim == 1 else self.weights[:, None]) * values
+
+    def _weighted_curvature(self, at: Evaluation) -> Array:
+        """Return the weights times the second derivatives of the losses: the diagonal of the inner Hessian."""
+        return self._weighted(self.loss.curvature(self.y, at.prediction))
+
+    def _weighted_sum(self, values: Array) -> float:
+        """Return the weighted sum over the examples of values, those of one example added up."""
+        xp = namespace(values)
+        return float(xp.sum(self.weights * (values if values.ndim == 1 else xp.sum(values, axis=1))))
+
+    def _mean(self, losses: Array) -> float:
+        """Return the mean of losses."""
+        return self._weighted_sum(losses)
+
+    def _pull(self, values: Array, w: Array) -> Array:
+        """Return A' times values, plus the ridge times a point."""
+        return self.design.pullback(values) + self.l2 * w
+
+    def _ridge(self, w: Array) -> float:
+        """Return the sum of the squares of a point, times the ridge."""
+        xp = namespace(w)
+        if not isinstance(self.l2, float):
+            return float(xp.sum(self.l2 * w * w))
+        return self.l2 * float(xp.sum(w * w)) if self.l2 else 0.0
