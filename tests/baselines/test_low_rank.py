@@ -82,7 +82,7 @@ def test_bfgd_follows_its_formula():
 def test_states_keep_the_contract():
     f, _ = planted(noise=0.5)
     constraint = Rank(2)
-    before = pickle.dumps(vars(f.model))
+    before = pickle.dumps(vars(f))
     states = list(islice(iterate(f, constraint, BFGD()), 10))
     for number, state in enumerate(states):
         assert state.iteration == number
@@ -95,7 +95,7 @@ def test_states_keep_the_contract():
     stored = pickle.loads(pickle.dumps(states[4]))
     for one, other in zip(states[4:], islice(iterate(f, constraint, BFGD(), state=stored), 6), strict=True):
         np.testing.assert_array_equal(one.w, other.w)
-    assert pickle.dumps(vars(f.model)) == before
+    assert pickle.dumps(vars(f)) == before
 
 
 def test_the_scale_of_the_objective_does_not_matter():

@@ -98,6 +98,24 @@ def test_is_as_near_as_the_slow_twin(constraint, data):
         assert distance <= best + rounding
 
 
+@that(lambda constraint: constraint.exact)
+def test_where_an_exact_projection_starts_does_not_matter(constraint):
+    z, v = random_point(constraint), random_point(constraint, 1)
+    start = constraint.project(random_point(constraint, 2)).support
+    assert_same_projection(constraint, constraint.project(z, start), constraint.project(z))
+    assert_same_point(constraint, constraint.hard_threshold(v, start), constraint.hard_threshold(v))
+
+
+def test_an_iterative_projection_starts_from_a_support():
+    """From the right support it is exact; without a start it is not where singular values decrease slowly."""
+    z = np.random.default_rng(0).standard_normal((60, 50))
+    exact = Rank(3).project(z)
+    for method in ("subspace", "randomized"):
+        there = Rank(3, method=method).project(z, exact.support)
+        np.testing.assert_allclose(there.point, exact.point, atol=1e-12)
+        assert np.abs(Rank(3, method=method).project(z).point - exact.point).max() > 1e-3
+
+
 @selecting
 @given(data=st.data())
 @draws(25)

@@ -52,7 +52,7 @@ every_problem = pytest.mark.parametrize(("step", "objective", "constraint"), pro
 class Drifting(Sparsity):
     """A projection that moves every point, by little and uphill."""
 
-    def project(self, w):
+    def project(self, w, start=None):
         return super().project(w * (1.0 + 1e-8))
 
 

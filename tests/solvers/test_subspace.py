@@ -162,8 +162,8 @@ def test_a_set_that_does_not_know_the_dimension_of_its_supports_will_do():
             raise NotImplementedError
 
     class Unknown(Rank):
-        def project(self, z):
-            projection = super().project(z)
+        def project(self, z, start=None):
+            projection = super().project(z, start)
             support = projection.support
             return replace(projection, support=UnknownBases(support.left, support.right, support.values))
 

@@ -917,7 +917,7 @@ class Everything(Constraint):
 
     def check(self, shape): ...
 
-    def project(self, z):
+    def project(self, z, start=None):
         return replace(Sparsity(z.shape[0]).project(z))
 
     def restrict(self, v, support):

@@ -101,7 +101,7 @@ class Ball(Constraint):
     @abstractmethod
     def _support(self, w: Array) -> Support: ...
 
-    def project(self, z: Array) -> Projection:
+    def project(self, z: Array, start: Support | None = None) -> Projection:
         if not all_finite(z):
             raise NotFiniteError("the point to project contains NaN or infinity; shorten the step or rescale the data")
         xp = namespace(z)
@@ -115,7 +115,7 @@ class Ball(Constraint):
     def is_full(self, support: Support) -> bool:
         return False  # the norm of a point limits where it can go, not its support
 
-    def hard_threshold(self, v: Array) -> Array:
+    def hard_threshold(self, v: Array, start: Support | None = None) -> Array:
         return namespace(v).asarray(v, copy=True)  # every direction is allowed
 
     def free_part(self, w: Array, gradient: Array, support: Support) -> Support:
@@ -390,7 +390,7 @@ class NuclearBall(Ball):
         if len(shape) != 2:
             raise InvalidInputError(f"{self} is about matrices, but the points have shape {tuple(shape)}")
 
-    def project(self, z: Array) -> Projection:
+    def project(self, z: Array, start: Support | None = None) -> Projection:
         if not isinstance(z, FactoredMatrix):
             return super(NuclearBall, self).project(z)
         if not all_finite(z):

@@ -109,7 +109,7 @@ class DoubleSparsity(Constraint):
                 "of a vector is needed"
             )
 
-    def project(self, z: Array) -> Projection:
+    def project(self, z: Array, start: Support | None = None) -> Projection:
         xp = namespace(z)
         squares = scaled_squares(z)
         leading = self._grouping.leaders(squares, self.m)

@@ -81,7 +81,7 @@ class EdgeSparsity(Constraint):
                 f"{shape[0]} and every edge 2"
             )
 
-    def project(self, z: Array) -> Projection:
+    def project(self, z: Array, start: Support | None = None) -> Projection:
         if isinstance(z, FactoredMatrix):
             raise InvalidInputError(f"{self} needs points whose entries are at hand, not factors; store them densely")
         xp, p = namespace(z), z.shape[0]
@@ -95,7 +95,7 @@ class EdgeSparsity(Constraint):
         support = xp.sort(xp.concat([edges, _mirrored(edges, p), diagonal]))
         return Projection(_at(support, gather(xp.reshape(even, (-1,)), support), p), Edges(support))
 
-    def project_onto(self, z: Array, support: Support) -> Projection:
+    def project_onto(self, z: Array, support: Support, start: Support | None = None) -> Projection:
         """Return the point on the support, without the edges that are zero: nothing has to be chosen."""
         xp, p, indices = namespace(z), z.shape[0], support.indices
         entries = _even_entries(z, indices)

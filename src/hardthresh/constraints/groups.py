@@ -141,7 +141,7 @@ class GroupSparsity(Constraint):
                 "of a vector is needed"
             )
 
-    def project(self, z: Array) -> Projection:
+    def project(self, z: Array, start: Support | None = None) -> Projection:
         energy = self._grouping.sums(scaled_squares(z))
         if self._divisors is not None:
             energy = energy / namespace(energy).asarray(move(self._divisors, energy), dtype=energy.dtype)
@@ -159,7 +159,7 @@ class GroupSparsity(Constraint):
     def structure(self, shape: tuple[int, ...]) -> BlockBudget:
         return BlockBudget(self.n_groups, self.k, self._grouping.numbers)
 
-    def hard_threshold(self, v: Array) -> Array:
+    def hard_threshold(self, v: Array, start: Support | None = None) -> Array:
         if self.exact:
             return self.project(v).point
         largest = top_k(self._grouping.sums(scaled_squares(v)), min(self.k, self.n_groups))

@@ -111,11 +111,11 @@ class OverlappingGroupSparsity(Constraint):
                     f"{where} names coordinate {largest}, but vectors of shape {tuple(shape)} have {shape[0]}, from 0"
                 )
 
-    def project(self, z: Array) -> Projection:
+    def project(self, z: Array, start: Support | None = None) -> Projection:
         chosen = self.cover(move(np.array(self._greedy(to_numpy(scaled_squares(z))), dtype=np.int64), z))
         return Projection(chosen.restrict(z), chosen)
 
-    def project_onto(self, z: Array, support: Support) -> Projection:
+    def project_onto(self, z: Array, support: Support, start: Support | None = None) -> Projection:
         return Projection(support.restrict(z), support)  # which the greedy choice may not find again
 
     def relax(self, factor: float) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 
 from hardthresh.arrays import METHODS, FactoredMatrix, all_finite, namespace, truncated_svd
@@ -11,7 +11,7 @@ from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, NotFiniteError
 from hardthresh.core.registry import register
-from hardthresh.core.schema import stored
+from hardthresh.core.schema import Fields, stored
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
@@ -65,6 +65,11 @@ class Bases(Support):
         return iter((self.left, self.values, self.right.T))
 
 
+def _without_start(fields: Fields) -> Fields:
+    """Return the fields in version 2: in version 1 a set knew where its projections start."""
+    return {name: value for name, value in fields.items() if name != "_start"}
+
+
 def _examples() -> Iterable[Rank]:
     """Return constraints for small matrices."""
     yield from (Rank(r) for r in (0, 1, 2, 20))
@@ -72,7 +77,7 @@ def _examples() -> Iterable[Rank]:
     yield Rank(2, method="subspace")
 
 
-@register("constraint", "rank", _examples)
+@register("constraint", "rank", _examples, upgrades=[_without_start])
 @dataclass(frozen=True, slots=True)
 class Rank(Constraint):
     r"""Matrices of rank at most r.
@@ -123,7 +128,6 @@ class Rank(Constraint):
 
     r: int
     method: str = "auto"
-    _start: Array | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", checked_integer("the rank", self.r, 0))
@@ -138,10 +142,10 @@ class Rank(Constraint):
         if len(shape) != 2:
             raise InvalidInputError(f"{self} is about matrices, but the points have shape {tuple(shape)}")
 
-    def project(self, z: Array) -> Projection:
+    def project(self, z: Array, start: Support | None = None) -> Projection:
         if not all_finite(z):
             raise NotFiniteError("the point to project contains NaN or infinity; shorten the step or rescale the data")
-        U, s, Vt = truncated_svd(z, self.r, self.method, self._start)
+        U, s, Vt = truncated_svd(z, self.r, self.method, start.right if isinstance(start, Bases) else None)
         if isinstance(z, FactoredMatrix):
             V = Vt.T.copy()
             return Projection(FactoredMatrix.product(U * s, V), Bases(U, V, s))
@@ -150,13 +154,10 @@ class Rank(Constraint):
     def relax(self, factor: float) -> Rank:
         return replace(self, r=ceil(factor * self.r))
 
-    def hard_threshold(self, v: Array) -> Array:
-        exact = self if self.exact else replace(self, method="auto", _start=None)  # what steps are measured by
-        return exact.project(v).point
-
-    def near(self, support: Support) -> Rank:
-        assert isinstance(support, Bases)
-        return replace(self, _start=support.right)
+    def hard_threshold(self, v: Array, start: Support | None = None) -> Array:
+        if self.exact:
+            return self.project(v, start).point
+        return replace(self, method="auto").project(v).point  # exact: steps are measured by it
 
     def is_full(self, support: Support) -> bool:
         assert isinstance(support, Bases)

@@ -113,7 +113,7 @@ class Sparsity(Constraint):
             if bounds not in ((), tuple(shape)):
                 raise InvalidInputError(f"{name} has shape {bounds}; a number or shape {tuple(shape)} is needed")
 
-    def project(self, z: Array) -> Projection:
+    def project(self, z: Array, start: Support | None = None) -> Projection:
         xp = namespace(z)
         inside = self._clip(z)
         # half of z^2 - (z - inside)^2, without cancellation; inside is z where there are no bounds
@@ -146,7 +146,7 @@ class Sparsity(Constraint):
             return CoordinateBudget(candidates, self.k, self.free, bounded=True)
         return CoordinateBudget(candidates, self.k, self.free, signs)
 
-    def hard_threshold(self, v: Array) -> Array:
+    def hard_threshold(self, v: Array, start: Support | None = None) -> Array:
         return replace(self, lower=None, upper=None).project(v).point
 
     def free_part(self, w: Array, gradient: Array, support: Support) -> Support:

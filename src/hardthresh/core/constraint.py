@@ -148,8 +148,11 @@ class Constraint(ABC):
         """Raise `InvalidInputError` if the set makes no sense for points of this shape."""
 
     @abstractmethod
-    def project(self, z: Array) -> Projection:
-        """Return the nearest point of the set; among equally near ones, the one with the lowest indices."""
+    def project(self, z: Array, start: Support | None = None) -> Projection:
+        """Return the nearest point of the set; among equally near ones, the one with the lowest indices.
+
+        `start` is a support that is nearly right, as that of the last iterate: where an iterative projection begins.
+        """
 
     @abstractmethod
     def relax(self, factor: float) -> Constraint:
@@ -163,17 +166,13 @@ class Constraint(ABC):
         """Return what the set lets choose in points of a shape; None if it is not about choosing."""
         return None
 
-    def near(self, support: Support) -> Constraint:
-        """Return the same set, whose projections may start their search from a support that is nearly right."""
-        return self
-
-    def project_onto(self, z: Array, support: Support) -> Projection:
+    def project_onto(self, z: Array, support: Support, start: Support | None = None) -> Projection:
         """Return the nearest point of the set to a point of a support's subspace, on that support or part of it."""
-        return self.project(z)
+        return self.project(z, start)
 
-    def hard_threshold(self, v: Array) -> Array:
+    def hard_threshold(self, v: Array, start: Support | None = None) -> Array:
         """Return the part of a direction with the largest norm on any one support (HT_s, PM_s), whatever the bounds."""
-        return self.project(v).point
+        return self.project(v, start).point
 
     def free_part(self, w: Array, gradient: Array, support: Support) -> Support:
         """Return the part of the support that can move to decrease the objective; smaller only where a bound holds."""

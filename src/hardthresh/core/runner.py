@@ -83,8 +83,7 @@ class Runner:
     @without_overflow_warnings
     def advance(self, state: State) -> State:
         """Return the next state."""
-        constraint = self.constraint.near(state.support)
-        return self.moved(state, self.solver.advance(self.metered, constraint, state))
+        return self.moved(state, self.solver.advance(self.metered, self.constraint, state))
 
     def moved(self, old: State, new: S) -> S:
         """Return what the solver made of a state, with what the loop knows of the way."""

@@ -64,7 +64,7 @@ def remaining_gradient(constraint: Constraint, at: Evaluation, support: Support)
     if not 0.0 < length < inf:
         return at.gradient
     t = sqrt(_eps(at.point)) * norm(at.point) / length or 1.0
-    there = constraint.project(at.point - t * at.gradient)
+    there = constraint.project(at.point - t * at.gradient, support)
     if not constraint.exact or there.support.indices is None:
         return (at.point - there.point) / t
     return constraint.free_part(at.point, at.gradient, support | there.support).restrict(at.gradient)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .constraint import Constraint, Projection
 from .objective import Evaluation, Objective, require
+from .support import Support
 from .typing import Array
 
 
@@ -63,5 +64,16 @@ class StepRule(ABC):
         raise NotImplementedError(f"{type(self).__name__} finds its step by moving")
 
     @abstractmethod
-    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
-        """Return the move from an evaluated point along a descent direction (usually minus the gradient)."""
+    def move(
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        at: Evaluation,
+        direction: Array,
+        memory: Any,
+        support: Support | None = None,
+    ) -> Move:
+        """Return the move from an evaluated point along a descent direction (usually minus the gradient).
+
+        `support` is that of the point, where projections start.
+        """

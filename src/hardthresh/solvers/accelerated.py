@@ -241,8 +241,8 @@ class AcceleratedIHT(Solver):
     def _step(self, objective: Objective, constraint: Constraint, state: AcceleratedState) -> Candidate:
         """Return the step of lines 4 to 6, whether it decreases f or not."""
         u, support = state.extrapolated
-        direction, step = self._direction_and_step(objective, constraint, u, support)
-        projection = constraint.project(u.point + step * direction)
+        direction, step = self._direction_and_step(objective, constraint, u, support, state.support)
+        projection = constraint.project(u.point + step * direction, state.support)
         return Candidate(projection, step, nan, objective.predict(projection.point))
 
     def _advance_safely(
@@ -250,11 +250,11 @@ class AcceleratedIHT(Solver):
     ) -> AcceleratedState:
         """Return the state after a step that does not increase f: from u if there is one, else from x."""
         if state.ahead is not None:
-            moved = self._majorised_step(objective, constraint, *state.extrapolated, most=inf)
+            moved = self._majorised_step(objective, constraint, state, *state.extrapolated, most=inf)
             if moved is not None and moved.value <= state.value:
                 return self._next_state(objective, constraint, state, moved)
             state = replace(state, ahead=None, memory=self._rule(objective).start())
-        moved = self._majorised_step(objective, constraint, state.at, state.support, most=state.value)
+        moved = self._majorised_step(objective, constraint, state, state.at, state.support, most=state.value)
         if moved is None:
             why = "no step along the gradient that was tried decreases the objective"
             still = replace(state, iteration=state.iteration + 1, step=0.0, momentum=0.0, moved=0.0)
@@ -262,21 +262,27 @@ class AcceleratedIHT(Solver):
         return self._next_state(objective, constraint, state, moved)
 
     def _majorised_step(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, support: Support, most: float
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        state: AcceleratedState,
+        at: Evaluation,
+        support: Support,
+        most: float,
     ) -> Candidate | None:
         """Return the first of the halved steps from `at` that the majorisation allows; None if f is infinite there."""
         if not isfinite(at.value):
             return None
-        direction, step = self._direction_and_step(objective, constraint, at, support)
-        return majorised_step(objective, constraint, at, direction, step, most=most)
+        direction, step = self._direction_and_step(objective, constraint, at, support, state.support)
+        return majorised_step(objective, constraint, at, direction, step, support=state.support, most=most)
 
     def _direction_and_step(
-        self, objective: Objective, constraint: Constraint, u: Evaluation, support: Support
+        self, objective: Objective, constraint: Constraint, u: Evaluation, support: Support, start: Support
     ) -> tuple[Array, float]:
         """Return minus the gradient on the expanded support (line 4), and the step along it (line 5)."""
         direction, inside = -u.gradient, support.restrict(-u.gradient)
         if self.restricted:
-            added = constraint.project(direction - inside).support
+            added = constraint.project(direction - inside, start).support
             direction = (added | support).restrict(direction)
         # at a minimiser on the support the gradient there is rounding, to which no step should be fitted
         rounding = 0.0 if self.variant == "paper" else sqrt(float(namespace(inside).finfo(inside.dtype).eps))
@@ -290,7 +296,14 @@ class AcceleratedIHT(Solver):
         projection, prediction = moved.projection, moved.prediction
         if self.debias == "every":
             solved = refine(
-                objective, constraint, projection, prediction, cg_iterations=0, rounds=FULL_SOLVE, along_gradient=False
+                objective,
+                constraint,
+                projection,
+                prediction,
+                cg_iterations=0,
+                rounds=FULL_SOLVE,
+                along_gradient=False,
+                start=state.support,
             )
             projection, prediction = solved.projection, solved.prediction
         new = objective.evaluate(projection.point, prediction)

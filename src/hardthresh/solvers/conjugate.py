@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import ClassVar
 
@@ -179,8 +180,8 @@ class ConjugateIHT(Solver):
         step = minimising_step(objective, at, gradient)
         if step == 0.0:
             return None
-        ahead = constraint.project(at.point - step * gradient)
-        projection = constraint.project(ahead.support.restrict(at.point - step * at.gradient))
+        ahead = constraint.project(at.point - step * gradient, state.support)
+        projection = constraint.project(ahead.support.restrict(at.point - step * at.gradient), state.support)
         return self._if_decreased(objective, state, projection, step, float(xp.sum(gradient * gradient)))
 
     def _conjugate_step(
@@ -202,15 +203,15 @@ class ConjugateIHT(Solver):
             if 0.5 * step * descent <= self._negligible(objective, state):
                 return None, None
             for tried in [direction] if outside is None else [direction - outside, direction]:
-                projection = constraint.project(at.point + step * tried)
+                projection = constraint.project(at.point + step * tried, state.support)
                 found = self._if_decreased(objective, state, projection, step, descent)
                 if found is not None:
                     return found, direction
         if step == 0.0:  # no direction has positive curvature, and so no exact step
-            found = search_along(objective, at, -gradient, constraint.project)
+            found = search_along(objective, at, -gradient, partial(constraint.project, start=state.support))
         else:
             whole = -gradient if outside is None else -at.gradient
-            found = majorised_step(objective, constraint, at, whole, step)
+            found = majorised_step(objective, constraint, at, whole, step, support=state.support)
         return self._if_progress(objective, state, found), None
 
     def _directions(self, state: ConjugateState, gradient: Array, squared: float) -> list[Array]:
@@ -232,12 +233,12 @@ class ConjugateIHT(Solver):
         at = state.at
         direction = -at.gradient
         if _is_curved(state.support) and norm(at.point) == 0.0:
-            direction = constraint.hard_threshold(direction)  # its multiples are the projections of the whole gradient
+            direction = constraint.hard_threshold(direction, state.support)  # its multiples project the whole gradient
         step = exact_step(objective, constraint, at, state.support, direction)
         if step > 0.0:
-            found = majorised_step(objective, constraint, at, direction, step)
+            found = majorised_step(objective, constraint, at, direction, step, support=state.support)
         else:
-            found = search_along(objective, at, direction, constraint.project)
+            found = search_along(objective, at, direction, partial(constraint.project, start=state.support))
         return self._if_progress(objective, state, found)
 
     def _if_decreased(

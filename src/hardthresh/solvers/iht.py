@@ -82,7 +82,7 @@ class IHT(Solver):
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> IHTState:
         """Project a step along the negative gradient; the step rule finds its length and makes the move."""
         assert isinstance(state, IHTState)
-        move = self.step.move(objective, constraint, state.at, -state.at.gradient, state.memory)
+        move = self.step.move(objective, constraint, state.at, -state.at.gradient, state.memory, state.support)
         at = move.evaluation if move.evaluation is not None else objective.evaluate(move.projection.point)
         moved = replace(
             state,

@@ -112,13 +112,18 @@ class HardThresholdingPursuit(Solver):
         at, support = state.at, state.support
         last = state.step if state.step > 0.0 else polyak_step(at, at.gradient)
         if state.minimal:  # the gradient on the support is below the tolerance: a step along it would be arbitrary
-            step = minimising_step(objective, at, constraint.hard_threshold(-at.gradient)) or last
+            step = minimising_step(objective, at, constraint.hard_threshold(-at.gradient, support)) or last
         else:
             step = exact_step(objective, constraint, at, support, -at.gradient) or last
-        stepped = majorised_step(objective, constraint, at, -at.gradient, step)
+        stepped = majorised_step(objective, constraint, at, -at.gradient, step, support=support)
         if stepped is not None and stepped.projection.support != support:
             refined = refine(
-                objective, constraint, stepped.projection, stepped.prediction, cg_iterations=self.cg_iterations
+                objective,
+                constraint,
+                stepped.projection,
+                stepped.prediction,
+                cg_iterations=self.cg_iterations,
+                start=support,
             )
             if self._improves(objective, state, refined):
                 return self._move(objective, state, replace(refined, step=stepped.step))
@@ -126,7 +131,14 @@ class HardThresholdingPursuit(Solver):
             here = Projection(at.point, support)
             negligible = 1e-3 * self._negligible(objective, state)
             solved = refine(
-                objective, constraint, here, at.prediction, cg_iterations=0, rounds=FULL_SOLVE, tol=negligible
+                objective,
+                constraint,
+                here,
+                at.prediction,
+                cg_iterations=0,
+                rounds=FULL_SOLVE,
+                tol=negligible,
+                start=support,
             )
             minimal = solved.minimal or state.value - solved.value <= max(negligible, value_rounding(objective, at))
             return self._move(objective, state, replace(solved, step=step, minimal=minimal))
@@ -152,7 +164,9 @@ class HardThresholdingPursuit(Solver):
         """Yield refined points on other supports."""
         at, support = state.at, state.support
         for projection, length in self._longer_steps(constraint, state, step):
-            refined = refine(objective, constraint, projection, cg_iterations=self.cg_iterations, rounds=2)
+            refined = refine(
+                objective, constraint, projection, cg_iterations=self.cg_iterations, rounds=2, start=support
+            )
             yield replace(refined, step=length)
         if self.exchanges > 0 and constraint.is_full(state.support):
             ranked = rank_exchanges(objective, constraint, at, support, removals=self.exchanges, count=self.exchanges)
@@ -174,19 +188,19 @@ class HardThresholdingPursuit(Solver):
         shortest, longest = 0.0, step
         for _ in range(self.escapes):
             longest *= 2.0
-            if constraint.project(state.w - longest * state.at.gradient).support != last:
+            if constraint.project(state.w - longest * state.at.gradient, state.support).support != last:
                 break
             shortest = longest
         lengths = [longest * 2.0**i for i in range(self.escapes)]
         for _ in range(4):
             middle = 0.5 * (shortest + longest)
-            if constraint.project(state.w - middle * state.at.gradient).support == last:
+            if constraint.project(state.w - middle * state.at.gradient, state.support).support == last:
                 shortest = middle
             else:
                 longest = middle
                 lengths.insert(0, middle)
         for length in lengths:
-            projection = constraint.project(state.w - length * state.at.gradient)
+            projection = constraint.project(state.w - length * state.at.gradient, state.support)
             if projection.support != last:
                 last = projection.support
                 yield projection, length

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isfinite, sqrt
 from typing import TypeVar
 
@@ -118,7 +119,7 @@ def _better(one: Candidate, other: Candidate | None) -> Candidate:
 def search_feasible(objective: Objective, constraint: Constraint, state: State) -> Candidate | None:
     """Return a lower point along the part of the gradient that is zero at a basic feasible point (`search_along`)."""
     direction = -remaining_gradient(constraint, state.at, state.support)
-    return search_along(objective, state.at, direction, constraint.project)
+    return search_along(objective, state.at, direction, partial(constraint.project, start=state.support))
 
 
 def is_steep(constraint: Constraint, state: State, tol: float = 0.0) -> bool:

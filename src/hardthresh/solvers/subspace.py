@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import inf, nan, prod
 from typing import Any
 
@@ -164,6 +165,7 @@ def refine(
     tol: float = 0.0,
     below: float = inf,
     along_gradient: bool = True,
+    start: Support | None = None,
 ) -> Candidate:
     r"""Return a point of the same support with a lower value, by Newton steps that stay inside the constraint.
 
@@ -189,6 +191,8 @@ def refine(
         prediction was right up to a factor of two and more than four times as large (heuristic).
     along_gradient : bool
         Whether to search along the gradient where there is no curvature.
+    start : Support, optional
+        Where projections start, see `Constraint.project`.
 
     Notes
     -----
@@ -208,11 +212,12 @@ def refine(
         if norm(slope) == 0.0:
             return replace(found, minimal=True)
         direction, flat = _newton(space, at, slope, free, cg_iterations)
+        project = partial(_project, space, constraint, support, start)
         xp = namespace(slope)
         before, predicted = predicted, -0.5 * float(xp.sum(slope * direction))
         if along_gradient and not 0.0 < predicted < inf:
             predicted, value, gradient_steps = 0.0, inf, gradient_steps + 1
-            better = _along_gradient(space, constraint, support, at, slope)
+            better = _along_gradient(space, project, at, slope)
             if better is None or gradient_steps > _GRADIENT_STEPS:
                 return better or replace(found, minimal=True)
             found = better
@@ -223,17 +228,15 @@ def refine(
         value = at.value
         enough = max(tol, value_rounding(space.objective, at))
         last = predicted <= enough
-        better = _search(space, constraint, support, at, slope, direction, tries=1 if last else 30)
+        better = _search(space, project, at, slope, direction, tries=1 if last else 30)
         if last and along_gradient and gradient_steps <= _GRADIENT_STEPS and norm(flat) > _LEFT_OUT * norm(slope):
-            beyond = _along_gradient(space, constraint, support, at, flat)
+            beyond = _along_gradient(space, project, at, flat)
             if beyond is not None and at.value - beyond.value > enough:
                 predicted, value, gradient_steps, found = 0.0, inf, gradient_steps + 1, beyond
                 continue
-        if (
-            better is None and along_gradient and not last
-        ):  # as where a loss is saturated, so that steps are far too long
+        if better is None and along_gradient and not last:  # as if a loss is saturated: steps are far too long
             predicted, value, gradient_steps = 0.0, inf, gradient_steps + 1
-            better = _along_gradient(space, constraint, support, at, slope)
+            better = _along_gradient(space, project, at, slope)
             if (
                 better is not None
                 and gradient_steps > _GRADIENT_STEPS
@@ -249,15 +252,18 @@ def refine(
     return found
 
 
+def _project(space: Subspace, constraint: Constraint, support: Support, start: Support | None, v: Array) -> Projection:
+    """Return the projection of a point of the subspace onto the set, on the support or part of it."""
+    return constraint.project_onto(space.lift(v), support, start)
+
+
 def _along_gradient(
-    space: Subspace, constraint: Constraint, support: Support, at: Evaluation, slope: Array
+    space: Subspace, project: Callable[[Array], Projection], at: Evaluation, slope: Array
 ) -> Candidate | None:
     """Return a point along the gradient where f is lower, by values of f alone; None if only rounding is to gain."""
     if 0.0 < norm(slope) * norm(at.point) <= 64.0 * value_rounding(space.objective, at):
         return None
-    found = search_along(
-        space.objective, at, -slope, lambda v: constraint.project_onto(space.lift(v), support), lower=space.lower
-    )
+    found = search_along(space.objective, at, -slope, project, lower=space.lower)
     return None if found is None else replace(found, step=nan)
 
 
@@ -325,8 +331,7 @@ def _solve(
 
 def _search(
     space: Subspace,
-    constraint: Constraint,
-    support: Support,
+    project: Callable[[Array], Projection],
     at: Evaluation,
     slope: Array,
     direction: Array,
@@ -336,7 +341,7 @@ def _search(
     xp = namespace(direction)
     t = 1.0
     for _ in range(tries):
-        projection = constraint.project_onto(space.lift(at.point + t * direction), support)
+        projection = project(at.point + t * direction)
         point = space.lower(projection.point)
         prediction = space.objective.predict(point)
         value = space.objective.value(point, prediction)

@@ -14,6 +14,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
+from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
 from .line_search import Backtracking, standstill
@@ -69,16 +70,22 @@ class BarzilaiBorwein(StepRule):
         return Memory()
 
     def move(
-        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Memory
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        at: Evaluation,
+        direction: Array,
+        memory: Memory,
+        support: Support | None = None,
     ) -> Move:
         values = (*memory.values, at.value)[-self.window :]
         if memory.previous is None:
-            first = Backtracking().move(objective, constraint, at, direction, None)
+            first = Backtracking().move(objective, constraint, at, direction, None, support)
             return replace(first, memory=Memory(at, values, first.step))
-        step = self._length(constraint, at, memory)
+        step = self._length(constraint, at, memory, support)
         rounding = value_rounding(objective, at)
         for _ in range(60):
-            projection = constraint.project(at.point + step * direction)
+            projection = constraint.project(at.point + step * direction, support)
             moved = projection.point - at.point
             decrease = 1e-4 * norm(moved) * (norm(moved) / step)
             prediction = objective.predict(projection.point)
@@ -86,13 +93,13 @@ class BarzilaiBorwein(StepRule):
                 evaluation = objective.evaluate(projection.point, prediction)
                 return Move(projection, step, evaluation, Memory(at, values, step))
             step *= 0.5
-        return standstill(constraint, at, direction, memory)
+        return standstill(constraint, at, direction, memory, support)
 
-    def _length(self, constraint: Constraint, at: Evaluation, memory: Memory) -> float:
+    def _length(self, constraint: Constraint, at: Evaluation, memory: Memory, support: Support | None) -> float:
         """Return the unguarded step; the last one where the secant shows no curvature."""
         assert memory.previous is not None
         xp = namespace(at.point)
-        before, now = constraint.project(memory.previous.point), constraint.project(at.point)
+        before, now = (constraint.project(point, support) for point in (memory.previous.point, at.point))
         union = before.support | now.support
         moved = at.point - memory.previous.point
         change = union.restrict(at.gradient - memory.previous.gradient)

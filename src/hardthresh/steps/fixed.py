@@ -11,6 +11,7 @@ from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.step import Move, StepRule
+from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
 
@@ -57,8 +58,16 @@ class Fixed(StepRule):
     ) -> float:
         return self.step
 
-    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
-        return Move(constraint.project(at.point + self.step * direction), self.step, None, memory)
+    def move(
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        at: Evaluation,
+        direction: Array,
+        memory: Any,
+        support: Support | None = None,
+    ) -> Move:
+        return Move(constraint.project(at.point + self.step * direction, support), self.step, None, memory)
 
 
 def restricted_smoothness_ar1(s: int, s_star: int, *, alpha: float, omega: float, loss: str = "squared") -> float:

@@ -52,14 +52,14 @@ def exact_step(
     restricted = support.restrict(direction)
     rounding = sqrt(float(namespace(direction).finfo(direction.dtype).eps))
     if not constraint.is_full(support) or norm(restricted) <= rounding * norm(direction):
-        restricted = constraint.hard_threshold(direction)
+        restricted = constraint.hard_threshold(direction, support)
     return minimising_step(objective, at, restricted)
 
 
-def standstill(constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
+def standstill(constraint: Constraint, at: Evaluation, direction: Array, memory: Any, support: Support | None) -> Move:
     """Return the move that stays where it is; the last one if there is no direction to follow."""
     settled = "the gradient is zero" if norm(direction) == 0.0 else ""
-    return Move(constraint.project(at.point), 0.0, at, memory, settled)
+    return Move(constraint.project(at.point, support), 0.0, at, memory, settled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,7 @@ def majorised_step(
     step: float,
     shrink: float = 0.5,
     *,
+    support: Support | None = None,
     most: float | None = None,
 ) -> Candidate | None:
     r"""Return the first step, shrinking from `step`, that satisfies the quadratic majorisation.
@@ -116,7 +117,7 @@ def majorised_step(
     inside = most is None or most <= at.value
     most = at.value if most is None else most
     for _ in range(60):
-        projection = constraint.project(at.point + step * direction)
+        projection = constraint.project(at.point + step * direction, support)
         moved = projection.point - at.point
         squared = float(xp.sum(moved * moved))
         if squared == 0.0 or step == 0.0:  # an approximate projection moves by rounding even without a step
@@ -178,27 +179,35 @@ class ExactLineSearch(StepRule):
         along = inside if self.within == "support" else direction
         return minimising_step(objective, at, along) or polyak_step(at, along)
 
-    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
+    def move(
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        at: Evaluation,
+        direction: Array,
+        memory: Any,
+        support: Support | None = None,
+    ) -> Move:
         assert isinstance(objective, SmoothObjective)
         xp = namespace(direction)
-        support = constraint.project(at.point).support
+        here = constraint.project(at.point, support).support
         if self.within == "support":
-            step = exact_step(objective, constraint, at, support, direction)
+            step = exact_step(objective, constraint, at, here, direction)
         else:
             step = minimising_step(objective, at, direction)
         for _ in range(60):
-            projection = constraint.project(at.point + step * direction)
+            projection = constraint.project(at.point + step * direction, support)
             moved = projection.point - at.point
             squared = float(xp.sum(moved * moved))
             if squared == 0.0:
                 settled = "the exact step along the gradient does not move the point"
                 return Move(projection, step, at, memory, settled if step > 0.0 or norm(direction) == 0.0 else "")
-            if support == projection.support:
+            if here == projection.support:
                 return Move(projection, step, None, memory)
             if step * objective.curvature_along(at, moved) <= 0.99 * squared:
                 return Move(projection, step, None, memory)
             step /= 2 * 0.99
-        return standstill(constraint, at, direction, memory)
+        return standstill(constraint, at, direction, memory, support)
 
 
 @register("step", "backtracking")
@@ -243,18 +252,28 @@ class Backtracking(StepRule):
     def start(self) -> float | None:
         return self.first
 
-    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
-        step = self._guess(objective, constraint, at, direction) if memory is None else self.grow * memory
-        found = majorised_step(objective, constraint, at, direction, step, self.shrink)
+    def move(
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        at: Evaluation,
+        direction: Array,
+        memory: Any,
+        support: Support | None = None,
+    ) -> Move:
+        step = self._guess(objective, constraint, at, direction, support) if memory is None else self.grow * memory
+        found = majorised_step(objective, constraint, at, direction, step, self.shrink, support=support)
         if found is None:
-            return standstill(constraint, at, direction, memory)
+            return standstill(constraint, at, direction, memory, support)
         evaluation = objective.evaluate(found.projection.point, found.prediction)
         return Move(found.projection, found.step, evaluation, found.step)
 
-    def _guess(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array) -> float:
+    def _guess(
+        self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, support: Support | None
+    ) -> float:
         """Return the minimiser of the parabola through f(w), its slope and one value along the leading direction."""
         xp = namespace(direction)
-        leading = constraint.hard_threshold(direction)
+        leading = constraint.hard_threshold(direction, support)
         squared = float(xp.sum(leading * leading))
         if squared == 0.0:
             return 1.0

@@ -14,6 +14,7 @@ from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
+from hardthresh.core.support import Support
 from hardthresh.core.typing import Array, is_integer, is_real
 
 _LITTLE = 0.01  # of the progress made: where the gap to the bound is less, the run is over
@@ -30,19 +31,27 @@ def _polyak_length(at: Evaluation, length: float, target: float, scale: float) -
 
 
 def _polyak_move(
-    constraint: Constraint, at: Evaluation, direction: Array, length: float, target: float, scale: float
+    constraint: Constraint,
+    at: Evaluation,
+    direction: Array,
+    length: float,
+    target: float,
+    scale: float,
+    support: Support | None,
 ) -> Move:
     """Return the move by max(f - target, 0) / (scale length^2); where that is zero it is the last one."""
     gap = at.value - target
     if gap <= 0.0:
         why = f"f = {at.value:.6g} is at or below the target {target:.6g}, so the step is zero; lower the target"
-        return Move(constraint.project(at.point), 0.0, at, None, f"{why} if this is not good enough")
+        return Move(constraint.project(at.point, support), 0.0, at, None, f"{why} if this is not good enough")
     if length == 0.0:
-        return Move(constraint.project(at.point), 0.0, at, None, "the gradient is zero where a step could follow it")
+        return Move(
+            constraint.project(at.point, support), 0.0, at, None, "the gradient is zero where a step could follow it"
+        )
     step = _polyak_length(at, length, target, scale)
     if step == 0.0:
-        return Move(constraint.project(at.point), 0.0, at, None)
-    return Move(constraint.project(at.point + step * direction), step, None, None)
+        return Move(constraint.project(at.point, support), 0.0, at, None)
+    return Move(constraint.project(at.point + step * direction, support), step, None, None)
 
 
 def _check(scale: float, target: float | None, name: str = "target") -> None:
@@ -61,7 +70,7 @@ class _StepToTarget(StepRule):
     scale: float
 
     @abstractmethod
-    def _measured(self, constraint: Constraint, direction: Array) -> float:
+    def _measured(self, constraint: Constraint, direction: Array, start: Support | None = None) -> float:
         """Return the norm of the direction that the rule divides by."""
 
     def check(self, objective: Objective) -> None:
@@ -75,9 +84,18 @@ class _StepToTarget(StepRule):
         target = objective.lower_bound if self.target is None else self.target
         return _polyak_length(at, self._measured(constraint, direction), target, self.scale)
 
-    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
+    def move(
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        at: Evaluation,
+        direction: Array,
+        memory: Any,
+        support: Support | None = None,
+    ) -> Move:
         target = objective.lower_bound if self.target is None else self.target
-        return _polyak_move(constraint, at, direction, self._measured(constraint, direction), target, self.scale)
+        length = self._measured(constraint, direction, support)
+        return _polyak_move(constraint, at, direction, length, target, self.scale, support)
 
 
 @register("step", "polyak")
@@ -104,7 +122,7 @@ class Polyak(_StepToTarget):
     def __post_init__(self) -> None:
         _check(self.scale, self.target)
 
-    def _measured(self, constraint: Constraint, direction: Array) -> float:
+    def _measured(self, constraint: Constraint, direction: Array, start: Support | None = None) -> float:
         return norm(direction)
 
 
@@ -151,9 +169,9 @@ class SparsePolyak(_StepToTarget):
         if not (is_real(self.relax) and 1 <= self.relax < inf):
             raise InvalidInputError(f"relax must be a number, finite and >= 1, got {format_value(self.relax)}")
 
-    def _measured(self, constraint: Constraint, direction: Array) -> float:
+    def _measured(self, constraint: Constraint, direction: Array, start: Support | None = None) -> float:
         measured = constraint if self.relax == 1 else constraint.relax(self.relax)
-        return norm(measured.hard_threshold(direction))
+        return norm(measured.hard_threshold(direction, start))
 
 
 @stored("state/adaptive_sparse_polyak")
@@ -263,7 +281,15 @@ class AdaptiveSparsePolyak(StepRule):
         if self.lower_bound is None:
             require_lower_bound(objective, by=type(self).__name__)
 
-    def move(self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, memory: Any) -> Move:
+    def move(
+        self,
+        objective: Objective,
+        constraint: Constraint,
+        at: Evaluation,
+        direction: Array,
+        memory: Any,
+        support: Support | None = None,
+    ) -> Move:
         if memory is None:
             bound = objective.lower_bound if self.lower_bound is None else self.lower_bound
             memory = Epoch(bound, 0, None, first=at.value)
@@ -276,11 +302,11 @@ class AdaptiveSparsePolyak(StepRule):
                 epoch = replace(epoch, judged=True)
             elif epoch.is_over and not epoch.judged:
                 epoch = replace(epoch, judged=True)
-                if _lowest(objective, constraint, epoch) < epoch.bound - _WORTH * epoch.progress:
+                if _lowest(objective, constraint, epoch, support) < epoch.bound - _WORTH * epoch.progress:
                     warn(self._stalled(epoch), StallWarning)
             at, direction = best, -best.gradient
-        length = norm(constraint.hard_threshold(direction))
-        move = _polyak_move(constraint, at, direction, length, epoch.bound, self.scale)
+        length = norm(constraint.hard_threshold(direction, support))
+        move = _polyak_move(constraint, at, direction, length, epoch.bound, self.scale, support)
         if move.settled and length > 0.0:  # at a bound that the epochs have raised it is stuck, which is no convergence
             move = replace(move, settled=self._reached(at, epoch) if isnan(epoch.final) else "")
         return replace(move, memory=replace(epoch, steps=epoch.steps + 1, last=move.step))
@@ -299,12 +325,12 @@ class AdaptiveSparsePolyak(StepRule):
         )
 
 
-def _lowest(objective: Objective, constraint: Constraint, epoch: Epoch) -> float:
+def _lowest(objective: Objective, constraint: Constraint, epoch: Epoch, support: Support | None) -> float:
     """Return the lowest f on the way along the gradient from the best point, by steps that double until it rises."""
     assert epoch.best is not None
     at, step, lowest = epoch.best, epoch.last, inf
     for _ in range(_TRIES):
-        value = objective.value(constraint.project(at.point - step * at.gradient).point)
+        value = objective.value(constraint.project(at.point - step * at.gradient, support).point)
         if not value < lowest:
             break
         lowest, step = value, 2.0 * step

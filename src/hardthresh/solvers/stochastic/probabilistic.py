@@ -436,16 +436,16 @@ class ProbabilisticIHT(Solver):
         gradient_norm = norm(g)
         step = min(alpha, delta / gradient_norm) if gradient_norm > 0.0 else alpha
         moved = x - step * g
-        projection, ballots = constraint.project(moved), state.ballots
+        projection, ballots = constraint.project(moved, state.support), state.ballots
         index_set = projection.support
         if self.vote is not None:
             elected, ballots = self.vote.cast(index_set.indices, moved, ballots)
             index_set = Coordinates(elected)
-            projection = constraint.project(index_set.restrict(moved))
+            projection = constraint.project(index_set.restrict(moved), state.support)
         restricted_norm = norm(index_set.restrict(g))
         if self._clip == "restricted" or (self._clip == "stable" and not _drops(index_set, x)):
             step = min(alpha, delta / restricted_norm) if restricted_norm > 0.0 else alpha
-            projection = constraint.project(index_set.restrict(x - step * g))
+            projection = constraint.project(index_set.restrict(x - step * g), state.support)
         linear_decrease = -float(namespace(g).sum(g * (projection.point - x)))
         return _Trial(projection, index_set, step, gradient_norm, restricted_norm, linear_decrease, ballots)
 

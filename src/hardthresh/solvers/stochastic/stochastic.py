@@ -90,7 +90,7 @@ class StochasticIHT(Solver):
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> SampledState:
         assert isinstance(state, SampledState)
-        projection = constraint.project(state.w - self.step * state.at.gradient)
+        projection = constraint.project(state.w - self.step * state.at.gradient, state.support)
         iteration = state.iteration + 1
         rows = self._rows(objective, state.seed, iteration)
         at = estimate(objective, rows, projection.point)
