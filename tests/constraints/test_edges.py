@@ -73,6 +73,15 @@ def test_supports_join_and_budgets_grow():
     assert not EdgeSparsity(7).is_full(a)
 
 
+def test_a_budget_may_be_counted_in_edges():
+    for n_edges in range(4):
+        constraint = EdgeSparsity.of_edges(n_edges, p=3)
+        constraint.check((3, 3))
+        assert len(constraint.project(Z).support) == 3 + 2 * n_edges
+    with pytest.raises(InvalidInputError, match="n_edges must be >= 0, got -1"):
+        EdgeSparsity.of_edges(-1, p=3)
+
+
 @pytest.mark.parametrize("K", [2.5, "7", None, -1])
 def test_wrong_budgets_are_refused(K):
     with pytest.raises(InvalidInputError, match="K must be"):

@@ -17,7 +17,7 @@ from hardthresh.core.constraint import Constraint, Projection, Structure
 from hardthresh.core.errors import InvalidInputError, NotFiniteError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
-from hardthresh.core.support import Support
+from hardthresh.core.support import Support, stored_as_array
 from hardthresh.core.typing import Array
 
 from .supports import Coordinates
@@ -39,7 +39,8 @@ class EdgeSparsity(Constraint):
     ----------
     K : int
         Budget of entries, as the paper counts them: the diagonal costs p and an edge 2, so that
-        :math:`\lfloor (K - p)/2 \rfloor` edges are allowed. K < p is refused by `check`; K >= p^2 allows every graph.
+        :math:`\lfloor (K - p)/2 \rfloor` edges are allowed; `of_edges` counts edges. K < p is refused by `check`;
+        K >= p^2 allows every graph.
 
     Raises
     ------
@@ -68,6 +69,11 @@ class EdgeSparsity(Constraint):
     K: int
 
     symmetric: ClassVar[bool] = True
+
+    @classmethod
+    def of_edges(cls, n_edges: int, p: int) -> EdgeSparsity:
+        """Return the set of p x p matrices with at most so many edges: K = p + 2 n_edges."""
+        return cls(checked_integer("p", p, 1) + 2 * checked_integer("n_edges", n_edges, 0))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "K", checked_integer("K", self.K, 0))
@@ -151,6 +157,7 @@ def _counts(indices: Array) -> tuple[int, int]:
     return p, (int(indices.shape[0]) - p) // 2
 
 
+@stored_as_array(2)
 @stored("support/edges")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Edges(Coordinates):

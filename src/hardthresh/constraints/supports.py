@@ -10,7 +10,7 @@ import numpy as np
 
 from hardthresh.arrays import Grouping, mask_of, namespace, to_numpy, union, where_true
 from hardthresh.core.schema import stored
-from hardthresh.core.support import Support
+from hardthresh.core.support import Support, stored_as_array
 from hardthresh.core.typing import Array
 
 
@@ -25,6 +25,7 @@ def exchanged(indices: Array, removed: int, added: int) -> Array:
     return union(indices[indices != removed], newcomer)
 
 
+@stored_as_array(1)
 @stored("support/coordinates")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Coordinates(Support):

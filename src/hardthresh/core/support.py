@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from array_api_compat import is_array_api_obj
 
-from .schema import Fields, schemas
+from .schema import Fields
 from .typing import Array
+
+T = TypeVar("T", bound=type["Support"])
 
 SUPPORTS = ("support", "ahead_support", "index_set")
 """The fields of states that are supports."""
@@ -49,16 +52,27 @@ class Support(ABC):
         return int(self.indices.shape[0])
 
 
-def upgrade_supports(fields: Fields) -> Fields:
-    """Return the fields of a state or a projection in version 2: in version 1 most supports were arrays of integers.
+_STORED_AS_ARRAYS: dict[int, Any] = {}
 
-    They are taken for coordinates of a vector, or of a symmetric matrix. Those that were numbers of groups become
-    groups where the constraint is known: see `of_kind`.
+
+def stored_as_array(dimensions: int) -> Callable[[T], T]:
+    """Class decorator: version 1 of files had arrays of integers for such supports of points of so many dimensions."""
+
+    def add(cls: T) -> T:
+        _STORED_AS_ARRAYS[dimensions] = cls
+        return cls
+
+    return add
+
+
+def upgrade_supports(fields: Fields) -> Fields:
+    """Return the fields of a state or a projection in version 2, from version 1 with arrays of integers for supports.
+
+    Numbers of groups are taken for coordinates at first; `of_kind` makes groups of them once the constraint is known.
     """
     point = fields["at"].point if "at" in fields else fields["point"]
     arrays = {name: value for name, value in fields.items() if name in SUPPORTS and is_array_api_obj(value)}
-    kind: Any = schemas()["support/coordinates" if point.ndim == 1 else "support/edges"].cls
-    return fields | {name: kind(array) for name, array in arrays.items()}
+    return fields | {name: _STORED_AS_ARRAYS[point.ndim](array) for name, array in arrays.items()}
 
 
 def of_kind(kind: Support, support: Support) -> Support:

@@ -119,11 +119,11 @@ class GraphProblem:
     ) -> GraphProblem:
         if alpha == 0.0:
             _check_copies(covariance, names)
-        return cls(GraphicalModel(Z, l2=alpha), EdgeSparsity(scale.size), covariance, location, scale, alpha)
+        return cls(GraphicalModel(Z, l2=alpha), EdgeSparsity.of_edges(0, scale.size), covariance, location, scale, alpha)
 
     def with_budget(self, n_edges: int) -> GraphProblem:
         """Return the problem with another number of edges."""
-        return replace(self, constraint=EdgeSparsity(self.scale.size + 2 * n_edges))
+        return replace(self, constraint=EdgeSparsity.of_edges(n_edges, self.scale.size))
 
     def definite(self, W: np.ndarray) -> Precision:
         """Return a positive definite precision matrix with the graph of W, in standard units."""
