@@ -1,4 +1,4 @@
-"""Coordinates dealt to groups: sums over each group, and back, in any array library."""
+"""Groups of coordinates: sums over each group, and masks, in any array library."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def scaled_squares(z: Array) -> Array:
 @stored("support/grouping")
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Coordinates dealt to groups 0, 1, ..., each to one of them or to none.
+    """A partition of coordinates into groups 0, 1, ... and those in no group.
 
     Parameters
     ----------

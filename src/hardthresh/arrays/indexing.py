@@ -1,4 +1,4 @@
-"""Picking out and putting back coordinates, in any array library, without writing into an argument."""
+"""Gathering and scattering coordinates in any array library, without writing into an argument."""
 
 from __future__ import annotations
 

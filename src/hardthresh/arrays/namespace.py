@@ -34,11 +34,11 @@ def namespace(*arrays: Array) -> Any:
             break
     else:
         return np
-    given = [array for array in arrays if array is not None]
+    found = [array for array in arrays if array is not None]
     try:
-        return array_namespace(*given)
+        return array_namespace(*found)
     except TypeError as error:
-        kinds = ", ".join(sorted({f"{type(a).__module__.split('.')[0]}.{type(a).__name__}" for a in given}))
+        kinds = ", ".join(sorted({f"{type(a).__module__.split('.')[0]}.{type(a).__name__}" for a in found}))
         raise InvalidInputError(f"arrays of one library are needed, got {kinds}; convert them to one first") from error
 
 

@@ -15,8 +15,8 @@ from .namespace import namespace, to_numpy
 
 METHODS = ("auto", "lapack", "lanczos", "randomized", "subspace")
 
-_SMALL = 200  # matrices with a side of at most this are left to LAPACK
-_OVERSAMPLING, _POWER_STEPS = 10, 2
+_SMALL = 200  # side up to which all singular values are computed: LAPACK is fast there. Arbitrary
+_OVERSAMPLING, _POWER_STEPS = 10, 2  # columns more than the rank, and power steps, as Halko et al. recommend
 
 
 def truncated_svd(A: Array, rank: int, method: str = "auto", start: Array | None = None) -> tuple[Array, Array, Array]:
@@ -153,7 +153,7 @@ def _lanczos_of_operator(
 
 
 def _first_vector(A: Any, dtype: Any, start: np.ndarray | None) -> Any:
-    """Return where Lanczos starts, in the smaller of the two spaces, where ARPACK works: near what is known."""
+    """Return the start of Lanczos in the smaller of the two spaces, where ARPACK works: near the known vectors."""
     v0 = np.random.default_rng(0).standard_normal(min(A.shape)).astype(dtype)
     if start is None or not start.shape[1]:
         return v0

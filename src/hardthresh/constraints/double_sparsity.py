@@ -163,7 +163,7 @@ class DoubleSparsity(Constraint):
 
 @dataclass(frozen=True, slots=True)
 class _NestedBudget(Structure):
-    """Coordinates, of which single ones or all of a group may leave."""
+    """The structure of `DoubleSparsity`: single coordinates, or all of a group, may leave."""
 
     candidates: int
     grouping: Grouping

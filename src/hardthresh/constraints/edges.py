@@ -184,7 +184,7 @@ class Edges(Coordinates):
 
 @dataclass(frozen=True, slots=True)
 class _EdgeBudget(Structure):
-    """Edges of a graph."""
+    """The structure of `EdgeSparsity`: edges of a graph."""
 
     candidates: int
 

@@ -1,4 +1,4 @@
-"""Labels of columns, whatever they are and in whatever order, as numbers of groups."""
+"""From labels of columns, of any hashable type and in any order, to numbers of groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def changed(constraint: T, **budgets: int) -> T:
-    """Return a constraint that differs in its budgets only, so that nothing has to be read anew."""
+    """Return a constraint with other budgets, without reading its labels again."""
     twin = object.__new__(type(constraint))
     for name in constraint.__dataclass_fields__:  # type: ignore[attr-defined]
         object.__setattr__(twin, name, budgets.get(name, getattr(constraint, name)))
@@ -51,36 +51,36 @@ def read_labels(labels: Any, free: tuple[int, ...] | Any) -> tuple[tuple[Any, ..
     """
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise InvalidInputError(f"labels must be a list with one label per column, got {format_value(labels)}")
-    given = [
+    listed = [
         label.item() if isinstance(label, np.generic) else label
         for label in (labels.tolist() if hasattr(labels, "tolist") else labels)
     ]
-    allowed = free_coordinates(free, len(given))
+    allowed = free_coordinates(free, len(listed))
     for j in allowed:
-        given[j] = None
-    counted = np.ones(len(given), dtype=bool)
+        listed[j] = None
+    counted = np.ones(len(listed), dtype=bool)
     counted[list(allowed)] = False
-    if not given:
+    if not listed:
         raise InvalidInputError("labels are empty; give one label per column")
-    kinds = {type(label) for label in given}
+    kinds = {type(label) for label in listed}
     if bool in kinds and any(issubclass(kind, Number) for kind in kinds - {bool}):
         raise InvalidInputError("labels mix True or False with numbers, and True equals 1; use text or numbers only")
     for j in np.flatnonzero(counted).tolist():
-        if not isinstance(given[j], Hashable) or not _can_be_hashed(given[j]):
+        if not isinstance(listed[j], Hashable) or not _can_be_hashed(listed[j]):
             raise InvalidInputError(
                 f"labels must be hashable, one per column, but that of {numbered('column', j)} is "
-                f"{format_value(given[j])}; use text or numbers"
+                f"{format_value(listed[j])}; use text or numbers"
             )
-        if is_missing(given[j]):
+        if is_missing(listed[j]):
             raise InvalidInputError(
-                f"the label of {numbered('column', j)} is missing ({format_value(given[j])}); give every column a "
+                f"the label of {numbered('column', j)} is missing ({format_value(listed[j])}); give every column a "
                 "label, or make it free (in estimators: always_include)"
             )
-    return tuple(given), allowed
+    return tuple(listed), allowed
 
 
 def is_missing(label: Any) -> bool:
-    """Return whether a label is None, NaN or another library's word for nothing."""
+    """Return whether a label is None, NaN or another library's missing value."""
     if isinstance(label, str | int):
         return False
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
@@ -91,7 +91,7 @@ def is_missing(label: Any) -> bool:
 
 
 def dealt(labels: tuple[Any, ...], free: tuple[int, ...]) -> tuple[tuple[Any, ...], Grouping]:
-    """Return the labels of the groups in order of first appearance, and the coordinates dealt to them."""
+    """Return the labels of the groups in order of first appearance, and the grouping of the coordinates."""
     number_of: dict[Any, int] = {}
     counted = np.ones(len(labels), dtype=bool)
     counted[list(free)] = False

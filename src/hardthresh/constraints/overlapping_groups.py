@@ -241,7 +241,7 @@ class Cover(Support):
 
 @dataclass(frozen=True, slots=True)
 class _CoverBudget(Structure):
-    """Groups, each of which takes what no other group of the support has with it."""
+    """The structure of overlapping groups: a group leaves with the coordinates that no other group covers."""
 
     candidates: int
 
@@ -263,13 +263,13 @@ def _read_groups(groups: Any) -> tuple[tuple[int, ...], ...]:
     read = []
     for g, group in enumerate(groups):
         try:
-            given = list(group.tolist() if hasattr(group, "tolist") else group)
-            columns = sorted(map(index, given))
+            listed = list(group.tolist() if hasattr(group, "tolist") else group)
+            columns = sorted(map(index, listed))
         except TypeError as error:
             raise InvalidInputError(f"group {g} must be a list of integers, got {format_value(group)}") from error
         if not columns:
             raise InvalidInputError(f"group {g} is empty; leave it out")
-        if any(isinstance(j, bool) for j in given):
+        if any(isinstance(j, bool) for j in listed):
             raise InvalidInputError(f"group {g} holds truth values; give the coordinates, as of numpy.flatnonzero")
         if columns[0] < 0:
             raise InvalidInputError(f"coordinates must be >= 0, but group {g} names {columns[0]}")

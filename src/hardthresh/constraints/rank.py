@@ -19,7 +19,7 @@ from hardthresh.core.typing import Array
 @stored("support/bases")
 @dataclass(frozen=True, slots=True, eq=False)
 class Bases(Support):
-    """The support of a matrix of low rank: where its columns and its rows live; ``U, s, Vt = bases`` unpacks it.
+    """The support of a matrix of low rank: bases of its columns and rows; ``U, s, Vt = bases`` unpacks it.
 
     Attributes
     ----------
@@ -191,5 +191,5 @@ def _same_span(a: Array, b: Array) -> bool:
 
 
 def _angle(a: Array) -> float:
-    """Return the angle below which two directions count as one."""
+    """Return the angle below which two directions count as one: 100 times that of rounded unit vectors. Arbitrary."""
     return 100.0 * sqrt(float(namespace(a).finfo(a.dtype).eps))

@@ -1,4 +1,4 @@
-"""Supports that several sets share: coordinates of a vector, and groups of them."""
+"""The supports of several constraints: coordinates of a vector, and groups of them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hardthresh.core.typing import Array
 
 
 def equal_arrays(a: Array, b: Array) -> bool:
-    """Return whether two arrays of one library are the same."""
+    """Return whether two arrays have the same shape and entries."""
     return bool(a.shape == b.shape and namespace(a, b).all(a == b))
 
 
 def exchanged(indices: Array, removed: int, added: int) -> Array:
-    """Return increasing indices after one of them made room for another."""
+    """Return increasing indices with one of them replaced by another."""
     newcomer = namespace(indices).zeros_like(indices[:1]) + added
     return union(indices[indices != removed], newcomer)
 
@@ -46,7 +46,7 @@ class Coordinates(Support):
         return xp.where(mask_of(self.indices, v.shape[0]), v, xp.zeros_like(v))
 
     def exchange(self, removed: int, added: int) -> Coordinates:
-        """Return the support after one coordinate made room for another."""
+        """Return the support with one coordinate replaced by another."""
         return Coordinates(exchanged(self.indices, removed, added))
 
     def __or__(self, other: Support) -> Coordinates:
@@ -76,7 +76,7 @@ class Coordinates(Support):
 @stored("support/groups")
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups(Support):
-    """Groups of coordinates of a vector, and the coordinates that are in none.
+    """Groups of coordinates of a vector, with the free coordinates that are in no group.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Groups(Support):
 
     @property
     def indices(self) -> Array:
-        """The coordinates of the groups and of none, increasing."""
+        """The coordinates of the groups and the free ones, increasing."""
         return where_true(self._mask())
 
     def restrict(self, v: Array) -> Array:
@@ -99,7 +99,7 @@ class Groups(Support):
         return xp.where(self._mask(), v, xp.zeros_like(v))
 
     def exchange(self, removed: int, added: int) -> Groups:
-        """Return the support after one group made room for another."""
+        """Return the support with one group replaced by another."""
         return Groups(exchanged(self.numbers, removed, added), self.grouping)
 
     def __or__(self, other: Support) -> Groups:

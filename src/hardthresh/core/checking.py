@@ -1,4 +1,4 @@
-"""Checks that are the same everywhere: settings that are integers or one of a few words, numbers that overflow."""
+"""Checks of settings (integers, words), and who is warned of numbers that overflow."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check_positive(name: str, value: Any) -> None:
 
 
 def checked_word(name: str, word: Any, known: Iterable[str]) -> str:
-    """Return a setting that is one of some words.
+    """Return a setting that must be one of some words.
 
     Raises
     ------
@@ -73,7 +73,7 @@ _errors_of_caller: ContextVar[dict[str, Any] | None] = ContextVar("_errors_of_ca
 
 
 def without_overflow_warnings(function: Function) -> Function:
-    """Decorate a function that refuses or reports numbers that are not finite: NumPy need not warn of them too.
+    """Decorate a function that raises or reports on overflow itself, so that NumPy does not warn of it too.
 
     Run the user's code within `with_warnings_of_caller`.
     """

@@ -1,4 +1,4 @@
-"""The set to stay in: anything that we can project onto."""
+"""Constraint sets: closed sets with a projection that knows the support of the point."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ class Projection:
 
 
 class Structure(ABC):
-    """What a set lets choose: a few out of a number of candidates, such as coordinates, groups or edges.
+    """How a set restricts supports: to a few out of a number of candidates, such as coordinates, groups or edges.
 
     Attributes
     ----------
     candidates : int
-        How many there are to choose from; what is always allowed does not count.
+        The number of candidates, without those that are always allowed.
     """
 
     candidates: int
 
     @abstractmethod
     def selected(self, support: Support) -> int:
-        """Return how many of the candidates a support has."""
+        """Return the number of candidates in a support."""
 
     def swap_units(self, support: Support) -> list[Array]:
-        """Return the coordinates of a support that may leave together, unit by unit; empty if that is not known."""
+        """Return the sets of coordinates that may leave a support as a unit; none if they are not known."""
         return []
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinateBudget(Structure):
-    """What a constraint is that allows any `budget` single coordinates of a vector.
+    """The structure of a constraint that allows any `budget` coordinates of a vector.
 
     Attributes
     ----------
     candidates : int
-        How many coordinates there are to choose from.
+        The number of coordinates that count.
     budget : int
-        How many coordinates may be non-zero.
+        The number of these that may be non-zero.
     free : tuple of int
         Coordinates that are always allowed and not counted.
     signs : array or None
@@ -78,7 +78,7 @@ class CoordinateBudget(Structure):
         return int(support.indices.shape[0]) - len(self.free)
 
     def counted(self, support: Support) -> Array:
-        """Return the coordinates of a support that count: any other may replace one of them."""
+        """Return the coordinates of a support that count, each of which any other may replace."""
         indices = support.indices
         if not self.free:
             return indices
@@ -91,14 +91,14 @@ class CoordinateBudget(Structure):
 
 @dataclass(frozen=True, slots=True)
 class BlockBudget(Structure):
-    """What a constraint is that allows any `budget` blocks of coordinates of a vector.
+    """The structure of a constraint that allows any `budget` blocks of coordinates of a vector.
 
     Attributes
     ----------
     candidates : int
-        How many blocks there are.
+        The number of blocks.
     budget : int
-        How many blocks may be non-zero.
+        The number of blocks that may be non-zero.
     numbers : array of int, shape (d,)
         The block of each coordinate, from 0; `candidates` for coordinates that are always allowed.
     """
@@ -116,14 +116,14 @@ class BlockBudget(Structure):
 
 
 def require_constraint(constraint: object) -> None:
-    """Refuse, before a run starts, what is no constraint."""
+    """Raise `InvalidInputError`, before a run starts, if an object is not a `Constraint`."""
     if not isinstance(constraint, Constraint):
         found = format_value(constraint)
         raise InvalidInputError(f"the constraint must be a set to stay in, such as Sparsity(3); got {found}")
 
 
 def require_symmetry(objective: Objective, constraint: Constraint) -> None:
-    """Refuse, before a run starts, a set that leaves the symmetric matrices, where a function is only of these."""
+    """Raise `CapabilityError` if the set is not of symmetric matrices but the objective is a function of these only."""
     if objective.traits.symmetric and not constraint.symmetric:
         raise CapabilityError(
             f"{type(objective).__name__} is a function of symmetric matrices, and {constraint} holds others too; use a "
@@ -145,7 +145,7 @@ class Constraint(ABC):
 
     @abstractmethod
     def check(self, shape: tuple[int, ...]) -> None:
-        """Raise `InvalidInputError` if the set makes no sense for points of this shape."""
+        """Raise `InvalidInputError` if the set does not fit points of this shape."""
 
     @abstractmethod
     def project(self, z: Array, start: Support | None = None) -> Projection:
@@ -160,10 +160,10 @@ class Constraint(ABC):
 
     @abstractmethod
     def is_full(self, support: Support) -> bool:
-        """Return whether the support uses the whole budget, so that nothing can join without something leaving."""
+        """Return whether the support uses the whole budget."""
 
     def structure(self, shape: tuple[int, ...]) -> Structure | None:
-        """Return what the set lets choose in points of a shape; None if it is not about choosing."""
+        """Return how the set restricts the supports of points of a shape; None if not to a number of candidates."""
         return None
 
     def project_onto(self, z: Array, support: Support, start: Support | None = None) -> Projection:
@@ -175,11 +175,11 @@ class Constraint(ABC):
         return self.project(v, start).point
 
     def free_part(self, w: Array, gradient: Array, support: Support) -> Support:
-        """Return the part of the support that can move to decrease the objective; smaller only where a bound holds."""
+        """Return the free variables: the part of the support that can move along -gradient within the bounds."""
         return support
 
 
 def coordinate_budget(constraint: Constraint, shape: tuple[int, ...]) -> CoordinateBudget | None:
-    """Return the budget of a set that chooses coordinates of a vector, each unbounded or of one sign; else None."""
+    """Return the budget of coordinates, each unbounded or of one sign; None for other constraints."""
     structure = constraint.structure(shape) if len(shape) == 1 else None
     return structure if isinstance(structure, CoordinateBudget) and not structure.bounded else None

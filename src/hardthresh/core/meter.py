@@ -1,10 +1,10 @@
-"""The honest unit of cost: passes over the data."""
+"""The unit of cost: passes over the data."""
 
 from __future__ import annotations
 
 
 class Meter:
-    """Counts data passes.
+    """A counter of data passes.
 
     One pass is the cost of one product X^T r with all of X; X w for a w with s of its d entries non-zero is s/d of a
     pass, and work on a mini-batch counts by its share of the rows. A meter belongs to one run; designs add to it,

@@ -1,4 +1,4 @@
-"""The function to minimise: three nested contracts, from what every solver needs to what linear models offer."""
+"""The contracts of objectives: three nested ones, from what every solver needs to what linear models offer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Evaluation:
     gradient : array like `point`
         The gradient of f at the point.
     prediction : array or None
-        What the objective computed on the way (for a linear model Xw + offset, shape (n,)) and can use again.
+        The predictions (for a linear model Xw + offset, shape (n,)), which the objective can reuse.
     """
 
     point: Array
@@ -42,15 +42,15 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What is known about an objective without a look at its data.
+    """Properties of an objective that are known without evaluating it.
 
     Attributes
     ----------
     quadratic : bool
         Whether the Hessian is the same everywhere.
     partial : bool
-        Whether f ignores some coordinates of the point altogether, as in the completion of a matrix: moving along them
-        costs nothing, so an extrapolation along them is blind.
+        Whether f does not depend on some coordinates of the point, as in the completion of a matrix: extrapolation
+        along them has no effect on f.
     symmetric : bool
         Whether f is a function of symmetric matrices, so that a run needs a set of these (see `Constraint.symmetric`).
     n_rows : int
@@ -124,16 +124,16 @@ class Objective(Protocol, metaclass=Contract):
 
     @property
     def traits(self) -> Traits:
-        """What is known about f without a look at its data."""
+        """Properties of f that are known without evaluating it."""
 
     def zeros(self) -> Array:
         """Return the zero point, in the objective's array library, dtype and device."""
 
     def null_point(self) -> Array:
-        """Return where runs start without w0: zero, or another point where f is infinite at zero."""
+        """Return the start of runs without w0: zero, or another point if f is infinite at zero."""
 
     def predict(self, w: Array) -> Array | None:
-        """Return what `evaluate` and `value` can use instead of computing it again; None if there is no such thing."""
+        """Return the predictions at `w`, which `evaluate` and `value` can reuse; None if there are none."""
 
     def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
         """Return value and gradient at `w`; `prediction`, if the caller has it, saves computing it again."""
@@ -164,13 +164,13 @@ class SmoothObjective(Objective, Protocol):
 
 @runtime_checkable
 class LinearObjective(SmoothObjective, Protocol):
-    """An objective of a vector whose coordinates can be taken apart, as those of a linear model."""
+    """A smooth objective of a vector that gives single coordinates and blocks of the Hessian, as linear models do."""
 
     def columns(self, indices: Array) -> LinearObjective:
         """Return the objective restricted to some coordinates, by increasing index: an objective of its own."""
 
     def hessian(self, at: Evaluation) -> Array:
-        """Return the Hessian as a matrix, of an objective of few coordinates."""
+        """Return the Hessian as a matrix; for objectives of few coordinates."""
 
     def hessian_diag(self, at: Evaluation) -> Array:
         """Return the diagonal of the Hessian."""
@@ -182,7 +182,7 @@ class LinearObjective(SmoothObjective, Protocol):
         """Return value and gradient at several points, which may be cheaper than one by one."""
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
-        """Return a move of some coordinates along which f falls for ever; None if it has a minimiser on these."""
+        """Return a direction in some coordinates along which f decreases for ever; None if it has a minimiser."""
 
     def double(self) -> LinearObjective:
         """Return the same objective in double precision."""
@@ -225,18 +225,18 @@ class BaseObjective:
     """A number that f never falls below."""
 
     traits: Traits = Traits()
-    """What is known about f without a look at its data."""
+    """Properties of f that are known without evaluating it."""
 
     def zeros(self) -> Array:
         """Return the zero point."""
         return np.zeros(self.shape)
 
     def null_point(self) -> Array:
-        """Return where runs start without w0."""
+        """Return the start of runs without w0."""
         return self.zeros()
 
     def predict(self, w: Array) -> Array | None:
-        """Return None: there is nothing to use again."""
+        """Return None: there are no predictions to reuse."""
         return None
 
     def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:

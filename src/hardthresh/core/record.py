@@ -1,4 +1,4 @@
-"""What is remembered of a run, and what it comes to."""
+"""The record of a run: its history, the stopping rules and the result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stopping_rule(solver: Solver, stop: StopRule | None, max_iter: int, tol: flo
 
 
 class Record:
-    """What is remembered of one run, and what it comes to.
+    """The record of one run: its history, and its result once it has ended.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What exists: every loss, constraint, step rule, solver, objective and estimator, by name.
+"""The registry of every loss, constraint, step rule, solver, objective and estimator, by name.
 
 Registration is what makes the conformance tests, the documentation and ``hardthresh list`` pick a new thing up.
 """

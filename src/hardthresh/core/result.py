@@ -1,4 +1,4 @@
-"""What a run returns."""
+"""The result of a run: status, history and answer."""
 
 from __future__ import annotations
 

@@ -19,6 +19,10 @@ from .verdicts import is_finite
 
 S = TypeVar("S", bound=State)
 
+_FIRST = 100.0
+"""Times the first point that is not zero: the size that points are compared with if the null model is zero. Arbitrary:
+a first step may be much shorter than the answer."""
+
 
 class Runner:
     """A solver at work on one problem.
@@ -51,7 +55,7 @@ class Runner:
 
     @without_overflow_warnings
     def first(self, w0: Array | None, seed: int, state: State | None) -> State:
-        """Return the state of iteration 0, or one of an earlier run to go on from."""
+        """Return the state of iteration 0, or the state of an earlier run, checked, to continue."""
         checked_integer("seed", seed, 0)
         if state is not None:
             if w0 is not None:
@@ -76,7 +80,7 @@ class Runner:
             self.meter.passes,
             null_value=null.value,
             null_gradient=leading_norm(self.constraint, null.at.gradient) if is_finite(null) else nan,
-            size=norm(null.w) or 100.0 * norm(start.w),
+            size=norm(null.w) or _FIRST * norm(start.w),
         )
         return replace(start, trace=trace)
 
@@ -86,26 +90,26 @@ class Runner:
         return self.moved(state, self.solver.advance(self.metered, self.constraint, state))
 
     def moved(self, old: State, new: S) -> S:
-        """Return what the solver made of a state, with what the loop knows of the way."""
+        """Return a new state of the solver with the trace of the loop."""
         trace = replace(
             old.trace,
             passes=self.meter.passes,
             stable_for=old.trace.stable_for + 1 if old.support == new.support else 0,
             previous_value=old.value if old.exact else nan,
-            size=old.trace.size or 100.0 * norm(new.w),
+            size=old.trace.size or _FIRST * norm(new.w),
         )
         return replace(new, trace=trace)
 
     @without_overflow_warnings
     def finish(self, last: State) -> State:
-        """Return the state that the solver makes of the last one for an answer."""
+        """Return the final state, as the solver makes it of the last one."""
         finished = self.solver.finish(self.metered, self.constraint, last)
         if finished is last:
             return last
         return replace(finished, trace=replace(last.trace, passes=self.meter.passes))
 
     def _resumed(self, state: State) -> State:
-        """Return the state to go on from; refuse one of another solver, objective or constraint."""
+        """Return the state to continue from; raise `InvalidInputError` if it is of another problem or solver."""
         objective, solver = self.objective, self.solver
         if not isinstance(state, State):
             raise InvalidInputError(f"state must be the .state of an earlier result, got {format_value(state)}")

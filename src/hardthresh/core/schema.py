@@ -1,4 +1,4 @@
-"""Under which name and version a class is written to a file, wherever its code lives."""
+"""Names and versions of the classes in stored files, which do not depend on where the code is."""
 
 from __future__ import annotations
 

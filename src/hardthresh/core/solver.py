@@ -1,4 +1,4 @@
-"""An algorithm: how to start, and how to get from one state to the next. Running it is the loop's business."""
+"""Solvers: how an algorithm starts, and how it gets from one state to the next. The loop runs them."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Solver(ABC):
         """Return the next state."""
 
     def recall(self, objective: Objective, state: State) -> float:
-        """Return what an objective has for the value of a state: f, or its estimate on the examples of the state's own.
+        """Return f at the point of a state, or its estimate on the batch of the state.
 
         A run goes on from a state only if that is what the state says.
         """
         return objective.value(state.w)
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
-        """Return the state whose point is the answer of a run that ended at `state`; by default, that one."""
+        """Return the final state of a run that ended at `state`; by default `state` itself."""
         return state
 
     def stopping(self, tol: float) -> StopRule:
@@ -53,6 +53,6 @@ class Solver(ABC):
 
 
 def require_solver(solver: object) -> None:
-    """Refuse, before a run starts, what is no solver."""
+    """Raise `InvalidInputError`, before a run starts, if an object is not a `Solver`."""
     if not isinstance(solver, Solver):
         raise InvalidInputError(f"the solver must be an instance, such as IHT(); got {format_value(solver)}")

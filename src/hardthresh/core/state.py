@@ -1,4 +1,4 @@
-"""What a run is at one iteration: the solver's state, and what the loop remembers of the way there."""
+"""The state of a run at one iteration, and what the loop remembers of earlier ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .typing import Array
 @stored("state/trace")
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What stopping rules need to know of a run's past.
+    """The past of a run, as far as stopping rules need it.
 
     The loop writes it, so that rules need no memory and a resumed run stops where the uninterrupted one would.
 
@@ -45,7 +45,7 @@ class Trace:
 @stored("state/basic", upgrades=[upgrade_supports])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """Everything a solver needs to go on; frozen and picklable, so that a run can stop, be stored and resume.
+    """Everything a solver needs to continue; frozen and picklable, so that a run can stop, be stored and resume.
 
     Attributes
     ----------

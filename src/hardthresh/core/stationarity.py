@@ -20,11 +20,14 @@ import numpy as np
 
 from .constraint import Constraint, coordinate_budget
 from .errors import InvalidInputError, format_value
-from .objective import Evaluation, Objective, SmoothObjective
+from .objective import UNITS, Evaluation, Objective, SmoothObjective
 from .schema import stored
 from .state import Trace
 from .support import Support
 from .typing import Array, is_real, library
+
+_ROUNDING = 4 * UNITS
+"""Units of rounding in a point or a norm that was computed in a few steps: four times those of one sum."""
 
 FEASIBLE = 1e-5
 """Up to what share of the gradient at the null model a residual counts as zero; on a well-conditioned support what is
@@ -159,7 +162,7 @@ def smallest_lipschitz(constraint: Constraint, at: Evaluation, support: Support,
     if tol < inf and feasibility_residual(constraint, at, support) > tol:
         return inf
     outside = _outside(constraint, at, support)
-    if norm(outside) <= 64 * _eps(outside) * norm(at.gradient):
+    if norm(outside) <= _ROUNDING * _eps(outside) * norm(at.gradient):
         return 0.0
     budget = coordinate_budget(constraint, tuple(at.point.shape))
     if budget is None or budget.signs is not None:
@@ -180,7 +183,7 @@ def _smallest_by_bisection(constraint: Constraint, point: Array, outside: Array,
 
     def stationary(lipschitz: float) -> bool:
         there = point - outside / lipschitz
-        nearest, slack = constraint.project(there).point, max(1e-9 * length / lipschitz, 64 * _eps(point) * size)
+        nearest, slack = constraint.project(there).point, max(1e-9 * length / lipschitz, _ROUNDING * _eps(point) * size)
         if constraint.exact:
             return norm(nearest - point) <= slack
         return length / lipschitz <= norm(there - nearest) + slack  # an approximation may return a point less near
@@ -217,7 +220,7 @@ def reference_is_stationary(constraint: Constraint, at: Evaluation, L: float, to
     on the support; for an `exact` constraint and a finite L > 0.
     """
     there = at.point - at.gradient / L
-    rounding = 64 * _eps(there) * (norm(there) + norm(at.point))
+    rounding = _ROUNDING * _eps(there) * (norm(there) + norm(at.point))
     in_the_set = norm(constraint.project(at.point).point - at.point) <= rounding
     nearest = norm(there - constraint.project(there).point)
     return in_the_set and norm(there - at.point) <= nearest + tol / L + rounding
@@ -369,7 +372,7 @@ def _gradient_rounding(objective: Objective, at: Evaluation, smoothness: float) 
     """
     value, bound = objective.value(objective.null_point()), objective.lower_bound
     level = value - bound if bound > -inf else abs(value)
-    return 64 * _eps(at.gradient) * sqrt(2.0 * max(smoothness * level, 0.0)) if level < inf else 0.0
+    return _ROUNDING * _eps(at.gradient) * sqrt(2.0 * max(smoothness * level, 0.0)) if level < inf else 0.0
 
 
 def _curvature_of_exchange(

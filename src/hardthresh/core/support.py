@@ -1,4 +1,4 @@
-"""Where a point may be non-zero."""
+"""Supports: where a point may be non-zero."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUPPORTS = ("support", "ahead_support", "index_set")
 
 
 class Support(ABC):
-    """Where a point of a set may be non-zero: every projection returns one.
+    """The support of a point: where it may be non-zero. Every projection returns one.
 
     Supports are frozen dataclasses, made by one kind of set. ``a | b`` is the union of two supports of that kind, and
     ``a == b`` says whether they are the same.
@@ -41,12 +41,12 @@ class Support(ABC):
     __hash__ = None  # type: ignore[assignment]  # arrays are not hashable
 
     def exchange(self, removed: int, added: int) -> Support:
-        """Return the support after one of its coordinates, or of its groups, made room for another."""
+        """Return the support with one of its coordinates, or groups, replaced by another."""
         raise TypeError(f"{type(self).__name__} does not exchange coordinates or groups of them")
 
     @property
     def degrees_of_freedom(self) -> int:
-        """How many numbers a point on the support is free to have; not implemented where `indices` is None."""
+        """The dimension of the subspace; a subclass without `indices` must define it."""
         if self.indices is None:
             raise NotImplementedError(f"{type(self).__name__} must say how many numbers its points are free to have")
         return int(self.indices.shape[0])

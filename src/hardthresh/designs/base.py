@@ -1,4 +1,4 @@
-"""How a data matrix is stored, and nothing else knows."""
+"""The contracts of linear maps and of data matrices, and data matrices that count their passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single entries of a matrix, seen through the matrix dense or factored."""
+"""The linear map from a matrix, dense or factored, to some of its entries."""
 
 from __future__ import annotations
 

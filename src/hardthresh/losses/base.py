@@ -1,4 +1,4 @@
-"""What a loss is: a convex or smooth function of one target and one prediction."""
+"""The contract of losses: functions of one target and one prediction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hardthresh.core.typing import Array
 
 
 class Loss(ABC):
-    """A pointwise loss in prediction space, and what a model that minimises its mean needs to know.
+    """A pointwise loss in prediction space, with the mean, the domain and the scorer of the model that it defines.
 
     Subclasses are frozen dataclasses. All arrays have the shape of the predictions u. The gradient at (y, u) is zero
     exactly where y is the expected target ``mean(u)``, the inverse link.
@@ -33,7 +33,7 @@ class Loss(ABC):
     """A number that the loss never falls below, whatever the target."""
 
     domain: ClassVar[str]
-    """Which targets make sense, in words for an error message."""
+    """The targets that the loss is defined for, in words for an error message."""
 
     classifies: ClassVar[bool] = False
     """Whether a target is the probability of the second of two classes; estimators then take labels."""
@@ -52,7 +52,7 @@ class Loss(ABC):
 
     @abstractmethod
     def in_domain(self, y: Array) -> Array:
-        """Return, for each target, whether it makes sense."""
+        """Return, for each target, whether it is in the domain."""
 
     @abstractmethod
     def value(self, y: Array, u: Array) -> Array:
@@ -86,7 +86,7 @@ class Loss(ABC):
         return 0.0
 
     def recession(self, y: Array) -> Array:
-        """Return for each target the direction of the prediction, +1 or -1, in which the loss falls for ever.
+        """Return for each target the direction of the prediction, +1 or -1, in which the loss decreases for ever.
 
         0 where a finite prediction attains the minimum, as is the default. Where it is not 0 a fit may have no finite
         coefficients.
@@ -94,7 +94,9 @@ class Loss(ABC):
         return 0 * y
 
     def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
-        """Return it for n examples and a mean loss, up to a constant of the data, at the most likely dispersion.
+        """Return minus twice the log-likelihood for n examples and a mean loss, up to a constant of the data.
+
+        The dispersion is the most likely one.
 
         Raises
         ------

@@ -194,10 +194,10 @@ class Computed(BaseObjective):
         """Return what a callable returned as an array of its own, like the point."""
         if isinstance(w, np.ndarray) and not is_array_api_obj(array):
             array = np.asarray(array)
-        given = as_floating(array, w, f"the {name}")
-        if tuple(given.shape) != tuple(w.shape):
-            raise InvalidInputError(f"the {name} has shape {tuple(given.shape)}, the point {tuple(w.shape)}")
-        return given
+        numbers = as_floating(array, w, f"the {name}")
+        if tuple(numbers.shape) != tuple(w.shape):
+            raise InvalidInputError(f"the {name} has shape {tuple(numbers.shape)}, the point {tuple(w.shape)}")
+        return numbers
 
     def _like(self, x: np.ndarray) -> Array:
         zeros = self._zeros

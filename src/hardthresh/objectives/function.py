@@ -348,8 +348,7 @@ def _zeros(shape: int | tuple[int, ...] | None, like: Array | None) -> Array:
     if like is not None:
         like = as_floating(like, name="like")
         return namespace(like).zeros_like(like)
-    given: Any = shape
-    sizes = tuple(given) if isinstance(given, tuple | list) else (given,)
+    sizes: tuple[Any, ...] = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     if not sizes or not all(is_integer(size) and size >= 1 for size in sizes):
         raise InvalidInputError(
             f"shape must be an integer or a tuple of integers, all positive sizes, got {format_value(shape)}"

@@ -204,8 +204,8 @@ class GraphicalModel(BaseObjective):
         a, da = xp.linalg.diagonal(at.point), xp.linalg.diagonal(direction)
         Z = self.predict(at.point) if at.prediction is None else at.prediction
         turn = self.predict(direction) - Z * (da / a)
-        bend = float(xp.sum(2.0 * xp.sum(turn * turn, axis=0) / a + (da / a) ** 2))
-        return bend + self.l2 * float(xp.sum(direction * direction))
+        along = float(xp.sum(2.0 * xp.sum(turn * turn, axis=0) / a + (da / a) ** 2))
+        return along + self.l2 * float(xp.sum(direction * direction))
 
     def _symmetric_product(self, Z: Array, diagonal: Array) -> Array:
         """Return the symmetric part of Z'R, with something added to its diagonal."""

@@ -20,7 +20,7 @@ from .composite import Composite
 from .inputs import Targets, checked_design, checked_ridge
 from .recession import has_no_recession, recession_direction
 
-_MANY = 1 << 23  # entries of all the gradients computed by one product
+_MANY = 1 << 23  # entries of all gradients of one product: 64 MB of float64. Arbitrary
 
 
 def _examples() -> list[LinearModel]:
@@ -166,7 +166,7 @@ class LinearModel(Composite):
         return gram + ridge
 
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
-        r"""Return a move of some coordinates along which f falls for ever, or None.
+        r"""Return a direction in some coordinates along which f decreases for ever, or None.
 
         If there is one, f has no minimiser on these coordinates: its infimum is at infinity. The move is so long that
         only rounding is left to be gained.

@@ -22,7 +22,7 @@ from .composite import Composite
 from .inputs import Targets, checked_ridge, matrix_shape
 
 STORAGES = ("auto", "dense", "factored")
-_SMALL = 64  # sides up to this: a dense decomposition costs less than the handling of factors
+_SMALL = 64  # sides up to which points are dense: a decomposition costs less than handling factors. Arbitrary
 
 
 def _examples() -> list[MatrixCompletion]:
@@ -220,9 +220,9 @@ class MatrixCompletion(Composite):
         return super()._pull(values, W) if self.l2 else self.design.pullback(values)  # without the factors of W
 
 
-def _indices(given: Any, n: int, size: int, name: str) -> np.ndarray:
+def _indices(x: Any, n: int, size: int, name: str) -> np.ndarray:
     """Return row or column numbers, checked."""
-    indices = np.asarray(given)
+    indices = np.asarray(x)
     if indices.shape != (n,):
         raise InvalidInputError(f"{name} has shape {indices.shape}; ({n},) is needed, one for each value")
     if indices.dtype.kind not in "iu":

@@ -160,19 +160,19 @@ class Measurements(LinearMap):
 
 def _measurements(A: Any, shape: tuple[int, int] | None) -> tuple[Any, tuple[int, int]]:
     """Return the measurements as the rows of a design, and the shape of the matrices."""
-    given = None if shape is None else matrix_shape(shape)
+    sides = None if shape is None else matrix_shape(shape)
     if isinstance(A, Design) or issparse(A) or hasattr(A, "rmatvec"):
-        if given is None:
+        if sides is None:
             raise InvalidInputError(f"shape=(p, q) is missing: the rows of a {type(A).__name__} do not say it")
-        return A, given
+        return A, sides
     A = as_floating(A, name="A")
     if A.ndim != 3:
-        if given is None:
+        if sides is None:
             raise InvalidInputError(
                 f"A has {A.ndim} dimensions; (n, p, q) is needed, or shape=(p, q) for measurements as rows"
             )
-        return A, given
+        return A, sides
     n, p, q = A.shape
-    if given not in (None, (p, q)):
-        raise InvalidInputError(f"A holds matrices of shape ({p}, {q}), but shape = {given}; leave shape out")
+    if sides not in (None, (p, q)):
+        raise InvalidInputError(f"A holds matrices of shape ({p}, {q}), but shape = {sides}; leave shape out")
     return namespace(A).reshape(A, (n, p * q)), matrix_shape((p, q))

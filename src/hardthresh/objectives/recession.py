@@ -1,4 +1,4 @@
-"""Directions along which a sum of pointwise losses falls for ever: separated classes, dummies of zero counts."""
+"""Directions along which a sum of pointwise losses decreases for ever: separated classes, dummies of zero counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What computes a function and its derivatives, and where its examples come from: see `Function`."""
+"""How `Function` computes values, gradients and products with the Hessian, and gets its examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hardthresh.core.typing import Array
 
 
 class Source(Protocol):
-    """What computes a function: alone, or (with one more argument) on a batch."""
+    """A function with its gradient, of a point alone or (with one more argument) on a batch."""
 
     curved: bool
     """Whether there is a `product`."""
@@ -45,7 +45,7 @@ class Examples:
 
 
 class Given:
-    """Callables of the user's own."""
+    """A function by callables of the user."""
 
     def __init__(self, fn: Callable[..., Any], gradient: Any, curvature: Callable[..., Any] | None) -> None:
         self._fn, self._gradient, self._curvature = fn, gradient, curvature
@@ -299,7 +299,7 @@ def called(fn: Callable[..., Any], *args: Any) -> Any:
 
 
 def check_call(name: str, fn: Any, arguments: str, examples: Examples | None) -> None:
-    """Refuse a callable that says of itself that it does not take what it will be given."""
+    """Raise `InvalidInputError` if the signature of a callable does not take the arguments that it will get."""
     if not callable(fn):
         return
     try:
@@ -318,13 +318,13 @@ def check_call(name: str, fn: Any, arguments: str, examples: Examples | None) ->
 
 
 def refuse_inference() -> None:
-    """Refuse to differentiate where torch was told not to."""
+    """Raise `InvalidInputError` in torch's inference mode, which has no gradients."""
     if imported("torch").is_inference_mode_enabled():
         raise InvalidInputError("torch.inference_mode() is on, in which torch finds no gradients: leave it")
 
 
 def warn_of_training(module: Any) -> None:
-    """Warn of parts of a module that make it no function of its parameters alone."""
+    """Warn of parts of a module whose output does not depend on its parameters alone."""
     parts = {type(part).__name__ for part in module.modules() if part.training}
     noisy = sorted(name for name in parts if "Dropout" in name or "BatchNorm" in name)
     if noisy:
@@ -338,9 +338,9 @@ def copied(w: Array) -> Array:
     return w.copy() if isinstance(w, np.ndarray) else w + 0.0
 
 
-def pair(given: Any) -> tuple[Any, Any]:
-    if not isinstance(given, tuple | list) or len(given) != 2:
+def pair(returned: Any) -> tuple[Any, Any]:
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
         raise InvalidInputError(
-            f"with gradient=True the function must return (value, gradient), got {type(given).__name__}"
+            f"with gradient=True the function must return (value, gradient), got {type(returned).__name__}"
         )
-    return given[0], given[1]
+    return returned[0], returned[1]
