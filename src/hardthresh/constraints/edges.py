@@ -50,8 +50,8 @@ class EdgeSparsity(Constraint):
     Notes
     -----
     The projection takes the symmetric part and keeps the pairs of largest magnitude, the smaller (row, column) first
-    among equals. The support is the `Edges`, as increasing flat coordinates, both triangles and the diagonal. Positive
-    definiteness is not this set's business. Cost O(p^2), no data pass.
+    among equals. The support is the `Edges`, as increasing flat coordinates, both triangles and the diagonal. Matrices
+    of the set need not be positive definite. Cost O(p^2), no data pass.
 
     References
     ----------
@@ -102,7 +102,7 @@ class EdgeSparsity(Constraint):
         return Projection(_at(support, gather(xp.reshape(even, (-1,)), support), p), Edges(support))
 
     def project_onto(self, z: Array, support: Support, start: Support | None = None) -> Projection:
-        """Return the point on the support, without the edges that are zero: nothing has to be chosen."""
+        """Return the symmetric part on the support, whose edges that are zero are left out."""
         xp, p, indices = namespace(z), z.shape[0], support.indices
         entries = _even_entries(z, indices)
         kept = (entries != 0) | (indices % (p + 1) == 0)
@@ -136,7 +136,7 @@ class EdgeSparsity(Constraint):
 
 
 def _mirrored(flat: Array, p: int) -> Array:
-    """Return where the mirror images of some entries of a p x p matrix are."""
+    """Return the flat coordinates of the transposed entries of a p x p matrix."""
     return flat % p * p + flat // p
 
 

@@ -183,7 +183,7 @@ class GroupSparsity(Constraint):
 
 
 def _divisors(weights: Any, names: tuple[Any, ...], grouping: Grouping) -> np.ndarray | None:
-    """Return what the energy of each group is divided by, or None if that is the same for all."""
+    """Return the divisors of the energies of the groups, or None if they are all the same."""
     if weights is None:
         return None
     if isinstance(weights, str):

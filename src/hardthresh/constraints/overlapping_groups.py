@@ -230,7 +230,7 @@ class Cover(Support):
         return 1 + max(int(self.columns.max(initial=-1)), max(self.free, default=-1))
 
     def covered(self, size: int, without: int | None = None) -> np.ndarray:
-        """Return which of so many coordinates the groups have, the one at a place left out if that is given."""
+        """Return which of the first `size` coordinates the groups cover, without the one at a place."""
         covered = np.zeros(size, dtype=bool)
         covered[list(self.free)] = True
         for place, group in enumerate(to_numpy(self.numbers)):

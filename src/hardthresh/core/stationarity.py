@@ -1,4 +1,4 @@
-"""Is a point a candidate? First-order conditions of  minimise f(w) subject to w in C, from the contracts alone.
+"""First-order conditions of  minimise f(w) subject to w in C, from the contracts alone.
 
 * *Basic feasibility* (*Probabilistic IHT*, Definition 1): on every support that the point may use, the gradient
   vanishes. On the point's own support if that is full, so everywhere if there is room.
@@ -50,7 +50,7 @@ def _eps(v: Array) -> float:
 
 
 def leading_norm(constraint: Constraint, v: Array) -> float:
-    """Return the norm of the part of `v` that is largest on any one support."""
+    """Return the norm of the hard-thresholded `v`: the largest that it has on any support."""
     return norm(constraint.hard_threshold(v))
 
 
@@ -95,7 +95,7 @@ def feasibility_residual(constraint: Constraint, at: Evaluation, support: Suppor
 
 
 def gradient_scale(at: Evaluation, null_gradient: float) -> float:
-    """Return what a residual of basic feasibility is compared with: the leading part of the gradient at the null model.
+    """Return the scale of residuals of basic feasibility: the norm of the hard-thresholded gradient at the null model.
 
     Where the null model is the answer that is rounding, and the root mean square of the gradient, what is left out
     included, takes its place.
@@ -104,7 +104,7 @@ def gradient_scale(at: Evaluation, null_gradient: float) -> float:
 
 
 def is_negligible(residual: float, scale: float, tol: float) -> bool:
-    """Return whether a residual is at most `tol` of its scale; what overflows or is no number proves nothing."""
+    """Return whether a residual is at most `tol` of its scale; False if either overflows or is NaN."""
     return residual <= tol * scale < inf
 
 
@@ -256,7 +256,7 @@ def restricted_smoothness(
 @stored("certificate/stationarity")
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What is known about an answer from first-order conditions.
+    """The first-order conditions that a point satisfies, and by how much.
 
     Attributes
     ----------
@@ -365,7 +365,7 @@ def _outside(constraint: Constraint, at: Evaluation, support: Support) -> Array:
 
 
 def _gradient_rounding(objective: Objective, at: Evaluation, smoothness: float) -> float:
-    """Return how large a gradient may be by rounding alone.
+    """Return the size of the rounding of a gradient.
 
     The gradient of an L-smooth f at zero is at most sqrt(2 L (f(0) - inf f)), and the terms that cancel in a gradient
     that vanishes are as large; each is rounded, hence some tens of eps.

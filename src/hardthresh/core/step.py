@@ -1,4 +1,4 @@
-"""How far to go: from an evaluated point and a direction to the next projected point."""
+"""Step rules: from an evaluated point and a direction to the next projected point."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class StepRule(ABC):
     def length(
         self, objective: Objective, constraint: Constraint, at: Evaluation, direction: Array, inside: Array
     ) -> float:
-        """Return the step to try first, of a rule that remembers nothing: what `AcceleratedIHT` asks for.
+        """Return the first step to try, for `AcceleratedIHT`; for rules without memory only.
 
         `inside` is the part of the direction on the support of the point, or all of it where that is negligible; 0
         stands for a rule that finds no step.

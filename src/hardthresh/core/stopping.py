@@ -40,7 +40,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a run ended.
+    """The reason why a run ended.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class StopRule(ABC):
 
     @abstractmethod
     def check(self, run: Run) -> Stop | None:
-        """Return why to stop now, or None to go on."""
+        """Return the reason to stop now, or None to continue."""
 
     def __or__(self, other: StopRule) -> StopRule:
         return _Either(self, other)
@@ -298,7 +298,7 @@ class LowerBound(StopRule):
 
 
 def _recedes(run: Run) -> bool:
-    """Return whether f has no minimiser on the support of a point; True where the objective cannot tell."""
+    """Return whether f has no minimiser on the support of a point; True if the objective cannot tell."""
     indices = run.state.support.indices
     if indices is None or not isinstance(run.objective, LinearObjective):
         return True
@@ -308,7 +308,7 @@ def _recedes(run: Run) -> bool:
 @stored("stop/converged")
 @dataclass(frozen=True, slots=True)
 class Settled(StopRule):
-    """Stop when the solver itself says that it sees nothing left to improve, or that it has stalled."""
+    """Stop when the solver reports that it has converged or stalled."""
 
     def check(self, run: Run) -> Stop | None:
         if run.state.stalled:
@@ -321,7 +321,7 @@ class Settled(StopRule):
 @stored("stop/unbounded")
 @dataclass(frozen=True, slots=True)
 class Unbounded(StopRule):
-    r"""Stop where a function without a known lower bound falls on and on as the point grows.
+    r"""Stop if a function without a known lower bound keeps decreasing as the point grows.
 
     That is where the point is `growth` times as large as at the solver's own start (where that is zero, a hundred times
     that as after the first step), and f still falls along it: :math:`-(\nabla f(w), w)` is above a thousandth of the

@@ -1,4 +1,4 @@
-"""Names for what the contracts pass around."""
+"""Types that the contracts share, and checks of numbers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def library(x: Array) -> Any:
 
 
 def is_real(x: Any) -> bool:
-    """Return whether something is a real number, and no truth value."""
+    """Return whether an object is a real number other than True or False."""
     return isinstance(x, Real) and not isinstance(x, bool)
 
 
 def is_integer(x: Any) -> bool:
-    """Return whether something is an integer, and no truth value."""
+    """Return whether an object is an integer other than True or False."""
     return isinstance(x, Integral) and not isinstance(x, bool)

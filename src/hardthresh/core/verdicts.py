@@ -1,4 +1,4 @@
-"""Rules that end a run for what is wrong with it, or correct what another rule has said at its end."""
+"""Rules that end a run that has failed, or correct the reason that another rule gave at its end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NotFinite(StopRule):
 @stored("stop/diverged")
 @dataclass(frozen=True, slots=True)
 class Diverged(StopRule):
-    """Say of a run that has ended whether it is above its start and the null model by more than rounding."""
+    """Report a run that has ended above its start and the null model by more than rounding."""
 
     def check(self, run: Run) -> Stop | None:
         last, start = run.state, run.start
@@ -80,7 +80,7 @@ class NoMinimiser(StopRule):
         )
 
     def _along(self, run: Run, move: Array) -> Stop | None:
-        """Return that f falls for ever along a move, if the set lets the point go there."""
+        """Return the verdict that f decreases for ever along a direction, if the set contains it."""
         answer = run.state
         far = run.constraint.project_onto(answer.w + move, answer.support).point
         value = run.objective.value(far)

@@ -243,7 +243,7 @@ def finish_moments(design: Design, mean: Array, variance: Array, weights: Array)
 
 
 def is_large_part(design: Design, entries: int) -> bool:
-    """Return whether a part of a design, of so many entries, is not copied at once; only NumPy's arrays need not be."""
+    """Return whether a part of a design has too many entries to be copied at once; False but for NumPy arrays."""
     return entries > _LARGEST_COPY and design.shape[0] > 1 and is_numpy_array(design.zeros(0))
 
 

@@ -93,7 +93,7 @@ class ObservedEntries(LinearMap):
 def observe(
     rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int], *, factored: bool, dtype: Any
 ) -> tuple[ObservedEntries, np.ndarray]:
-    """Return the map to the entries at some places, in any order, and the order by row and column it gives them in.
+    """Return the map to the entries at some places, and the order by row and column in which it returns them.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ class OperatorDesign(Design):
 
 
 class MeteredOperator(Metered):
-    """An operator that counts its data passes: every product is one with all of it, whatever is left out."""
+    """An operator that counts its data passes: every product counts as one with all of it."""
 
     def predict(self, w: Array) -> Array:
         self._meter.add(self._share * (1 if w.ndim == 1 else w.shape[1]))
@@ -132,5 +132,5 @@ class MeteredOperator(Metered):
 
 
 def is_operator(X: Any) -> bool:
-    """Return whether something is a linear operator and no array."""
+    """Return whether an object is a SciPy linear operator."""
     return isinstance(X, LinearOperator)

@@ -1,4 +1,4 @@
-"""A linear map, a loss and targets: what all objectives share whose predictions are linear in the point."""
+"""The base of objectives whose predictions are linear in the point: a linear map, a loss and targets."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Composite(BaseObjective):
         return UNITS * float(xp.finfo(u.dtype).eps) * (total + 0.5 * self._ridge(at.point))
 
     def minus_twice_log_likelihood(self, at: Evaluation) -> float:
-        """Return it at an evaluated point, without the ridge, up to a constant of the data; `n_examples` is n."""
+        """Return minus twice the log-likelihood of the targets, without the ridge, up to a constant of the data."""
         mean = self._mean(self.loss.value(self.y, at.prediction)) / self._n_outputs
         return self.loss.minus_twice_log_likelihood(mean, self.n_examples)
 

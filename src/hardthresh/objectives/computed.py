@@ -1,4 +1,4 @@
-"""Objectives that something computes for them, and over mini-batches where they are a mean: see `Function`."""
+"""The base of objectives that are computed by a callable, a mean over mini-batches among them: see `Function`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Computed(BaseObjective):
         return namespace(self._zeros).zeros_like(self._zeros)
 
     def predict(self, w: Array) -> None:
-        """Return None: there is nothing to use again."""
+        """Return None: there are no predictions to reuse."""
 
     def value(self, w: Array, prediction: Array | None = None) -> float:
         """Return f(w); plus infinity outside the domain."""
@@ -191,7 +191,7 @@ class Computed(BaseObjective):
         return value
 
     def _shaped(self, array: Any, w: Array, name: str) -> Array:
-        """Return what a callable returned as an array of its own, like the point."""
+        """Return the array that a callable returned as a copy of the kind and shape of the point."""
         if isinstance(w, np.ndarray) and not is_array_api_obj(array):
             array = np.asarray(array)
         numbers = as_floating(array, w, f"the {name}")
@@ -210,7 +210,7 @@ class Computed(BaseObjective):
 
 
 def _number(value: Any) -> float:
-    """Return a number that a callable returned as a plain one."""
+    """Return the number that a callable returned as a float."""
     shape = tuple(getattr(value, "shape", ()))
     if shape:
         raise InvalidInputError(f"the function must return one number, got an array of shape {shape}; take the mean")
@@ -224,12 +224,12 @@ def _number(value: Any) -> float:
 
 
 def _is_real(value: Any) -> bool:
-    """Return whether what may be an array of one number is one of a real number."""
+    """Return whether an object is a real number, or an array of one."""
     return not is_array_api_obj(value) or library(value).isdtype(value.dtype, ("real floating", "integral"))
 
 
 def _described(w: Array) -> str:
-    """Say which point."""
+    """Return a description of the point for messages."""
     x = to_numpy(w).ravel()
     large = int(np.argmax(np.abs(x)))
     return (

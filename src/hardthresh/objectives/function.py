@@ -316,7 +316,7 @@ class Function(Computed):
         return self
 
     def null_point(self) -> Array:
-        """Return where runs start without w0: the parameters that the module has, else zero."""
+        """Return the start of runs without w0: the parameters of the module if there is one, else zero."""
         return self.zeros() if self._module is None else self._module.flat + 0.0
 
     def parameters(self, w: Array) -> dict[str, Any]:
@@ -342,7 +342,7 @@ class Function(Computed):
 
 
 def _zeros(shape: int | tuple[int, ...] | None, like: Array | None) -> Array:
-    """Return the zero point that a shape, or an array to be like, describes."""
+    """Return the zero point of a shape, or like an array."""
     if (shape is None) == (like is None):
         raise InvalidInputError("give the shape of the points, or an array that they are like: one of the two")
     if like is not None:

@@ -88,7 +88,7 @@ class GraphicalModel(BaseObjective):
         self._factor = _triangle(self._weighted_rows())
 
     def _check_columns(self) -> None:
-        """Refuse columns of zeros, and those whose mean square has itself no square: the Hessian would overflow."""
+        """Raise `InvalidInputError` for columns of zeros, and if the squares of mean squares leave the range."""
         xp = namespace(self.X)
         with np.errstate(over="ignore", under="ignore"):
             squares = xp.sum(self._weighted_rows() ** 2, axis=0)
@@ -115,7 +115,7 @@ class GraphicalModel(BaseObjective):
 
     @property
     def traits(self) -> Traits:  # type: ignore[override]
-        """Its points are symmetric matrices, so that a run is refused on a set that holds others."""
+        """Symmetric: runs are refused on sets that hold other matrices."""
         return Traits(symmetric=True, n_rows=int(self.X.shape[0]))
 
     def rows(self, indices: Array) -> GraphicalModel:

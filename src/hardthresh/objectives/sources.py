@@ -258,7 +258,7 @@ def _collated(dataset: Any, collate: Callable[[list[Any]], Any], rows: Any) -> A
 
 
 def _refuse_choice(data: Any, loader: Any) -> None:
-    """Refuse a loader whose examples are not those of its data set, each once, or that makes no batches."""
+    """Raise `InvalidInputError` unless a loader makes batches of the examples of its data set, each once."""
     sampler = loader.sampler
     if loader.batch_size is None:
         raise InvalidInputError(
@@ -282,13 +282,13 @@ def _refuse_choice(data: Any, loader: Any) -> None:
 
 
 def counted(n_rows: Any, batch: Callable[[Any], Any], chunk: Any) -> Examples:
-    """Return examples whose numbers have been checked."""
+    """Return the examples, after a check of `n_rows` and `chunk`."""
     n_rows = checked_integer("n_rows", n_rows, 1)
     return Examples(n_rows, batch, n_rows if chunk is None else checked_integer("chunk", chunk, 1))
 
 
 def called(fn: Callable[..., Any], *args: Any) -> Any:
-    """Return what a callable of the user's own returns; one that leaks an end of a loop would end ours."""
+    """Call a callable of the user; a StopIteration that it raises becomes an error, as it would end the loop."""
     try:
         with with_warnings_of_caller():
             return fn(*args)
