@@ -137,13 +137,9 @@ class Composite(BaseObjective):
         """
         if indices.shape[0] == 0:
             raise InvalidInputError("a mini-batch needs at least one row (an example), got none")
-        take = namespace(self.weights).take
-        return self._with(
-            design=self.design.rows(indices),
-            y=take(self.y, indices, axis=0),
-            weights=take(self.weights, indices, axis=0) * (self.y.shape[0] / indices.shape[0]),
-            offset=None if self.offset is None else take(self.offset, indices, axis=0),
-        )
+        some = Targets(self.y, self.weights, self.n_examples, self.offset).take(indices)
+        weights = some.weights * (self.y.shape[0] / indices.shape[0])
+        return self._with(design=self.design.rows(indices), y=some.y, weights=weights, offset=some.offset)
 
     def metered(self, meter: Meter) -> Self:
         """Return the same objective, adding its data passes to a meter."""
