@@ -119,7 +119,9 @@ class GraphProblem:
     ) -> GraphProblem:
         if alpha == 0.0:
             _check_copies(covariance, names)
-        return cls(GraphicalModel(Z, l2=alpha), EdgeSparsity.of_edges(0, scale.size), covariance, location, scale, alpha)
+        return cls(
+            GraphicalModel(Z, l2=alpha), EdgeSparsity.of_edges(0, scale.size), covariance, location, scale, alpha
+        )
 
     def with_budget(self, n_edges: int) -> GraphProblem:
         """Return the problem with another number of edges."""
