@@ -18,7 +18,7 @@ from hardthresh.objectives import sources as sources_module
 from hardthresh.report import plot_perturbation
 from hardthresh.solvers import IHT, FixedBatch, ProbabilisticIHT, StochasticIHT
 from hardthresh.steps import Fixed
-from levels import only_at
+from levels import in_turn, only_at
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -173,8 +173,7 @@ def test_the_loss_that_knows_the_labels_is_the_stronger(net, digits):
     assert np.isnan(label.target_rate)
 
 
-@pytest.mark.parametrize("space", ["pixel", "tanh"])
-@pytest.mark.parametrize("options", [{"target": 3}, {"target": None}])
+@in_turn("space,options", ["pixel", "tanh"], [{"target": 3}, {"target": None}])
 def test_fields_of_the_result_agree_with_the_images(net, digits, space, options):
     X, y = digits[0][:1200], digits[1][:1200]
     p = attack(net, digits, k=5, space=space, **options)

@@ -8,6 +8,7 @@ import pytest
 
 import hardthresh as ht
 from hardthresh.losses.logistic import Logistic
+from levels import reaches
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # constant columns, runs that are cut short
 
@@ -210,7 +211,8 @@ class Case:
 @pytest.mark.parametrize("kind", KINDS)
 def test_certificates_agree_with_brute_force(kind, loss, dtype):
     said = Counter()
-    for seed in range(30 if loss == "squared" else 8):
+    share = 1 if reaches("pairs") else 3  # a third of the tables at the level fast
+    for seed in range((30 if loss == "squared" else 9) // share):
         case = Case(kind, loss, dtype, seed)
         model = case.fit()
         if model is None:
@@ -248,4 +250,4 @@ def test_certificates_agree_with_brute_force(kind, loss, dtype):
         if loss == "squared" and model.converged_ and here <= best + 1e-9 * best + 1e-13 * null + rounding:
             said["best"] += 1
             assert not certificate.fitted or certificate.is_stationary(), (seed, str(certificate))
-    assert loss == "logistic" or min(said["fitted"], said["best"], said["proved"]) >= 5
+    assert loss == "logistic" or min(said["fitted"], said["best"], said["proved"]) >= 6 // share - 1

@@ -21,6 +21,7 @@ from hardthresh.estimators import LowRankRegression, LowRankRegressionCV
 from hardthresh.estimators.low_rank import reduced_rank
 from hardthresh.objectives import MultiOutputModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit
+from levels import in_turn
 
 SHAPES = {"tall": (60, 8, 5), "wide": (20, 40, 6), "many outputs": (50, 6, 30), "very tall": (500, 7, 5)}
 STORAGES = {"dense": np.asarray, "F": np.asfortranarray, "csc": sp.csc_array, "csr": sp.csr_array}
@@ -72,10 +73,7 @@ def alternate(f, rank, rng, rounds=200):
 # --- the global minimum ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("alpha", [0.0, 0.3])
-@pytest.mark.parametrize("scaled", [True, False])
-@pytest.mark.parametrize("shape", SHAPES)
+@in_turn("shape,scaled,alpha,weighted", list(SHAPES), [True, False], [0.0, 0.3], [False, True])
 def test_the_closed_form_is_the_global_minimum(shape, scaled, alpha, weighted):
     n, p, q = SHAPES[shape]
     X, Y = data(n, p, q, noise=2.0)

@@ -21,6 +21,7 @@ from hardthresh.limited import (
     RegularizedDualAveraging,
     learn,
 )
+from levels import in_turn
 
 D = 10
 ALGORITHMS = {
@@ -48,8 +49,7 @@ def no_warning_of_numpy():
         yield
 
 
-@pytest.mark.parametrize("what", ["X", "y", "one of X", "one of y"])
-@pytest.mark.parametrize("name", ALGORITHMS)
+@in_turn("name,what", list(ALGORITHMS), ["X", "y", "one of X", "one of y"])
 def test_coefficients_are_finite_whatever_the_size_of_the_numbers(name, what):
     w0 = np.eye(D)[1] if name == "exploitation" else None
     for size in SIZES:
