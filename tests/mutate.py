@@ -1,11 +1,11 @@
-"""Make the slips of ``mutants.toml`` one by one in a copy of the checkout, and see whether the fast tests notice.
+"""Apply the mutants of ``mutants.toml`` one by one to a copy of the checkout, and report those that the tests miss.
 
     python tests/mutate.py                      # all of them
     python tests/mutate.py pursuit "working set"  # those whose name contains one of these
-    python tests/mutate.py --check              # only whether each can still be made
+    python tests/mutate.py --check              # only whether each can still be applied
 
-The tests that a slip names are run first; if none of them fails, all tests are. The exit status is 1 if a slip is not
-noticed, or cannot be made because its text is not there exactly once.
+A mutant is a small deliberate mistake. The tests that it names are run first and, if they all pass, all tests of the
+level ``fast``. The exit status is 1 if a mutant survives, or cannot be applied because its text is not there exactly once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "_build"
 
 @dataclass(frozen=True)
 class Mutant:
-    """One slip: a text of the package, what takes its place, and the tests that are run first."""
+    """A deliberate mistake: a text of the package, its replacement, and the tests that are run first."""
 
     name: str
     room: str
@@ -43,12 +43,12 @@ class Mutant:
         texts = {path: path.read_text(encoding="utf-8") for path in sorted((root / "src").rglob("*.py"))}
         places = [path for path, text in texts.items() for _ in range(text.count(self.old))]
         if len(places) != 1:
-            raise LookupError(f"{self.name}: its text is in the package {len(places)} times; once is needed")
+            raise LookupError(f"{self.name}: its text is {len(places)} times in the package; it has to be there once")
         return places[0]
 
     @contextmanager
-    def made(self, root: Path) -> Iterator[None]:
-        """Make the slip, and undo it afterwards."""
+    def applied(self, root: Path) -> Iterator[None]:
+        """Apply the mutant, and undo it afterwards."""
         path = self.place(root)
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(self.old, self.new), encoding="utf-8")
@@ -76,11 +76,11 @@ def first_failure(root: Path, tests: Sequence[str], workers: str) -> str | None:
 
 
 def main() -> int:
-    """Run the mutants that were asked for, and print what became of each."""
+    """Run the chosen mutants, and print whether each was killed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="parts of names; default all")
-    parser.add_argument("--check", action="store_true", help="only check that each can be made")
-    parser.add_argument("--named-only", action="store_true", help="do not go on to all tests")
+    parser.add_argument("--check", action="store_true", help="only check that each can be applied")
+    parser.add_argument("--named-only", action="store_true", help="do not run all tests when the named ones pass")
     parser.add_argument("--workers", default="auto", help="processes for all tests")
     asked = parser.parse_args()
     chosen = [one for one in mutants() if not asked.names or any(name in one.name for name in asked.names)]
@@ -92,7 +92,7 @@ def main() -> int:
             lost.append(str(error))
     print(*lost, sep="\n", end="\n" if lost else "")
     if lost or asked.check:
-        print(f"{len(chosen) - len(lost)} of {len(chosen)} can be made")
+        print(f"{len(chosen) - len(lost)} of {len(chosen)} can be applied")
         return int(bool(lost))
     killed: Counter[str] = Counter()
     survivors = []
@@ -101,11 +101,11 @@ def main() -> int:
         shutil.copytree(ROOT, root, ignore=LEFT_OUT, symlinks=True)
         named = sorted({test for one in chosen for test in one.tests})
         if failure := first_failure(root, named, asked.workers):
-            print(f"without any slip: {failure}")
+            print(f"without any mutant: {failure}")
             return 1
         for one in chosen:
             began = monotonic()
-            with one.made(root):
+            with one.applied(root):
                 failure = first_failure(root, one.tests, "0")
                 if failure is None and not asked.named_only:
                     failure = first_failure(root, (), asked.workers)
