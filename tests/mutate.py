@@ -5,7 +5,8 @@
     python tests/mutate.py --check              # only whether each can still be applied
 
 A mutant is a small deliberate mistake. The tests that it names are run first and, if they all pass, all tests of the
-level ``fast``. The exit status is 1 if a mutant survives, or cannot be applied because its text is not there exactly once.
+level ``fast``. The exit status is 1 if a mutant survives, or cannot be applied because its text is not there exactly
+once.
 """
 
 from __future__ import annotations
