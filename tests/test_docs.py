@@ -37,6 +37,32 @@ def test_every_public_name_exists_and_says_what_it_is(room):
     assert [name for name in module.__all__ if not inspect.getdoc(getattr(module, name))] == []
 
 
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+SECTIONS = re.findall(r"^### (\w+)\n\n(.*?)(?=^##|\Z)", CHANGELOG, re.MULTILINE | re.DOTALL)
+TABLES = [text for _, text in SECTIONS if text.startswith("| ")]
+
+
+def repeated(texts):
+    return sorted(text for text in set(texts) if texts.count(text) > 1)
+
+
+@pytest.mark.parametrize(("section", "text"), [section for section in SECTIONS if section[1] not in TABLES])
+def test_the_changelog_has_one_bullet_for_each_thing(section, text):
+    """A merge of two versions of the list may keep both wordings of a bullet, or cut one short."""
+    first, *bullets = (" ".join(bullet.split()) for bullet in re.split(r"^- ", text, flags=re.MULTILINE))
+    assert first == ""
+    next_word = r"\W*\w+" if section == "Fixed" else ""  # a class may have several faults
+    subjects = (re.match(r"[^`.:,]*`[^`]+`( and `[^`]+`)?" + next_word, bullet) for bullet in bullets)
+    assert repeated([subject.group() for subject in subjects if subject]) == []
+    assert [bullet for bullet in bullets if not bullet.endswith(".") or re.search(r"\. [a-z]", bullet)] == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_changelog_renames_each_name_once(table):
+    old, new = zip(*re.findall(r"^\| (.+?) \| (.+) \|$", table, re.MULTILINE), strict=True)
+    assert repeated(old) == repeated(new) == []
+
+
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
