@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hardthresh.constraints import Sparsity
-from hardthresh.core import MaxIter, Passes, RelativeDecrease, Status, SupportStable
+from hardthresh.core import MaxIter, NotFiniteError, Passes, RelativeDecrease, Status, SupportStable
 from hardthresh.core.stopping import Stop, StopRule
 from hardthresh.datasets import fetch_tecator
 from hardthresh.designs import as_design, standardize
@@ -393,6 +393,56 @@ def test_an_interrupt_takes_nothing_back_from_a_run_that_ended_in_the_same_round
     ended, interrupted = WorkingSet().path(objective, [Sparsity(1), Sparsity(2)], stop=Rule())
     assert ended.status is Status.RULE
     assert interrupted.status is Status.INTERRUPTED
+
+
+class Overflowing(LinearModel):
+    """Is infinite at points of more than four columns."""
+
+    def _require_few(self, points):
+        if any(np.count_nonzero(w) > 4 for w in points):
+            raise NotFiniteError("f is infinite")
+
+    def evaluate(self, w, prediction=None):
+        self._require_few([w])
+        return super().evaluate(w, prediction)
+
+    def evaluate_many(self, points):
+        self._require_few(points)
+        return super().evaluate_many(points)
+
+
+@dataclass(frozen=True)
+class Failing(StopRule):
+    """Raises an error when it looks at a point of more than two columns."""
+
+    def check(self, run):
+        if run.state.support.indices.size > 2:
+            raise NotFiniteError("the loss of the test rows is infinite")
+        return None
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("budgets", [(1, 2, 3, 4, 6), (6, 4, 1), (3, 6, 8), (6,)], ids=str)
+def test_a_run_that_fails_ends_alone(loss, budgets):
+    X, y = correlated(0)
+    objective = Overflowing(X, y if loss == "squared" else (y > 0).astype(float), loss, l2=0.02)
+    runs = WorkingSet().path(objective, [Sparsity(k) for k in budgets])
+    for k, run in zip(budgets, runs, strict=True):
+        alone = minimize(objective, Sparsity(k), WorkingSet())
+        assert_same_run(run, alone)
+        assert run.message == alone.message
+        assert run.converged == (k <= 4)
+        assert (run.status is Status.DIVERGED) == (k > 4)
+
+
+@pytest.mark.parametrize("budgets", [(1, 2, 3), (3, 2, 1)], ids=str)
+def test_a_rule_that_fails_ends_the_run_that_it_looks_at(objective, budgets):
+    runs = WorkingSet().path(objective, [Sparsity(k) for k in budgets], stop=Failing())
+    for k, run in zip(budgets, runs, strict=True):
+        alone = minimize(objective, Sparsity(k), WorkingSet(), stop=Failing())
+        assert_same_run(run, alone)
+        assert run.message == alone.message
+        assert (run.status is Status.DIVERGED) == (k > 2)
 
 
 # --- nearly collinear columns ----------------------------------------------------------------------------------------

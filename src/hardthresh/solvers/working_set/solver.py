@@ -198,17 +198,15 @@ class WorkingSet(Solver):
                     for run in active:
                         records[run].add(states[run])
                     for run in active:
-                        records[run].judge(rule)
+                        try:
+                            records[run].judge(rule)
+                        except NotFiniteError as error:
+                            records[run].end(Status.DIVERGED, f"{error}, after iteration")
                     active = [run for run in active if records[run].ended is None]
                     if not active:
                         break
-                    after = self._advance_runs([runners[run] for run in active], [states[run] for run in active])
-                    for run, state in zip(active, after, strict=True):
-                        states[run] = state
+                    active = self._advance_runs(active, runners, states, records)
                     report(f"{len(active)} runs")
-            except NotFiniteError as error:
-                for run in active:
-                    records[run].end(Status.DIVERGED, f"{error}, after iteration")
             except KeyboardInterrupt:
                 for run in active:
                     records[run].end(Status.INTERRUPTED, "interrupted at iteration")
@@ -230,11 +228,29 @@ class WorkingSet(Solver):
         return [runner.begun(null, null) for runner, null in zip(runners, states, strict=True)]
 
     @without_overflow_warnings
-    def _advance_runs(self, runners: Sequence[Runner], states: Sequence[WorkingState]) -> list[WorkingState]:
-        """Return the next state of each run."""
-        metered = cast(LinearObjective, runners[0].metered)
-        after = self.advance_all(metered, [runner.constraint for runner in runners], states)
-        return [runner.moved(old, new) for runner, old, new in zip(runners, states, after, strict=True)]
+    def _advance_runs(
+        self,
+        active: list[int],
+        runners: Sequence[Runner],
+        states: list[WorkingState],
+        records: Sequence[Record],
+    ) -> list[int]:
+        """Move the active runs to their next states, and end those that cannot be moved; return the others.
+
+        If advancing them together raises `NotFiniteError`, each is advanced alone to find those that raise it.
+        """
+        metered = cast(LinearObjective, runners[active[0]].metered)
+        try:
+            constraints = [runners[run].constraint for run in active]
+            after = self.advance_all(metered, constraints, [states[run] for run in active])
+        except NotFiniteError as error:
+            if len(active) > 1:
+                return [run for one in active for run in self._advance_runs([one], runners, states, records)]
+            records[active[0]].end(Status.DIVERGED, f"{error}, after iteration")
+            return []
+        for run, state in zip(active, after, strict=True):
+            states[run] = runners[run].moved(states[run], state)
+        return active
 
 
 def _differ_in_budget(a: CoordinateBudget, b: CoordinateBudget) -> bool:
