@@ -408,9 +408,9 @@ def test_barzilai_borwein_steps_are_the_secant_formula():
         assert w0 is None or np.setdiff1d(one.support, two.support).size
         moved = two.w - one.w
         union = np.union1d(one.support, two.support)
-        bent = np.zeros_like(moved)
-        bent[union] = (two.at.gradient - one.at.gradient)[union]
-        expected = moved @ moved / (moved @ bent) if kind == "long" else moved @ bent / (bent @ bent)
+        change = np.zeros_like(moved)
+        change[union] = (two.at.gradient - one.at.gradient)[union]
+        expected = moved @ moved / (moved @ change) if kind == "long" else moved @ change / (change @ change)
         halvings = np.log2(expected / three.step)
         np.testing.assert_allclose(halvings, round(halvings), atol=1e-9)
         assert halvings >= -1e-9
@@ -427,9 +427,9 @@ def test_barzilai_borwein_steps_are_the_secant_formula_where_squares_overflow(ki
     memory = Memory(previous=before, values=(before.value,), step=1.0)
     with np.errstate(over="ignore"):  # as in a run
         move = rule.move(objective, Sparsity(3), now, -now.gradient, memory)
-    moved, bent = (np.float64(b - a) for a, b in ((before.point, now.point), (before.gradient, now.gradient)))
-    bent[0] = 0.0
-    expected = moved @ moved / (moved @ bent) if kind == "long" else moved @ bent / (bent @ bent)
+    moved, change = (np.float64(b - a) for a, b in ((before.point, now.point), (before.gradient, now.gradient)))
+    change[0] = 0.0
+    expected = moved @ moved / (moved @ change) if kind == "long" else moved @ change / (change @ change)
     halvings = np.log2(expected / move.step)
     np.testing.assert_allclose(halvings, round(halvings), atol=1e-4)
     assert move.step > 0.0

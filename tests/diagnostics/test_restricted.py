@@ -33,15 +33,15 @@ def ar1(seed, n=30, **settings):
 
 
 class Saddle(BaseObjective):
-    """Half of w' H w for a diagonal H: it bends downwards along one coordinate."""
+    """Half of w' H w for a diagonal H with one negative entry."""
 
-    shape, bends = (6,), np.array([3.0, 1.0, -2.0, 0.5, 1.0, 2.0])
+    shape, diagonal = (6,), np.array([3.0, 1.0, -2.0, 0.5, 1.0, 2.0])
 
     def evaluate(self, w, prediction=None):
-        return Evaluation(w, 0.5 * float(self.bends @ (w * w)), self.bends * w)
+        return Evaluation(w, 0.5 * float(self.diagonal @ (w * w)), self.diagonal * w)
 
     def curvature(self, at, direction):
-        return self.bends * direction
+        return self.diagonal * direction
 
 
 def test_a_curvature_below_zero_is_said_to_be():
@@ -150,9 +150,11 @@ def test_matrices_of_low_rank():
     assert one.smoothness <= every.smoothness * ROUNDING <= values[-1] * ROUNDING**2
     # many matrices of rank one come close to the best, and none is better
     u, v = rng.standard_normal((2, 20000, 4))
-    bends = np.mean(np.einsum("ti,nij,tj->tn", u, A, v) ** 2, axis=1) / np.sum(u * u, axis=1) / np.sum(v * v, axis=1)
-    assert one.strong_convexity <= 1.1 * np.min(bends)
-    assert one.smoothness >= 0.9 * np.max(bends)
+    curvatures = (
+        np.mean(np.einsum("ti,nij,tj->tn", u, A, v) ** 2, axis=1) / np.sum(u * u, axis=1) / np.sum(v * v, axis=1)
+    )
+    assert one.strong_convexity <= 1.1 * np.min(curvatures)
+    assert one.smoothness >= 0.9 * np.max(curvatures)
 
 
 def test_supports_too_large_for_their_eigenvalues(monkeypatch):

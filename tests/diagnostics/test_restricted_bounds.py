@@ -73,15 +73,15 @@ def test_a_hessian_that_varies_holds_at_its_point_only():
     assert "at this point only" in str(here)
 
 
-class Bent(LinearModel):
-    """Bends downwards along the last coordinate."""
+class NegativeCurvature(LinearModel):
+    """A model whose curvature along the last coordinate is below zero."""
 
     def hessian(self, at):
         return np.diag([1.0, 2.0, -0.5])
 
 
 def test_negative_curvature_is_no_rounding():
-    found = restricted_bounds(Bent(np.eye(3), np.ones(3)), 2)
+    found = restricted_bounds(NegativeCurvature(np.eye(3), np.ones(3)), 2)
     assert found.strong_convexity == (-0.5, -0.5)
     assert found.condition == (inf, inf)
 

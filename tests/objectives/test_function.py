@@ -38,7 +38,7 @@ def both(w, rows=slice(None)):
     return squared(w, rows), slope(w, rows)
 
 
-def bend(w, v, rows=slice(None)):
+def hessian_product(w, v, rows=slice(None)):
     return (X[rows] @ v) @ X[rows] / X[rows].shape[0]
 
 
@@ -90,10 +90,10 @@ def jax_functions():
 
 def given_functions():
     return {
-        "gradient": Function(squared, 15, slope, curvature=bend),
-        "both": Function(both, 15, True, curvature=bend),
-        "rows": Function(both, 15, True, curvature=bend, n_rows=120, chunk=50),
-        "rows of both callables": Function(squared, 15, slope, curvature=bend, n_rows=120),
+        "gradient": Function(squared, 15, slope, curvature=hessian_product),
+        "both": Function(both, 15, True, curvature=hessian_product),
+        "rows": Function(both, 15, True, curvature=hessian_product, n_rows=120, chunk=50),
+        "rows of both callables": Function(squared, 15, slope, curvature=hessian_product, n_rows=120),
         "batches": Function(
             lambda w, batch: 0.5 * np.mean((batch[0] @ w - batch[1]) ** 2),
             15,
@@ -156,7 +156,7 @@ def test_solvers_find_the_truth(way, solver):
 
 def test_passes_are_counted():
     meter = Meter()
-    f = Function(both, 15, True, curvature=bend, n_rows=120, chunk=50).metered(meter)
+    f = Function(both, 15, True, curvature=hessian_product, n_rows=120, chunk=50).metered(meter)
     at = f.evaluate(W)
     assert meter.passes == pytest.approx(2.0)
     f.value(W)

@@ -78,9 +78,11 @@ def test_it_is_the_mean_loss_of_the_observed_entries(seed, shape, n, loss, l2, s
     assert f.value(point) == at.value
     assert f.value(point, f.predict(point)) == at.value
     h = 1e-6
-    bent = (np.asarray(f.evaluate(W + h * D).gradient) - np.asarray(f.evaluate(W - h * D).gradient)) / (2 * h)
-    np.testing.assert_allclose(f.curvature(at, direction), bent, atol=1e-5)
-    np.testing.assert_allclose(f.curvature_along(at, direction), np.sum(D * bent), atol=1e-4, rtol=1e-5)
+    hessian_product = (np.asarray(f.evaluate(W + h * D).gradient) - np.asarray(f.evaluate(W - h * D).gradient)) / (
+        2 * h
+    )
+    np.testing.assert_allclose(f.curvature(at, direction), hessian_product, atol=1e-5)
+    np.testing.assert_allclose(f.curvature_along(at, direction), np.sum(D * hessian_product), atol=1e-4, rtol=1e-5)
     assert f.traits.partial == (len({(r, c) for r, c, w in zip(rows, cols, weights, strict=True) if w}) < W.size)
     assert (f.shape, f.lower_bound, f.traits.quadratic) == (
         shape,
