@@ -22,7 +22,8 @@ from hardthresh.core.typing import Array
 from .cost_model import CostModel
 
 SMALLEST_BATCH = 32
-"""Examples whose answers are absorbed together, at least; arbitrary: 1 to 512 learn equally well, fewer cost calls."""
+"""Examples whose answers are absorbed together, at least, unless fewer are left; arbitrary: 1 to 512 learn equally
+well, and smaller batches take more calls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +137,7 @@ class Algorithm(ABC, Generic[State]):
         """Raise InvalidInputError for finite numbers that are no targets; by default all are."""
         return
 
-    def unknown_length(self, cost_model: CostModel, state: State) -> State:
+    def without_length(self, cost_model: CostModel, state: State) -> State:
         """Return the state for a stream of unknown length, after one whose length was known."""
         return replace(state, length=None)
 
@@ -158,7 +159,10 @@ class Algorithm(ABC, Generic[State]):
 
 
 def batch_size(cost_model: CostModel, left: int) -> int:
-    """Return how many of `left` examples one query asks about, so that memory stays within O(s'^2)."""
+    """Return how many of `left` examples one query asks about: at least `SMALLEST_BATCH`, unless fewer are left.
+
+    With equal prices it is s' where that is more: the values of one query then take as much memory as s'^2 numbers.
+    """
     return min(left, max(SMALLEST_BATCH, cost_model.n_observed if cost_model.uniform else SMALLEST_BATCH))
 
 

@@ -217,8 +217,8 @@ class CostModel:
     def prediction_limit(self) -> float:
         """What a predictor may cost, so that every panel it may hold can be explored beside it.
 
-        That is the budget less the dearest panel, of those that cost at most half of the budget: a dearer one cannot
-        be explored beside a predictor that holds it.
+        A panel of price p can be in a predictor of cost L, and be explored beside any other of cost L, only if p <= L
+        and p <= budget - L, hence p is at most half of the budget. L is the budget less the dearest such panel.
         """
         if self._affords_all:
             return self.budget
@@ -323,8 +323,9 @@ def _prices(costs: Any, labels: list[Any], panel: Array) -> Array:
         price = np.bincount(panel, weights=each)
         if np.any(~(each > 0)):
             price[panel[np.flatnonzero(~(each > 0))]] = np.nan
-    for i in np.flatnonzero(~(np.isfinite(price) & (price > 0))):
-        raise InvalidInputError(f"prices must be finite and > 0; that of {format_value(labels[i])} is not")
+    bad = np.flatnonzero(~(np.isfinite(price) & (price > 0)))
+    if bad.size:
+        raise InvalidInputError(f"prices must be finite and > 0; that of {format_value(labels[bad[0]])} is not")
     return price
 
 

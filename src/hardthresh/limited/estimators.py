@@ -46,7 +46,7 @@ _ATTRIBUTES = """
         How many there are.
     required_features_ : array
         The same by name, if the columns have names: what has to be known for a prediction.
-    budget_ : Budget
+    budget_ : Spending
         What was bought: ``attributes``, ``examples``, ``dropped``, ``unused``, ``max_per_example``, ``money``,
         ``per_example``, ``per_prediction``.
     learning_curve_ : dict of arrays

@@ -56,7 +56,7 @@ class Answers:
     answered: Array
 
 
-@stored("learner/solver", upgrades=[renames(solver="algorithm", market="cost_model")])
+@stored("learner/solver", upgrades=[renames(solver="algorithm", market="cost_model"), renames(least="least_error")])
 @dataclass
 class Learner:
     """Asks about one example after the other, and learns from the answers.
@@ -85,9 +85,9 @@ class Learner:
     dropped : int
         The number of examples that were paid for but not learned from, as a value could not be had.
     best : AlgorithmState or None
-        Of an algorithm that takes steps, the coefficients that predicted the examples after them best.
-    least : float
-        The mean squared error of these predictions.
+        Of an algorithm that takes steps, the state whose next batch had the smallest error.
+    least_error : float
+        The mean squared error of the predictions of that batch.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Learner:
     diverged: bool = False
     dropped: int = 0
     best: AlgorithmState | None = None
-    least: float = inf
+    least_error: float = inf
 
     @classmethod
     def of(
@@ -284,6 +284,7 @@ class Learner:
                 f"{self.dropped} of {self.meter.examples} examples were paid for and dropped, because something that "
                 "was asked for could not be had; leave out the attributes that are often missing"
             )
+        # judge by all answers that came, also those of an incomplete query; then by what `finalize` found
         with_open_query = replace(self.state, seen=self.meter.examples - self.dropped)
         return (
             self.algorithm.failure_reason(with_open_query)
@@ -303,7 +304,7 @@ class Learner:
             self._absorb(self.answers)
         self.answers = None
         if not self.diverged:
-            self.state = self.algorithm.unknown_length(self.cost_model, self.state)
+            self.state = self.algorithm.without_length(self.cost_model, self.state)
 
     def _open(self) -> Answers | None:
         """Return the answers so far to the open query; None when there is no query."""
@@ -321,7 +322,7 @@ class Learner:
 
     def _question(self, example: Any) -> tuple[Answers, int]:
         """Return the open query, and the place of an example among its questions."""
-        self.ask()
+        self.ask()  # opens the next query, and raises if the learner is done
         answers = self.answers
         assert answers is not None
         if not (is_integer(example) and example in answers.ids):
@@ -374,8 +375,8 @@ class Learner:
         if self.diverged:
             return
         self.state = state
-        if self.algorithm.takes_steps and state.updates != before.updates and self.curve.latest < self.least:
-            self.best, self.least = before, self.curve.latest
+        if self.algorithm.takes_steps and state.updates != before.updates and self.curve.latest < self.least_error:
+            self.best, self.least_error = before, self.curve.latest
 
 
 @stored("result/observation", upgrades=[renames(trouble="failure_reason")])
@@ -466,6 +467,7 @@ def _checked_row(values: Any, indices: Array, example: int) -> Array:
         return f"attribute {indices[place]}"
 
     row = as_numbers(values, indices.size, f"example {example}", named, f"measure it again, or skip({example})")
-    for place in np.flatnonzero(np.abs(row) > LARGEST).tolist():
-        raise InvalidInputError(f"{named(place)} of example {example} is {row[place]:g}; {_TOO_LARGE}")
+    bad = np.flatnonzero(np.abs(row) > LARGEST)
+    if bad.size:
+        raise InvalidInputError(f"{named(bad[0])} of example {example} is {row[bad[0]]:g}; {_TOO_LARGE}")
     return row

@@ -12,7 +12,7 @@ from .cost_model import CostModel, Purchase
 
 
 def _without_cost_model(fields: Fields) -> Fields:
-    """Return the fields of version 2: until then a meter had a cost model, and enforced its budget."""
+    """Return the fields of version 2: until then a meter had a cost model, ``market``, and enforced its budget."""
     return {name: value for name, value in fields.items() if name != "market"}
 
 
@@ -54,8 +54,8 @@ class Meter:
 
 @stored("purchase/budget")
 @dataclass(frozen=True)
-class Budget:
-    """The cost of a model, of learning it and of predicting with it.
+class Spending:
+    """What a model has cost so far, and what predictions with it cost.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Budget:
     money : float
         What all of it cost; with equal prices the number of attributes.
     per_example : float
-        What one example was allowed to cost.
+        What one example was allowed to cost: ``budget`` of the cost model.
     per_prediction : float
         What a prediction costs.
     """
@@ -88,6 +88,14 @@ class Budget:
 
     @classmethod
     def of(cls, meter: Meter, cost_model: CostModel, support: Array, dropped: int, unused: int | None) -> Self:
-        """Return the cost of a model with some support, by the meter of its learner."""
-        most, prices = meter.max_per_example, (cost_model.budget, cost_model.cost(support))
-        return cls(meter.attributes, meter.examples, dropped, unused, most, meter.money, *prices)
+        """Return the spending on a model with some support, by the meter of its learner."""
+        return cls(
+            attributes=meter.attributes,
+            examples=meter.examples,
+            dropped=dropped,
+            unused=unused,
+            max_per_example=meter.max_per_example,
+            money=meter.money,
+            per_example=cost_model.budget,
+            per_prediction=cost_model.cost(support),
+        )

@@ -22,7 +22,7 @@ from .attribute_learner import AttributeLearner
 from .contract import Algorithm, checked_sparsity
 from .cost_model import CostModel
 from .learner import Learner, LearningResult
-from .meter import Budget
+from .meter import Spending
 from .sources import ArraySource, AttributeSource
 from .sources.base import check_distinct
 
@@ -303,7 +303,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         self.n_nonzero_coefs_ = int(self.support_.size)
         self.learner_ = learner
         self.learning_curve_ = result.learning_curve
-        self.budget_ = Budget.of(learner.meter, learner.cost_model, self.support_, learner.dropped, unused)
+        self.budget_ = Spending.of(learner.meter, learner.cost_model, self.support_, learner.dropped, unused)
         self.converged_ = not result.failure_reason
         self.stop_reason_ = result.failure_reason or result.message
         if result.failure_reason:

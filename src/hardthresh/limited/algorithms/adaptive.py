@@ -238,7 +238,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
             return state  # its intercept is the mean of all examples, of which `own` has only the latest
         return self._refitted(state)
 
-    def unknown_length(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
+    def without_length(self, cost_model: CostModel, state: AdaptiveState) -> AdaptiveState:
         """Return the state without its length; an exploitation of all that was left ends with an exploration."""
         now = replace(state, length=None)
         if now.phase == "explore" or now.quota < _ALL_LEFT or not now.parts.size:

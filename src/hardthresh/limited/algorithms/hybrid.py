@@ -19,7 +19,7 @@ from .exploration import Exploration, ExplorationState, check_step
 from .schedules import Schedule, scheduled
 
 
-@stored("state/hybrid")
+@stored("state/hybrid", upgrades=[renames(steps="planned_updates")])
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HybridState(AlgorithmState):
     """The state of `Hybrid`.
@@ -28,16 +28,16 @@ class HybridState(AlgorithmState):
     ----------
     round : int
         k, from 1.
-    steps : int
-        The number of updates of the part under way; 0 at the end.
+    planned_updates : int
+        The number of updates that the part under way consists of, those made included; 0 at the end.
     inner : ExplorationState or ExploitationState
-        Where it is.
+        The state of that part, which counts the updates made.
     whole : bool
-        Whether there were examples enough for every part so far: none was shortened or left out.
+        Whether there were enough examples for every part so far: none was shortened or left out.
     """
 
     round: int
-    steps: int
+    planned_updates: int
     inner: ExplorationState | ExploitationState
     whole: bool = True
 
@@ -73,9 +73,10 @@ class Hybrid(Algorithm[HybridState]):
     Notes
     -----
     Costs as its two parts; an exploration that the rest of the source is too small for is left out, and the rest
-    exploited. With T^-_k = 3 and growing batches O~(d s*^2/s' + min(s*/r_min^2, d s*/s') sigma^2/eps) examples suffice
-    with high probability, r_min the least coefficient of the truth (Theorem 4.4, Corollary 4.5). With a step that is
-    too long it diverges, on correlated or unscaled attributes soon; `AdaptiveHybrid` needs no step.
+    exploited. After an exploration that finds nothing there is nothing to exploit, and the next round begins. With
+    T^-_k = 3 and growing batches O~(d s*^2/s' + min(s*/r_min^2, d s*/s') sigma^2/eps) examples suffice with high
+    probability, r_min the least coefficient of the truth (Theorem 4.4, Corollary 4.5). With a step that is too long it
+    diverges, on correlated or unscaled attributes soon; `AdaptiveHybrid` needs no step.
 
     Examples
     --------
@@ -106,69 +107,79 @@ class Hybrid(Algorithm[HybridState]):
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> HybridState:
         """Return the start of the first exploration."""
         inner = self._exploration(1).start(cost_model, w0)
-        return self._explore(cost_model, HybridState(w=inner.w, length=length, round=1, steps=0, inner=inner))
+        return self._explore(cost_model, HybridState(w=inner.w, length=length, round=1, planned_updates=0, inner=inner))
 
     def query(self, cost_model: CostModel, state: HybridState) -> Query | None:
         """Ask as the part under way."""
-        return self._part(state).query(cost_model, state.inner) if state.inner.updates < state.steps else None
+        if state.inner.updates >= state.planned_updates:
+            return None
+        return self._part(state).query(cost_model, state.inner)
 
     def absorb(self, cost_model: CostModel, state: HybridState, indices: Array, x: Array, y: Array) -> HybridState:
         """Learn as the part under way; after its last update, start the next one."""
         inner = self._part(state).absorb(cost_model, state.inner, indices, x, y)
         updates = state.updates + inner.updates - state.inner.updates
         now = replace(state, w=inner.w, updates=updates, seen=state.seen + len(y), inner=inner)
-        if inner.updates < now.steps or not inner.finite:
+        if inner.updates < now.planned_updates or not inner.finite:
             return now
         return self._following(cost_model, now)
 
     def finished(self, state: HybridState) -> bool:
         """Return whether `max_rounds` are complete, with all their updates."""
-        return state.round == self.max_rounds and not state.steps and state.whole
+        return state.round == self.max_rounds and not state.planned_updates and state.whole
 
-    def unknown_length(self, cost_model: CostModel, state: HybridState) -> HybridState:
+    def without_length(self, cost_model: CostModel, state: HybridState) -> HybridState:
         """Return the state without its length: a part that was shortened gets all of its updates."""
         now = replace(state, length=None)
         if now.whole:
             return now
         explores = isinstance(now.inner, ExplorationState)
         settings, name = (self.explore_steps, "explore_steps") if explores else (self.exploit_steps, "exploit_steps")
-        now = replace(now, steps=scheduled(settings, now.round, name), whole=True)
-        return self._following(cost_model, now) if now.inner.updates >= now.steps else now
+        now = replace(now, planned_updates=scheduled(settings, now.round, name), whole=True)
+        return self._following(cost_model, now) if now.inner.updates >= now.planned_updates else now
 
     def _following(self, cost_model: CostModel, state: HybridState) -> HybridState:
-        """Return the start of the part after the one that has ended."""
+        """Return the start of the part after the one that has ended.
+
+        An exploration that finds nothing is followed by that of the next round: there is no support to exploit.
+        """
         if isinstance(state.inner, ExplorationState) and np.any(state.inner.w):
             return self._exploit(cost_model, state, scheduled(self.exploit_steps, state.round, "exploit_steps"))
         if state.round == self.max_rounds:
-            return replace(state, steps=0)
+            return replace(state, planned_updates=0)
         return self._explore(cost_model, replace(state, round=state.round + 1))
 
     def _explore(self, cost_model: CostModel, state: HybridState) -> HybridState:
         """Return the start of an exploration, or of an exploitation if too few examples are left for it."""
-        steps = scheduled(self.explore_steps, state.round, "explore_steps")
+        updates = scheduled(self.explore_steps, state.round, "explore_steps")
         algorithm = self._exploration(state.round)
-        update = algorithm.blocks(cost_model) * scheduled(self.explore_batches, state.round, "explore_batches")
-        if state.left < steps * update and np.any(state.w):
+        batch = scheduled(self.explore_batches, state.round, "explore_batches")
+        examples_per_update = algorithm.blocks(cost_model) * batch
+        if state.left < updates * examples_per_update and np.any(state.w):
             return self._exploit(cost_model, state, inf)
-        return self._begin(cost_model, state, algorithm, steps, update)
+        return self._begin(cost_model, state, algorithm, updates, examples_per_update)
 
-    def _exploit(self, cost_model: CostModel, state: HybridState, steps: float) -> HybridState:
+    def _exploit(self, cost_model: CostModel, state: HybridState, updates: float) -> HybridState:
         """Return the start of an exploitation with this many updates, or as many as there are examples for."""
-        update = scheduled(self.exploit_batches, state.round, "exploit_batches")
-        return self._begin(cost_model, state, self._exploitation(state.round), steps, update)
+        examples_per_update = scheduled(self.exploit_batches, state.round, "exploit_batches")
+        return self._begin(cost_model, state, self._exploitation(state.round), updates, examples_per_update)
 
     def _begin(
         self,
         cost_model: CostModel,
         state: HybridState,
         algorithm: Exploration | Exploitation,
-        steps: float,
-        update: int,
+        updates: float,
+        examples_per_update: int,
     ) -> HybridState:
-        """Return the start of a part with at most `steps` updates, of `update` examples each."""
-        possible = steps if state.length is None else min(steps, state.left // update)
-        whole = state.whole and possible == steps
-        return replace(state, steps=int(possible), whole=whole, inner=algorithm.start(cost_model, state.w))
+        """Return the start of a part with `updates` updates, or as many as the examples that are left suffice for.
+
+        With fewer than `updates` the state is no longer `whole`; that is always so if all that is left is exploited
+        (infinity).
+        """
+        planned = updates if state.length is None else min(updates, state.left // examples_per_update)
+        whole = state.whole and planned == updates
+        return replace(state, planned_updates=int(planned), whole=whole, inner=algorithm.start(cost_model, state.w))
 
     def _part(self, state: HybridState) -> Algorithm[Any]:
         explores = isinstance(state.inner, ExplorationState)

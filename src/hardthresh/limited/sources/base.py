@@ -190,10 +190,11 @@ class Examples:
         self._purchase, self._asked = purchase, True
 
     def _check_finite(self, example: Example, indices: Array, row: Array) -> None:
-        for column in np.flatnonzero(np.isinf(row)):
+        infinite = np.flatnonzero(np.isinf(row))
+        if infinite.size:
             raise InvalidInputError(
-                f"{self._source._named(indices[column])} of example {format_value(example.id)} is {row[column]}; a "
-                "measurement must be a finite number"
+                f"{self._source._named(indices[infinite[0]])} of example {format_value(example.id)} is "
+                f"{row[infinite[0]]}; a measurement must be a finite number"
             )
 
 
