@@ -17,7 +17,16 @@ import numpy as np
 import pytest
 
 from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
-from hardthresh.limited import AdaptiveHybrid, ArraySource, BudgetError, CallbackSource, Journal, learn
+from hardthresh.limited import (
+    AdaptiveHybrid,
+    ArraySource,
+    BudgetError,
+    CallbackSource,
+    Journal,
+    Learner,
+    LogisticHybrid,
+    learn,
+)
 from hardthresh.limited.sources.journal_file import _checksum
 
 pytestmark = pytest.mark.usefixtures("no_disk")
@@ -688,6 +697,49 @@ def test_data_that_changed_are_refused(path):
     with pytest.raises(InvalidInputError, match=re.escape("answer 2 of")) as refused:
         Journal(ArraySource(np.ones((3, 2)), [1.0, 5.0, 3.0], 1, shuffle=False), path).draw(3).observe([0])
     assert "has the target 2.0 for example 1, which has 5.0 now" in str(refused.value)
+
+
+@pytest.mark.parametrize("whole_batch", [False, True])
+def test_a_refused_target_is_deleted_with_the_command_of_the_message(path, whole_batch):
+    """Earlier versions bought the whole batch before they looked at its targets."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 6))
+    labels = (X[:, 1] > 0).astype(float)
+    asked = []
+
+    def study(where, mistake=None):
+        def ask(patient, indices):
+            asked.append(patient)
+            return X[patient, indices], 7.0 if patient == mistake else labels[patient]
+
+        return Journal(CallbackSource(ask, 6, 3, n_examples=300), where)
+
+    algorithm = LogisticHybrid(1)
+    if whole_batch:
+        batch = study(path, mistake=2).draw(5)
+        batch.observe(Learner.for_source(algorithm, study(path)).ask()[1])
+    for _ in range(2):
+        with pytest.raises(InvalidInputError, match="example 2 is refused: targets must be 0 or 1, got 7") as refused:
+            learn(algorithm, study(path, mistake=2))
+        assert f"it is answer 3 of {path}:" in str(refused.value)
+        assert asked == list(range(5 if whole_batch else 3))
+
+    file, statement = re.search(r'sqlite3 (\S+) "(.*)"$', str(refused.value)).groups()
+    assert file == str(path)
+    sql(path, statement)
+    asked.clear()
+    result = learn(algorithm, study(path))
+    assert asked == list(range(2, 300))
+    uninterrupted = learn(algorithm, study(path.with_name("other.sqlite")))
+    assert result.w.tobytes() == uninterrupted.w.tobytes()
+    assert result.meter == uninterrupted.meter
+
+
+def test_a_refused_target_is_paid_and_the_last_one_that_is():
+    source = CallbackSource(lambda i, indices: (np.ones(indices.size), 7.0 if i == 2 else 1.0), 6, 3)
+    with pytest.raises(InvalidInputError, match=r"the target of example 2 is refused: targets must be 0 or 1, got 7$"):
+        learn(LogisticHybrid(1), source)
+    assert (source.meter.examples, source.meter.attributes) == (3, 9)
 
 
 def test_an_algorithm_with_other_settings_is_refused(path):

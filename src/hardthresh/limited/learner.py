@@ -208,9 +208,9 @@ class Learner:
         drawn = len(examples)
         if not drawn:
             return False
+        # targets that are known are checked before anything is paid, the others as each of them comes
         self.algorithm.check_targets(np.array([y for y in examples.known_targets() if y is not None]))
-        x, y = examples.answers(answers.indices)
-        self.algorithm.check_targets(y)
+        x, y = examples.answers(answers.indices, self.algorithm.check_targets)
         filled = waiting[: len(y)]
         answers.x[filled], answers.y[filled], answers.answered[filled] = x, y, True
         self._pay(answers, examples.paid)

@@ -6,7 +6,7 @@ The user guide shows how to write one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Never, SupportsIndex
 
@@ -114,15 +114,23 @@ class Examples:
         """
         return self._observed(indices, ask=False)
 
-    def answers(self, indices: Any) -> tuple[Array, Array]:
+    def answers(self, indices: Any, check: Callable[[Array], None] | None = None) -> tuple[Array, Array]:
         """Return some attributes, as `observe` does, and the targets, even if only these have to be asked for.
+
+        Parameters
+        ----------
+        indices : int array
+            The attributes.
+        check : callable, optional
+            Takes an array with one target that came with the attributes, before the next example is bought, and raises
+            InvalidInputError if it refuses the target.
 
         Raises
         ------
         BudgetError, InvalidInputError, HardThreshError
-            As `observe` and `targets`.
+            As `observe` and `targets`; and InvalidInputError, with the example and what to do, if `check` raises it.
         """
-        values = self._observed(indices, ask=None in self.known_targets())
+        values = self._observed(indices, ask=None in self.known_targets(), check=check)
         return values, self.targets()
 
     def known_targets(self) -> list[float | None]:
@@ -144,7 +152,7 @@ class Examples:
                 )
         return np.array(self.known_targets(), dtype=np.float64)
 
-    def _observed(self, indices: Any, *, ask: bool) -> Array:
+    def _observed(self, indices: Any, *, ask: bool, check: Callable[[Array], None] | None = None) -> Array:
         """Return attributes, after a purchase if some are new, or if `ask` is set and there was none before."""
         if self._broken:
             raise HardThreshError(
@@ -154,12 +162,12 @@ class Examples:
         purchase = self._source.cost_model.purchase(wanted, self.owned)
         if purchase.new.size or (ask and not self._asked):
             self._broken = True
-            self._buy(purchase)
+            self._buy(purchase, check)
             self._broken = False
         values: Array = self._values[:, np.searchsorted(self.owned, wanted)]
         return values
 
-    def _buy(self, purchase: Purchase) -> None:
+    def _buy(self, purchase: Purchase, check: Callable[[Array], None] | None) -> None:
         """Read attributes, count what came even if reading is interrupted, and drop examples with gaps."""
         meter, new = self._source.meter, purchase.new
         unknown = {place for place, example in enumerate(self._examples) if example.y is None}
@@ -175,6 +183,8 @@ class Examples:
                     came.append(place)
                     rows.append(row)
                     self._check_finite(self._examples[place], new, row)
+                    if check is not None and place in unknown and not np.any(np.isnan(row)):
+                        self._check_target(self._examples[place], check)
         finally:
             self.paid = len(rows)
             if not self._asked:
@@ -196,6 +206,15 @@ class Examples:
                 f"{self._source._named(indices[infinite[0]])} of example {format_value(example.id)} is "
                 f"{row[infinite[0]]}; a measurement must be a finite number"
             )
+
+    def _check_target(self, example: Example, check: Callable[[Array], None]) -> None:
+        """Raise InvalidInputError, with the example and what to do, for a target that `check` refuses."""
+        try:
+            check(np.array([example.y], dtype=np.float64))
+        except InvalidInputError as error:
+            raise InvalidInputError(
+                f"the target of example {format_value(example.id)} is refused: {error}{self._source._remedy()}"
+            ) from error
 
 
 class AttributeSource(ABC):
@@ -276,6 +295,10 @@ class AttributeSource(ABC):
         The indices increase, and were not read of these examples before. NaN is a value that cannot be had but is paid
         for. It may end early when there are no more examples. Where `targets_known` is False it sets ``example.y``.
         """
+
+    def _remedy(self) -> str:
+        """Return what to do about the answer that was read last, for the end of a message; by default nothing."""
+        return ""
 
     def _named(self, j: int) -> str:
         """Return the name of an attribute in messages."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from getpass import getuser
 from math import nan
 from pathlib import Path
+from shlex import quote
 from textwrap import shorten
 from typing import Any
 
@@ -51,7 +52,8 @@ class Journal(AttributeSource):
     InvalidInputError
         If the file is not a journal, is damaged or was changed, or belongs to another cost model or other data. While
         answers are replayed: if the program asks for something else than the file has next, because its settings have
-        changed, or because two programs with different settings use one journal. Nothing is bought then.
+        changed, or because two programs with different settings use one journal. Nothing is bought then. If the
+        algorithm refuses a target, at this and every later start: the message names the answer and how to delete it.
     HardThreshError
         If the file cannot be written; if an answer was bought already, the message contains it. If the timeout is
         over. If the journal is used after an error: make it again, from a new source.
@@ -193,6 +195,13 @@ class Journal(AttributeSource):
                 f"{there} has the target {answer.target} for example {example.id!r}, which has {example.y} now: the "
                 "data have changed; begin another journal"
             )
+
+    def _remedy(self) -> str:
+        return (
+            f"; it is answer {self._number} of {self.path}: correct what measures, end all programs that use the file, "
+            "and delete this answer and all after it, which are then bought again: "
+            f'sqlite3 {quote(str(self.path))} "DELETE FROM answers WHERE number >= {self._number}"'
+        )
 
     def _check_whole(self) -> None:
         """Raise HardThreshError after an interruption: the next answer in the file may belong to another request."""
