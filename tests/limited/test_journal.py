@@ -12,6 +12,7 @@ import threading
 import time
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -20,8 +21,11 @@ from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDe
 from hardthresh.limited import (
     AdaptiveHybrid,
     ArraySource,
+    AttributeSource,
     BudgetError,
     CallbackSource,
+    CostModel,
+    Example,
     Journal,
     Learner,
     LogisticHybrid,
@@ -203,6 +207,33 @@ def test_gaps_that_were_paid_are_paid_once(path):
         assert rows.observe([1]).tolist() == [[4.0]]
         assert (rows.ids, rows.paid, journal.meter.attributes, inner.meter.attributes) == ([1], 2, 2, bought)
     assert answers(path, "paid, cost, observed") == [(1, 1.0, None), (1, 1.0, "[4.0]")]
+
+
+class Interview(AttributeSource):
+    """Patients who name their target with their answers; patient 1 does not answer everything."""
+
+    targets_known = False
+
+    def __init__(self):
+        super().__init__(CostModel.of(3, 2))
+        self.patients = iter(range(3))
+
+    def next_examples(self, count):
+        return [Example(patient) for patient in islice(self.patients, count)]
+
+    def read(self, examples, indices):
+        for example in examples:
+            example.y = 1.0
+            yield np.where((example.id == 1) & (indices == 0), np.nan, 2.0)
+
+
+def test_gaps_of_examples_whose_targets_come_with_the_answers_are_dropped(path):
+    for source in (Interview(), Journal(Interview(), path), Journal(Interview(), path)):
+        patients = source.draw(3)
+        values, targets = patients.answers([0, 1])
+        assert (values.tolist(), targets.tolist()) == ([[2.0, 2.0], [2.0, 2.0]], [1.0, 1.0])
+        assert (patients.ids, patients.paid, source.meter.attributes) == ([0, 2], 3, 6)
+    assert answers(path, "paid, target") == [(1, 1.0), (1, None), (1, 1.0)]
 
 
 def test_numbers_keep_their_bits(path):

@@ -178,12 +178,13 @@ class Examples:
             for place, row in enumerate(self._source.read(self._examples, new)):
                 self.reached = place + 1
                 if row is not None:
-                    if place in unknown:
+                    target_came = place in unknown and not np.any(np.isnan(row))
+                    if target_came:
                         _check_targets(self._examples[place : place + 1])
                     came.append(place)
                     rows.append(row)
                     self._check_finite(self._examples[place], new, row)
-                    if check is not None and place in unknown and not np.any(np.isnan(row)):
+                    if target_came and check is not None:
                         self._check_target(self._examples[place], check)
         finally:
             self.paid = len(rows)
@@ -293,7 +294,8 @@ class AttributeSource(ABC):
         """Return some attributes of each example in turn, or None for an example that is not there and costs nothing.
 
         The indices increase, and were not read of these examples before. NaN is a value that cannot be had but is paid
-        for. It may end early when there are no more examples. Where `targets_known` is False it sets ``example.y``.
+        for. It may end early when there are no more examples. Where `targets_known` is False it sets ``example.y`` of
+        each example without NaN.
         """
 
     def _remedy(self) -> str:
