@@ -1,6 +1,6 @@
 """Restricted constants against the enumeration of all supports: never on the wrong side, and not far off."""
 
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from math import inf
 
 import numpy as np
@@ -8,10 +8,10 @@ import pytest
 from papers.sparse_polyak._data import ar1_problem
 from scipy.sparse.linalg import aslinearoperator
 
-from hardthresh.constraints import Rank, Sparsity
+from hardthresh.constraints import EdgeSparsity, Rank, Sparsity
 from hardthresh.core import BaseObjective, CapabilityError, Evaluation, InvalidInputError
 from hardthresh.diagnostics import RestrictedCondition, restricted_condition
-from hardthresh.objectives import LinearModel, MatrixRegression
+from hardthresh.objectives import GraphicalModel, LinearModel, MatrixRegression
 
 ROUNDING = 1 + 1e-9
 
@@ -127,6 +127,20 @@ def test_logistic_at_a_point(seed):
     assert 0.99 * most <= found.smoothness <= most * ROUNDING
     assert least / ROUNDING <= found.strong_convexity <= 1.5 * least
     assert found.smoothness < restricted_condition(objective, Sparsity(2)).smoothness  # flatter away from zero
+
+
+def test_the_default_point_is_the_null_model():
+    """A graphical model is infinite at zero; its null model is the diagonal one."""
+    f = GraphicalModel(np.random.default_rng(0).standard_normal((200, 6)))
+    found = restricted_condition(f, EdgeSparsity(12), trials=3)
+    assert found == restricted_condition(f, EdgeSparsity(12), f.null_point(), trials=3)
+    at = f.evaluate(f.null_point())
+    basis = [np.outer(a, b) + np.outer(b, a) for a, b in combinations_with_replacement(np.eye(6), 2)]
+    basis = [v / np.linalg.norm(v) for v in basis]
+    values = np.linalg.eigvalsh([[np.sum(u * f.curvature(at, v)) for u in basis] for v in basis])
+    assert values[0] / ROUNDING <= found.strong_convexity
+    assert found.smoothness <= values[-1] * ROUNDING
+    assert 1.0 < found.condition < inf
 
 
 def test_free_coordinates_and_bounds():

@@ -64,6 +64,28 @@ def test_the_inner_ends_are_those_of_the_search():
     assert found.strong_convexity[1] == searched.strong_convexity
 
 
+@pytest.mark.parametrize("tried", [20_000, 0])
+def test_the_rounding_of_single_precision_is_not_convexity(monkeypatch, tried):
+    """A support of more columns than rows has a flat direction, so the constant is 0 whatever the dtype."""
+    monkeypatch.setattr("hardthresh.diagnostics.bounds._TRIED", tried)
+    for seed in range(60):
+        found = restricted_bounds(
+            least_squares(np.random.default_rng(seed).standard_normal((4, 7)).astype(np.float32)), 6, trials=1
+        )
+        assert found.strong_convexity[0] == 0.0
+        assert found.condition[1] == inf
+    for seed in range(5):
+        X = np.random.default_rng(seed).standard_normal((20, 60)).astype(np.float32)
+        assert restricted_bounds(least_squares(X), 30, trials=1).strong_convexity[0] == 0.0
+
+
+def test_single_precision_gives_nearly_the_same_interval():
+    X = np.random.default_rng(4).standard_normal((100, 40))
+    single, double = restricted_bounds(least_squares(X.astype(np.float32)), 5), restricted_bounds(least_squares(X), 5)
+    assert single.smoothness == pytest.approx(double.smoothness, rel=1e-4)
+    assert single.strong_convexity == pytest.approx(double.strong_convexity, rel=1e-3)
+
+
 def test_a_hessian_that_varies_holds_at_its_point_only():
     rng = np.random.default_rng(3)
     f = LinearModel(rng.standard_normal((50, 8)), (rng.random(50) < 0.5).astype(float), loss="logistic")

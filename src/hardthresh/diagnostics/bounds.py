@@ -1,4 +1,4 @@
-"""Bounds of the restricted constants from both sides, where `restricted_condition` has one side only."""
+"""Bounds of the restricted constants from both sides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import all_finite, as_floating, to_numpy
+from hardthresh.arrays import all_finite, as_floating, namespace, to_numpy
 from hardthresh.constraints import Sparsity
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError, format_value
@@ -65,12 +65,12 @@ def restricted_bounds(objective: Any, size: int, w: Any = None, *, trials: int =
     Parameters
     ----------
     objective : objective with ``hessian``
-        Whose Hessian H is meant, that of the *mean* loss.
+        Its Hessian is H, that of the *mean* loss.
     size : int
         m, from 1 to d. The theorems need 3k (`sparse_polyak_guarantee`), 4k (`accelerated_guarantee`) or 2k
         (`limited_guarantee`, which has no half in its loss: its constants are twice those of a linear model).
     w : array of the objective's shape, optional
-        Where. Default: the zero point.
+        The point, if the Hessian depends on it. Default: the null model.
     trials, seed : int
         Random starts of `restricted_condition`, and their seed.
 
@@ -94,8 +94,8 @@ def restricted_bounds(objective: Any, size: int, w: Any = None, *, trials: int =
     The inner ends are the curvature along directions that `restricted_condition` finds. The outer ends are the better
     of two certain bounds: the extreme eigenvalues of all of H, and Gershgorin's discs with the m - 1 largest entries of
     each row, :math:`H_{ii} \pm \sum |H_{ij}|`. Where at most 20,000 supports are possible all are tried, and both ends
-    are the exact value. Exact up to rounding. Cost: the Hessian, its eigenvalues, :math:`O(d^3)`, and the
-    search.
+    are the exact value. Exact up to the rounding of the objective's dtype. Cost: the Hessian, its eigenvalues,
+    :math:`O(d^3)`, and the search.
 
     Examples
     --------
@@ -109,13 +109,14 @@ def restricted_bounds(objective: Any, size: int, w: Any = None, *, trials: int =
     require(objective, LinearObjective, by="restricted_bounds")
     zeros = objective.zeros()
     size = checked_integer("size", size, 1, int(np.prod(zeros.shape)), "the number of columns")
-    point = zeros if w is None else as_floating(w, zeros, "w")
+    point = objective.null_point() if w is None else as_floating(w, zeros, "w")
     if tuple(point.shape) != tuple(zeros.shape) or not all_finite(point):
         raise InvalidInputError(f"w must be finite, of shape {tuple(zeros.shape)}; got {format_value(w)}")
     everywhere = objective.traits.quadratic
+    eps = float(namespace(point).finfo(point.dtype).eps)
     if comb(zeros.shape[0], size) <= _TRIED:
         exact = restricted_constants(objective, size, point)
-        convexity = _rounded(exact.strong_convexity, exact.smoothness, size)
+        convexity = _rounded(exact.strong_convexity, exact.smoothness, size * eps)
         return RestrictedBounds((exact.smoothness,) * 2, (convexity,) * 2, everywhere)
     hessian = np.asarray(to_numpy(objective.hessian(objective.evaluate(point))), dtype=float)
     diagonal, others = np.diagonal(hessian), np.abs(hessian - np.diag(np.diagonal(hessian)))
@@ -123,7 +124,7 @@ def restricted_bounds(objective: Any, size: int, w: Any = None, *, trials: int =
     eigenvalues = np.linalg.eigvalsh(hessian)
     largest = min(float(eigenvalues[-1]), float((diagonal + reach).max()))
     smallest = max(float(eigenvalues[0]), float((diagonal - reach).min()))
-    smallest = _rounded(smallest, float(eigenvalues[-1]), len(eigenvalues))
+    smallest = _rounded(smallest, float(eigenvalues[-1]), len(eigenvalues) * eps)
     found = restricted_condition(objective, Sparsity(size), point, factor=1, trials=trials, seed=seed)
     # a curvature that was found may exceed a certain bound by rounding
     return RestrictedBounds(
@@ -131,6 +132,6 @@ def restricted_bounds(objective: Any, size: int, w: Any = None, *, trials: int =
     )
 
 
-def _rounded(value: float, scale: float, size: int) -> float:
+def _rounded(value: float, largest: float, precision: float) -> float:
     """Return an eigenvalue of a matrix, 0 if it is within the rounding of the largest."""
-    return 0.0 if abs(value) <= size * float(np.finfo(float).eps) * scale else value
+    return 0.0 if abs(value) <= precision * largest else value

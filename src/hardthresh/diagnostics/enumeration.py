@@ -65,7 +65,7 @@ def restricted_constants(problem: Any, k: int, w: Any = None) -> RestrictedConst
     k : int
         Size of the supports, 1 <= k <= d, with at most a million supports.
     w : array of the objective's shape, optional
-        The point, if the Hessian of an objective depends on it. Default: zero.
+        The point, if the Hessian of an objective depends on it. Default: the null model.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def _hessian(problem: Any, w: Any) -> np.ndarray:
         require(problem, LinearObjective, by="restricted_constants")
         assert isinstance(problem, LinearObjective)
         zeros = problem.zeros()
-        point = zeros if w is None else as_floating(w, zeros, "w")
+        point = problem.null_point() if w is None else as_floating(w, zeros, "w")
         if tuple(point.shape) != tuple(zeros.shape) or not all_finite(point):
             raise InvalidInputError(f"w must be finite, of shape {tuple(zeros.shape)}; got {format_value(w)}")
         return np.asarray(to_numpy(problem.hessian(problem.evaluate(point))), dtype=float)

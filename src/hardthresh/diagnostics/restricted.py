@@ -39,7 +39,7 @@ class RestrictedCondition:
         The smallest curvature that was found along an allowed direction. The restricted strong convexity is at most
         this; 0 where it is rounding, negative only where f is not convex.
     trials : int
-        How many random starts the search had.
+        The number of random starts of the search.
     """
 
     smoothness: float
@@ -84,7 +84,8 @@ def restricted_condition(
     constraint : Constraint
         C. Its bounds do not apply to directions.
     w : array of the objective's shape, optional
-        The point. Default: zero; the Hessian of least squares is the same everywhere.
+        The point. Default: the null model, which is zero for most objectives; the Hessian of least squares is the same
+        everywhere.
     factor : float
         r >= 1. With 2, differences of two points of C are allowed.
     trials : int
@@ -152,7 +153,7 @@ def restricted_condition(
     if not (is_real(factor) and 1 <= factor < inf):
         raise InvalidInputError(f"factor must be a number, finite and >= 1, got {format_value(factor)}")
     trials, seed = checked_integer("trials", trials, 1), checked_integer("seed", seed, 0)
-    at = objective.evaluate(objective.zeros() if w is None else _point(objective, w))
+    at = objective.evaluate(objective.null_point() if w is None else _point(objective, w))
     schedule = _schedule(constraint, factor)
     smooth = _search_all(objective, schedule, at, trials, seed, shift=None)
     if smooth is None:
