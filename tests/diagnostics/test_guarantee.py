@@ -1,7 +1,8 @@
 """Records of guarantees print as tables, and their arguments are checked alike."""
 
 import pickle
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, astuple, fields
+from itertools import combinations
 from math import inf, nan
 
 import numpy as np
@@ -81,8 +82,38 @@ def test_every_number_out_of_range_is_refused_by_name(function, arguments):
         for bad in wrong:
             if bad is None and name in ("gap", "delta0"):
                 continue
-            with pytest.raises(InvalidInputError, match=r"must be .*got|must be one of"):
+            with pytest.raises(InvalidInputError, match=rf"^(the (first|second) of )?{name} must be"):
                 function(**{**arguments, name: bad})
+
+
+@calls
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e-100, 1e100, 1e155, 1e300])
+def test_extreme_numbers_give_a_record_or_are_refused(function, arguments, size):
+    """No number in the record is NaN, and no other exception escapes."""
+    real = [name for name, value in arguments.items() if isinstance(value, float)]
+    for names in [[name] for name in real] + list(combinations(real, 2)):
+        asked = {**arguments, **dict.fromkeys(names, size)}
+        try:
+            found = function(**asked)
+        except InvalidInputError:
+            continue
+        assert not any(value != value for value in astuple(found)), asked
+        assert str(found)
+
+
+@pytest.mark.parametrize(
+    ("function", "extreme"),
+    [
+        (sparse_polyak_guarantee, {"smoothness": 1e200}),
+        (probabilistic_guarantee, {"alpha": 1e200, "kappa_f": 1e200}),
+        (limited_guarantee, {"bound": 1e200}),
+        (limited_plan, {"step": 1e-200, "k": 5}),
+        (accelerated_guarantee, {"precision": 1e-200, "distance": 1e200}),
+    ],
+)
+def test_numbers_that_overflow_are_refused(function, extreme):
+    with pytest.raises(InvalidInputError, match=f"{function.__name__}: .* too large or too small"):
+        function(**{**CALLS[function], **extreme})
 
 
 def test_numbers_of_numpy_are_numbers():

@@ -57,6 +57,27 @@ def test_limits():
     assert long.failures[0] == "step = 0.25 is not below 0.25"
 
 
+@pytest.mark.parametrize("step", [0.25, 1.0, 5.0, 1e3])
+def test_no_step_makes_a_rate_that_is_none(step):
+    """Far beyond the largest step the formula of alpha exceeds 1, where it is about nothing."""
+    asked = {**SIGNS, "d": 100, "n_observed": 50, "k": 30, "k_star": 10, "batch": 10, "updates": 5, "excess": 4.0}
+    found = limited_guarantee(**asked, step=step)
+    assert not found.applies
+    assert 0.0 < found.rate <= 1.0
+    if step >= 5.0:
+        assert (found.rate, found.floor) == (1.0, inf)
+        assert found.excess == pytest.approx(4.0 + 5 * found.noise_per_update)
+        plan = limited_plan(**SIGNS, d=100, n_observed=50, k_star=10, k=30, step=step, target=0.1, excess=4.0)
+        assert plan.updates == plan.batch == plan.exploration_examples == plan.examples == inf
+        assert plan.failures[-1] == "the rate is 1, so the bound is vacuous"
+
+
+@pytest.mark.parametrize("target", [0.01, 49.0, 51.0, 1e6])
+def test_a_plan_without_progress_is_made_for_every_target(target):
+    plan = limited_plan(**SIGNS, d=500, n_observed=50, k_star=25, k=25, target=target, excess=25.0)
+    assert plan.updates == plan.batch == plan.exploration_examples == plan.examples == inf
+
+
 @pytest.mark.parametrize(
     ("harder", "worse"),
     [

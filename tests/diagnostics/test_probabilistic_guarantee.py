@@ -1,5 +1,6 @@
 """The convergence theory of probabilistic hard thresholding, by hand, by search, and along runs."""
 
+from dataclasses import replace
 from itertools import islice, pairwise
 from math import sqrt
 
@@ -8,11 +9,11 @@ import pytest
 from scipy.stats import binomtest
 
 import hardthresh as ht
-from hardthresh.constraints import Sparsity
+from hardthresh.constraints import EdgeSparsity, Rank, Sparsity
 from hardthresh.core import InvalidInputError, iterate
 from hardthresh.datasets import make_sparse_regression
 from hardthresh.diagnostics import model_accuracy, probabilistic_guarantee
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import GraphicalModel, LinearModel, MatrixRegression
 from hardthresh.solvers import IHT, FixedBatch, FullBatch, ProbabilisticIHT
 
 SETTINGS = {"k": 4, "alpha": 1.0, "kappa_f": 1.0, "kappa_g": 2.0, "epsilon_f": 0.0, "smoothness": 3.0}
@@ -160,6 +161,65 @@ def test_exact_batches_are_accurate():
     assert (found.model_errors <= 2 * L).all()
     assert found.model_errors.max() > 0.1
     np.testing.assert_array_equal(found.value_errors, 0.0)
+
+
+@pytest.mark.parametrize("clip", ["stable", "full", "restricted"])
+@pytest.mark.parametrize("method", ["auto", "subspace", "randomized"])
+def test_values_on_all_examples_have_no_error_for_any_projection(method, clip):
+    """An approximate projection begins at the support of the point, so only the solver's own trial is the right one."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((300, 8, 8))
+    objective = MatrixRegression(A, np.einsum("nij,ij->n", A, rng.standard_normal((8, 8))))
+    solver, constraint = ProbabilisticIHT(batch=FullBatch(), clip=clip), Rank(1, method=method)
+    states = list(islice(iterate(objective, constraint, solver, seed=2), 40))
+    found = model_accuracy(objective, constraint, solver, states, kappa_g=1.0, kappa_f=1e9, epsilon_f=1e-12)
+    assert any(not state.accepted for state in states)
+    assert found.value_errors.max() < 1e-14
+
+
+@pytest.mark.parametrize("ratio", ["paper", "full", "model"])
+def test_errors_are_measured_where_the_square_of_the_clipping_level_underflows(ratio):
+    """Without noise the run reaches the minimum and rejects from then on, until the level is the smallest float."""
+    X = np.random.default_rng(0).standard_normal((300, 20))
+    objective = LinearModel(X, X[:, 3] - 2.0 * X[:, 7])
+    solver = ProbabilisticIHT(batch=FixedBatch(50), ratio=ratio)
+    states = list(islice(iterate(objective, Sparsity(2), solver), 1500))
+    assert states[-1].delta ** 2 == 0.0
+    found = model_accuracy(objective, Sparsity(2), solver, states, kappa_g=1.0, kappa_f=1.0, epsilon_f=1.0)
+    for errors in (found.gradient_errors, found.model_errors, found.value_errors):
+        assert errors.shape == (1499,)
+        assert (errors >= 0.0).all()
+    # an error of 1e-20 is not within the square of a level of 1e-200
+    g = np.array([np.linalg.norm(state.at.gradient) for state in states[:-1]])
+    levels = np.array([state.delta for state in states[:-1]])
+    assert (
+        (found.gradient_errors == 0.0) | (found.gradient_errors > 1.0) | (g < 1e3 * levels) | (levels > 1e-20)
+    ).all()
+
+
+def test_a_decrease_that_no_ratio_records_is_computed_again():
+    """The trial drops a coordinate along a zero gradient: the predicted decrease is 0 and the ratio minus infinity."""
+    X = np.sqrt(4.0) * np.eye(4)
+    objective = LinearModel(X, X @ np.array([1.0, 2.0, 3.0, 4.0]))
+    solver = ProbabilisticIHT(variant="paper", batch=FullBatch())
+    (start, *_) = islice(iterate(objective, Sparsity(2), solver), 1)
+    at = objective.evaluate(np.array([1.0, 2.0, 3.0, 4.0]))
+    before = replace(start, at=at)
+    after = solver.advance(objective, Sparsity(2), before)
+    assert after.ratio == -np.inf
+    found = model_accuracy(objective, Sparsity(2), solver, [before, after], kappa_g=1.0, kappa_f=1.0, epsilon_f=1e-12)
+    assert (found.value_errors.tolist(), found.accurate_values) == ([0.0], 1.0)
+
+
+def test_a_trial_outside_of_the_domain_is_measured():
+    """The step is so long that an entry of the diagonal is negative, where f is infinite."""
+    objective = GraphicalModel(np.random.default_rng(0).standard_normal((40, 4)))
+    solver = ProbabilisticIHT(variant="paper", batch=FullBatch(), alpha=1e3, delta0=1e3, delta_max=1e3, eta2=1e-4)
+    states = list(islice(iterate(objective, EdgeSparsity(8), solver, 3.0 * objective.null_point()), 3))
+    assert states[1].ratio == -np.inf
+    found = model_accuracy(objective, EdgeSparsity(8), solver, states, kappa_g=1.0, kappa_f=1.0, epsilon_f=1.0)
+    assert found.model_errors[0] == np.inf
+    assert found.value_errors[0] == 0.0
 
 
 @pytest.mark.parametrize("ratio", ["paper", "full", "model"])

@@ -217,6 +217,26 @@ def test_the_radii_are_those_of_the_corollaries(model, radius):
         assert bound.condition == pytest.approx(1 / mu)
 
 
+@pytest.mark.parametrize("model", ["least squares", "logistic", "low rank", "generalised linear model"])
+@pytest.mark.parametrize("n", [1, 10, 20, 40, 60, 80, 100, 120, 150, 200, 500, 10_000, 10**7])
+@pytest.mark.parametrize("eigenvalues", [(0.1, 0.9), (0.5, 2.0), (3.0, 3.0)])
+def test_the_constants_of_every_model_can_be_handed_on(model, n, eigenvalues):
+    """Of few examples nothing follows, and both records say so."""
+    found = statistical_constants(model, n=n, d=1000, k=5, eigenvalues=eigenvalues, constant=0.5)
+    assert 0.0 < found.strong_convexity <= found.smoothness
+    bound = sparse_polyak_guarantee(
+        found.smoothness, found.strong_convexity, found.gradient_norm, k=5, k_star=1, tolerance=found.tolerance
+    )
+    assert (bound.rate < 1.0) == found.applies
+    if model == "logistic" and eigenvalues[1] < 1.0 and found.applies:
+        assert found.smoothness + 15 * found.tolerance == pytest.approx(1.0)
+
+
+def test_a_signal_so_large_that_no_convexity_is_left_is_refused():
+    with pytest.raises(InvalidInputError, match=r"signal = 500\.0 leaves no strong convexity"):
+        statistical_constants("logistic", n=100, d=10, k=2, eigenvalues=(0.5, 1.0), signal=500.0)
+
+
 def test_the_bound_of_the_gradient_holds_in_simulations():
     """Corollary 4 claims a probability of 1 - 2/d = 0.96; its bound is three times the mean, so it always holds."""
     n, d, k = 400, 50, 5

@@ -10,7 +10,7 @@ import numpy as np
 
 from hardthresh.core.checking import checked_integer
 
-from .guarantee import Guarantee, constants, documented, means, number
+from .guarantee import Guarantee, constants, documented, means, number, refuses_overflow
 from .momentum import momentum_range
 
 _MOST = 1 << 62  # iterations; more are reported as infinitely many
@@ -61,6 +61,7 @@ class AcceleratedGuarantee(Guarantee):
         return np.array(found[1:])
 
 
+@refuses_overflow
 def accelerated_guarantee(
     alpha: float,
     beta: float,
@@ -112,7 +113,7 @@ def accelerated_guarantee(
     Raises
     ------
     InvalidInputError
-        For numbers out of these ranges.
+        For numbers out of these ranges, or so large or small that a result overflows.
 
     See Also
     --------

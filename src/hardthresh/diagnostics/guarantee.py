@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import wraps
 from math import ceil, inf, isfinite, log, log1p
 from typing import Any, ClassVar, TypeVar
+
+import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import is_integer, is_real
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 G = TypeVar("G", bound="type[Guarantee]")
 
 _SHOWN = 4  # entries of a sequence in a table; more only make its column wider
@@ -115,6 +119,23 @@ def constants(
     """Return L and mu as floats; raise InvalidInputError unless 0 < mu <= L."""
     L = number(names[0], smoothness, above=0.0)
     return L, number(names[1], strong_convexity, above=0.0, most=L)
+
+
+def refuses_overflow(function: Function) -> Function:
+    """Decorate a function of numbers: where one overflows, or a divisor underflows, it raises InvalidInputError."""
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                return function(*args, **kwargs)
+        except ArithmeticError as error:
+            raise InvalidInputError(
+                f"{function.__name__}: some of the numbers are too large or too small for floating point; give them in "
+                "other units"
+            ) from error
+
+    return checked  # type: ignore[return-value]
 
 
 def steps_until(small: float, decay: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
 
-from .guarantee import Guarantee, constants, documented, means, number, steps_until
+from .guarantee import Guarantee, constants, documented, means, number, refuses_overflow, steps_until
 
 _EXPLORATIONS = 3  # per round of a hybrid, in Theorem 4.4
 _ROUNDS = 1_000_000  # most rounds of a plan, whose batches are listed one by one
@@ -39,6 +39,7 @@ class LimitedGuarantee(Guarantee):
     )
 
 
+@refuses_overflow
 def limited_guarantee(
     smoothness: float,
     strong_convexity: float,
@@ -95,12 +96,12 @@ def limited_guarantee(
     Returns
     -------
     LimitedGuarantee
-        Vacuous, with a rate of at least 1, where k = k_star.
+        Vacuous, with a rate of 1, where k = k_star or the step is so long that :math:`\alpha` would be 1 or more.
 
     Raises
     ------
     InvalidInputError
-        For numbers out of these ranges.
+        For numbers out of these ranges, or so large or small that a result overflows.
 
     See Also
     --------
@@ -133,7 +134,7 @@ def limited_guarantee(
     chance = number("confidence", confidence, above=0.0, below=1.0)
     logarithm = log(4.0 * d * T / (1.0 - chance))
     alpha, added = setting.decay, setting.noise * logarithm / B
-    kept = -expm1(T * log1p(-alpha)) if 0.0 < alpha < 1.0 else 0.0  # 1 - (1 - alpha)^T
+    kept = -expm1(T * log1p(-alpha))  # 1 - (1 - alpha)^T
     failures = setting.failures()
     needed_batch = setting.batch * logarithm
     if needed_batch > B:
@@ -186,9 +187,10 @@ class _Setting:
 
     @property
     def decay(self) -> float:
-        """Alpha."""
+        """Alpha; 0 where the formula gives 1 or more, as for steps far too long, and says nothing."""
         s, least = self.k, self.k_star
-        return 0.5 * (s - least) / (s + least) * self.mu * self.q * self.step
+        alpha = 0.5 * (s - least) / (s + least) * self.mu * self.q * self.step
+        return alpha if alpha < 1.0 else 0.0
 
     @property
     def needed_k(self) -> float:
@@ -245,6 +247,7 @@ class LimitedPlan(Guarantee):
     assumptions: ClassVar[str] = LimitedGuarantee.assumptions
 
 
+@refuses_overflow
 def limited_plan(
     smoothness: float,
     strong_convexity: float,
@@ -295,7 +298,8 @@ def limited_plan(
     Raises
     ------
     InvalidInputError
-        For numbers out of their ranges, and if no k is given and the theorem's is not below `n_observed`.
+        For numbers out of their ranges, or so large or small that a result overflows, and if no k is given and the
+        theorem's is not below `n_observed`.
 
     See Also
     --------
@@ -339,7 +343,7 @@ def limited_plan(
     exploitation = 0.25 * mu * eta * (1.0 - eta * L)
     alpha = min(setting.decay, exploitation)
     failures = setting.failures()
-    updates = steps_until(0.5 * wanted / start, setting.decay)
+    updates = steps_until(0.5 * wanted / start, setting.decay) if setting.decay > 0.0 else inf
     batch = inf
     if updates < inf:
         updates = max(updates, 1)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import inf, sqrt
+from math import inf, isfinite, sqrt
+from sys import float_info
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import betaincinv
 
-from hardthresh.arrays import namespace
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
@@ -19,9 +19,10 @@ from hardthresh.core.objective import Objective, value_rounding
 from hardthresh.core.state import State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.threads import serial_blas
+from hardthresh.solvers.stochastic.estimates import if_finite
 from hardthresh.solvers.stochastic.probabilistic import ProbabilisticIHT, ProbabilisticState
 
-from .guarantee import Guarantee, documented, means, number
+from .guarantee import Guarantee, documented, means, number, refuses_overflow
 
 _LEVEL = 0.95  # of confidence, of the upper limits of the two frequencies
 
@@ -57,6 +58,7 @@ class ProbabilisticGuarantee(Guarantee):
     )
 
 
+@refuses_overflow
 def probabilistic_guarantee(
     *,
     k: int,
@@ -114,7 +116,7 @@ def probabilistic_guarantee(
     Raises
     ------
     InvalidInputError
-        For numbers out of these ranges.
+        For numbers out of these ranges, or so large or small that a result overflows.
 
     See Also
     --------
@@ -266,9 +268,10 @@ def model_accuracy(
     it, with :math:`\kappa_f \delta^2` in the place of the published :math:`\kappa_f \|y - x\| \delta^2`, which
     nothing satisfies as :math:`\delta` falls. The values are measured by their difference, which is all that Lemmas 4
     and 5 use, and which errs less than each where both are on one batch. Differences within the rounding of f count
-    as 0. If accuracy has at least the probability :math:`\theta` given the past, as Assumption 1 says, the number of
-    accurate iterations is at least binomial; so the upper limits (Clopper and Pearson) refute what is above them. Cost:
-    one evaluation and one value of f per iteration, on all examples.
+    as 0; a value is infinite outside of the domain of f. If accuracy has at least the probability :math:`\theta` given
+    the past, as Assumption 1 says, the number of accurate iterations is at least binomial; so the upper limits (Clopper
+    and Pearson) refute what is above them. Cost per iteration: one evaluation and one value of f on all examples, and
+    the projections of the trial; the two values on the batch where the run predicted no decrease.
 
     References
     ----------
@@ -319,18 +322,29 @@ def _errors(
 ) -> tuple[float, float, float]:
     """Return the least kappa_g, kappa_f and epsilon_f for which one iteration was accurate."""
     x, g, delta, chosen = before.w, before.at.gradient, before.delta, after.index_set
-    trial = constraint.project(chosen.restrict(x - after.step * g)).point
-    here, there = objective.evaluate(x), objective.value(trial)
-    along = float(namespace(g).sum(g * (trial - x)))
-    size = norm(g if solver.ratio == "full" else chosen.restrict(g))
-    predicted = -along if solver.ratio == "model" else size * delta
-    decrease = after.ratio * predicted if predicted > 0.0 else 0.0
-    squared, rounding = delta * delta, value_rounding(objective, here)
+    made = solver._trial(constraint, before)  # by the solver, as an approximate projection depends on how it is called
+    trial = made.projection.point
+    here, value = objective.evaluate(x), if_finite(lambda: objective.value(trial))
+    there = inf if value is None else value
+    if isfinite(after.ratio):
+        size = made.gradient_norm if solver.ratio == "full" else made.restricted_norm
+        decrease = after.ratio * (made.linear_decrease if solver.ratio == "model" else size * delta)
+    else:  # the predicted decrease was 0, or a value not finite
+        decrease = solver._values(objective, before, trial).decrease
+    true, rounding = here.value - there, value_rounding(objective, here)
+    model_error = abs(there - here.value + made.linear_decrease)
+    value_error = 0.0 if decrease == true else abs(decrease - true)  # both are -inf outside of the domain of f
     return (
         norm(chosen.restrict(here.gradient - g)) / delta,
-        max(abs(there - here.value - along) - rounding, 0.0) / squared,
-        max(abs(decrease - (here.value - there)) - rounding, 0.0) / (2.0 * squared),
+        _over_square(max(model_error - rounding, 0.0), delta),
+        _over_square(0.5 * max(value_error - rounding, 0.0), delta),
     )
+
+
+def _over_square(error: float, delta: float) -> float:
+    """Return an error over the squared clipping level, which underflows before the level does."""
+    squared = delta * delta
+    return error / squared if squared >= float_info.min else error / delta / delta
 
 
 def _upper_limit(successes: int, total: int) -> float:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.errors import InvalidInputError, format_value
 
-from .guarantee import Guarantee, constants, documented, means, number, steps_until
+from .guarantee import Guarantee, constants, documented, means, number, refuses_overflow, steps_until
 
 # theorem: the constant in 1 - 1 / (constant kappa), a third of that in the budget; see A.1, B.1 and C.2 of the paper
 _DECAYS = {"known target": 80, "learned target": 160, "generalised linear model": 160}
@@ -43,6 +43,7 @@ class SparsePolyakGuarantee(Guarantee):
     )
 
 
+@refuses_overflow
 def sparse_polyak_guarantee(
     smoothness: float,
     strong_convexity: float,
@@ -99,7 +100,8 @@ def sparse_polyak_guarantee(
     Raises
     ------
     InvalidInputError
-        For numbers out of these ranges, or a generalised linear model without a distance.
+        For numbers out of these ranges, or so large or small that a result overflows, or a
+        generalised linear model without a distance.
 
     See Also
     --------
@@ -224,6 +226,7 @@ class StatisticalConstants(Guarantee):
     assumptions: ClassVar[str] = "the model, its covariance, its noise and the universal constants"
 
 
+@refuses_overflow
 def statistical_constants(
     model: str,
     *,
@@ -278,14 +281,15 @@ def statistical_constants(
     Raises
     ------
     InvalidInputError
-        For a word that is not listed, or numbers out of these ranges.
+        For a word that is not listed, or numbers out of these ranges, or so large or small that a result overflows.
 
     Notes
     -----
     Features are normal in all four models. Least squares and low rank: :math:`L = 2\sigma_{\max}`,
     :math:`\mu = \sigma_{\min}/2`, and :math:`\tau = c \zeta \log(d)/n`, or :math:`c \zeta d / n`. Logistic, with
     features of norm at most 1: :math:`\mu` and :math:`\tau` times :math:`e^{-4\|w^*\|}`, and L such that
-    :math:`\bar L = L + 3 \tau k` is 1. Cost: none.
+    :math:`\bar L = L + 3 \tau k` is 1, but at least :math:`\mu`. For few examples :math:`3 \tau k \ge \mu`: the record
+    says so in `failures`, and what `sparse_polyak_guarantee` makes of it is vacuous. Cost: none.
 
     References
     ----------
@@ -316,7 +320,9 @@ def statistical_constants(
     elif model == "logistic":
         weaker = exp(-4.0 * number("signal", signal, least=0.0))
         squared, tau, mu = 2.0 * C * C, weaker * tau, 0.5 * weaker * mu
-        L = 1.0 - 3.0 * tau * k
+        if mu == 0.0:
+            raise InvalidInputError(f"signal = {signal!r} leaves no strong convexity: exp(-4 signal) underflows")
+        L = max(1.0 - 3.0 * tau * k, mu)
     else:
         squared = 200.0 * sigma * sigma * zeta if model == "low rank" else 8.0 * C * C * sigma * sigma
         L, mu = 2.0 * L, 0.5 * mu
