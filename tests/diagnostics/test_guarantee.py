@@ -10,6 +10,9 @@ import pytest
 
 from hardthresh.core import InvalidInputError
 from hardthresh.diagnostics import (
+    AcceleratedGuarantee,
+    LimitedPlan,
+    SparsePolyakGuarantee,
     accelerated_guarantee,
     limited_guarantee,
     limited_plan,
@@ -42,8 +45,10 @@ def test_a_record_is_frozen_small_and_printed_with_what_it_means(function, argum
     assert pickle.loads(pickle.dumps(found)) == found
     lines = str(found).splitlines()
     assert lines[0] == found.title
-    assert lines[-1] == f"  Not checkable: {found.assumptions}."
-    assert sum("promises nothing" in line for line in lines) == len(found.failures)
+    assert lines[-1] == f"  Assumptions that cannot be checked: {found.assumptions}."
+    assert [f"  The theorem does not apply: {failure}." for failure in found.failures] == lines[
+        -1 - len(found.failures) : -1
+    ]
     for item in fields(found):
         if item.metadata and getattr(found, item.name) is not None:
             (line,) = [line for line in lines[1:] if line.startswith(f"  {item.name.replace('_', ' ')}  ")]
@@ -58,8 +63,24 @@ def test_what_a_run_used_is_printed_beside(function, arguments):
     header, line = found.beside(**{name: 123456}).splitlines()[1:3]
     assert header.split() == ["theory", "run"]
     assert line.index("123,456") == header.index("run")
-    with pytest.raises(InvalidInputError, match="no number is called 'speed'; there are .*" + name):
+    with pytest.raises(InvalidInputError, match="the table has no row 'speed'; it has .*" + name):
         found.beside(speed=1)
+
+
+def test_an_attribute_outside_of_the_table_is_said_to_have_no_row():
+    found = accelerated_guarantee(**CALLS[accelerated_guarantee])
+    assert found.distance == 1.0
+    with pytest.raises(
+        InvalidInputError, match=r"the table has no row 'distance'; it has step, .*recursion_iterations$"
+    ):
+        found.beside(distance=2.0)
+
+
+def test_docstrings_name_types_in_words():
+    assert "matrix : tuple of tuple of float\n" in AcceleratedGuarantee.__doc__
+    assert "explore_batches : tuple of int\n" in LimitedPlan.__doc__
+    assert "iterations : float or None\n" in SparsePolyakGuarantee.__doc__
+    assert "failures : tuple of str\n" in SparsePolyakGuarantee.__doc__
 
 
 def test_a_number_that_was_not_asked_for_has_a_row_if_a_run_has_it():

@@ -1,4 +1,4 @@
-"""What accelerated iterative hard thresholding is proved to reach: Theorem 1 of Khanna and Kyrillidis (2018)."""
+"""Guarantees of accelerated iterative hard thresholding: Theorem 1 of Khanna and Kyrillidis (2018)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _MOST = 1 << 62  # iterations; more are reported as infinitely many
 @documented
 @dataclass(frozen=True, slots=True)
 class AcceleratedGuarantee(Guarantee):
-    """What Lemmas 1 and 2 and Theorem 1 of *IHT dies hard* promise; ``print`` it to read it."""
+    """Lemmas 1 and 2 and Theorem 1 of *IHT dies hard* for given constants; ``print`` it to read it."""
 
-    step: float = field(metadata=means("the step that they are about"))
+    step: float = field(metadata=means("step of the theorem"))
     contraction: float = field(metadata=means("factor of the distance per iteration without momentum"))
     matrix: tuple[tuple[float, float], tuple[float, float]] = field(metadata=means("A of Lemma 1"))
     eigenvalues: tuple[float, float] = field(metadata=means("of A: the first is the factor with momentum"))
     in_published_range: bool = field(metadata=means("whether Algorithm 1 allows the momentum"))
-    noise_per_step: float = field(metadata=means("what noise adds to the distance per iteration"))
-    noise_floor: float = field(metadata=means("where the bound of the distance ends"))
+    noise_per_step: float = field(metadata=means("increase of the distance by noise, per iteration"))
+    noise_floor: float = field(metadata=means("limit of the bound of the distance"))
     iterations: float = field(metadata=means("of Theorem 1, without noise"))
     recursion_iterations: float = field(metadata=means("of Lemma 1 itself, without noise"))
     distance: float

@@ -1,4 +1,4 @@
-"""What the guarantees of the theory share: records that print as a table, and checks of their numbers."""
+"""Base class of the guarantees, records that print as a table, and checks of their numbers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Guarantee:
     title : str
         The theorem that the numbers are from.
     assumptions : str
-        What the theorem needs and data cannot show.
+        Conditions of the theorem that data cannot show.
     failures : tuple of str
-        Why the theorem promises nothing; empty if the numbers do not exclude it.
+        Conditions of the theorem that the numbers do not satisfy; empty if there are none.
     """
 
     __slots__ = ()
@@ -62,7 +62,7 @@ class Guarantee:
         meanings = _meanings(type(self))
         unknown = [name for name in used if name not in meanings]
         if unknown:
-            raise InvalidInputError(f"no number is called {unknown[0]!r}; there are {', '.join(meanings)}")
+            raise InvalidInputError(f"the table has no row {unknown[0]!r}; it has {', '.join(meanings)}")
         rows = [
             (name.replace("_", " "), _formatted(getattr(self, name)), _formatted(used.get(name)), meaning)
             for name, meaning in meanings.items()
@@ -76,30 +76,35 @@ class Guarantee:
             f"  {name:{widths[0]}}  {theory:{widths[1]}}  {run.ljust(widths[2] + 2)}{meaning}".rstrip()
             for name, theory, run, meaning in rows
         ]
-        verdict = [f"  It promises nothing here: {failure}." for failure in self.failures]
-        return "\n".join([self.title, *lines, *verdict, f"  Not checkable: {self.assumptions}."])
+        verdict = [f"  The theorem does not apply: {failure}." for failure in self.failures]
+        return "\n".join([self.title, *lines, *verdict, f"  Assumptions that cannot be checked: {self.assumptions}."])
 
     def __str__(self) -> str:
         return self.beside()
 
 
 def means(meaning: str) -> Mapping[str, str]:
-    """Return the metadata of a field that is in the table: what it means."""
+    """Return the metadata of a field that is in the table: its meaning."""
     return {"means": meaning}
 
 
 def _meanings(record: Any) -> dict[str, str]:
-    """Return what each field of the table means."""
+    """Return the meanings of the fields of the table."""
     return {item.name: item.metadata["means"] for item in fields(record) if item.metadata}
 
 
 def documented(record: G) -> G:
     """Decorate a record: its docstring gets the section of its attributes, in the words of its table."""
-    rows = {**_meanings(record), "failures": "why the theorem promises nothing; empty if the numbers do not exclude it"}
-    kinds = {item.name: item.type for item in fields(record)}  # type: ignore[arg-type]
+    rows = {**_meanings(record), "failures": "conditions of the theorem that the numbers do not satisfy"}
+    kinds = {item.name: _in_words(str(item.type)) for item in fields(record)}  # type: ignore[arg-type]
     section = [f"    {name} : {kinds[name]}\n        {text[0].upper()}{text[1:]}." for name, text in rows.items()]
     record.__doc__ = "\n".join([f"{record.__doc__}\n", "    Attributes", "    ----------", *section, "    "])
     return record
+
+
+def _in_words(annotation: str) -> str:
+    """Return a type as numpydoc writes it: tuple of float, float or None."""
+    return annotation.replace(" | ", " or ").replace("tuple[", "tuple of ").split(",")[0]
 
 
 def number(

@@ -1,4 +1,4 @@
-"""What learning from limited attributes is proved to reach, and what a wanted excess risk takes."""
+"""Guarantees of learning from limited attributes, and plans for a wanted excess risk."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _ROUNDS = 1_000_000  # most rounds of a plan, whose batches are listed one by on
 @documented
 @dataclass(frozen=True, slots=True)
 class LimitedGuarantee(Guarantee):
-    """What Theorem 4.1 of *Sample efficient IHT* promises for an `Exploration`; ``print`` it to read it."""
+    """Theorem 4.1 of *Sample efficient IHT* for an `Exploration`; ``print`` it to read it."""
 
     largest_step: float = field(metadata=means("the step has to be below this"))
     needed_k: float = field(metadata=means("least budget"))
     needed_batch: float = field(metadata=means("least number of examples per block and update"))
     rate: float = field(metadata=means("factor of the excess risk per update"))
-    noise_per_update: float = field(metadata=means("what noise adds to the excess risk per update"))
+    noise_per_update: float = field(metadata=means("increase of the excess risk by noise, per update"))
     floor: float = field(metadata=means("excess risk at which the bound ends"))
     excess: float = field(metadata=means("bound of the excess risk after all updates"))
     examples: int = field(metadata=means("examples of all updates"))
-    probability: float = field(metadata=means("with which the bound holds"))
+    probability: float = field(metadata=means("probability that the bound holds"))
     failures: tuple[str, ...]
 
     title: ClassVar[str] = "Exploration with limited attributes, Theorem 4.1"
@@ -227,7 +227,7 @@ def _needed_k(L: float, mu: float, step: float, k_star: int) -> float:
 @documented
 @dataclass(frozen=True, slots=True)
 class LimitedPlan(Guarantee):
-    """What a wanted excess risk takes, by Theorems 4.1, 4.3 and 4.4; ``print`` it, or print it `beside` a run."""
+    """Plan for a wanted excess risk, by Theorems 4.1, 4.3 and 4.4; ``print`` it, or print it `beside` a run."""
 
     step: float = field(metadata=means("of every update, 1 / (4 L) unless given"))
     k: int = field(metadata=means("budget"))

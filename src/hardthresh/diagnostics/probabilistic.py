@@ -1,4 +1,4 @@
-"""What probabilistic iterative hard thresholding is proved to reach, and how accurate its batches were along a run."""
+"""Guarantees of probabilistic iterative hard thresholding, and the accuracy of its batches along a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEVEL = 0.95  # of confidence, of the upper limits of the two frequencies
 @documented
 @dataclass(frozen=True, slots=True)
 class ProbabilisticGuarantee(Guarantee):
-    """What the convergence theory of *Probabilistic IHT* needs and promises; ``print`` it to read it."""
+    """Conditions and constants of the convergence theory of *Probabilistic IHT*; ``print`` it to read it."""
 
     needed_alpha: float = field(metadata=means("the step has to be longer (Lemma 3)"))
     needed_eta2: float = field(metadata=means("least second threshold (Theorem 3)"))
@@ -40,7 +40,7 @@ class ProbabilisticGuarantee(Guarantee):
     zeta: float = field(metadata=means("constant of Theorem 3"))
     lipschitz_factor: float = field(metadata=means("constant C_L of Theorem 3"))
     nu_odds: float = field(metadata=means("nu / (1 - nu), the least that Theorem 3 allows"))
-    failure_rate: float = field(metadata=means("how often the model, and the values, may be inaccurate at most"))
+    failure_rate: float = field(metadata=means("largest frequency of inaccurate models, and of inaccurate values"))
     published_acceptance: float = field(
         metadata=means("clipping level over gradient that is accepted, by Lemma 4 (false)")
     )
@@ -124,7 +124,7 @@ def probabilistic_guarantee(
 
     Notes
     -----
-    **Theorem 3 promises nothing, for any settings**, and `failures` is never empty. Definition 4, on which it rests,
+    **Theorem 3 does not apply, for any settings**, and `failures` is never empty. Definition 4, on which it rests,
     cannot hold for small :math:`\delta`. Its conditions ask for :math:`\alpha \kappa_f \delta_{\max} > \sqrt k`
     (Lemma 3); but :math:`\|x - \hat x\| \le 2 \delta`, so that Lemma 2, which the proof applies, is about iterations
     only where that product is at most 1. And Lemma 4 does not hold as printed for the clip "full". What holds is
@@ -202,7 +202,7 @@ def probabilistic_guarantee(
 @documented
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelAccuracy(Guarantee):
-    """How accurate the batches of a probabilistic run were; ``print`` it to read it."""
+    """Accuracy of the batches of a probabilistic run; ``print`` it to read it."""
 
     kappa_g: float = field(metadata=means("error of the gradient that is allowed, over the clipping level"))
     kappa_f: float = field(metadata=means("error of the model that is allowed, over its square"))
@@ -210,8 +210,8 @@ class ModelAccuracy(Guarantee):
     gradient_errors: np.ndarray
     model_errors: np.ndarray
     value_errors: np.ndarray
-    accurate_models: float = field(metadata=means("how often the model was accurate: estimates theta"))
-    accurate_values: float = field(metadata=means("how often the values were accurate: estimates beta"))
+    accurate_models: float = field(metadata=means("frequency of accurate models, an estimate of theta"))
+    accurate_values: float = field(metadata=means("frequency of accurate values, an estimate of beta"))
     largest_theta: float = field(metadata=means("a larger theta is refuted, with 95 % confidence"))
     largest_beta: float = field(metadata=means("a larger beta is refuted, with 95 % confidence"))
     failures: tuple[str, ...] = ()
@@ -231,7 +231,7 @@ def model_accuracy(
     kappa_f: float,
     epsilon_f: float,
 ) -> ModelAccuracy:
-    r"""Return how often the batches of a run were accurate: estimates of :math:`\theta` and :math:`\beta`.
+    r"""Return the frequencies of accurate batches along a run: estimates of :math:`\theta` and :math:`\beta`.
 
     An iteration from x, with the trial :math:`\hat x`, index set I and clipping level :math:`\delta`, has an accurate
     model if

@@ -1,4 +1,4 @@
-"""What Sparse Polyak is proved to reach: Theorems 1 and 2 and the corollaries of Qiao and Maros (2025)."""
+"""Guarantees of Sparse Polyak: Theorems 1 and 2 and the corollaries of Qiao and Maros (2025)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _MODELS = ("least squares", "logistic", "low rank", "generalised linear model")
 @documented
 @dataclass(frozen=True, slots=True)
 class SparsePolyakGuarantee(Guarantee):
-    """What Theorem 1, Theorem 2 or Corollary 5 of *Sparse Polyak* promises; ``print`` it to read it."""
+    """Theorem 1, Theorem 2 or Corollary 5 of *Sparse Polyak* for given constants; ``print`` it to read it."""
 
     theorem: str = field(metadata=means("the target or model that it is about"))
     condition: float = field(metadata=means("restricted smoothness over strong convexity"))
     needed_k: float = field(metadata=means("least budget of the theorem"))
     rate: float = field(metadata=means("factor of the squared distance per iteration, outside of the radius"))
-    least_step: float | None = field(metadata=means("no step outside of the radius is shorter"))
+    least_step: float | None = field(metadata=means("least step outside of the radius"))
     radius: float = field(metadata=means("distance down to which it converges"))
     final_radius: float = field(metadata=means("distance that it never leaves again"))
     needed_smallest: float = field(metadata=means("least non-zero of the target for which the support is found"))
     support_found: bool | None = field(metadata=means("whether the target has no smaller one"))
     iterations: float | None = field(metadata=means("until the radius; of each epoch for a learned target"))
-    value_gap: float | None = field(metadata=means("how far above the minimum f may end"))
+    value_gap: float | None = field(metadata=means("bound of the distance of f to its minimum at the end"))
     epochs: float | None = field(metadata=means("epochs that are enough"))
     gradients: float | None = field(metadata=means("iterations of all epochs"))
     failures: tuple[str, ...]
@@ -112,7 +112,7 @@ def sparse_polyak_guarantee(
     Needs Assumptions 1 and 2 with :math:`\bar\mu > 0`, the scale 5 of `SparsePolyak` (10 of `AdaptiveSparsePolyak`),
     and a target :math:`\hat f = f(\hat w)`, or a first bound of at most :math:`f(w^*)`, where :math:`w^*` minimises f
     over the vectors with `k_star` non-zeros. Where k is below the needed budget, which is at least 57,600 times
-    `k_star`, the theorem promises nothing; its numbers are returned all the same, to be compared with runs. In
+    `k_star`, the theorem does not apply; its numbers are returned all the same, to be compared with runs. In
     Corollary 5, with :math:`R_0 = 4 \|w^*\|^2 + 1`, the budget is :math:`(480 R_0 \bar\kappa^2)^2 k^*`, the rate
     :math:`1 - 1/(160 R_0 \bar\kappa^2)` at distances of at least 1 and :math:`1 - 1/(160 \bar\kappa)` below, and
     :math:`\bar\mu` has to be above :math:`5 \sqrt 2 \|P_k(\nabla f(w^*))\|`. The number of iterations above 1 is
@@ -130,13 +130,13 @@ def sparse_polyak_guarantee(
       condition        1       restricted smoothness over strong convexity
       needed k         57,600  least budget of the theorem
       rate             0.9875  factor of the squared distance per iteration, outside of the radius
-      least step       0.025   no step outside of the radius is shorter
+      least step       0.025   least step outside of the radius
       radius           0.06    distance down to which it converges
       final radius     0.06037 distance that it never leaves again
       needed smallest  0.07    least non-zero of the target for which the support is found
       support found    True    whether the target has no smaller one
       iterations       448     until the radius; of each epoch for a learned target
-      Not checkable: the constants hold for every sparse difference, ...
+      Assumptions that cannot be checked: the constants hold for every sparse difference, ...
     >>> sparse_polyak_guarantee(1.3, 0.7, 0.01, k=30, k_star=10).failures
     ('k = 30 is below the needed 1,986,613',)
     """
@@ -213,7 +213,7 @@ def _epochs(gap: float, value_gap: float) -> float:
 @documented
 @dataclass(frozen=True, slots=True)
 class StatisticalConstants(Guarantee):
-    """What a statistical model implies for `sparse_polyak_guarantee`; ``print`` it to read it."""
+    """Constants of a statistical model, for `sparse_polyak_guarantee`; ``print`` it to read it."""
 
     smoothness: float = field(metadata=means("L of Assumption 2"))
     strong_convexity: float = field(metadata=means("mu of Assumption 1"))
