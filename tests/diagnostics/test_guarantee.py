@@ -52,8 +52,8 @@ def test_a_record_is_frozen_small_and_printed_with_what_it_means(function, argum
     for item in fields(found):
         if item.metadata and getattr(found, item.name) is not None:
             (line,) = [line for line in lines[1:] if line.startswith(f"  {item.name.replace('_', ' ')}  ")]
-            assert line.endswith(item.metadata["means"])
-            assert item.metadata["means"][1:] in type(found).__doc__
+            assert line.endswith(item.metadata["meaning"])
+            assert item.metadata["meaning"][1:] in type(found).__doc__
 
 
 @calls

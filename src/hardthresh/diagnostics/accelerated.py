@@ -10,26 +10,26 @@ import numpy as np
 
 from hardthresh.core.checking import checked_integer
 
-from .guarantee import Guarantee, constants, documented, means, number, refuses_overflow
+from .guarantee import Guarantee, constants, meaning, number, refuses_overflow, with_attributes_section
 from .momentum import momentum_range
 
 _MOST = 1 << 62  # iterations; more are reported as infinitely many
 
 
-@documented
+@with_attributes_section
 @dataclass(frozen=True, slots=True)
 class AcceleratedGuarantee(Guarantee):
     """Lemmas 1 and 2 and Theorem 1 of *IHT dies hard* for given constants; ``print`` it to read it."""
 
-    step: float = field(metadata=means("step of the theorem"))
-    contraction: float = field(metadata=means("factor of the distance per iteration without momentum"))
-    matrix: tuple[tuple[float, float], tuple[float, float]] = field(metadata=means("A of Lemma 1"))
-    eigenvalues: tuple[float, float] = field(metadata=means("of A: the first is the factor with momentum"))
-    in_published_range: bool = field(metadata=means("whether Algorithm 1 allows the momentum"))
-    noise_per_step: float = field(metadata=means("increase of the distance by noise, per iteration"))
-    noise_floor: float = field(metadata=means("limit of the bound of the distance"))
-    iterations: float = field(metadata=means("of Theorem 1, without noise"))
-    recursion_iterations: float = field(metadata=means("of Lemma 1 itself, without noise"))
+    step: float = field(metadata=meaning("step of the theorem"))
+    contraction: float = field(metadata=meaning("factor of the distance per iteration without momentum"))
+    matrix: tuple[tuple[float, float], tuple[float, float]] = field(metadata=meaning("A of Lemma 1"))
+    eigenvalues: tuple[float, float] = field(metadata=meaning("of A: the first is the factor with momentum"))
+    in_published_range: bool = field(metadata=meaning("whether Algorithm 1 allows the momentum"))
+    noise_per_step: float = field(metadata=meaning("increase of the distance by noise, per iteration"))
+    noise_floor: float = field(metadata=meaning("limit of the bound of the distance"))
+    iterations: float = field(metadata=meaning("of Theorem 1, without noise"))
+    recursion_iterations: float = field(metadata=meaning("of Lemma 1 itself, without noise"))
     distance: float
     failures: tuple[str, ...]
 
@@ -165,14 +165,14 @@ def accelerated_guarantee(
         in_published_range=published,
         noise_per_step=b,
         noise_floor=b / (1.0 - now - before) if shrinks else inf,
-        iterations=_of_theorem(now, before, first, zeta / start) if shrinks else inf,
-        recursion_iterations=_of_recursion(np.array(matrix), zeta / start) if shrinks else inf,
+        iterations=_iterations_of_theorem(now, before, first, zeta / start) if shrinks else inf,
+        recursion_iterations=_iterations_of_recursion(np.array(matrix), zeta / start) if shrinks else inf,
         distance=start,
         failures=() if shrinks else (why,),
     )
 
 
-def _of_theorem(now: float, before: float, first: float, wanted: float) -> float:
+def _iterations_of_theorem(now: float, before: float, first: float, wanted: float) -> float:
     """Return T of Theorem 1; inf where the gap of the eigenvalues is 0, but 1 where the first row of A is."""
     if first == 0.0:
         return 1
@@ -181,7 +181,7 @@ def _of_theorem(now: float, before: float, first: float, wanted: float) -> float
     return max(0, ceil(log(2.0 * (1.0 + now + before) / (wanted * now)) / -log(first)))
 
 
-def _of_recursion(A: np.ndarray, wanted: float) -> float:
+def _iterations_of_recursion(A: np.ndarray, wanted: float) -> float:
     """Return the least T whose distance is small enough, by bisection: the bound of Lemma 1 always falls."""
 
     def reached(iterations: int) -> bool:

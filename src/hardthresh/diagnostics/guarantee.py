@@ -83,17 +83,17 @@ class Guarantee:
         return self.beside()
 
 
-def means(meaning: str) -> Mapping[str, str]:
+def meaning(text: str) -> Mapping[str, str]:
     """Return the metadata of a field that is in the table: its meaning."""
-    return {"means": meaning}
+    return {"meaning": text}
 
 
 def _meanings(record: Any) -> dict[str, str]:
     """Return the meanings of the fields of the table."""
-    return {item.name: item.metadata["means"] for item in fields(record) if item.metadata}
+    return {item.name: item.metadata["meaning"] for item in fields(record) if item.metadata}
 
 
-def documented(record: G) -> G:
+def with_attributes_section(record: G) -> G:
     """Decorate a record: its docstring gets the section of its attributes, in the words of its table."""
     rows = {**_meanings(record), "failures": "conditions of the theorem that the numbers do not satisfy"}
     kinds = {item.name: _in_words(str(item.type)) for item in fields(record)}  # type: ignore[arg-type]

@@ -11,26 +11,26 @@ import numpy as np
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
 
-from .guarantee import Guarantee, constants, documented, means, number, refuses_overflow, steps_until
+from .guarantee import Guarantee, constants, meaning, number, refuses_overflow, steps_until, with_attributes_section
 
 _EXPLORATIONS = 3  # per round of a hybrid, in Theorem 4.4
 _ROUNDS = 1_000_000  # most rounds of a plan, whose batches are listed one by one
 
 
-@documented
+@with_attributes_section
 @dataclass(frozen=True, slots=True)
 class LimitedGuarantee(Guarantee):
     """Theorem 4.1 of *Sample efficient IHT* for an `Exploration`; ``print`` it to read it."""
 
-    largest_step: float = field(metadata=means("the step has to be below this"))
-    needed_k: float = field(metadata=means("least budget"))
-    needed_batch: float = field(metadata=means("least number of examples per block and update"))
-    rate: float = field(metadata=means("factor of the excess risk per update"))
-    noise_per_update: float = field(metadata=means("increase of the excess risk by noise, per update"))
-    floor: float = field(metadata=means("excess risk at which the bound ends"))
-    excess: float = field(metadata=means("bound of the excess risk after all updates"))
-    examples: int = field(metadata=means("examples of all updates"))
-    probability: float = field(metadata=means("probability that the bound holds"))
+    largest_step: float = field(metadata=meaning("the step has to be below this"))
+    needed_k: float = field(metadata=meaning("least budget"))
+    needed_batch: float = field(metadata=meaning("least number of examples per block and update"))
+    rate: float = field(metadata=meaning("factor of the excess risk per update"))
+    noise_per_update: float = field(metadata=meaning("increase of the excess risk by noise, per update"))
+    floor: float = field(metadata=meaning("excess risk at which the bound ends"))
+    excess: float = field(metadata=meaning("bound of the excess risk after all updates"))
+    examples: int = field(metadata=meaning("examples of all updates"))
+    probability: float = field(metadata=meaning("probability that the bound holds"))
     failures: tuple[str, ...]
 
     title: ClassVar[str] = "Exploration with limited attributes, Theorem 4.1"
@@ -224,23 +224,23 @@ def _needed_k(L: float, mu: float, step: float, k_star: int) -> float:
     return ceil(max((0.5 + step * L) / left - 1.0, 64.0 / (step * mu) ** 2 + 1.0) * k_star)
 
 
-@documented
+@with_attributes_section
 @dataclass(frozen=True, slots=True)
 class LimitedPlan(Guarantee):
     """Plan for a wanted excess risk, by Theorems 4.1, 4.3 and 4.4; ``print`` it, or print it `beside` a run."""
 
-    step: float = field(metadata=means("of every update, 1 / (4 L) unless given"))
-    k: int = field(metadata=means("budget"))
-    updates: float = field(metadata=means("exploration alone: its updates"))
-    batch: float = field(metadata=means("exploration alone: examples per block and update"))
-    exploration_examples: float = field(metadata=means("exploration alone: examples in all"))
-    rounds: float = field(metadata=means("hybrid: rounds of exploring and exploiting"))
-    explore_steps: float = field(metadata=means("hybrid: explorations per round"))
-    exploit_steps: float = field(metadata=means("hybrid: exploitations per round"))
-    explore_batches: tuple[int, ...] = field(metadata=means("hybrid: examples per block and exploration, by round"))
-    exploit_batches: tuple[int, ...] = field(metadata=means("hybrid: examples per exploitation, by round"))
-    examples: float = field(metadata=means("hybrid: examples in all"))
-    support_round: float | None = field(metadata=means("hybrid: after this round the support is found"))
+    step: float = field(metadata=meaning("of every update, 1 / (4 L) unless given"))
+    k: int = field(metadata=meaning("budget"))
+    updates: float = field(metadata=meaning("exploration alone: its updates"))
+    batch: float = field(metadata=meaning("exploration alone: examples per block and update"))
+    exploration_examples: float = field(metadata=meaning("exploration alone: examples in all"))
+    rounds: float = field(metadata=meaning("hybrid: rounds of exploring and exploiting"))
+    explore_steps: float = field(metadata=meaning("hybrid: explorations per round"))
+    exploit_steps: float = field(metadata=meaning("hybrid: exploitations per round"))
+    explore_batches: tuple[int, ...] = field(metadata=meaning("hybrid: examples per block and exploration, by round"))
+    exploit_batches: tuple[int, ...] = field(metadata=meaning("hybrid: examples per exploitation, by round"))
+    examples: float = field(metadata=meaning("hybrid: examples in all"))
+    support_round: float | None = field(metadata=meaning("hybrid: after this round the support is found"))
     failures: tuple[str, ...]
 
     title: ClassVar[str] = "Plan for an excess risk with limited attributes, Theorems 4.1 and 4.4"

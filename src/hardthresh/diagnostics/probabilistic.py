@@ -22,32 +22,32 @@ from hardthresh.core.threads import serial_blas
 from hardthresh.solvers.stochastic.estimates import if_finite
 from hardthresh.solvers.stochastic.probabilistic import ProbabilisticIHT, ProbabilisticState
 
-from .guarantee import Guarantee, documented, means, number, refuses_overflow
+from .guarantee import Guarantee, meaning, number, refuses_overflow, with_attributes_section
 
 _LEVEL = 0.95  # of confidence, of the upper limits of the two frequencies
 
 
-@documented
+@with_attributes_section
 @dataclass(frozen=True, slots=True)
 class ProbabilisticGuarantee(Guarantee):
     """Conditions and constants of the convergence theory of *Probabilistic IHT*; ``print`` it to read it."""
 
-    needed_alpha: float = field(metadata=means("the step has to be longer (Lemma 3)"))
-    needed_eta2: float = field(metadata=means("least second threshold (Theorem 3)"))
-    largest_epsilon_f: float = field(metadata=means("largest error of a value, over the squared clipping level"))
-    a: float = field(metadata=means("constant of Lemma 3"))
-    c: float = field(metadata=means("constant of Lemma 3"))
-    zeta: float = field(metadata=means("constant of Theorem 3"))
-    lipschitz_factor: float = field(metadata=means("constant C_L of Theorem 3"))
-    nu_odds: float = field(metadata=means("nu / (1 - nu), the least that Theorem 3 allows"))
-    failure_rate: float = field(metadata=means("largest frequency of inaccurate models, and of inaccurate values"))
+    needed_alpha: float = field(metadata=meaning("the step has to be longer (Lemma 3)"))
+    needed_eta2: float = field(metadata=meaning("least second threshold (Theorem 3)"))
+    largest_epsilon_f: float = field(metadata=meaning("largest error of a value, over the squared clipping level"))
+    a: float = field(metadata=meaning("constant of Lemma 3"))
+    c: float = field(metadata=meaning("constant of Lemma 3"))
+    zeta: float = field(metadata=meaning("constant of Theorem 3"))
+    lipschitz_factor: float = field(metadata=meaning("constant C_L of Theorem 3"))
+    nu_odds: float = field(metadata=meaning("nu / (1 - nu), the least that Theorem 3 allows"))
+    failure_rate: float = field(metadata=meaning("largest frequency of inaccurate models, and of inaccurate values"))
     published_acceptance: float = field(
-        metadata=means("clipping level over gradient that is accepted, by Lemma 4 (false)")
+        metadata=meaning("clipping level over gradient that is accepted, by Lemma 4 (false)")
     )
-    acceptance: float = field(metadata=means("the same for the restricted clip (true)"))
-    decrease: float = field(metadata=means("of f by an accepted step, over the squared clipping level (Lemma 5)"))
+    acceptance: float = field(metadata=meaning("the same for the restricted clip (true)"))
+    decrease: float = field(metadata=meaning("of f by an accepted step, over the squared clipping level (Lemma 5)"))
     squared_levels: float | None = field(
-        metadata=means("the most that the squared clipping levels sum to, with accurate values")
+        metadata=meaning("the most that the squared clipping levels sum to, with accurate values")
     )
     failures: tuple[str, ...]
 
@@ -199,21 +199,21 @@ def probabilistic_guarantee(
     )
 
 
-@documented
+@with_attributes_section
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelAccuracy(Guarantee):
     """Accuracy of the batches of a probabilistic run; ``print`` it to read it."""
 
-    kappa_g: float = field(metadata=means("error of the gradient that is allowed, over the clipping level"))
-    kappa_f: float = field(metadata=means("error of the model that is allowed, over its square"))
-    epsilon_f: float = field(metadata=means("error of a value that is allowed, over its square"))
+    kappa_g: float = field(metadata=meaning("error of the gradient that is allowed, over the clipping level"))
+    kappa_f: float = field(metadata=meaning("error of the model that is allowed, over its square"))
+    epsilon_f: float = field(metadata=meaning("error of a value that is allowed, over its square"))
     gradient_errors: np.ndarray
     model_errors: np.ndarray
     value_errors: np.ndarray
-    accurate_models: float = field(metadata=means("frequency of accurate models, an estimate of theta"))
-    accurate_values: float = field(metadata=means("frequency of accurate values, an estimate of beta"))
-    largest_theta: float = field(metadata=means("a larger theta is refuted, with 95 % confidence"))
-    largest_beta: float = field(metadata=means("a larger beta is refuted, with 95 % confidence"))
+    accurate_models: float = field(metadata=meaning("frequency of accurate models, an estimate of theta"))
+    accurate_values: float = field(metadata=meaning("frequency of accurate values, an estimate of beta"))
+    largest_theta: float = field(metadata=meaning("a larger theta is refuted, with 95 % confidence"))
+    largest_beta: float = field(metadata=meaning("a larger beta is refuted, with 95 % confidence"))
     failures: tuple[str, ...] = ()
 
     title: ClassVar[str] = "Accuracy of the batches along a run, Definitions 3 and 4 of Probabilistic IHT"

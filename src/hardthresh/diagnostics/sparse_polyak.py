@@ -9,31 +9,31 @@ from typing import ClassVar
 from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.errors import InvalidInputError, format_value
 
-from .guarantee import Guarantee, constants, documented, means, number, refuses_overflow, steps_until
+from .guarantee import Guarantee, constants, meaning, number, refuses_overflow, steps_until, with_attributes_section
 
 # theorem: the constant in 1 - 1 / (constant kappa), a third of that in the budget; see A.1, B.1 and C.2 of the paper
 _DECAYS = {"known target": 80, "learned target": 160, "generalised linear model": 160}
 _MODELS = ("least squares", "logistic", "low rank", "generalised linear model")
 
 
-@documented
+@with_attributes_section
 @dataclass(frozen=True, slots=True)
 class SparsePolyakGuarantee(Guarantee):
     """Theorem 1, Theorem 2 or Corollary 5 of *Sparse Polyak* for given constants; ``print`` it to read it."""
 
-    theorem: str = field(metadata=means("the target or model that it is about"))
-    condition: float = field(metadata=means("restricted smoothness over strong convexity"))
-    needed_k: float = field(metadata=means("least budget of the theorem"))
-    rate: float = field(metadata=means("factor of the squared distance per iteration, outside of the radius"))
-    least_step: float | None = field(metadata=means("least step outside of the radius"))
-    radius: float = field(metadata=means("distance down to which it converges"))
-    final_radius: float = field(metadata=means("distance that it never leaves again"))
-    needed_smallest: float = field(metadata=means("least non-zero of the target for which the support is found"))
-    support_found: bool | None = field(metadata=means("whether the target has no smaller one"))
-    iterations: float | None = field(metadata=means("until the radius; of each epoch for a learned target"))
-    value_gap: float | None = field(metadata=means("bound of the distance of f to its minimum at the end"))
-    epochs: float | None = field(metadata=means("epochs that are enough"))
-    gradients: float | None = field(metadata=means("iterations of all epochs"))
+    theorem: str = field(metadata=meaning("the target or model that it is about"))
+    condition: float = field(metadata=meaning("restricted smoothness over strong convexity"))
+    needed_k: float = field(metadata=meaning("least budget of the theorem"))
+    rate: float = field(metadata=meaning("factor of the squared distance per iteration, outside of the radius"))
+    least_step: float | None = field(metadata=meaning("least step outside of the radius"))
+    radius: float = field(metadata=meaning("distance down to which it converges"))
+    final_radius: float = field(metadata=meaning("distance that it never leaves again"))
+    needed_smallest: float = field(metadata=meaning("least non-zero of the target for which the support is found"))
+    support_found: bool | None = field(metadata=meaning("whether the target has no smaller one"))
+    iterations: float | None = field(metadata=meaning("until the radius; of each epoch for a learned target"))
+    value_gap: float | None = field(metadata=meaning("bound of the distance of f to its minimum at the end"))
+    epochs: float | None = field(metadata=meaning("epochs that are enough"))
+    gradients: float | None = field(metadata=meaning("iterations of all epochs"))
     failures: tuple[str, ...]
 
     title: ClassVar[str] = "Sparse Polyak, Theorems 1 and 2 and Corollaries 1 and 5"
@@ -210,16 +210,16 @@ def _epochs(gap: float, value_gap: float) -> float:
     return inf if value_gap == 0.0 else max(1, ceil(1.0 + log2(2.0 * gap / value_gap)))
 
 
-@documented
+@with_attributes_section
 @dataclass(frozen=True, slots=True)
 class StatisticalConstants(Guarantee):
     """Constants of a statistical model, for `sparse_polyak_guarantee`; ``print`` it to read it."""
 
-    smoothness: float = field(metadata=means("L of Assumption 2"))
-    strong_convexity: float = field(metadata=means("mu of Assumption 1"))
-    tolerance: float = field(metadata=means("tau of both, with its universal constant as given"))
-    gradient_norm: float = field(metadata=means("bound of the k largest entries of the gradient at the truth"))
-    probability: float = field(metadata=means("of that bound, but for terms that vanish like exp(-n)"))
+    smoothness: float = field(metadata=meaning("L of Assumption 2"))
+    strong_convexity: float = field(metadata=meaning("mu of Assumption 1"))
+    tolerance: float = field(metadata=meaning("tau of both, with its universal constant as given"))
+    gradient_norm: float = field(metadata=meaning("bound of the k largest entries of the gradient at the truth"))
+    probability: float = field(metadata=meaning("of that bound, but for terms that vanish like exp(-n)"))
     failures: tuple[str, ...]
 
     title: ClassVar[str] = "Statistical constants of Sparse Polyak"
