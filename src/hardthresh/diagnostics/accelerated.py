@@ -10,7 +10,7 @@ import numpy as np
 
 from hardthresh.core.checking import checked_integer
 
-from .guarantee import Guarantee, constants, meaning, number, refuses_overflow, with_attributes_section
+from .guarantee import Guarantee, checked_constants, meaning, number, refuses_overflow, with_attributes_section
 from .momentum import momentum_range
 
 _MOST = 1 << 62  # iterations; more are reported as infinitely many
@@ -144,7 +144,7 @@ def accelerated_guarantee(
     >>> accelerated_guarantee(0.2, 1.0, 0.0).failures
     ('each iteration multiplies the bound by 1.333, so it is vacuous',)
     """
-    alpha, beta = constants(beta, alpha, names=("beta", "alpha"))[::-1]
+    alpha, beta = checked_constants(beta, alpha, names=("beta", "alpha"))[::-1]
     tau, zeta = number("momentum", momentum), number("precision", precision, above=0.0)
     start, noise = number("distance", distance, above=0.0), number("noise", noise, least=0.0)
     widest = beta if beta_noise is None else number("beta_noise", beta_noise, above=0.0)

@@ -118,7 +118,7 @@ def number(
     raise InvalidInputError(f"{name} must be a finite number{allowed and f' {allowed}'}, got {format_value(value)}")
 
 
-def constants(
+def checked_constants(
     smoothness: Any, strong_convexity: Any, names: tuple[str, str] = ("smoothness", "strong_convexity")
 ) -> tuple[float, float]:
     """Return L and mu as floats; raise InvalidInputError unless 0 < mu <= L."""

@@ -11,7 +11,15 @@ import numpy as np
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
 
-from .guarantee import Guarantee, constants, meaning, number, refuses_overflow, steps_until, with_attributes_section
+from .guarantee import (
+    Guarantee,
+    checked_constants,
+    meaning,
+    number,
+    refuses_overflow,
+    steps_until,
+    with_attributes_section,
+)
 
 _EXPLORATIONS = 3  # per round of a hybrid, in Theorem 4.4
 _ROUNDS = 1_000_000  # most rounds of a plan, whose batches are listed one by one
@@ -168,7 +176,7 @@ class _Setting:
     R: float
 
     def __post_init__(self) -> None:
-        constants(self.L, self.mu)
+        checked_constants(self.L, self.mu)
         checked_integer("d", self.d, 2)
         checked_integer("n_observed", self.n_observed, 2, self.d, "d =")
         checked_integer("k", self.k, 1, self.n_observed - 1, "n_observed - 1 =")
@@ -326,7 +334,7 @@ def limited_plan(
     >>> print(plan.beside(step=0.2, k=1, examples=90_000).splitlines()[1])
                             theory                     run
     """
-    L, mu = constants(smoothness, strong_convexity)
+    L, mu = checked_constants(smoothness, strong_convexity)
     eta = number("step", 0.25 / L if step is None else step, above=0.0)
     start, wanted = number("excess", excess, above=0.0), number("target", target, above=0.0)
     risk = 1.0 - number("confidence", confidence, above=0.0, below=1.0)

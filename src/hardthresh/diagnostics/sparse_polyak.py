@@ -9,7 +9,15 @@ from typing import ClassVar
 from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.errors import InvalidInputError, format_value
 
-from .guarantee import Guarantee, constants, meaning, number, refuses_overflow, steps_until, with_attributes_section
+from .guarantee import (
+    Guarantee,
+    checked_constants,
+    meaning,
+    number,
+    refuses_overflow,
+    steps_until,
+    with_attributes_section,
+)
 
 # theorem: the constant in 1 - 1 / (constant kappa), a third of that in the budget; see A.1, B.1 and C.2 of the paper
 _DECAYS = {"known target": 80, "learned target": 160, "generalised linear model": 160}
@@ -140,7 +148,7 @@ def sparse_polyak_guarantee(
     >>> sparse_polyak_guarantee(1.3, 0.7, 0.01, k=30, k_star=10).failures
     ('k = 30 is below the needed 1,986,613',)
     """
-    L, mu = constants(smoothness, strong_convexity)
+    L, mu = checked_constants(smoothness, strong_convexity)
     size = number("gradient_norm", gradient_norm, least=0.0)
     k = checked_integer("k", k, 1)
     k_star = checked_integer("k_star", k_star, 1, k, "k =")
@@ -309,7 +317,7 @@ def statistical_constants(
         mu, L = eigenvalues
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"eigenvalues must be two numbers, got {format_value(eigenvalues)}") from error
-    L, mu = constants(L, mu, ("the second of eigenvalues", "the first of eigenvalues"))
+    L, mu = checked_constants(L, mu, ("the second of eigenvalues", "the first of eigenvalues"))
     sigma, c = number("noise", noise, least=0.0), number("constant", constant, above=0.0)
     C, zeta = number("column_norm", column_norm, above=0.0), number("variance", variance, above=0.0)
     share = (d if model == "low rank" else log(d)) / n
