@@ -58,8 +58,8 @@ def test_limits():
 
 
 @pytest.mark.parametrize("step", [0.25, 1.0, 5.0, 1e3])
-def test_no_step_makes_a_rate_that_is_none(step):
-    """Far beyond the largest step the formula of alpha exceeds 1, where it is about nothing."""
+def test_a_step_far_too_long_has_the_rate_1(step):
+    """Far beyond the largest step the formula of alpha exceeds 1."""
     asked = {**SIGNS, "d": 100, "n_observed": 50, "k": 30, "k_star": 10, "batch": 10, "updates": 5, "excess": 4.0}
     found = limited_guarantee(**asked, step=step)
     assert not found.applies

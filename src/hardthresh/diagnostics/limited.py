@@ -301,7 +301,7 @@ def limited_plan(
     Returns
     -------
     LimitedPlan
-        With infinitely many examples where k = k_star, for which the theorem promises no progress.
+        With infinitely many examples where the rate is 1: for k = k_star, or a step far too long.
 
     Raises
     ------
