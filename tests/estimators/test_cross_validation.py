@@ -1,5 +1,6 @@
 """Choosing the number of features: what the scores are, and what they may not know."""
 
+import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +14,16 @@ from sklearn.metrics import get_scorer, log_loss, make_scorer, mean_squared_erro
 from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold
 
 from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
-from hardthresh.estimators import SparseLinearRegressionCV
+from hardthresh.core.registry import registered
+from hardthresh.estimators import (
+    LowRankImputerCV,
+    LowRankRegressionCV,
+    SparseGammaRegressionCV,
+    SparseGaussianGraphicalModelCV,
+    SparseLinearRegressionCV,
+    SparseLogisticRegressionCV,
+    SparsePoissonRegressionCV,
+)
 from hardthresh.solvers import HardThresholdingPursuit
 
 
@@ -200,6 +210,41 @@ def test_every_way_to_give_numbers(chooser, given):
 def test_a_generator_of_numbers_is_read_once(chooser):
     X, y = chooser.data()
     assert_array_equal(chooser.make(n_nonzero_coefs=(k for k in (2, 1))).fit(X, y).candidates_, [1, 2])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("cls", "candidates"),
+    [
+        (SparseLinearRegressionCV, "n_nonzero_coefs"),
+        (SparseLogisticRegressionCV, "n_nonzero_coefs"),
+        (SparsePoissonRegressionCV, "n_nonzero_coefs"),
+        (SparseGammaRegressionCV, "n_nonzero_coefs"),
+        (LowRankRegressionCV, "rank"),
+        (LowRankImputerCV, "rank"),
+        (SparseGaussianGraphicalModelCV, "n_edges"),
+    ],
+)
+def test_iterators_of_folds_and_candidates_are_read_once(cls, candidates, n_jobs):
+    """Iterators cannot be copied or sent to other processes."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 5))
+    y = (X[:, 0] > 0) + 1.0 if cls is not LowRankRegressionCV else X[:, :3]
+    table = np.where(rng.random(X.shape) < 0.1, np.nan, X) if cls is LowRankImputerCV else X
+    n = int(np.count_nonzero(~np.isnan(table))) if cls is LowRankImputerCV else 30
+    splits = list(KFold(3, shuffle=True, random_state=0).split(np.empty((n, 1))))
+    settings = {"solver": "iht", "n_jobs": n_jobs, "max_iter": 20, "tol": 1e-3}
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        listed = cls(**{candidates: [1, 2]}, cv=splits, **settings).fit(table, y)
+        given = cls(**{candidates: iter([1, 2])}, cv=(split for split in splits), **settings).fit(table, y)
+    assert_array_equal(given.candidates_, [1, 2])
+    assert_array_equal(given.scores_, listed.scores_)
+
+
+def test_every_estimator_that_cross_validates_is_tested_with_iterators():
+    (mark,) = (m for m in test_iterators_of_folds_and_candidates_are_read_once.pytestmark if "cls" in m.args[0])
+    tested = {cls for cls, _ in mark.args[1]}
+    assert tested == {entry.cls for entry in registered("estimator").values() if "cv" in entry.cls().get_params()}
 
 
 def test_the_shapes_of_what_is_told(chooser):

@@ -16,8 +16,8 @@ import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
 from hardthresh.core.result import History
 from hardthresh.estimators import LowRankImputer, LowRankImputerCV
-from hardthresh.estimators.low_rank import climb
-from hardthresh.estimators.low_rank.climb import rank_schedule
+from hardthresh.estimators.low_rank import rank_path
+from hardthresh.estimators.low_rank.rank_path import rank_schedule
 from hardthresh.selection import comparison
 from levels import only_at
 
@@ -595,7 +595,7 @@ def test_a_direction_of_one_column_or_row_is_told(monkeypatch):
     wild[7] += 1e3 * np.random.default_rng(0).standard_normal(30)
     with pytest.warns(UserWarning, match=r"only in row 7 \(.*\): .* take a rank smaller than 6 or an alpha larger"):
         LowRankImputer(6).fit(wild)
-    monkeypatch.setattr(climb, "ranks_to", lambda rank: [1, 2, 3, 4, 6])  # two directions at once
+    monkeypatch.setattr(rank_path, "ranks_to", lambda rank: [1, 2, 3, 4, 6])  # two directions at once
     with pytest.warns(
         UserWarning, match=r"only in feature 8 \(counted from 0\), which the others do not tell .* than 0\.01, and"
     ):

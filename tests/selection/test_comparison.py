@@ -9,7 +9,7 @@ from joblib.parallel import ThreadingBackend
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
-from hardthresh.selection.comparison import Comparison, climb, compare, halve_gaps, warn_at_range_end
+from hardthresh.selection.comparison import Comparison, climb, compare, halve_gaps, search, warn_at_range_end
 
 
 def of_scores(scores, ridges=1):
@@ -47,33 +47,32 @@ def test_folds_side_by_side_are_folds_one_by_one(generates, monkeypatch):
 
 def test_a_search_climbs_until_two_in_a_row_are_worse():
     schedule = [0, 1, 2, 4, 8, 16, 32, 64]
-    found = compare(partial(climb, schedule=schedule), range(2), fit_path, peaked(5))
+    found = search(partial(climb, schedule=schedule), range(2), fit_path, peaked(5))
     assert_array_equal(found.candidates, [0, 1, 2, 4, 8, 16])
     assert found.fits[0] == [0, 1, 2, 4, 8, 16], "each fit knows those of smaller candidates"
-    assert compare(partial(climb, schedule=schedule), range(2), fit_path, peaked(99)).candidates.tolist() == schedule
+    assert search(partial(climb, schedule=schedule), range(2), fit_path, peaked(99)).candidates.tolist() == schedule
 
 
 def test_one_worse_candidate_does_not_end_a_search():
     scores = {0: 0.0, 1: 2.0, 2: 1.0, 3: 3.0, 4: 1.0, 5: 1.0, 6: 9.0}
-    found = compare(partial(climb, schedule=[*scores]), [0], fit_path, lambda fold, fits: [scores[fits[-1]]])
+    found = search(partial(climb, schedule=[*scores]), [0], fit_path, lambda fold, fits: [scores[fits[-1]]])
     assert_array_equal(found.candidates, [0, 1, 2, 3, 4, 5])
 
 
-def test_a_hopeless_candidate_ends_a_search_at_once():
-    search = partial(climb, schedule=[0, 1, 2, 3], hopeless=2.0)
-    found = compare(search, [0], fit_path, lambda fold, fits: [[-1.0, -0.9, -1.9, 0.0][fits[-1]]])
+def test_a_candidate_that_cannot_improve_ends_a_search_at_once():
+    propose = partial(climb, schedule=[0, 1, 2, 3], cannot_improve=2.0)
+    found = search(propose, [0], fit_path, lambda fold, fits: [[-1.0, -0.9, -1.9, 0.0][fits[-1]]])
     assert_array_equal(found.candidates, [0, 1, 2])
 
 
 @pytest.mark.parametrize("best", [3, 5, 6, 21, 40])
 def test_gaps_are_halved_until_the_best_has_only_neighbours(best):
-    compared = partial(
-        compare,
-        folds=range(2),
-        fit_path=lambda fold, candidates, last: (candidates, []),
-        score=lambda fold, fits: [-abs(k - best) for k in fits],
-    )
-    found = compared(halve_gaps, after=compared([0, 8, 40, 64]))
+    data = {
+        "folds": range(2),
+        "fit_path": lambda fold, candidates, last: (candidates, []),
+        "score": lambda fold, fits: [-abs(k - best) for k in fits],
+    }
+    found = search(halve_gaps, after=compare([0, 8, 40, 64], **data), **data)
     place = found.best
     assert_array_equal(found.candidates[place - 1 : place + 2], [best - 1, best, best + 1])
     assert_array_equal(np.sort(found.candidates), found.candidates)
@@ -106,10 +105,10 @@ def test_ties_are_judged_fold_by_fold():
 def test_the_ridge_with_the_best_mean_is_taken():
     scores = {1: [0.0, 5.0, 1.0], 2: [6.0, 1.0, 2.0]}
     found = compare([1, 2], range(2), fit_path, lambda fold, fits: [np.array(scores[k]) + fold for k in fits])
-    assert found.ridge == 0
-    assert_allclose(found.peaks, [6.5, 5.5, 2.5])
+    assert found.argmax_ridge == 0
+    assert_allclose(found.best_by_ridge, [6.5, 5.5, 2.5])
     assert_allclose(found.scores, [[0.0, 1.0], [6.0, 7.0]])
-    assert_allclose(found.highest, [5.5, 6.5])
+    assert_allclose(found.best_by_candidate, [5.5, 6.5])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -32,6 +33,7 @@ from .table import Table
 Metadata = dict[str, Any]
 Split = tuple[np.ndarray, np.ndarray]
 Splits = list[Split]
+Model = TypeVar("Model")
 
 
 class CrossValidatedMixin:
@@ -117,6 +119,18 @@ class CrossValidatedMixin:
                 seed=seed,
             )
         )
+
+
+def settings_for_folds(model: Model, candidates: str) -> Model:
+    """Return a copy of an estimator to fit within folds, also in other processes.
+
+    It has neither the folds nor the candidates, of the parameter with that name: either may be given as an iterator,
+    which cannot be pickled, and was read before.
+    """
+    settings = copy(model)
+    settings.cv = None  # type: ignore[attr-defined]
+    setattr(settings, candidates, None)
+    return settings
 
 
 def candidates_of(given: Any, most: int, check: Callable[[Any], int], name: str, what: str) -> np.ndarray:

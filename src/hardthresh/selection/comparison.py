@@ -45,19 +45,19 @@ class Comparison:
     unconverged: list[str]
 
     @property
-    def peaks(self) -> np.ndarray:
+    def best_by_ridge(self) -> np.ndarray:
         """The best mean score of each ridge, shape (n_ridges,)."""
         return np.asarray(np.max(self.by_ridge.mean(axis=2), axis=0))
 
     @property
-    def ridge(self) -> int:
+    def argmax_ridge(self) -> int:
         """The position of the ridge with the best mean score."""
-        return int(np.argmax(self.peaks))
+        return int(np.argmax(self.best_by_ridge))
 
     @property
     def scores(self) -> np.ndarray:
         """The scores with that ridge, shape (n_candidates, n_folds)."""
-        return np.asarray(self.by_ridge[:, self.ridge])
+        return np.asarray(self.by_ridge[:, self.argmax_ridge])
 
     @property
     def mean(self) -> np.ndarray:
@@ -76,14 +76,14 @@ class Comparison:
         return np.asarray(spread / np.sqrt(n_folds))
 
     @property
-    def highest(self) -> np.ndarray:
+    def best_by_candidate(self) -> np.ndarray:
         """The best mean score of each candidate with any ridge, shape (n_candidates,)."""
         return np.asarray(np.max(self.by_ridge.mean(axis=2), axis=1))
 
     @property
-    def leader(self) -> int:
-        """The position of the candidate with the highest mean score, by however little."""
-        return int(np.argmax(self.highest))
+    def argmax(self) -> int:
+        """The position of the candidate with the highest mean score with any ridge, by however little."""
+        return int(np.argmax(self.best_by_candidate))
 
     @property
     def best(self) -> int:
@@ -101,7 +101,7 @@ class Comparison:
 
     @property
     def smallest_tied(self) -> int:
-        """The position of the smallest candidate whose scores the folds cannot tell from the leader's.
+        """The position of the smallest candidate whose scores the folds cannot tell from those of the best mean.
 
         They are worse, fold by fold, by no more on average than the standard error of that difference.
         """
@@ -117,12 +117,11 @@ class Comparison:
 
 
 def compare(
-    candidates: Sequence[int] | Callable[[Comparison], Sequence[int]],
+    candidates: Sequence[int],
     folds: Sequence[Fold],
     fit_path: Callable[[Fold, list[int], Fits | None], tuple[Fits, list[str]]],
     score: Callable[[Fold, Fits], Any],
     *,
-    after: Comparison | None = None,
     n_jobs: int | None = None,
     report: Report = lambda text: None,
 ) -> Comparison:
@@ -130,9 +129,8 @@ def compare(
 
     Parameters
     ----------
-    candidates : sequence of int, or callable
-        What to compare, increasing; or a search, such as `climb` or `halve_gaps`, which returns what to compare next,
-        given the comparison so far, and nothing at its end.
+    candidates : sequence of int
+        The candidates, increasing.
     folds : sequence
         Whatever `fit_path` and `score` need to know of each fold.
     fit_path : callable
@@ -142,12 +140,42 @@ def compare(
     score : callable
         Returns the held-out scores of these fits, one for each candidate, or shape (n_candidates, n_ridges); higher is
         better. It runs in this process, one fold after the other.
+    n_jobs : int, optional
+        The number of folds to fit at a time.
+    report : callable
+        Called with an empty line after each fold.
+
+    Returns
+    -------
+    Comparison
+    """
+    tasks = ((fold, list(candidates), None) for fold in folds)
+    return score_fits(candidates, folds, in_parallel(fit_path, tasks, n_jobs), score, report)
+
+
+def search(
+    propose: Callable[[Comparison], Sequence[int]],
+    folds: Sequence[Fold],
+    fit_path: Callable[[Fold, list[int], Fits | None], tuple[Fits, list[str]]],
+    score: Callable[[Fold, Fits], Any],
+    *,
+    after: Comparison | None = None,
+    n_jobs: int | None = None,
+    report: Report = lambda text: None,
+) -> Comparison:
+    """Compare candidates as `compare` does, where the scores so far decide which ones come next.
+
+    Parameters
+    ----------
+    propose : callable
+        Returns the candidates to compare next, given the comparison so far, and none at the end of the search: `climb`
+        or `halve_gaps`.
+    folds, fit_path, score, n_jobs :
+        As for `compare`.
     after : Comparison, optional
         A comparison of the same folds that this one continues.
-    n_jobs : int, optional
-        How many folds to fit at a time.
     report : callable
-        Called with a line of text after each fold, or each step of a search.
+        Called with the mean scores of the new candidates.
 
     Returns
     -------
@@ -155,24 +183,30 @@ def compare(
         Of all candidates, those of `after` among them.
     """
     found = after or Comparison(np.empty(0, dtype=int), np.empty((0, 1, len(folds))), [None] * len(folds), [])
-    search = candidates if callable(candidates) else None
-    some = list(candidates(found) if callable(candidates) else candidates)
-    while some:
-        tasks = ((fold, some, last) for fold, last in zip(folds, found.fits, strict=True))
-        scores, fits, unconverged = [], [], [*found.unconverged]
-        for fold, (new, reasons) in zip(folds, in_parallel(fit_path, tasks, n_jobs), strict=True):
-            scores.append(np.asarray(score(fold, new)).reshape(len(some), -1))
-            fits.append(new)
-            unconverged += reasons
-            if search is None:
-                report("")
-        found = _joined(found, some, np.stack(scores, axis=2), fits, unconverged)
-        if search is None:
-            break
-        means = found.highest[np.searchsorted(found.candidates, some)]
-        report(", ".join(f"{candidate}: {mean:.6g}" for candidate, mean in zip(some, means, strict=True)))
-        some = list(search(found))
+    while candidates := list(propose(found)):
+        tasks = ((fold, candidates, last) for fold, last in zip(folds, found.fits, strict=True))
+        new = score_fits(candidates, folds, in_parallel(fit_path, tasks, n_jobs), score)
+        means = zip(candidates, new.best_by_candidate, strict=True)
+        report(", ".join(f"{candidate}: {mean:.6g}" for candidate, mean in means))
+        found = _joined(found, new) if found.candidates.size else new
     return found
+
+
+def score_fits(
+    candidates: Sequence[int],
+    folds: Sequence[Fold],
+    fits: Iterable[tuple[Fits, list[str]]],
+    score: Callable[[Fold, Fits], Any],
+    report: Report = lambda text: None,
+) -> Comparison:
+    """Return the scores of the fits of candidates, where `fits` holds what `fit_path` of `compare` returns by fold."""
+    scores, kept, unconverged = [], [], []
+    for fold, (fit, reasons) in zip(folds, fits, strict=True):
+        scores.append(np.asarray(score(fold, fit)).reshape(len(candidates), -1))
+        kept.append(fit)
+        unconverged += reasons
+        report("")
+    return Comparison(np.array(candidates), np.stack(scores, axis=2), kept, unconverged)
 
 
 def in_parallel(
@@ -189,17 +223,15 @@ def in_parallel(
     return results
 
 
-def _joined(
-    old: Comparison, candidates: Sequence[int], scores: np.ndarray, fits: list[Any], unconverged: list[str]
-) -> Comparison:
-    """Return a comparison with further candidates, in increasing order."""
-    every = np.array([*old.candidates, *candidates])
-    by_ridge = np.concatenate([old.by_ridge, scores]) if old.candidates.size else scores
-    order = np.argsort(every, kind="stable")
-    return Comparison(every[order], by_ridge[order], fits, unconverged)
+def _joined(old: Comparison, new: Comparison) -> Comparison:
+    """Return a comparison of the candidates of two, in increasing order, with the fits of the second."""
+    candidates = np.concatenate([old.candidates, new.candidates])
+    order = np.argsort(candidates, kind="stable")
+    by_ridge = np.concatenate([old.by_ridge, new.by_ridge])[order]
+    return Comparison(candidates[order], by_ridge, new.fits, [*old.unconverged, *new.unconverged])
 
 
-def climb(comparison: Comparison, schedule: Sequence[int], hopeless: float | None = None) -> list[int]:
+def climb(comparison: Comparison, schedule: Sequence[int], cannot_improve: float | None = None) -> list[int]:
     """Return the next larger candidate, or nothing once two in a row scored worse than the best.
 
     Parameters
@@ -208,15 +240,15 @@ def climb(comparison: Comparison, schedule: Sequence[int], hopeless: float | Non
         Of the first candidates of the schedule.
     schedule : sequence of int
         The candidates to try, increasing.
-    hopeless : float, optional
+    cannot_improve : float, optional
         The search also ends at a score, minus a squared error, that is less than so many times the best one.
     """
     n = comparison.candidates.size
     if n == 0:
         return [schedule[0]]
-    means, leader = comparison.highest, comparison.leader
-    ends = n == len(schedule) or n - 1 - leader >= _PATIENCE
-    if ends or (hopeless is not None and means[-1] < hopeless * means[leader]):
+    means, best = comparison.best_by_candidate, comparison.argmax
+    ends = n == len(schedule) or n - 1 - best >= _PATIENCE
+    if ends or (cannot_improve is not None and means[-1] < cannot_improve * means[best]):
         return []
     return [schedule[n]]
 
@@ -226,7 +258,7 @@ def halve_gaps(comparison: Comparison, share: float = 0.0) -> list[int]:
 
     Gaps of one, or of no more than a share of the best candidate, are not halved.
     """
-    at = comparison.leader
+    at = comparison.argmax
     beside = comparison.candidates[max(0, at - 1) : at + 2].tolist()
     narrow = max(1.0, share * float(comparison.candidates[at]))
     return [(low + high) // 2 for low, high in pairwise(beside) if high - low > narrow]

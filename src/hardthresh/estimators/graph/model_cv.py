@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
-from hardthresh.selection.comparison import climb, compare, halve_gaps, warn_at_largest_ridge, warn_at_range_end
+from hardthresh.selection.comparison import (
+    Comparison,
+    climb,
+    compare,
+    halve_gaps,
+    search,
+    warn_at_largest_ridge,
+    warn_at_range_end,
+)
 
 from ..callbacks import fit_method
 from ..documentation import public_estimator
-from ..folds import CrossValidatedMixin, Metadata, candidates_of, check_rule, keep_comparison
+from ..folds import CrossValidatedMixin, Metadata, candidates_of, check_rule, keep_comparison, settings_for_folds
 from ..table import Table
 from .model import SparseGaussianGraphicalModel
 from .problem import GraphProblem
@@ -169,42 +176,45 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
         splits, _ = self._row_folds(table, table, params)
         folds = [self._fold(number, X[train], X[test]) for number, (train, test) in enumerate(splits)]
         alphas = _ALPHAS if self.alpha is None and self.refit else (self._ridge(),)
-        fit_path = partial(self._fit_path, alphas=alphas, seed=self._seed())
-        counts: Any = partial(climb, schedule=list(_schedule(self.n_features_in_, self._pairs())))
-        if not searches:
-            counts = candidates_of(
-                self.n_edges, self._pairs(), self._checked_edges, "n_edges", "numbers of edges"
-            ).tolist()
+        rough = settings_for_folds(self, "n_edges").set_params(tol=max(self.tol, _ENOUGH))
+        fit_path = partial(rough._fit_path, alphas=alphas, seed=self._seed())
+        compare_counts: Callable[..., Comparison]
+        if searches:
+            schedule = list(_schedule(self.n_features_in_, self._pairs()))
+            compare_counts = partial(search, partial(climb, schedule=schedule))
+        else:
+            check = self._checked_edges
+            counts = candidates_of(self.n_edges, self._pairs(), check, "n_edges", "numbers of edges")
+            compare_counts = partial(compare, counts.tolist())
         with progress_line(bool(self.verbose), "numbers of edges", None) as report:
-            found = compare(counts, folds, fit_path, _scores, n_jobs=self.n_jobs, report=report)
+            found = compare_counts(folds, fit_path, _log_likelihoods, n_jobs=self.n_jobs, report=report)
             if searches:
                 halve = partial(halve_gaps, share=_FINE)
-                found = compare(halve, folds, fit_path, _scores, after=found, n_jobs=self.n_jobs, report=report)
+                found = search(halve, folds, fit_path, _log_likelihoods, after=found, n_jobs=self.n_jobs, report=report)
         n_edges = keep_comparison(self, found, found.chosen(self.rule), "n_edges", "log_likelihood")
         largest = int(found.candidates[-1]) if searches else self._pairs()
         warn_at_range_end(found.candidates, found.best, largest, "number of edges")
-        alpha = alphas[found.ridge]
+        alpha = alphas[found.argmax_ridge]
         if alpha == _ALPHAS[0] and len(alphas) > 1:
             warn_at_largest_ridge(alpha)
         return n_edges, alpha
 
-    def _fold(self, number: int, train: np.ndarray, held_out: np.ndarray) -> _Fold:
+    def _fold(self, number: int, train: np.ndarray, held_out: np.ndarray) -> _GraphFold:
         """Return the problem of a fold; errors about its rows name the fold."""
         if train.shape[0] < 2:
             raise InvalidInputError(f"fold {number} of cv has one row to train on; two or more are needed")
         try:
-            return _Fold(self._problem(train), held_out)
+            return _GraphFold(self._problem(train), held_out)
         except InvalidInputError as error:
             raise InvalidInputError(f"in the rows that fold {number} of cv trains on, {error}") from error
 
     def _fit_path(
-        self, fold: _Fold, counts: list[int], last: Any, alphas: tuple[float, ...], seed: int
+        self, fold: _GraphFold, counts: list[int], last: Any, alphas: tuple[float, ...], seed: int
     ) -> tuple[list[list[float]], list[str]]:
         """Return the scores of numbers of edges in a fold, for each ridge, and why fits did not converge."""
-        rough = clone(self).set_params(tol=max(self.tol, _ENOUGH))
         scores, reasons = [], []
         for n_edges in counts:
-            result = rough._solve(fold.problem.with_budget(n_edges), None, seed)
+            result = self._solve(fold.problem.with_budget(n_edges), None, seed)
             precision, by_alpha = fold.problem.definite(result.w), []
             for alpha in alphas:
                 if self.refit:
@@ -216,14 +226,14 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Fold:
+class _GraphFold:
     """The training rows of a fold as a problem, and its held-out rows."""
 
     problem: GraphProblem
     held_out: np.ndarray
 
 
-def _scores(fold: _Fold, fits: list[list[float]]) -> list[list[float]]:
+def _log_likelihoods(fold: _GraphFold, fits: list[list[float]]) -> list[list[float]]:
     return fits
 
 

@@ -16,7 +16,7 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
 from hardthresh.selection import FoldPath, least_squares_fold_paths
-from hardthresh.selection.comparison import Comparison, compare, in_parallel, warn_at_range_end
+from hardthresh.selection.comparison import Comparison, in_parallel, score_fits, warn_at_range_end
 
 from ..base import numpy_dtype
 from ..callbacks import FitTask, fit_method
@@ -28,6 +28,7 @@ from ..folds import (
     check_rule,
     keep_comparison,
     scorer_name,
+    settings_for_folds,
 )
 from ..table import Table
 from .model import SparseLinearModel
@@ -35,7 +36,7 @@ from .problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class FoldFits:
     """The fits of one fold's training rows, on the scale of the data.
 
     Attributes
@@ -56,7 +57,7 @@ class Fold:
     unconverged: list[str]
 
     @classmethod
-    def of(cls, path: FoldPath, problem: Problem, unconverged: list[str]) -> Fold:
+    def of(cls, path: FoldPath, problem: Problem, unconverged: list[str]) -> FoldFits:
         """Return the fits of a path of points, on the scale of the data."""
         features = move(path.columns, problem.mean)
         scale, mean = (to_numpy(gather(x, features)) for x in (problem.inverse_scale, problem.mean))
@@ -166,12 +167,11 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         rows = np.arange(table.n_rows)
         *folds, everywhere = self._fold_paths(table, problem, [*(train for train, _ in splits), rows], candidates, seed)
 
-        def score(fold: int, fits: Fold) -> Any:
+        def score(fold: int, fits: FoldFits) -> Any:
             return self._scores(fits, table.take(splits[fold][1]), score_params[fold])
 
-        numbers = range(len(folds))  # the folds are fitted already, as they share work
-        fitted = [(fold, fold.unconverged) for fold in folds]
-        comparison = compare(candidates.tolist(), numbers, lambda fold, *_: fitted[fold], score, n_jobs=1)
+        fits = ((fold, fold.unconverged) for fold in folds)
+        comparison = score_fits(candidates.tolist(), range(len(folds)), fits, score)
         chosen = problem.with_budget(self._choose(comparison, folds, table))
         result = self._solve(chosen, None, seed)
         what = f"number of {self._choices()[1]}"
@@ -182,7 +182,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         task.end()
         return self
 
-    def _keep_path(self, candidates: np.ndarray, everywhere: Fold, table: Table, task: FitTask) -> None:
+    def _keep_path(self, candidates: np.ndarray, everywhere: FoldFits, table: Table, task: FitTask) -> None:
         """Set the coefficients of all candidates, and report them to callbacks."""
         fits = [everywhere.coefficients(row, table) for row in range(candidates.size)]
         problem, result, _ = self._training  # type: ignore[misc]
@@ -194,7 +194,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
 
     def _fold_paths(
         self, table: Table, problem: Problem, training: list[np.ndarray], candidates: np.ndarray, seed: int
-    ) -> list[Fold]:
+    ) -> list[FoldFits]:
         """Return the fits of every fold; none depends on another fold."""
         objective = problem.objective
         selection = coordinate_budget(problem.constraint, tuple(objective.shape))
@@ -210,10 +210,11 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
                     standardize=self.standardize,
                     tol=self.tol,
                 )
-                return [Fold.of(path, problem, []) for path in paths]
+                return [FoldFits.of(path, problem, []) for path in paths]
             folds = []
             tasks = ((table.take(train), candidates, seed) for train in training)
-            for fold in in_parallel(self._fold, tasks, self.n_jobs):
+            fit_fold = settings_for_folds(self, self._k_name)._fold
+            for fold in in_parallel(fit_fold, tasks, self.n_jobs):
                 folds.append(fold)
                 report("")
             return folds
@@ -232,7 +233,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
                     f"fold {fold} of cv trains on rows of one class only; use fewer or stratified folds"
                 )
 
-    def _fold(self, train: Table, candidates: np.ndarray, seed: int) -> Fold:
+    def _fold(self, train: Table, candidates: np.ndarray, seed: int) -> FoldFits:
         """Return a path fitted on the training rows alone, each fit starting from the last one."""
         problem = self._problem(train, int(candidates[-1]))
         results = self._warm_path(problem, candidates.tolist(), seed)
@@ -240,9 +241,9 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         intercepts = points[:, -1] if problem.intercept else np.zeros(len(results))
         columns = np.flatnonzero(points[:, : problem.mean.shape[0]].any(axis=0))
         unconverged = [result.status.sentence for result in results if not result.converged]
-        return Fold.of(FoldPath(columns, points[:, columns], intercepts), problem, unconverged)
+        return FoldFits.of(FoldPath(columns, points[:, columns], intercepts), problem, unconverged)
 
-    def _scores(self, fold: Fold, test: Table, params: Metadata) -> Any:
+    def _scores(self, fold: FoldFits, test: Table, params: Metadata) -> Any:
         """Return the score of each candidate on held-out rows: by the scorer, or minus the mean loss."""
         if self.scoring is not None:
             y = self._decode_target(test.y)
@@ -269,7 +270,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         fewest_rows = min(train.size for train, _ in splits)
         return min(most, fewest_rows - len(always) - bool(self.fit_intercept))
 
-    def _choose(self, comparison: Comparison, folds: list[Fold], table: Table) -> int:
+    def _choose(self, comparison: Comparison, folds: list[FoldFits], table: Table) -> int:
         """Set the attributes of the comparison, and return the chosen number."""
         for name in ("best_n_nonzero_coefs_", "best_n_nonzero_groups_"):
             self.__dict__.pop(name, None)  # of a fit with other settings

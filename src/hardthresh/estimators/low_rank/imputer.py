@@ -24,7 +24,6 @@ from ..documentation import public_estimator
 from ..soundness import check_columns, check_numbers, check_present
 from ..table import Table
 from ..upgrades import without_comparison
-from .climb import Completion, climb_to
 from .completion import (
     Cells,
     Columns,
@@ -36,6 +35,7 @@ from .completion import (
     scores,
 )
 from .gaps import as_given, validated
+from .rank_path import Completion, complete
 
 
 def _marks_gaps(imputer: LowRankImputer) -> bool:
@@ -99,10 +99,10 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
 
     Notes
     -----
-    Ranks are climbed: the fit of rank r starts from that of the next smaller number among 1, 2, ..., 8, 10, 12, 14, 16,
-    20, ..., and the first from zero. On tables whose singular values fall quickly that finds far better completions
-    than starting with the full rank, and few directions at a time seldom end in one that fits the noise of a single
-    column. Where the first direction is one of several with the same singular value, as in small or symmetric tables,
+    The fit of rank r starts from that of the next smaller number among 1, 2, ..., 8, 10, 12, 14, 16, 20, ..., and the
+    first from zero. On tables whose singular values fall quickly that finds far better completions than starting with
+    the full rank, and few directions at a time seldom end in one that fits the noise of a single column. Where the
+    first direction is one of several with the same singular value, as in small or symmetric tables,
     fits start from up to ten of them, and the one with the lowest objective is taken.
 
     New rows are placed among the directions `V_` by least squares on their observed entries, with the ridge of the
@@ -445,7 +445,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
                 )
             problem = CompletionProblem.of(cells, columns, alpha)
             solve = partial(self._solve, seed=seed, progress=bool(self.verbose))
-            completion, ties = climb_to(rank, problem, solve, seed)
+            completion, ties = complete(rank, problem, solve, seed)
             if ties > rank:
                 warn(
                     f"what is filled in is not determined by X: {ties} directions are equally good ones to begin with "

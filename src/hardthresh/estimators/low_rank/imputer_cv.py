@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -16,17 +16,25 @@ from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
 from hardthresh.core.typing import Array
-from hardthresh.selection.comparison import climb, compare, halve_gaps, warn_at_largest_ridge, warn_at_range_end
+from hardthresh.selection.comparison import (
+    Comparison,
+    climb,
+    compare,
+    halve_gaps,
+    search,
+    warn_at_largest_ridge,
+    warn_at_range_end,
+)
 
 from ..documentation import public_estimator
-from ..folds import Splits, candidates_of, check_rule, check_splits, keep_comparison
-from .climb import fit_first, rank_schedule
+from ..folds import Splits, candidates_of, check_rule, check_splits, keep_comparison, settings_for_folds
 from .completion import Cells, Columns, CompletionProblem, Factors
 from .imputer import LowRankImputer
+from .rank_path import fit_first, rank_schedule
 
 _ALPHAS = (0.1, 0.01, 0.0001)
 """The ridges compared where none is given. Arbitrary: from one that outweighs the noise to next to none."""
-_HOPELESS = 2.0  # times the squared error of the best rank ends the search at once; arbitrary
+_CANNOT_IMPROVE = 2.0  # times the squared error of the best rank ends the search at once; arbitrary
 _KEPT = 4  # fits to start from: the last two may be worse than the best, and a search returns to that before the best
 
 
@@ -165,31 +173,34 @@ class LowRankImputerCV(LowRankImputer):
     def _rank_and_ridge(self, cells: Cells, seed: int) -> tuple[int, float]:
         """Return the rank and the ridge that predict held-out entries best, and keep what was compared."""
         largest = min(cells.shape) - 1
-        ranks: Any = partial(climb, schedule=[0, *rank_schedule(largest)], hopeless=_HOPELESS)
-        if self.rank is not None:
+        compare_ranks: Callable[..., Comparison]
+        if self.rank is None:
+            propose = partial(climb, schedule=[0, *rank_schedule(largest)], cannot_improve=_CANNOT_IMPROVE)
+            compare_ranks = partial(search, propose)
+        else:
             check = partial(self._checked_rank, shape=cells.shape)
-            ranks = candidates_of(self.rank, largest, check, "rank", "ranks").tolist()
+            compare_ranks = partial(compare, candidates_of(self.rank, largest, check, "rank", "ranks").tolist())
         folds = self._folds(cells, self._splits(cells.values.size, seed))
         alphas = _ALPHAS if self.alpha is None else (self._ridge(),)
-        fit_path = partial(self._fit_path, seed=seed)
+        fit_path = partial(settings_for_folds(self, "rank")._fit_path, seed=seed)
         compared = []
         with progress_line(bool(self.verbose), "ranks") as report:
             for alpha in alphas:
                 ridged = [fold.with_ridge(alpha) for fold in folds]
-                compared.append(compare(ranks, ridged, fit_path, _scores, n_jobs=self.n_jobs, report=report))
-                if compared[-1].peaks[0] < max(other.peaks[0] for other in compared):
+                compared.append(compare_ranks(ridged, fit_path, _scores_of_ranks, n_jobs=self.n_jobs, report=report))
+                if compared[-1].best_by_ridge[0] < max(other.best_by_ridge[0] for other in compared):
                     break  # still smaller ridges fit still more noise, slowly
-            chosen = int(np.argmax([comparison.peaks[0] for comparison in compared]))
+            chosen = int(np.argmax([comparison.best_by_ridge[0] for comparison in compared]))
             if self.rank is None:
                 ridged, found = [fold.with_ridge(alphas[chosen]) for fold in folds], compared[chosen]
-                compared[chosen] = compare(
-                    halve_gaps, ridged, fit_path, _scores, after=found, n_jobs=self.n_jobs, report=report
+                compared[chosen] = search(
+                    halve_gaps, ridged, fit_path, _scores_of_ranks, after=found, n_jobs=self.n_jobs, report=report
                 )
         best, alpha = compared[chosen], alphas[chosen]
         tied = best.smallest_tied
         rank = keep_comparison(self, best, min(tied, best.chosen(self.rule)), "rank", "neg_mean_squared_error")
         self.alphas_ = np.array(alphas[: len(compared)])
-        self.alpha_scores_ = np.array([comparison.peaks[0] for comparison in compared])
+        self.alpha_scores_ = np.array([comparison.best_by_ridge[0] for comparison in compared])
         place = min(tied, best.best)
         warn_at_range_end(best.candidates, place, best.candidates[-1] if self.rank is None else largest, "rank")
         if alpha == _ALPHAS[0] and len(alphas) > 1 and best.candidates[place] > 0:
@@ -215,7 +226,7 @@ class LowRankImputerCV(LowRankImputer):
         folds = KFold(count, shuffle=True, random_state=seed)
         return list(folds.split(np.empty((n, 1), dtype=bool)))
 
-    def _folds(self, cells: Cells, splits: Splits) -> list[_Fold]:
+    def _folds(self, cells: Cells, splits: Splits) -> list[_CellFold]:
         """Return the folds, with the scale of the columns that each learns from its own entries."""
         unit = self._columns(cells).scale  # so that errors have no units
         folds = []
@@ -228,11 +239,11 @@ class LowRankImputerCV(LowRankImputer):
                     f"fold {number} of cv holds out no entry of a column that it knows; take other folds, or more "
                     "entries for each column"
                 )
-            folds.append(_Fold(known, held_out, columns, unit))
+            folds.append(_CellFold(known, held_out, columns, unit))
         return folds
 
     def _fit_path(
-        self, fold: _Fold, ranks: list[int], last: _RankFits | None, seed: int
+        self, fold: _CellFold, ranks: list[int], last: _RankFits | None, seed: int
     ) -> tuple[_RankFits, list[str]]:
         """Return the fits of increasing ranks to a fold, each from a smaller one, and why some did not converge."""
         starts: dict[int, Array | None] = {0: None} if last is None else dict(last.starts)
@@ -264,7 +275,7 @@ class _RankFits:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fold:
+class _CellFold:
     """Known and held-out entries, how the columns are scaled, and the problem of the known entries with a ridge.
 
     There is no problem if no column varies.
@@ -276,7 +287,7 @@ class _Fold:
     unit: np.ndarray
     problem: CompletionProblem | None = None
 
-    def with_ridge(self, alpha: float) -> _Fold:
+    def with_ridge(self, alpha: float) -> _CellFold:
         """Return the fold with the problem for a ridge."""
         if not self.columns.varies.any():
             return self
@@ -291,5 +302,5 @@ class _Fold:
         return -float(np.mean(((predicted - held_out.values) / self.unit[held_out.cols]) ** 2))
 
 
-def _scores(fold: _Fold, fits: _RankFits) -> list[float]:
+def _scores_of_ranks(fold: _CellFold, fits: _RankFits) -> list[float]:
     return fits.scores

@@ -22,7 +22,7 @@ from ..table import Table, standardize_table
 
 
 @dataclass(frozen=True, slots=True)
-class Factors:
+class ReducedRankFactors:
     """A matrix W = L R' of coefficients of standardised columns, its directions by decreasing importance.
 
     Attributes
@@ -37,14 +37,14 @@ class Factors:
     right: Array
 
     @classmethod
-    def of(cls, W: Array, rank: int) -> Factors:
+    def of(cls, W: Array, rank: int) -> ReducedRankFactors:
         """Return the factors of a matrix of at most some rank."""
         U, s, Vt = truncated_svd(W, rank)
         return cls(U * s, Vt.T)
 
-    def first(self, rank: int) -> Factors:
+    def first(self, rank: int) -> ReducedRankFactors:
         """Return the factors of the first directions."""
-        return Factors(self.left[:, :rank], self.right[:, :rank])
+        return ReducedRankFactors(self.left[:, :rank], self.right[:, :rank])
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class LowRankProblem:
         """Return the problem with another rank."""
         return replace(self, constraint=Rank(rank))
 
-    def coefficients(self, factors: Factors) -> Coefficients:
+    def coefficients(self, factors: ReducedRankFactors) -> Coefficients:
         """Return the coefficients on the scale of the data."""
         dtype = numpy_dtype(self.table.X)
         U, s, V = _orthonormal(factors.left * self.inverse_scale.astype(np.float64)[:, None], factors.right)
@@ -111,12 +111,12 @@ class LowRankProblem:
         U, V = U * sign, V * sign
         return Coefficients(U, s, V, self.target_mean - ((self.mean @ U) * s) @ V.T)
 
-    def value(self, factors: Factors) -> float:
+    def value(self, factors: ReducedRankFactors) -> float:
         """Return the objective, without ever forming W."""
         prediction = self.objective.design.predict(factors.left) @ factors.right.T
         return self.objective.value(factors.left, prediction)  # whose norm is that of W: R is orthonormal
 
-    def least_squares(self) -> Factors:
+    def least_squares(self) -> ReducedRankFactors:
         r"""Return the factors of the global minimum.
 
         With A and B the standardised columns and the centred outputs, each row times the root of its weight, and
@@ -135,7 +135,7 @@ class LowRankProblem:
         root = np.hypot(d, sqrt(alpha))
         K = (d / root)[:, None] * seen
         L, s, Rt = truncated_svd(K, min(self.constraint.r, *objective.shape))
-        return Factors(lift((L * s) / root[:, None]).astype(dtype), Rt.T.astype(dtype))
+        return ReducedRankFactors(lift((L * s) / root[:, None]).astype(dtype), Rt.T.astype(dtype))
 
     def _dense_spectrum(self) -> Spectrum:
         """Return D, P'B and the product with Q, from the singular values of A: no precision is squared away."""

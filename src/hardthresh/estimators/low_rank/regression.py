@@ -22,7 +22,7 @@ from ..callbacks import FitTask, fit_method
 from ..documentation import public_estimator
 from ..soundness import check_columns, check_numbers, check_present
 from ..table import Table
-from .reduced_rank import Coefficients, Factors, LowRankProblem, build_low_rank_problem, with_matrix
+from .reduced_rank import Coefficients, LowRankProblem, ReducedRankFactors, build_low_rank_problem, with_matrix
 
 _CLOSED_FORM = "closed form: the global minimum of the least-squares problem"
 
@@ -296,7 +296,7 @@ class LowRankRegression(
         if not self.converged_:
             warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning)
 
-    def _closed_form(self, problem: LowRankProblem, given: Table, task: FitTask) -> Factors:
+    def _closed_form(self, problem: LowRankProblem, given: Table, task: FitTask) -> ReducedRankFactors:
         """Return the factors of the global minimum, and set the attributes of the fit."""
         factors = problem.least_squares()
         task.done("iteration", lambda: problem.coefficients(factors).attributes(given))
@@ -305,19 +305,19 @@ class LowRankRegression(
         self.history_ = History({"value": [problem.value(factors.first(0)), self.objective_]})
         return factors
 
-    def _search(self, problem: LowRankProblem, given: Table, task: FitTask) -> Factors:
+    def _search(self, problem: LowRankProblem, given: Table, task: FitTask) -> ReducedRankFactors:
         """Return the factors that a solver finds, and set the attributes of the run."""
         rank, problem = problem.constraint.r, problem.explicit()
 
         def attributes(state: State) -> dict[str, Any]:
-            return problem.coefficients(Factors.of(state.w, rank)).attributes(given)
+            return problem.coefficients(ReducedRankFactors.of(state.w, rank)).attributes(given)
 
         result = self._solve(
             problem, None, self._seed(), progress=bool(self.verbose), callback=task.on_state(attributes)
         )
         self.n_iter_, self.converged_, self.stop_reason_ = result.n_iter, result.converged, result.message
         self.objective_, self.history_ = result.value, result.history
-        return Factors.of(result.w, rank)
+        return ReducedRankFactors.of(result.w, rank)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,12 +22,13 @@ from ..folds import (
     check_rule,
     keep_comparison,
     scorer_name,
+    settings_for_folds,
 )
 from ..table import Table
-from .reduced_rank import Coefficients, Factors, with_matrix
+from .reduced_rank import Coefficients, ReducedRankFactors, with_matrix
 from .regression import LowRankRegression
 
-_Fold = tuple[Split, Metadata]
+_RowFold = tuple[Split, Metadata]
 
 
 @public_estimator("low_rank_regression_cv")
@@ -172,14 +173,14 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         splits, score_params = self._row_folds(everything, given, params)
         task = FitTask(self, given, len(splits) + 1)
 
-        def score(fold: _Fold, fits: list[Coefficients]) -> list[float]:
+        def score(fold: _RowFold, fits: list[Coefficients]) -> list[float]:
             (_, test), metadata = fold
             scores = [self._score(fit, given.take(test), metadata) for fit in fits]
             task.done("fold", partial(fits[-1].attributes, given))
             return scores
 
         folds = list(zip(splits, score_params, strict=True))
-        fit_path = partial(self._fit_path, table=table, seed=seed)
+        fit_path = partial(settings_for_folds(self, "rank")._fit_path, table=table, seed=seed)
         with progress_line(bool(self.verbose), "folds", len(folds)) as report:
             comparison = compare(candidates.tolist(), folds, fit_path, score, n_jobs=self.n_jobs, report=report)
         fewest_rows = min(train.size for train, _ in splits) - bool(self.fit_intercept)
@@ -194,7 +195,7 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
         return self
 
     def _fit_path(
-        self, fold: _Fold, ranks: list[int], last: Any, table: Table, seed: int
+        self, fold: _RowFold, ranks: list[int], last: Any, table: Table, seed: int
     ) -> tuple[list[Coefficients], list[str]]:
         """Return the fits of several ranks to the training rows of a fold, and why some did not converge."""
         problem = self._problem(table.take(fold[0][0]), ranks[-1])
@@ -202,7 +203,10 @@ class LowRankRegressionCV(CrossValidatedMixin, LowRankRegression):
             factors = problem.least_squares()
             return [problem.coefficients(factors.first(rank)) for rank in ranks], []
         results = self._warm_path(problem.explicit(), ranks, seed)
-        fits = [problem.coefficients(Factors.of(result.w, rank)) for result, rank in zip(results, ranks, strict=True)]
+        fits = [
+            problem.coefficients(ReducedRankFactors.of(result.w, rank))
+            for result, rank in zip(results, ranks, strict=True)
+        ]
         return fits, [result.status.sentence for result in results if not result.converged]
 
     def _score(self, fit: Coefficients, test: Table, params: Metadata) -> float:

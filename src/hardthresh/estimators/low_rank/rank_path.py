@@ -72,7 +72,7 @@ def ranks_to(rank: int) -> list[int]:
     return [*takewhile(lambda smaller: smaller < rank, rank_schedule(rank)), rank]
 
 
-def climb_to(rank: int, problem: CompletionProblem, solve: Solve, seed: int) -> tuple[Completion, int]:
+def complete(rank: int, problem: CompletionProblem, solve: Solve, seed: int) -> tuple[Completion, int]:
     """Return the completion of a rank >= 1, and the number of first directions that `fit_first` returns."""
     first, ties = fit_first(problem, solve, seed)
     results = [first]
