@@ -59,7 +59,7 @@ class Case:
         return gain(self.loss)
 
     @property
-    def twin(self) -> Any:
+    def without_cv(self) -> Any:
         """The estimator with a given number of features that a chooser refits."""
         return next(cls for cls in self.cls.__mro__ if f"{cls.__name__}CV" == self.cls.__name__)
 

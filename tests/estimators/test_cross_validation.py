@@ -50,7 +50,7 @@ def test_the_scores_can_be_made_by_hand(chooser, extras):
     for fold, (train, test) in enumerate(folds):
         for row, k in enumerate(model.candidates_):
             parts = [[None if a is None else a[rows] for a in (weight, offset)] for rows in (train, test)]
-            alone = chooser.twin(n_nonzero_coefs=int(k)).fit(X[train], y[train], *parts[0])
+            alone = chooser.without_cv(n_nonzero_coefs=int(k)).fit(X[train], y[train], *parts[0])
             score = score_of(chooser, alone, X[test], y[test], *parts[1])
             assert_allclose(model.scores_[row, fold], score, rtol=1e-5)
     assert_allclose(model.mean_scores_, model.scores_.mean(axis=1))
@@ -85,7 +85,7 @@ def test_scorers_see_a_model_and_held_out_rows(chooser, which, weighted):
     scorer = sklearn.metrics.check_scoring(model, scoring=scoring)
     for fold, (train, test) in enumerate(folds):
         keywords = [{} if weight is None else {"sample_weight": weight[rows]} for rows in (train, test)]
-        alone = chooser.twin(n_nonzero_coefs=2).fit(X[train], y[train], **keywords[0])
+        alone = chooser.without_cv(n_nonzero_coefs=2).fit(X[train], y[train], **keywords[0])
         assert_allclose(model.scores_[1, fold], scorer(alone, X[test], y[test], **keywords[1]), rtol=1e-5)
 
 
@@ -263,7 +263,7 @@ def test_the_share_of_folds_that_choose_a_feature(chooser):
     model = chooser.make(cv=folds).fit(X, y)
     counted = np.zeros(12)
     for train, _ in folds:
-        counted[chooser.twin(n_nonzero_coefs=model.n_nonzero_coefs_).fit(X[train], y[train]).support_] += 1
+        counted[chooser.without_cv(n_nonzero_coefs=model.n_nonzero_coefs_).fit(X[train], y[train]).support_] += 1
     assert_allclose(model.selection_frequency_, counted / 3)
     assert_allclose(model.selection_frequency_.sum(), model.n_nonzero_coefs_)
 

@@ -260,9 +260,9 @@ def test_a_stored_model_knows_its_groups(tmp_path):
     X, y = data()
     model = SparseLinearRegression(groups=LABELS, n_nonzero_groups=2).fit(X, y)
     save(model, tmp_path / "model.json")
-    twin = load(tmp_path / "model.json")
-    assert twin.groups_ == TRUE
-    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
+    loaded = load(tmp_path / "model.json")
+    assert loaded.groups_ == TRUE
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
 def test_reports_count_groups():

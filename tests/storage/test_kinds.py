@@ -80,7 +80,9 @@ def test_supports_of_earlier_files_are_of_the_kind_of_their_constraint(name, kin
         ("graphical_model", ht.SparseGaussianGraphicalModel, ht.SparseGaussianGraphicalModelCV, "n_edges"),
     ],
 )
-def test_models_of_earlier_files_that_chose_by_cross_validation_are_cv_twins(name, plain, chooses, parameter, tmp_path):
+def test_models_of_earlier_files_that_chose_by_cross_validation_load_as_their_cv_versions(
+    name, plain, chooses, parameter, tmp_path
+):
     given, chosen = (ht.load(STORED / f"{name}{end}.json") for end in ("", "_cv"))
     assert type(given) is plain
     assert type(chosen) is chooses

@@ -32,11 +32,11 @@ def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
     Parameters
     ----------
     console : rich.console.Console
-        Where to.
+        The console to print on.
     model : fitted estimator
         A sparse linear or logistic regression.
     notes : mapping
-        What `hardthresh.cli.learning.learn` keeps with a model; may be empty.
+        The notes that `hardthresh.cli.learning.learn` keeps with a model; may be empty.
     """
     facts = read(model)
     cv = facts.cross_validation

@@ -27,7 +27,7 @@ FEW = 20  # whole numbers that may be classes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """What there is to learn.
+    """A target with its loss: a regression or a classification.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Task:
     counts : dict
         The number of rows of each class; empty for a regression.
     remarks : tuple of str
-        What the reader should know about how the target was understood.
+        Remarks for the reader on how the target was understood.
     """
 
     y: np.ndarray
@@ -211,7 +211,7 @@ def learn(
     model : fitted estimator
         With its certificate.
     notes : dict
-        What is kept with the model: the command, the data in a few words, the seconds.
+        Notes kept with the model: the command, the data in a few words, the seconds.
     """
     kind: Any = models()[task.loss, choice is not None]
     model = kind(**settings, **(choice or {}), verbose=sys.stderr.isatty() and not quiet)

@@ -89,7 +89,7 @@ def check_output(path: Path | None, option: str, ending: str, reads: Mapping[str
     option : str
         The option that names it.
     ending : str
-        What its name must end in.
+        The ending that its name must have.
     reads : mapping from str to Path, optional
         The files that the command reads, by their description.
 

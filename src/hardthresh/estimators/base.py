@@ -36,11 +36,11 @@ SAVES_MEMORY = (
     "float32 takes half as much, a memory map of float32 or float64, as from numpy.load(path, mmap_mode='r'), is not "
     "copied, and what is needed besides grows with the number of rows"
 )
-"""How a dense table is fitted in less memory."""
+"""The end of that message for models that take dense tables."""
 
 
 class Solvable(Protocol):
-    """What to minimise, and over what."""
+    """A problem for a solver: an objective and a constraint."""
 
     @property
     def objective(self) -> Objective:
@@ -60,7 +60,7 @@ class Scaled(Protocol):
 
     @property
     def inverse_scale(self) -> Array:
-        """What each column is multiplied by; 0 for a constant one."""
+        """The factor of each column; 0 for a constant one."""
 
 
 class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
@@ -68,9 +68,9 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
 
     _default_alpha: ClassVar[float] = 0.0
     _useless: ClassVar[str] = "cannot be chosen"
-    """What happens to a constant column, for a warning."""
+    """The end of the warning about constant columns."""
     _saves_memory: ClassVar[str] = "float32 takes half as much"
-    """How a fit takes less memory, for an error message."""
+    """The end of the message about too little memory."""
     _names_in_messages: Sequence[str] | None = None
     """The names of the columns in messages, if X is a matrix without names."""
 
@@ -150,10 +150,11 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         """Return a validated number of features, groups, directions or edges; the message calls the limit `what`."""
         public = {entry.cls.__name__ for entry in registered("estimator").values()}
         names = [cls.__name__ for cls in type(self).__mro__]
-        twin = next((f"{own}CV" for own in names if f"{own}CV" in public), None)
-        if twin is not None and twin not in names and isinstance(value, Iterable):
+        choosing = next((f"{own}CV" for own in names if f"{own}CV" in public), None)
+        if choosing is not None and choosing not in names and isinstance(value, Iterable):
             raise InvalidInputError(
-                f"{name} must be an integer or None, got {format_value(value)}; {twin} chooses it by cross-validation"
+                f"{name} must be an integer or None, got {format_value(value)}; {choosing} chooses it by "
+                "cross-validation"
             )
         return checked_integer(name, value, 0, most, what)
 

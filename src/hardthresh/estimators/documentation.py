@@ -20,12 +20,12 @@ T = TypeVar("T", bound=type)
 _SHARED = {
     "parameters": """
     n_nonzero_coefs : int, optional
-        How many features the model may use, 0 <= k <= n_features, besides those of `always_include`; default 10 % of
-        the features, at least 1.
+        Largest number of features of the model, 0 <= k <= n_features, besides those of `always_include`; default 10 %
+        of the features, at least 1.
     {groups}
     n_nonzero_groups : int, optional
-        How many groups the model may use, 0 <= k <= number of groups; default 10 % of the groups, at least 1. Groups
-        are compared by the energy of their coefficients on standardised columns, whatever their sizes.
+        Largest number of groups of the model, 0 <= k <= number of groups; default 10 % of the groups, at least 1.
+        Groups are compared by the energy of their coefficients on standardised columns, whatever their sizes.
     {settings}
     warm_start : bool
         Whether to start from the last fit's coefficients.
@@ -43,12 +43,12 @@ _SHARED = {
     rule : {"best", "one_standard_error"}
         Take the number with the best mean score, or the smallest one within a standard error of it.
     n_jobs : int, optional
-        How many folds to fit at a time.
+        The number of folds to fit at a time.
     {settings}
     {seed}""",
     "groups": """
     groups : sequence of n_features labels, or dict or pandas Series from column to label, optional
-        What group each column is in, by any hashable label and in any order; features are then chosen by whole groups.
+        The group of each column, by any hashable label and in any order; features are then chosen by whole groups.
         The labels of columns of `always_include` are ignored. Not together with `positive` or `n_nonzero_coefs`.""",
     "settings": """
     alpha : float, optional
@@ -83,8 +83,8 @@ _SHARED = {
     support_ : array of int
         The chosen and the always-included features, increasing.
     n_nonzero_coefs_, n_nonzero_groups_ : int
-        How many features the model uses besides those of `always_include`, or with `groups` how many groups: as many as
-        it may, or fewer where fewer columns vary, or fewer fit the rows exactly.
+        The number of features of the model besides those of `always_include`, or with `groups` the number of groups: as
+        many as allowed, or fewer where fewer columns vary, or fewer fit the rows exactly.
     groups_ : tuple
         With `groups`, the labels of the chosen ones, in the order in which they first appear.
     scale_ : array, shape (n_features,)
@@ -100,7 +100,7 @@ _SHARED = {
     best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
         The number of features that the rule chose, or with `groups` the number of these.
     n_nonzero_coefs_, n_nonzero_groups_ : int
-        How many of them the model uses: fewer than chosen where fewer columns vary, or fewer fit the rows exactly.
+        The number of them in the model: fewer than chosen where fewer columns vary, or fewer fit the rows exactly.
     candidates_ : array of int, shape (n_candidates,)
         The numbers compared, increasing.
     scores_ : array, shape (n_candidates, n_folds)
@@ -114,7 +114,7 @@ _SHARED = {
         The coefficients of every candidate on all data, found as in the folds; those of the chosen number are the
         model's.
     coef_, intercept_, support_, ... :
-        Of the fit on all data with the chosen number, as in `{twin}`: the same as of that model fitted alone.""",
+        Of the fit on all data with the chosen number, as in `{without_cv}`: the same as of that model fitted alone.""",
     "largest_rank": """
     rank : int, optional
         The largest rank of the coefficient matrix, 0 <= rank <= min(n_features, n_outputs); default a tenth of that,
@@ -156,7 +156,7 @@ _SHARED = {
     n_iter_, converged_, stop_reason_, objective_ :
         Iterations, 1 for the closed form; whether and why the solver stopped; the minimised objective.
     history_ : History
-        What happened along the way, as in the linear estimators: ``history_["value"][t]`` is the objective after t
+        The history of the run, as in the linear estimators: ``history_["value"][t]`` is the objective after t
         iterations. The closed form has two values, that of no coefficients and the minimum, and no other column.
     n_features_in_, feature_names_in_ :
         The columns seen in `fit`.""",
@@ -168,7 +168,7 @@ _SHARED = {
     rule : {"best", "one_standard_error"}
         Take the rank with the best mean score, or the smallest one within a standard error of it.
     n_jobs : int, optional
-        How many folds to fit at a time.""",
+        The number of folds to fit at a time.""",
     "imputer_parameters": """
     center : bool
         Whether to subtract the mean of each column's observed entries; without it, what is filled in for rows and
@@ -178,7 +178,8 @@ _SHARED = {
     keep_observed : bool
         Whether `transform` leaves observed entries as they are. If not, all entries are those of the low-rank table.
     missing : {"nan", "unstored"}
-        What is missing: NaN in a dense table, or what a scipy.sparse table does not store; stored zeros are observed.
+        The mark of missing entries: NaN in a dense table, or what a scipy.sparse table does not store; stored zeros
+        are observed.
     add_indicator : bool
         Whether `transform` appends a column of zeros and ones for each column with missing entries in `fit`.
     keep_empty_features : bool
@@ -198,7 +199,8 @@ _SHARED = {
         Orthonormal directions of the columns, in standard units; the entry of largest size in each is positive.
         Constant and empty columns have zeros.
     mean_, scale_ : array, shape (n_features,)
-        What is subtracted from each column, and what it is then divided by; the mean of an empty column is NaN.
+        The number subtracted from each column, and the one by which it is divided then; the mean of an empty
+        column is NaN.
     rank_ : int
         The rank attained: at most the one asked for or chosen.
     alpha_, row_ridge_ : float
@@ -242,7 +244,7 @@ _SHARED = {
     alpha_ : float
         The ridge of the likelihood; without `refit` that of the objective above.
     n_edges_ : int
-        How many pairs are joined: at most as many as asked for or chosen.
+        The number of pairs that are joined: at most as many as asked for or chosen.
     edges_ : structured array, one row for each edge
         The edges, the strongest partial correlation first: ``i``, ``j`` (columns), ``first``, ``second`` (their names)
         and ``partial_correlation``. ``pandas.DataFrame(model.edges_)`` makes a table of it.
@@ -267,11 +269,11 @@ def public_estimator(name: str, upgrades: Iterable[Upgrade] = (), **texts: str) 
     name : str
         The name under which it is registered.
     upgrades : iterable of callables
-        How parameters and attributes of earlier versions in files become those of this one; see
+        Functions that turn parameters and attributes of earlier versions in files into those of this one; see
         `hardthresh.core.stored`.
     **texts : str
-        What stands for ``{key}`` in the docstring, besides the descriptions that estimators share. Texts may have such
-        keys themselves.
+        Texts in the place of ``{key}`` in the docstring, besides the descriptions that estimators share. Texts may have
+        such keys themselves.
 
     Notes
     -----
@@ -302,12 +304,12 @@ def _filled(text: str, texts: dict[str, str]) -> str:
 
 
 def _texts_of(cls: type) -> dict[str, str]:
-    """Return the texts that depend on the loss of a linear model, and the name of its twin."""
+    """Return the texts that depend on the loss of a linear model, and the name of the model without ``CV``."""
     loss = getattr(cls, "_loss", None)
     if not isinstance(loss, Loss):
         return {}
     ridge = f"{loss.default_ridge:g}" if loss.default_ridge else "0, no ridge"
-    return {"default_ridge": ridge, "score_name": loss.score_name, "twin": cls.__name__.removesuffix("CV")}
+    return {"default_ridge": ridge, "score_name": loss.score_name, "without_cv": cls.__name__.removesuffix("CV")}
 
 
 def _example(cls: type) -> Any:

@@ -229,15 +229,15 @@ def keep_comparison(
     Parameters
     ----------
     model : estimator
-        Where to set them.
+        The estimator that gets them.
     comparison : Comparison
         The scores.
     chosen : int
         The position of the chosen candidate.
     name : str
-        The parameter that was chosen: it is kept as ``best_{name}_``.
+        The parameter that was chosen; its value is kept as ``best_{name}_``.
     scorer : str
-        What the scores are.
+        The name of the scores.
     to_backend : callable
         Moves an array to the library and the device of the data.
     """

@@ -63,7 +63,7 @@ class CrossValidation:
     effects : ndarray of shape (n_candidates, n_features)
         The coefficients per standard deviation, fitted on all rows, for each k.
     unit : {"feature", "group", "rank", "edge"}
-        What k counts.
+        The unit that k counts.
     """
 
     measure: str
@@ -113,11 +113,11 @@ class Facts:
     cross_validation : CrossValidation or None
         The choice of k; None if k was given.
     unit : {"feature", "group"}
-        What k counts.
+        The unit that k counts.
     budget : int
         The final k: the number of features or groups that the model may use besides the requested ones.
     multiplies : str
-        What a coefficient multiplies, in words; empty where it adds to the prediction.
+        The quantity that a coefficient multiplies, in words; empty where it adds to the prediction.
     separated : bool
         Whether the features separate the classes of the training rows perfectly.
     """

@@ -75,7 +75,7 @@ def write_report(
         A sparse linear or logistic regression of one response. Without cross-validation, the report says why the parts
         about k are absent.
     path : path-like
-        Where to write; an existing file is replaced, in one step.
+        The path to write to; an existing file is replaced, in one step.
     data_summary : mapping, optional
         Facts about the data to show. Known keys: ``"source"``, ``"target"``, ``"n"`` (rows), ``"d"`` (columns),
         ``"classes"`` (a mapping from class to number of rows), ``"dtype"``, ``"missing"`` (number of missing values);

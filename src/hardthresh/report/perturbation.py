@@ -24,7 +24,7 @@ def plot_perturbation(perturbation: UniversalPerturbation, n: int = 8) -> Figure
     Parameters
     ----------
     perturbation : UniversalPerturbation
-        What `hardthresh.attacks.universal_perturbation` or its method `evaluate` returned.
+        The result of `hardthresh.attacks.universal_perturbation`, or of its method `evaluate`.
     n : int
         Number of images, >= 1. Images that leave their class (or reach the target) are drawn first.
 

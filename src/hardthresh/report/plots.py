@@ -28,7 +28,7 @@ MARKERS = "os^vDPX*"
 """Markers of the strongest lines of a path, which the legend names."""
 
 _AXES = """ax : matplotlib Axes, optional
-    Where to draw. Default: a new figure of `matplotlib.pyplot`.
+    The axes to draw on. Default: a new figure of `matplotlib.pyplot`.
 
 Returns
 -------
@@ -279,8 +279,8 @@ def plot_learning_curve(result_or_estimator: Any, ax: Axes | None = None) -> Axe
     Parameters
     ----------
     result_or_estimator : LearningResult or fitted estimator
-        What was learned from attributes that were bought: `LimitedAttributeRegression`, its logistic twin, or the
-        result of such a solver.
+        A model learned from bought attributes: `LimitedAttributeRegression`, `LimitedAttributeLogisticRegression`, or
+        the result of such a solver.
     {axes}
     InvalidInputError
         If there is no learning curve.

@@ -30,13 +30,13 @@ class Comparison:
     Attributes
     ----------
     candidates : array of int, shape (n_candidates,)
-        What was compared, increasing.
+        The candidates, increasing.
     by_ridge : array, shape (n_candidates, n_ridges, n_folds)
         Scores on held-out data; higher is better. Each candidate may be fitted with several ridges.
     fits : list
         The last fits of each fold, from which those of further candidates may start.
     unconverged : list of str
-        Why fits did not converge.
+        The reasons why fits did not converge.
     """
 
     candidates: np.ndarray
@@ -132,7 +132,7 @@ def compare(
     candidates : sequence of int
         The candidates, increasing.
     folds : sequence
-        Whatever `fit_path` and `score` need to know of each fold.
+        One object per fold, passed on to `fit_path` and `score`.
     fit_path : callable
         Returns the fits of some candidates to the training data of a fold, and why some of them did not converge. Its
         last argument is the fits that it last returned for this fold, None at first. With `n_jobs` it runs in other
@@ -276,7 +276,7 @@ def warn_at_range_end(candidates: np.ndarray, best: int, largest: int, what: str
     largest : int
         The largest number that can make a difference.
     what : str
-        What the numbers are.
+        The noun for these numbers in the warning.
     """
     number = int(candidates[best])
     if candidates.size == 1:

@@ -71,7 +71,7 @@ def path(
     solvers = [solver or choose_solver(objective, one, tol=tol) for one in sets]
     fitted = _warm_started if warm_start else _independent
     for result in fitted(objective, sets, solvers, tol=tol, **options):
-        if result.status is Status.INTERRUPTED:  # the best iterate of one budget is no answer to the others
+        if result.status is Status.INTERRUPTED:  # the best iterate of one budget does not answer for the others
             raise KeyboardInterrupt
         yield result
 

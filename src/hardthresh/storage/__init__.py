@@ -90,7 +90,7 @@ def save(obj: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | N
     Parameters
     ----------
     obj : estimator, Result, State, or settings (Solver, StepRule, Constraint, Loss, StopRule)
-        What to store; also lists, tuples and dictionaries of such things, numbers and arrays.
+        The object to store; also lists, tuples and dictionaries of such things, numbers and arrays.
     path : path ending in ".json"
         An existing file is replaced, in one step: a save that is killed leaves the old model whole.
     notes : mapping, optional
@@ -138,7 +138,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     StorageError
-        If there is no such file, it is damaged or no hardthresh file, needs more memory than there is, comes from a
+        If there is no such file, it is damaged or not a hardthresh file, needs more memory than there is, comes from a
         newer format, or holds a class that is not known here, or an estimator that is not sound: its settings are out
         of range, its fitted attributes do not fit together, or its coefficients are NaN or infinite.
 

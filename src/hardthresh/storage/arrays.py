@@ -18,7 +18,7 @@ Node: TypeAlias = Any
 
 INLINE = 64  # entries up to which an array is a list of numbers, which a person can read
 _INLINE_KINDS = "biufU"  # if its numbers or strings are exact there
-_KINDS = "biufcUSmM"  # whose dtype.str is all that there is to say of them, and whose bytes are no pointers
+_KINDS = "biufcUSmM"  # whose dtype.str is all that there is to say of them, and whose bytes are not pointers
 _PADDING = 64  # characters; a list of short strings must not ask for an array of very long ones
 
 # name in a file -> what to import for it: nothing else is ever imported because a file says so

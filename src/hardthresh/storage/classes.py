@@ -42,7 +42,7 @@ _SPLITTERS = (
 
 
 def path_of(cls: type) -> str:
-    """Return where the code of a class lives: how messages name it, and files if it has no other name."""
+    """Return the module and the name of a class: how messages name it, and files if it has no other name."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 

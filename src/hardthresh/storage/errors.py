@@ -19,7 +19,7 @@ DAMAGE = (
     TypeError,
     ValueError,
 )
-"""What cut or invented content makes the decoding and the constructors of known classes raise."""
+"""The errors that decoding, and the constructors of known classes, raise for cut or invented content."""
 
 
 class StorageError(HardThreshError, ValueError):

@@ -31,7 +31,7 @@ def arrays_beside(path: Path, beside: Any) -> Iterator[Callable[[str], np.ndarra
     path : Path
         The JSON file.
     beside : dict or None
-        What it says about the npz file: ``file``, its name, and ``sha256``. None if there is none.
+        Its entry about the npz file: ``file``, its name, and ``sha256``. None if there is none.
     """
     if beside is None:
         yield _no_arrays

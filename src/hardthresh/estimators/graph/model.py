@@ -42,7 +42,8 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     Parameters
     ----------
     n_edges : int, optional
-        How many pairs of columns may be joined, 0 <= n_edges <= p (p - 1) / 2. Default one edge for each column.
+        Largest number of pairs of columns that are joined, 0 <= n_edges <= p (p - 1) / 2. Default one edge for each
+        column.
     alpha : float, optional
         Ridge >= 0 on the entries of the precision matrix in standard units; default 0.01. With 0 the precision may be
         infinite, as for a column that others determine.
@@ -59,8 +60,8 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
     ------
     ValueError
         By `fit`, for NaN, infinity, constant columns, columns of one name, copies of a column with ``alpha=0``, a
-        matrix that is no covariance, fewer than two rows, or settings out of range; the message says which and what to
-        do. Its type is `hardthresh.core.InvalidInputError` where hardthresh found it.
+        matrix that is not a covariance matrix, fewer than two rows, or settings out of range; the message says which
+        and what to do. Its type is `hardthresh.core.InvalidInputError` where hardthresh found it.
 
     Warns
     -----
@@ -154,8 +155,8 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         Raises
         ------
         ValueError
-            For NaN, infinity, constant columns, a matrix that is no covariance, or settings out of range; the message
-            says which and what to do.
+            For NaN, infinity, constant columns, a matrix that is not a covariance matrix, or settings out of range; the
+            message says which and what to do.
         """
         return self._fit(X, lambda rows: (self._edges_wanted(), self._ridge()))
 
@@ -235,7 +236,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         comp_cov : array, shape (p, p)
             The other one.
         norm : {"frobenius", "spectral"}
-            Which distance.
+            The matrix norm of the difference.
         scaling, squared : bool
             Whether to divide the squared distance by p, and whether to return it squared.
 
@@ -300,7 +301,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         return self._checked_budget("n_edges", n_edges, self._pairs(), "the number of pairs of columns")
 
     def _edges_wanted(self) -> int:
-        """Return how many edges to allow: one for each column by default."""
+        """Return the largest number of edges: one for each column by default."""
         if self.n_edges is None:
             return min(int(self.n_features_in_), self._pairs())
         return self._checked_edges(self.n_edges)

@@ -61,7 +61,7 @@ class SparseGaussianGraphicalModelCV(CrossValidatedMixin, SparseGaussianGraphica
     rule : {"best", "one_standard_error"}
         Take the number of edges with the best mean score, or the smallest one within a standard error of it.
     n_jobs : int, optional
-        How many folds to fit at a time.
+        The number of folds to fit at a time.
     {graph_run}
 
     Attributes

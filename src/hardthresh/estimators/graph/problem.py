@@ -26,8 +26,8 @@ class Precision:
     matrix, inverse : array, shape (p, p)
         The inverse is symmetric to the last bit, too.
     kept : float
-        What share of the entries off the diagonal of the pseudo-likelihood's minimiser could be kept for it to become
-        positive definite; 1 where it was.
+        The share of the entries off the diagonal of the pseudo-likelihood's minimiser that could be kept for it to
+        become positive definite; 1 where it was.
     reached : bool
         Whether the likelihood on the graph was maximised, if that was asked for.
     """
@@ -56,7 +56,7 @@ class GraphProblem:
     covariance : array, shape (p, p)
         Their covariance matrix.
     location, scale : array, shape (p,)
-        What was subtracted from each column, and what it was divided by.
+        The number subtracted from each column, and the one by which it was divided then.
     alpha : float
         The ridge of the objective.
     """

@@ -161,7 +161,7 @@ def check_two_classes(classes: np.ndarray, otherwise: str = "") -> None:
     classes : array
         The labels in y, each once.
     otherwise : str
-        What else one can do if there is only one, at the end of the message.
+        The end of the message where there is only one: what else to do.
     """
     if classes.size < 2:
         raise InvalidInputError(

@@ -18,7 +18,7 @@ def column_indices(always_include: Any, n_features: int, names: list[Any] | None
     always_include : iterable of int or str, or None
         As the user gave them.
     n_features : int
-        How many columns there are.
+        The number of columns.
     names : list of str, optional
         Their names.
 
@@ -56,7 +56,7 @@ def column_labels(groups: Any, n_features: int, names: list[Any] | None, always:
     groups : sequence, or mapping from column to label
         As the user gave it; a pandas Series is a mapping, too, unless its index is the default 0, 1, ...
     n_features : int
-        How many columns there are.
+        The number of columns.
     names : list of str, optional
         Their names; without them a mapping names columns by index.
     always : tuple of int

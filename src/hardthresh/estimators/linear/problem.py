@@ -35,7 +35,7 @@ class Fingerprint:
     targets : array, shape (n_samples,)
         A copy of the targets.
     rounding : float
-        How far two computations of `rows` may be apart, for example with other numbers of threads.
+        Largest difference of two computations of `rows`, for example with other numbers of threads.
     """
 
     rows: Array
@@ -57,13 +57,13 @@ class Problem:
     Attributes
     ----------
     objective, constraint :
-        What to minimise, and over what.
+        The objective to minimise, and the constraint.
     mean, inverse_scale : array, shape (n_features,)
-        How the columns were standardised; inverse scale 0 marks a constant column.
+        The mean of each column and the factor after subtracting it; 0 marks a constant column.
     intercept : bool
         Whether there is one.
     level : float
-        What is part of the objective's offset and belongs to the intercept: it makes the intercept small.
+        The part of the objective's offset that belongs to the intercept: it makes the intercept small.
     offset_given : bool
         Whether the table has an offset.
     """

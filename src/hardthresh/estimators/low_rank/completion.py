@@ -33,7 +33,7 @@ class Cells:
     Attributes
     ----------
     rows, cols, values : array, shape (n_observed,)
-        Where they are and what.
+        Their rows, columns and values.
     shape : tuple of int
         Of the table.
     """
@@ -70,9 +70,9 @@ class Columns:
     Attributes
     ----------
     mean, scale : array, shape (n_features,)
-        What is subtracted, NaN for a column without an observed entry, and what is divided by then, > 0.
+        The number to subtract, NaN for a column without an observed entry, and the one to divide by then, > 0.
     varies : array of bool, shape (n_features,)
-        Which columns are not constant; the others are known without any factor.
+        Whether each column varies; the others are known without any factor.
     """
 
     mean: np.ndarray
@@ -130,7 +130,7 @@ class CompletionProblem:
     Attributes
     ----------
     objective, constraint :
-        What to minimise, and over what.
+        The objective to minimise, and the constraint.
     cells, columns :
         The table as it was given.
     ridge : float
@@ -305,7 +305,7 @@ def concentrated_directions(
     ridge : float
         Of one row.
     name : callable
-        How a message calls a column.
+        Returns the name of a column in messages.
     """
     found = []
     if cells.shape[1] > _FEW:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from hardthresh.core.errors import InvalidInputError, format_value, numbered
 
 _NO_NUMBERS = ("category", "categorical", "enum", "datetime", "date", "timedelta", "duration")
-"""What the names of column types that hold no numbers begin with, in pandas and polars."""
+"""Prefixes of the names of column types that do not hold numbers, in pandas and polars."""
 
 
 def validated(model: Any, X: Any, *, unstored: bool, reset: bool) -> Any:
@@ -56,11 +56,11 @@ def as_given(table: np.ndarray, given: Any, names: np.ndarray, own: Any) -> Any:
     table : array, shape (n_rows, n_columns)
         The table.
     given : array or data frame
-        What was given.
+        The table as it was given.
     names : array of str
         The names of its columns.
     own : array of int, or None
-        Which columns of a pandas data frame it has, if these keep their names, which are no texts.
+        The columns of a pandas data frame that it has, if these keep their names, which are not strings.
     """
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(given, pandas.DataFrame):

@@ -276,7 +276,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
         Parameters
         ----------
         X : array or data frame, shape (n_rows, n_features_out)
-            What `transform` returned, with ``add_indicator=True``.
+            The table that `transform` returned, with ``add_indicator=True``.
 
         Returns
         -------

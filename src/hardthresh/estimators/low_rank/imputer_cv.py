@@ -64,7 +64,7 @@ class LowRankImputerCV(LowRankImputer):
         Take the rank with the best mean score, or the smallest one within a standard error of it. Of ranks whose scores
         differ from the best, fold by fold, by less than the standard error of that difference, the smallest is taken.
     n_jobs : int, optional
-        How many folds to fit at a time.
+        The number of folds to fit at a time.
     {imputer_parameters}
     random_state : int, RandomState or None
         Seed of the folds, and of what `LowRankImputer` draws; None is the same as 0.

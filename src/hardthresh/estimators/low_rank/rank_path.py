@@ -32,7 +32,7 @@ class Completion:
     factors : Factors
         The matrix.
     objective : float
-        What was minimised.
+        The objective of the completion.
     values, ranks : list
         The objective after each iteration, and the rank allowed in it.
     converged, reason :

@@ -78,13 +78,13 @@ class LowRankProblem:
     Attributes
     ----------
     objective, constraint :
-        What to minimise, and over what.
+        The objective to minimise, and the constraint.
     table : Table
         The data as they were given.
     mean, inverse_scale : array, shape (p,)
-        How the columns were standardised; inverse scale 0 marks a constant column.
+        The mean of each column and the factor after subtracting it; 0 marks a constant column.
     target_mean : array, shape (q,)
-        What the outputs were centred by; zero without an intercept.
+        The means subtracted from the outputs; zero without an intercept.
     centred : bool
         Whether the columns and the outputs are: there is an intercept.
     """
