@@ -77,7 +77,7 @@ def test_a_bad_target_is_refused(case, value):
 
 
 @inherited
-def test_text_is_no_target_of_a_regression(case):
+def test_text_as_the_target_of_a_regression_is_refused(case):
     X, y = case.data()
     if case.loss.classifies:
         pytest.skip("labels may be text")
@@ -85,7 +85,7 @@ def test_text_is_no_target_of_a_regression(case):
         case.make().fit(X, [f"{value:.1f} mm" for value in y])
 
 
-def test_numbers_are_no_labels(classifier):
+def test_numbers_as_labels_are_refused(classifier):
     X, _ = classifier.data()
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         classifier.make().fit(X, X[:, 0])
@@ -239,7 +239,7 @@ def test_bad_choices_are_refused(chooser, settings, message):
         chooser.make(**settings).fit(X, y)
 
 
-def test_a_score_that_is_no_number_is_refused(chooser):
+def test_a_score_that_is_not_finite_is_refused(chooser):
     X, y = chooser.data()
     with pytest.raises(InvalidInputError, match="a held-out score is NaN or infinite; check the scoring and the folds"):
         chooser.make(scoring=lambda model, X, y: float("nan")).fit(X, y)

@@ -157,7 +157,7 @@ def test_a_number_alone_gives_what_it_gives_within_a_path(chooser, n_nonzero_coe
         assert np.count_nonzero(together.coefs_path_[row]) == k
         if k == together.n_nonzero_coefs_:
             assert_array_equal(together.coefs_path_[row], coefficients(alone))
-        without = chooser.twin(n_nonzero_coefs=int(k)).fit(X, y)
+        without = chooser.without_cv(n_nonzero_coefs=int(k)).fit(X, y)
         assert_array_equal(without.coef_, alone.coef_)
         assert_array_equal(without.intercept_, alone.intercept_)
 
@@ -210,7 +210,7 @@ def test_only_ratios_of_weights_count(case, scale):
 
 
 @inherited
-def test_equal_weights_are_no_weights(case):
+def test_equal_weights_change_nothing(case):
     X, y = case.data()
     none, ones, number = (case.make().fit(X, y, sample_weight=w) for w in (None, np.ones(y.size, int), 2.0))
     for model in (ones, number):

@@ -273,7 +273,7 @@ def test_a_fit_tells_its_history(cls, storage):
         assert ("passes" in model.history_) == (solver != "auto"), "the closed form is no run"
 
 
-def test_no_alpha_is_no_ridge():
+def test_alpha_none_means_without_a_ridge():
     X, Y = data()
     none, zero = (LowRankRegression(rank=2, alpha=alpha).fit(X, Y) for alpha in (None, 0.0))
     assert_array_equal(none.coef_, zero.coef_)

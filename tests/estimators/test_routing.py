@@ -79,7 +79,7 @@ def test_groups_for_folds_that_ignore_them_are_refused(make, rows, cv):
         make(cv=cv).fit(X, y, groups=patients)
 
 
-def test_labels_of_columns_are_no_groups_of_rows(make, rows):
+def test_labels_of_columns_as_groups_of_rows_are_refused(make, rows):
     X, y, _ = rows
     with pytest.raises(InvalidInputError, match="groups has 6 labels, but X has 60 rows"):
         make(cv=GroupKFold(3)).fit(X, y, groups=["a", "a", "b", "b", "c", "c"])

@@ -112,7 +112,7 @@ def test_the_ridge_with_the_best_mean_is_taken():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_scores_that_are_no_numbers_are_refused(bad):
+def test_scores_that_are_not_finite_are_refused(bad):
     with pytest.raises(InvalidInputError, match="a held-out score is NaN or infinite"):
         _ = of_scores([[0.0, 1.0], [bad, 1.0]]).best
 

@@ -63,7 +63,7 @@ def test_a_criterion_is_its_formula(loss, name, free):
 
 
 @both_losses
-def test_the_ridge_is_no_part_of_the_likelihood(loss):
+def test_the_ridge_is_not_part_of_the_likelihood(loss):
     X, y = data(loss)
     offset = np.linspace(-1, 1, 80)
     run = minimize(LinearModel(X, y, loss, l2=0.5, offset=offset), Sparsity(3))

@@ -83,7 +83,7 @@ def test_models_are_fitted_on_demand(objective):
     assert asked == [1, 2, 3]
 
 
-def test_no_budgets_are_no_fits(objective):
+def test_without_budgets_nothing_is_fitted(objective):
     assert list(path(objective, Sparsity, [])) == []
 
 
@@ -319,7 +319,7 @@ def test_passes_are_those_of_all_runs():
 
 
 @pytest.mark.parametrize("warm_start", [False, True])
-def test_an_interrupted_path_is_no_path(objective, warm_start):
+def test_an_interrupted_path_raises(objective, warm_start):
     interrupting = Interrupting(objective.design, objective.y, at=4)
     with pytest.raises(KeyboardInterrupt):
         list(path(interrupting, Sparsity, [1, 2, 3], IHT(), warm_start=warm_start))

@@ -144,7 +144,7 @@ def test_splitters_come_back(roundtrip, splitter):
     assert (type(again), vars(again)) == (type(splitter), vars(splitter))
 
 
-def test_a_class_of_splitters_is_no_splitter(path):
+def test_a_class_of_splitters_is_not_a_splitter(path):
     with pytest.raises(StorageError, match=r"\.cv cannot be stored"):
         ht.save(ht.SparseLinearRegressionCV(cv=KFold), path)
 
