@@ -864,6 +864,35 @@ def test_several_budgets_together_with_signs():
         np.testing.assert_allclose(state.value, expected.value, rtol=1e-10)
 
 
+BELOW_BUDGET = "ended on the forward path, below its budget: adding columns lowers f by no more than tol"
+
+
+@pytest.mark.parametrize(
+    ("loss", "tol", "size"),
+    [("squared", 0.9, 0), ("squared", 0.3, 10), ("squared", 1e-8, 30), ("logistic", 0.9, 0), ("logistic", 1e-8, 30)],
+)
+def test_a_run_that_a_large_tol_ends_below_its_budget_says_so(loss, tol, size):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 100))
+    w = np.where(np.arange(100) < 10, 3.0, 0.05 * (np.arange(100) < 50))
+    objective = LinearModel(X, target(X, X @ w, loss), loss=loss, l2=0.05)
+    solver = WorkingSet(tol=tol)
+    runs = {k: minimize(objective, Sparsity(k), solver) for k in (28, 30)}
+    for k, together in zip(runs, solver.path(objective, [Sparsity(k) for k in runs]), strict=True):
+        for run in (runs[k], together):
+            assert run.converged
+            assert run.support.indices.size == (min(k, size))
+            assert (BELOW_BUDGET in run.message) == (size < k)
+
+
+def test_a_run_that_may_not_or_cannot_add_columns_does_not_blame_tol():
+    X, y = data(0, d=10)
+    for k in (0, 10, 60):
+        run = solve(LinearModel(X, y), Sparsity(k))
+        assert run.support.indices.size == min(k, 10)
+        assert BELOW_BUDGET not in run.message
+
+
 def test_more_columns_never_fit_worse_along_a_path():
     """Not guaranteed, but on independent columns anything else would be a fault."""
     X, y = data(0, n=100, d=40)
@@ -936,6 +965,12 @@ OTHER_SETS = [
     Sparsity(2, lower=np.where(np.arange(12) == 5, -1.0, 0.0)),
     Everything(),
 ]
+
+
+def test_a_bound_on_a_free_coordinate_is_named():
+    X, y = data(0)
+    with pytest.raises(CapabilityError, match="leaves free coordinates unbounded"):
+        minimize(LinearModel(X, y), Sparsity(2, free=(3,), lower=0.0), WorkingSet())
 
 
 @pytest.mark.parametrize("constraint", OTHER_SETS)

@@ -65,7 +65,7 @@ class CoordinateBudget(Structure):
     signs : array or None
         For each coordinate +1 or -1 where only that sign is allowed, 0 where both are; None if there is no bound.
     bounded : bool
-        Whether there are other bounds than those of signs.
+        Whether there are other bounds than those of signs, or bounds on free coordinates.
     """
 
     candidates: int
@@ -180,6 +180,6 @@ class Constraint(ABC):
 
 
 def coordinate_budget(constraint: Constraint, shape: tuple[int, ...]) -> CoordinateBudget | None:
-    """Return the budget of coordinates, each unbounded or of one sign; None for other constraints."""
+    """Return the budget of coordinates, each unbounded or of one sign, free ones unbounded; None for other sets."""
     structure = constraint.structure(shape) if len(shape) == 1 else None
     return structure if isinstance(structure, CoordinateBudget) and not structure.bounded else None

@@ -1,7 +1,8 @@
 """Paths on the training rows of each fold, for held-out scores.
 
-For least squares all folds share their work: the Gram matrix of a fold's training rows is the sum of those of the other
-folds' held-out rows, and sums over training rows are products with masked right-hand sides, one for each fold. Nothing
+For least squares the folds share their products with the data: sums over training rows are products with masked
+right-hand sides, one for each fold. If there are up to 16 folds, and each row is held out once, the Gram matrix of a
+fold's training rows is the sum of those of the other folds' held-out rows; else each fold computes its own. Nothing
 that a fold decides depends on a row held out from it: its columns are standardised and screened by sums over its own
 training rows.
 """
@@ -31,7 +32,8 @@ from .state import most_new_columns, next_checkpoint
 from .tableau import Tableau
 
 _FOLDS = 16
-"""How many folds share their work, a limit of memory: with 4 to 64 the scores of 40 models are the same."""
+"""How many folds share their work, a limit of memory: with 4 to 64 the scores of 40 models are the same. More folds are
+divided into batches, in none of which each row is held out once, so that each fold computes its own Gram matrix."""
 _ENTRIES = 1 << 23
 """Limit of the entries of the right-hand sides of one product with the data: 64 MB."""
 _SCREENING_RATIO = EFFORTS["fast"].screening_ratio
@@ -39,9 +41,9 @@ _SCREENING_RATIO = EFFORTS["fast"].screening_ratio
 _CONSTANT = 64
 """A column is constant in a fold if its variance, a difference of squares, is at most so many units of their rounding:
 sums by pairs of up to 2^64 rows are off by less."""
-_LARGEST = 1.25
-"""How many columns the forward path has before the backward path begins, as a multiple of the largest budget. On 40
-models the best held-out loss is lower by 0.1 to 0.4 % with 1 or 1.5 to 3; the time grows by up to a third."""
+_BACKWARD_START = 1.25
+"""Where the backward path starts, as a multiple of the largest budget. On 40 models the best held-out loss is lower by
+0.1 to 0.4 % with 1 or 1.5 to 3; the time grows by up to a third."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +317,7 @@ class _Folds:
         """Return for each budget the better of the forward and the backward path, improved by exchanges."""
         rounding, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
         sizes = [tableau.free + k for k in budgets]
-        largest = tableau.free + ceil(_LARGEST * budgets[-1])
+        largest = tableau.free + ceil(_BACKWARD_START * budgets[-1])
         best = forward_backward(tableau, sizes, largest, rounding, negligible)
         fits = {size: (fit.chosen, fit.coef.copy()) for size, fit in best}
         used = sorted({place for chosen, _ in fits.values() for place in chosen})

@@ -17,6 +17,8 @@ from hardthresh.solvers.exchange import rank_exchanges
 
 from .model import Gram, LocalModel, screen, tolerances, union
 from .state import (
+    CONVERGED,
+    PATH_ENDED,
     Improvement,
     RunGroup,
     WorkingState,
@@ -141,7 +143,7 @@ class Iteration:
         if ratio == 0.0 or not self.objective.traits.quadratic or state.working_set.size == 0:
             return True
         rounding, negligible = tolerances(state, self.tol)
-        if negligible < 0.5 * state.negligible:  # f was at least twice as large, so that the last search was coarse
+        if negligible < 0.5 * state.negligible:  # too coarse a search: f at a bad w0 was far above the null model's
             return True
         xp, support = namespace(state.curvature), state.support.indices
         slope, curvature = gather(state.at.gradient, support), gather(state.curvature, support)
@@ -208,7 +210,7 @@ class Iteration:
         if not runs_at:
             return
         quadratic, model = self.objective.traits.quadratic, self.model(group)
-        for budget, best in model.forward_backward(runs_at, group.largest):
+        for budget, best in model.forward_backward(runs_at, group.backward_start):
             if quadratic:
                 tableaus = [model.add_drop(best, budget, self.effort.add_drop)]
             else:  # f may rise where the model falls; it does not rise when columns are only added
@@ -263,10 +265,20 @@ class Iteration:
                 reached[id(better)] = with_fewer_columns(
                     self.objective, self.constraints[run], self.states[run], better, evaluations[id(better)]
                 )
-        return [
-            state.improved(*reached[id(self.better[run])]) if run in self.better else state.converged()
-            for run, state in enumerate(self.states)
-        ]
+        after = []
+        for run, state in enumerate(self.states):
+            found = reached[id(self.better[run])] if run in self.better else None
+            if found is None or not found[1].value < state.value:  # the model may be lower where f is not, by rounding
+                after.append(state.ended(self.reason_to_end(run)))
+            else:
+                after.append(state.improved(*found))
+        return after
+
+    def reason_to_end(self, run: int) -> str:
+        """Return why a run that nothing improves ends: on the forward path only because `tol` says so."""
+        state, most = self.states[run], min(self.budgets[run], self.selection.candidates)
+        on_path = state.checkpoint is not None and self.selection.selected(state.support) < most
+        return PATH_ENDED if on_path else CONVERGED
 
     def evaluations(self) -> dict[int, Evaluation]:
         """Return f at the distinct better points, by identity; by one product for all if no prediction is known."""

@@ -41,17 +41,20 @@ class WorkingSet(Solver):
     joins the working set if its score :math:`g_j^2 / 2H_{jj}`, the decrease of the quadratic model of f when column j
     alone is added, is above a share of a reference score.
 
-    1. Forward path: from the null model add the column of the working set that lowers the quadratic model of f most.
-       At checkpoints of 4, 10, 25, ... columns compute the gradient and screen; the reference score is that of the best
-       column inside that is not chosen.
-    2. Prefetch, for a quadratic only: from the last checkpoint below k, compute the gradient at fits with budgets that
-       all k up to the next checkpoint share, and screen; the reference score, here and from now on, is the score that
-       the least useful chosen column would have if it were not chosen.
-    3. Reach the budget: take the better of the forward path and of the backward path from up to three times as many
-       columns. Exchange one column for another as long as that lowers the model. For a quadratic, then make add-drop
-       moves: add k/4 columns and drop as many, and the other way round.
+    1. Forward path: screen at the null model, where the reference score is 0. Add the column of the working set that
+       lowers the quadratic model of f most, and at checkpoints of 4, 10, 25, ... columns compute the gradient and
+       screen; the reference score is that of the best column inside that is not chosen.
+    2. Prefetch, for a quadratic only, at the last checkpoint below k: fit models of 1 and 0.64 times the next
+       checkpoint, whatever k is, and screen at their gradients. From here on the reference score is that of the least
+       useful chosen column, as if it were not chosen.
+    3. Reach the budget: take the better of the forward path and of the backward path, which starts at three times the
+       last checkpoint below k (1.2 to 3 times k; 9 columns for k up to 4). Exchange one column for another as long as
+       that lowers the model. For a quadratic, then make add-drop moves: add k/4 columns and drop as many, and the other
+       way round.
     4. Recheck: compute the gradient. If a column outside has nearly (0.8 of) the reference score, or if f is not
        quadratic, screen, and repeat exchanges and add-drop moves. Stop when they do not lower f.
+
+    With a starting point w0 only step 4 is done.
 
     If f is not quadratic, the Gram matrix is the Hessian at the present point. The result of each search is refitted by
     Newton steps, and accepted only if f itself falls.
@@ -63,21 +66,24 @@ class WorkingSet(Solver):
         columns to the working set, prefetches three times, adds and drops up to k columns, repeats step 4 until nothing
         lowers f, and finally considers exchanges of the 16 least useful features for all others.
     tol : float
-        Relative decrease of f, > 0, that counts as progress.
+        Decrease of f, > 0, that counts as progress, relative to the larger of :math:`|f|` and the decrease of f since
+        the null model. A stage of the forward path, from one checkpoint to the next, that lowers f by no more also ends
+        the run: then the point has fewer than k columns, and the message of the result says so.
 
     Raises
     ------
     CapabilityError
-        By `check`, for a constraint that is not "at most k coordinates, each unbounded or of one sign": then
-        `HardThresholdingPursuit` is the solver.
+        By `check`, for a constraint that is not "at most k coordinates, each unbounded or of one sign, and free ones
+        without bounds": then `HardThresholdingPursuit` is the solver.
 
     Notes
     -----
     Needs no step size and no smoothness constant. Cost: two passes, one for each checkpoint below k, two to prefetch,
     and one for each recheck: 7 to 12; memory for the Gram matrix of about 4k + 300 columns. Before a run reaches its
     budget, all that depends on k is the last checkpoint, so that runs with other budgets can share the forward path
-    (`path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and for a quadratic
-    no exchange within the working set improves it. Global optimality is not claimed (heuristic).
+    (see the method `path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and
+    for a quadratic no exchange within the working set improves it, unless the run ended on the forward path (see
+    `tol`). Global optimality is not claimed (heuristic).
 
     References
     ----------
@@ -127,7 +133,7 @@ class WorkingSet(Solver):
             support=projection.support,
             seed=seed,
             curvature=cast(LinearObjective, objective).hessian_diag(at),
-            checkpoint=0 if w0 is None else None,
+            checkpoint=0 if w0 is None else None,  # None: not on the forward path
         )
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> WorkingState:
@@ -265,7 +271,7 @@ def _selection(objective: Objective, constraint: Constraint) -> CoordinateBudget
     selection = coordinate_budget(constraint, tuple(objective.shape))
     if selection is None:
         raise CapabilityError(
-            f"WorkingSet chooses single coordinates, unbounded or of one sign, which is not what {constraint} does; "
-            "use HardThresholdingPursuit()"
+            "WorkingSet chooses single coordinates, unbounded or of one sign, and leaves free coordinates unbounded, "
+            f"which is not what {constraint} does; use HardThresholdingPursuit()"
         )
     return selection

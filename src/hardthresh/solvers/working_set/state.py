@@ -19,17 +19,20 @@ from hardthresh.solvers.subspace import FULL_SOLVE, refine
 from .model import REFIT_TOL, Gram, LocalModel
 from .tableau import Tableau
 
-_FIRST_CHECKPOINT, _STRIDE, _LARGEST = 4, 2.5, 3
-"""The forward path has checkpoints at 4, 10, 25, 63, ... columns. A run leaves it at the last one below its budget, and
-goes on to three times as many columns before the backward path begins. These are tuned (see the guide to speed). On 160
-other linear models with correlated columns f is 2 % higher for a stride of 3, 3 % for 4, and equal for 2; 1 % higher or
-lower for a first checkpoint of 2 or 8 and for once, twice, 4 or 6 times as many columns."""
+_FIRST_CHECKPOINT, _STRIDE, _BACKWARD_START = 4, 2.5, 3
+"""The forward path has checkpoints at 4, 10, 25, 63, ... columns. A run leaves it at the last checkpoint below its
+budget. Its backward path starts at three times that many columns, which is above any such budget because 3 > 2.5; for
+budgets up to 4, below which there is no checkpoint, at three times 3 columns. These are tuned (see the guide to speed).
+On 160 other linear models with correlated columns f is 2 % higher for a stride of 3, 3 % for 4, and equal for 2. It is
+1 % higher or lower for a first checkpoint of 2 or 8, and for backward paths from 1, 2, 4 or 6 times a checkpoint.
+"""
 
 _TRUSTED = 0.1
 """A quadratic model is trusted at a point where f exceeds it by less than this share of f. Of 2,445 fits to nearly
 constant columns in single precision 8 were noticeably worse than one with fewer columns, and 75 with no such limit."""
 
-_CONVERGED = "the point is minimal on its support, and nothing that was tried within the working set improves it"
+CONVERGED = "the point is minimal on its support, and nothing that was tried within the working set improves it"
+PATH_ENDED = "the run ended on the forward path, below its budget: adding columns lowers f by no more than tol"
 
 
 def next_checkpoint(size: int) -> int:
@@ -66,13 +69,13 @@ class WorkingState(State):
     Attributes
     ----------
     curvature : array, shape (d,)
-        The diagonal of the Hessian at the null model.
+        The diagonal of the Hessian where the run started.
     gram : Gram
         The Hessian of the columns that the working set has had so far, for a quadratic only.
     working_set : array of int
         The columns that are searched, by increasing index.
     checkpoint : int or None
-        How many columns the forward path has added so far; None once the run has reached its budget.
+        How many columns the forward path has added so far; None once the run has left it, and for runs from a w0.
     reference_score : float
         The score with which those of columns outside the working set are compared: on the forward path that of the
         best column inside, else the score that the least useful chosen column would have if it were not chosen.
@@ -87,21 +90,19 @@ class WorkingState(State):
     reference_score: float = 0.0
     negligible: float = inf
 
-    def converged(self) -> WorkingState:
+    def ended(self, reason: str) -> WorkingState:
         """Return the state of a run that ends here."""
-        return replace(self, iteration=self.iteration + 1, step=0.0, settled=_CONVERGED)
+        return replace(self, iteration=self.iteration + 1, step=0.0, settled=reason)
 
     def improved(self, better: Improvement, at: Evaluation) -> WorkingState:
-        """Return the state at a better point, evaluated; the end of the run if it is better by rounding only."""
-        if not at.value < self.value:
-            return self.converged()
+        """Return the state at a better point, evaluated."""
         return replace(
             self,
             at=at,
             support=better.projection.support,
             iteration=self.iteration + 1,
             step=1.0,
-            settled=_CONVERGED if better.is_last else "",
+            settled=CONVERGED if better.is_last else "",
             gram=better.gram,
             working_set=better.working_set,
             checkpoint=better.checkpoint,
@@ -154,9 +155,9 @@ class RunGroup:
         return runs
 
     @property
-    def largest(self) -> int:
-        """How many columns the forward path has before the backward path begins."""
-        return _LARGEST * max(self.state.checkpoint or 0, _FIRST_CHECKPOINT - 1)
+    def backward_start(self) -> int:
+        """At how many columns the backward path of the finishing runs starts."""
+        return _BACKWARD_START * max(self.state.checkpoint or 0, _FIRST_CHECKPOINT - 1)
 
 
 @dataclass(frozen=True, slots=True)
