@@ -70,16 +70,16 @@ def descend(choice: C, size: int, rounding: float, negligible: float) -> C:
 
 
 def forward_backward(
-    choice: C, sizes: Collection[int], largest: int, rounding: float, negligible: float
+    choice: C, sizes: Collection[int], backward_start: int, rounding: float, negligible: float
 ) -> Iterator[tuple[int, C]]:
     """Yield each size with the better of the forward and the backward path at this size, improved by exchanges.
 
-    The forward path adds the best unit until there are `largest`, the backward path then drops the cheapest; both
-    pass every size, so that the answer for one size does not depend on the others.
+    The forward path adds the best unit until there are `backward_start`, the backward path then drops the cheapest;
+    both pass every size, so that the answer for one size does not depend on the others.
     """
     path = choice.copy()
     forward = {}
-    for size in range(choice.size, largest + 1):
+    for size in range(choice.size, backward_start + 1):
         grow(path, size, rounding)
         forward[size] = path.decrease
     better_forward = []

@@ -28,7 +28,7 @@ from hardthresh.solvers.local_search import descend, forward_backward, grow
 
 from .iteration import EFFORTS
 from .model import screen, tolerances_at_scale, union
-from .state import most_new_columns, next_checkpoint
+from .state import next_checkpoint, path_cap
 from .tableau import Tableau
 
 _FOLDS = 16
@@ -302,7 +302,7 @@ class _Folds:
                 folds[number].scale = folds[number].scale or 0.5 * float(xp.sum(weighted[-1] * residual))
             slopes = self._design.pullback(xp.stack(weighted, axis=1))
             for place, (number, fit) in enumerate(some):
-                fold, most = folds[number], most_new_columns(fit.columns.size)
+                fold, most = folds[number], path_cap(fit.columns.size)
                 gradient, curvature, inside = -slopes[:, place], self._curvature[:, number], fold.working_set
                 new = screen(gradient, curvature, inside, self._signs, fit.threshold, most)
                 fold.working_set = union(inside, new)
@@ -317,8 +317,8 @@ class _Folds:
         """Return for each budget the better of the forward and the backward path, improved by exchanges."""
         rounding, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
         sizes = [tableau.free + k for k in budgets]
-        largest = tableau.free + ceil(_BACKWARD_START * budgets[-1])
-        best = forward_backward(tableau, sizes, largest, rounding, negligible)
+        backward_start = tableau.free + ceil(_BACKWARD_START * budgets[-1])
+        best = forward_backward(tableau, sizes, backward_start, rounding, negligible)
         fits = {size: (fit.chosen, fit.coef.copy()) for size, fit in best}
         used = sorted({place for chosen, _ in fits.values() for place in chosen})
         coefs, intercepts = np.zeros((len(sizes), len(used))), np.empty(len(sizes))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import ceil, inf
+from typing import cast
 
 import numpy as np
 
@@ -19,11 +20,12 @@ from .model import Gram, LocalModel, screen, tolerances, union
 from .state import (
     CONVERGED,
     PATH_ENDED,
+    STRIDE,
     Improvement,
     RunGroup,
     WorkingState,
     first_improvement,
-    most_new_columns,
+    path_cap,
     refit_without_curvature,
     with_fewer_columns,
 )
@@ -31,12 +33,12 @@ from .state import (
 _RANKED, _TRIED = 4, 10
 """How many exchanges are ranked for each column that may leave, and how many of all of them are refitted if f is not
 quadratic. Arbitrary: from 1 to 8 and from 3 to 30 the answers to 64 problems are the same."""
-_MOST_NEW = 32
-"""How many columns may at least join the working set at the end of the path. On 160 linear models f is at most 0.5 %
-higher with 8 or 16, and lower by 0.5 % with 64 and 0.9 % with 128, at the price of a larger Gram matrix."""
-_PREFETCHED = 1.5
-"""How many columns may join for each one of the budget of a prefetch: as many as the forward path adds on its way from
-one checkpoint to the next."""
+_LEAST_CAP = 32
+"""The cap on new columns, in a prefetch and after the forward path, is never below this. On 160 linear models f is at
+most 0.5 % higher with 8 or 16, and lower by 0.5 % with 64 and 0.9 % with 128, at the price of a larger Gram matrix."""
+_PREFETCH_CAP = STRIDE - 1
+"""The cap on new columns of a prefetch, as a multiple of its budget: as many as the forward path adds for each of its
+columns on the way to the next checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,11 @@ class Effort:
     recheck_ratio: float = inf
 
 
-# Tuned (see the guide to speed). On 160 other linear models f is, against "balanced", 1 % lower with a screening ratio
-# of 0.1 and 2 % higher with 0.5 or 0.7; at most 0.4 % higher with a prefetch at 0.5 or 0.8 in place of 0.64; 0.8 %
-# lower with a recheck ratio of 0.5, and 0.02 % higher with 0.9 or 1.
+# Tuned (see the guide to speed). On 160 linear models, not used for tuning, another value in "balanced" changes f as
+# follows. Screening ratio: 1 % lower with 0.1, 2 % higher with 0.5 or 0.7. Prefetch: at most 0.4 % higher
+# with 0.5 or 0.8 in place of 0.64. Recheck ratio: 0.8 % lower with 0.5, 0.02 % higher with 0.9 or 1. What lowers f has
+# a price: on 24 models of 500 x 3,000, a screening ratio of 0.1 needs a Gram matrix of 1.5 times as many columns and
+# 15 % more CPU time, a recheck ratio of 0.5 needs 2 % more passes and 5 % more CPU time.
 EFFORTS = {
     "fast": Effort(screening_ratio=0.35, prefetch=(1.0,)),
     "balanced": Effort(screening_ratio=0.35, prefetch=(1.0, 0.64), add_drop=(0.25,), recheck_ratio=0.8),
@@ -80,9 +84,7 @@ EFFORTS = {
 
 @dataclass(slots=True)
 class Iteration:
-    """One iteration of some runs on one objective whose sets differ in their budgets only.
-
-    Runs at one state of the forward path form a group; a run that has reached its budget is a group of its own.
+    """One iteration of some runs on one objective whose sets differ in their budgets only; see `RunGroup`.
 
     Attributes
     ----------
@@ -109,22 +111,26 @@ class Iteration:
     better: dict[int, Improvement] = field(default_factory=dict)
 
     def next_states(self) -> list[WorkingState]:
-        """Return the next state of each run; the steps are those of `WorkingSet`."""
-        groups = self.groups()
+        """Return the next state of each run, by the steps of `WorkingSet`.
+
+        Step 1 moves the runs of a group whose budgets are larger than the next checkpoint; steps 2 and 3 finish its
+        other runs.
+        """
+        groups = self.screened_groups()  # steps 1 and 4
         self.extend_gram(groups)
         for group in groups:
-            self.follow_forward_path(group)
-        self.prefetch(groups)
+            self.follow_forward_path(group)  # step 1
+        self.prefetch(groups)  # step 2
         for group in groups:
-            if group.checkpoint is None:
-                self.improve(group)
+            if group.next_checkpoint is None:
+                self.improve(group)  # step 4
             else:
-                self.reach_budgets(group)
+                self.reach_budgets(group)  # step 3
             group.model = None  # it takes much memory
-        return self.evaluated()
+        return self.evaluate_and_finish()
 
-    def groups(self) -> list[RunGroup]:
-        """Return the groups of the runs that go on, with their working sets."""
+    def screened_groups(self) -> list[RunGroup]:
+        """Return the groups of the runs that go on, with the columns that screening adds to their working sets."""
         runs_at: dict[tuple[int, int | None], list[int]] = {}
         for run, state in enumerate(self.states):
             if state.checkpoint is not None:
@@ -159,14 +165,14 @@ class Iteration:
         """Return the working set of a state with the columns outside whose scores are high enough."""
         inside = union(state.working_set, to_numpy(state.support.indices))
         size = state.support.indices.shape[0]
-        most = max(_MOST_NEW, size) if state.checkpoint is None else most_new_columns(size)
+        most = max(_LEAST_CAP, size) if state.checkpoint is None else path_cap(size)
         curvature = state.curvature * _change_of_curvature(self.objective, state)
         threshold = max(self.effort.screening_ratio * state.reference_score, tolerances(state, self.tol)[0])
         return union(inside, self.screen(state.at.gradient, curvature, inside, threshold, most))
 
     def follow_forward_path(self, group: RunGroup) -> None:
         """Move the runs whose budgets are larger than the next checkpoint to this checkpoint (step 1)."""
-        runs, checkpoint = group.continuing, group.checkpoint
+        runs, checkpoint = group.continuing, group.next_checkpoint
         if not runs or checkpoint is None:
             return
         model = self.model(group)
@@ -185,20 +191,22 @@ class Iteration:
         if not self.objective.traits.quadratic:
             return
         for share in self.effort.prefetch:
-            changed = [
+            # Only "thorough" repeats a share. That is of use if columns were added since; else `union` has returned the
+            # same array.
+            stale = [
                 group for group in groups if group.finishing and group.prefetched.get(share) is not group.working_set
             ]
-            if not changed:
+            if not stale:
                 continue
-            budgets = [ceil(share * (group.checkpoint or 0)) for group in changed]
-            models = [self.model(group) for group in changed]
-            fits = [model.best(budget, budget) for model, budget in zip(models, budgets, strict=True)]
+            budgets = [ceil(share * cast(int, group.next_checkpoint)) for group in stale]
+            models = [self.model(group) for group in stale]
+            fits = [model.best(budget, backward_start=budget) for model, budget in zip(models, budgets, strict=True)]
             points = [model.point(fit, self.states[0].w) for model, fit in zip(models, fits, strict=True)]
             evaluations = self.objective.evaluate_many(points)
-            for group, budget, model, fit, at in zip(changed, budgets, models, fits, evaluations, strict=True):
+            for group, budget, model, fit, at in zip(stale, budgets, models, fits, evaluations, strict=True):
                 score = model.lowest_chosen_score(fit, budget)
                 threshold = max(self.effort.screening_ratio * score, model.rounding)
-                most = max(_MOST_NEW, ceil(_PREFETCHED * budget))
+                most = max(_LEAST_CAP, ceil(_PREFETCH_CAP * budget))
                 inside = group.prefetched[share] = group.working_set
                 new = self.screen(at.gradient, group.state.curvature, inside, threshold, most)
                 group.working_set = union(inside, new)
@@ -220,7 +228,8 @@ class Iteration:
             better = first_improvement(self.objective, constraint, budget, group.state, model, tableaus)
             if better is not None:
                 is_last = quadratic and self.effort.recheck_ratio == inf
-                self.better |= dict.fromkeys(runs, replace(better, is_last=is_last))
+                better = replace(better, checkpoint=None, is_last=is_last)  # these runs leave the forward path
+                self.better |= dict.fromkeys(runs, better)
 
     def improve(self, group: RunGroup) -> None:
         """Improve the point of a run that has reached its budget, by exchanges and add-drop moves (step 4)."""
@@ -256,8 +265,8 @@ class Iteration:
             tableaus += [tableau for tableau in tried if tableau is not None]
         return first_improvement(objective, constraint, budget, state, model, tableaus)
 
-    def evaluated(self) -> list[WorkingState]:
-        """Return the next states: at the better points, evaluated, and the ends of the other runs."""
+    def evaluate_and_finish(self) -> list[WorkingState]:
+        """Return the next states: at the better points, evaluated, or with fewer columns; other runs end."""
         evaluations = self.evaluations()
         reached: dict[int, tuple[Improvement, Evaluation]] = {}  # by identity: runs may share a point
         for run, better in self.better.items():

@@ -158,16 +158,16 @@ class LocalModel:
         grow(tableau, tableau.free + budget, self.rounding)
         return tableau
 
-    def forward_backward(self, budgets: Collection[int], largest: int) -> Iterator[tuple[int, Tableau]]:
+    def forward_backward(self, budgets: Collection[int], backward_start: int) -> Iterator[tuple[int, Tableau]]:
         """Yield each budget with the better of the forward and the backward path; see `local_search`."""
         free = self.tableau.free
-        sizes = {free + k for k in budgets}
-        for size, best in forward_backward(self.tableau, sizes, free + largest, self.rounding, self.negligible):
+        sizes, start = {free + k for k in budgets}, free + backward_start
+        for size, best in forward_backward(self.tableau, sizes, start, self.rounding, self.negligible):
             yield size - free, best
 
-    def best(self, budget: int, largest: int) -> Tableau:
-        """Return the better of the forward and the backward path at one budget."""
-        return next(self.forward_backward({budget}, largest))[1]
+    def best(self, budget: int, backward_start: int) -> Tableau:
+        """Return the better path at one budget: the forward path, if the backward path starts at this budget."""
+        return next(self.forward_backward({budget}, backward_start))[1]
 
     def descend(self, tableau: Tableau, budget: int) -> Tableau:
         """Return the tableau after exchanges; see `local_search`."""

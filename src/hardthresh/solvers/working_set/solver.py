@@ -149,10 +149,11 @@ class WorkingSet(Solver):
         they are at the same state of the forward path, the path.
         """
         selections = [_selection(objective, constraint) for constraint in constraints]
-        if any(not _differ_in_budget(selections[0], other) for other in selections[1:]):
+        if not all(_same_but_for_budget(selections[0], other) for other in selections[1:]):
+            # `advance` calls this method for one run, which has nothing to differ from
             return [self.advance(objective, c, state) for c, state in zip(constraints, states, strict=True)]
         budgets = [selection.budget for selection in selections]
-        gram = max((state.gram for state in states), key=lambda gram: gram.columns.size)
+        gram = max((state.gram for state in states), key=lambda gram: gram.columns.size)  # all are of one Hessian
         effort = EFFORTS[self.effort]
         return Iteration(effort, self.tol, objective, constraints, selections[0], budgets, states, gram).next_states()
 
@@ -226,7 +227,7 @@ class WorkingSet(Solver):
         states = []
         for runner in runners:
             selection = _selection(runner.objective, runner.constraint)
-            null = next((state for other, state in nulls if _differ_in_budget(selection, other)), None)
+            null = next((state for other, state in nulls if _same_but_for_budget(selection, other)), None)
             if null is None:
                 null = self.start(runner.metered, runner.constraint, None, seed)
                 nulls.append((selection, null))
@@ -259,15 +260,15 @@ class WorkingSet(Solver):
         return active
 
 
-def _differ_in_budget(a: CoordinateBudget, b: CoordinateBudget) -> bool:
-    """Return whether two selections differ in their budgets at most."""
+def _same_but_for_budget(a: CoordinateBudget, b: CoordinateBudget) -> bool:
+    """Return whether two selections are equal, or differ in their budgets only."""
     if a.signs is None or b.signs is None:
-        return a.free == b.free and a.signs is b.signs
+        return a.free == b.free and a.signs is None and b.signs is None
     return a.free == b.free and bool(np.array_equal(a.signs, b.signs))
 
 
 def _selection(objective: Objective, constraint: Constraint) -> CoordinateBudget:
-    """Return which single coordinates may be chosen."""
+    """Return the selection of single coordinates that a constraint is."""
     selection = coordinate_budget(constraint, tuple(objective.shape))
     if selection is None:
         raise CapabilityError(

@@ -19,12 +19,13 @@ from hardthresh.solvers.subspace import FULL_SOLVE, refine
 from .model import REFIT_TOL, Gram, LocalModel
 from .tableau import Tableau
 
-_FIRST_CHECKPOINT, _STRIDE, _BACKWARD_START = 4, 2.5, 3
+_FIRST_CHECKPOINT, STRIDE, _BACKWARD_START = 4, 2.5, 3
 """The forward path has checkpoints at 4, 10, 25, 63, ... columns. A run leaves it at the last checkpoint below its
 budget. Its backward path starts at three times that many columns, which is above any such budget because 3 > 2.5; for
 budgets up to 4, below which there is no checkpoint, at three times 3 columns. These are tuned (see the guide to speed).
-On 160 other linear models with correlated columns f is 2 % higher for a stride of 3, 3 % for 4, and equal for 2. It is
-1 % higher or lower for a first checkpoint of 2 or 8, and for backward paths from 1, 2, 4 or 6 times a checkpoint.
+On 160 linear models with correlated columns, not used for tuning, f is 2 % higher for a stride of 3, 3 % for 4, and
+equal for 2. It is 1 % higher or lower for a first checkpoint of 2 or 8, and for backward paths from 1, 2, 4 or 6 times
+a checkpoint.
 """
 
 _TRUSTED = 0.1
@@ -37,11 +38,11 @@ PATH_ENDED = "the run ended on the forward path, below its budget: adding column
 
 def next_checkpoint(size: int) -> int:
     """Return the next checkpoint of a forward path that has some columns: 4, 10, 25, 63, ... columns."""
-    return max(_FIRST_CHECKPOINT, ceil(_STRIDE * size))
+    return max(_FIRST_CHECKPOINT, ceil(STRIDE * size))
 
 
-def most_new_columns(size: int) -> int:
-    """Return how many columns may join the working set at a checkpoint.
+def path_cap(size: int) -> int:
+    """Return how many columns may join the working set at a checkpoint of the forward path.
 
     Tuned like the checkpoints: f is 8 % higher with half as many columns, and 1 % lower with twice as many.
     """
@@ -115,6 +116,9 @@ class WorkingState(State):
 class RunGroup:
     """Runs at one state, which share its working set.
 
+    Runs on the forward path share a group if they hold the same evaluation of f: those whose budgets are larger than
+    the next checkpoint, and those that finish before it. A run that has left the path is a group of its own.
+
     Attributes
     ----------
     state : WorkingState
@@ -136,21 +140,23 @@ class RunGroup:
     model: LocalModel | None = None
 
     @property
-    def checkpoint(self) -> int | None:
-        """The next checkpoint of the forward path; None for a run that has reached its budget."""
+    def next_checkpoint(self) -> int | None:
+        """The next checkpoint of the forward path; None for a run that has left it."""
         return None if self.state.checkpoint is None else next_checkpoint(self.state.checkpoint)
 
     @property
     def continuing(self) -> list[int]:
         """The runs whose budgets are larger than the next checkpoint."""
-        return [] if self.checkpoint is None else [run for run, k in self.budgets.items() if k > self.checkpoint]
+        checkpoint = self.next_checkpoint
+        return [] if checkpoint is None else [run for run, k in self.budgets.items() if k > checkpoint]
 
     @property
     def finishing(self) -> dict[int, list[int]]:
         """The runs that reach their budgets before the next checkpoint, by their budgets."""
         runs: dict[int, list[int]] = {}
+        checkpoint = self.next_checkpoint
         for run, k in self.budgets.items():
-            if self.checkpoint is not None and 0 < k <= self.checkpoint:
+            if checkpoint is not None and 0 < k <= checkpoint:
                 runs.setdefault(k, []).append(run)
         return runs
 
