@@ -31,7 +31,7 @@ def data(seed, m):
 def tableau_of(X, y, chosen=(), free=0, signs=None):
     gram, target = X.T @ X, X.T @ y
     gram.flags.writeable = target.flags.writeable = False
-    return Tableau(gram, target, list(chosen), free=free, signs=signs)
+    return Tableau(gram, target, list(chosen), n_free=free, signs=signs)
 
 
 def slow_decrease(X, y, chosen):

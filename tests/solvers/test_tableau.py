@@ -83,7 +83,7 @@ def slow_exchanges(X, y, chosen, free):
 
 def assert_is_least_squares(tableau, X, y):
     """All that a tableau says is what least squares on its columns says."""
-    chosen, free, unit, scale = tableau.chosen, tableau.free, units(X), y @ y
+    chosen, free, unit, scale = tableau.chosen, tableau.n_free, units(X), y @ y
     near = {"rtol": TOL, "atol": TOL * scale}
     coef, residual = fit(X, y, chosen)
     before = decrease(X, y, chosen)
@@ -117,8 +117,8 @@ def move(tableau, X, number):
     addable = independent(X, tableau.chosen)
     if number % 3 and addable:
         tableau.add(addable[number % len(addable)])
-    elif tableau.size > tableau.free:
-        tableau.drop(tableau.free + number % (tableau.size - tableau.free))
+    elif tableau.size > tableau.n_free:
+        tableau.drop(tableau.n_free + number % (tableau.size - tableau.n_free))
 
 
 # --- nearly collinear columns ----------------------------------------------------------------------------------------
@@ -189,11 +189,11 @@ def test_after_any_changes_it_is_least_squares_on_the_chosen_columns(seed, m, ki
     chosen = []
     while len(chosen) < free and independent(X, chosen):
         chosen.append(independent(X, chosen)[-1])
-    tableau = tableau_of(X, y, chosen, free=len(chosen))
+    tableau = tableau_of(X, y, chosen, n_free=len(chosen))
     assert_is_least_squares(tableau, X, y)
     for number in changes:
         move(tableau, X, number)
-        assert tableau.chosen[: tableau.free] == chosen
+        assert tableau.chosen[: tableau.n_free] == chosen
     assert_is_least_squares(tableau, X, y)
 
 
@@ -310,7 +310,7 @@ def test_a_tableau_about_some_columns_is_that_of_their_block(seed, m, kind, chan
     columns = np.random.default_rng(seed).permutation(2 * m)[:m]
     chosen, coef = list(range(m // 2)), np.linspace(-1.0, 1.0, m // 2)
     slope = X[:, columns].T @ (y - X[:, columns[chosen]] @ coef)
-    some = Tableau(X.T @ X, slope, chosen, coef, columns=columns)
+    some = Tableau(X.T @ X, slope, chosen, coef, gram_rows=columns)
     block = Tableau((X.T @ X)[np.ix_(columns, columns)], slope, chosen, coef)
     for number in changes:
         move(some, X[:, columns], number)
@@ -372,7 +372,7 @@ def test_nothing_to_choose_from():
 
 def test_free_columns_are_never_offered_to_leave():
     X, y = data(2, 6)
-    tableau = tableau_of(X, y, [5, 2], free=2)
+    tableau = tableau_of(X, y, [5, 2], n_free=2)
     assert tableau.best_exchange() == (0, 0, 0.0)
     assert np.isposinf(tableau.costs()).all()
     tableau.add(0)
@@ -504,7 +504,7 @@ def test_free_columns_have_no_sign_and_stay(seed, m):
     X, y = data(seed, m)
     signs = np.ones(m, dtype=int)
     signs[[1, 2]] = 0
-    tableau = tableau_of(X, y, [1, 2], free=2, signs=signs)
+    tableau = tableau_of(X, y, [1, 2], n_free=2, signs=signs)
     while tableau.best_addition()[1] > 1e-12 * (y @ y):
         tableau.add(tableau.best_addition()[0])
     assert tableau.chosen[:2] == [1, 2]

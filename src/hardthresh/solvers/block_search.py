@@ -313,7 +313,7 @@ class BlockChoice:
         The `work` of the model after which the search ends.
     """
 
-    free = 0
+    n_free = 0
 
     def __init__(self, model: BlockModel, chosen: Iterable[int], end: float) -> None:
         self._model, self._end, self.chosen = model, end, tuple(sorted(chosen))

@@ -19,7 +19,7 @@ class Choice(Protocol):
     `add` may return False only if q is known not to have fallen.
     """
 
-    free: int
+    n_free: int
 
     @property
     def chosen(self) -> Sequence[int]: ...
@@ -32,7 +32,7 @@ class Choice(Protocol):
     def best_addition(self) -> tuple[int, float]: ...
     def best_exchange(self) -> tuple[int, int, float]: ...
     def add(self, unit: int, /) -> bool: ...
-    def drop(self, place: int, /) -> None: ...
+    def drop(self, slot: int, /) -> None: ...
 
 
 C = TypeVar("C", bound=Choice)
@@ -50,18 +50,18 @@ def grow(choice: Choice, size: int, rounding: float) -> None:
 
 def shrink(choice: Choice, size: int) -> None:
     """Drop the unit that raises q least until `size` units are chosen."""
-    while choice.size > max(size, choice.free):
+    while choice.size > max(size, choice.n_free):
         choice.drop(int(choice.costs().argmin()))
 
 
 def descend(choice: C, size: int, rounding: float, negligible: float) -> C:
     """Return the choice after the best exchanges of one unit for another, made as long as one is not negligible."""
     while True:
-        place, j, fall = choice.best_exchange()
+        slot, j, fall = choice.best_exchange()
         if not fall > negligible:
             return choice
         after = choice.copy()
-        after.drop(place)
+        after.drop(slot)
         after.add(j)
         grow(after, size, rounding)  # where bounds on signs have made other columns leave
         if not after.decrease > choice.decrease + negligible:

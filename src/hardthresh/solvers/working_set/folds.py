@@ -273,7 +273,7 @@ class _Folds:
             gram[np.diag_indices_from(gram)] += double(gather(self._ridge[:, number], move(fold.working_set, self._y)))
             signs = None if self._signs is None else self._signs[fold.working_set]
             free = np.searchsorted(fold.working_set, self._free).tolist()
-            yield fold, Tableau(gram, slope, free, free=len(free), signs=signs), moments
+            yield fold, Tableau(gram, slope, free, n_free=len(free), signs=signs), moments
 
     def _screen(self, folds: list[_Fold], budgets: list[int], *, with_exchanges: bool) -> None:
         """Add columns to the folds' working sets by the gradients at fits with some budgets, greedy or exchanged."""
@@ -281,7 +281,7 @@ class _Folds:
             rounding, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
             fold.fits = []
             for k in budgets:
-                size = tableau.free + k
+                size = tableau.n_free + k
                 grow(tableau, size, rounding)
                 best = descend(tableau.copy(), size, rounding, negligible) if with_exchanges else tableau
                 full = with_exchanges and best.size == size
@@ -316,8 +316,8 @@ class _Folds:
     def _path(self, fold: _Fold, tableau: Tableau, moments: _Moments, budgets: list[int]) -> FoldPath:
         """Return for each budget the better of the forward and the backward path, improved by exchanges."""
         rounding, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
-        sizes = [tableau.free + k for k in budgets]
-        backward_start = tableau.free + ceil(_BACKWARD_START * budgets[-1])
+        sizes = [tableau.n_free + k for k in budgets]
+        backward_start = tableau.n_free + ceil(_BACKWARD_START * budgets[-1])
         best = forward_backward(tableau, sizes, backward_start, rounding, negligible)
         fits = {size: (fit.chosen, fit.coef.copy()) for size, fit in best}
         used = sorted({place for chosen, _ in fits.values() for place in chosen})

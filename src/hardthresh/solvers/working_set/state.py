@@ -249,7 +249,7 @@ def with_fewer_columns(
         return better, at
     value = inf if isnan(at.value) else at.value
     best, lowest = better, value
-    while (size := tableau.size - tableau.free) > 0:
+    while (size := tableau.size - tableau.n_free) > 0:
         modelled = state.value - tableau.decrease
         trusted = value - modelled < max(model.negligible, _TRUSTED * value)
         if trusted and modelled + float(tableau.costs().min()) >= lowest - model.negligible:
