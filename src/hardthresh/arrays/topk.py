@@ -18,7 +18,7 @@ def top_k(magnitude: Array, k: int) -> Array:
     Parameters
     ----------
     magnitude : array, shape (n,)
-        Non-negative reals.
+        Reals, compared as they are: magnitudes, and negative ones for entries that are to rank last.
     k : int
         How many; k <= 0 gives none, k >= n gives all.
 

@@ -118,14 +118,14 @@ class Sparsity(Constraint):
         inside = self._clip(z)
         # half of z^2 - (z - inside)^2, without cancellation; inside is z where there are no bounds
         gain = xp.abs(z) if inside is z else inside * (z - 0.5 * inside)
-        allowed = xp.zeros_like(z, dtype=xp.bool)
+        is_free = xp.zeros_like(z, dtype=xp.bool)
         if self.free:
-            allowed = mask_of(self._free(z), z.shape[0])
-            passed_over = allowed & (z == z)  # a NaN stays in sight and is refused
-            gain = xp.where(passed_over, -xp.ones_like(gain), gain)
+            is_free = mask_of(self._free(z), z.shape[0])
+            # free coordinates rank last, so that they use no budget; a NaN is kept, so that `top_k` raises
+            gain = xp.where(is_free & (z == z), -xp.ones_like(gain), gain)
         chosen = top_k(gain, min(self.k, z.shape[0] - len(self.free)))
-        point = xp.where(mask_of(chosen, z.shape[0]) | allowed, inside, xp.zeros_like(z))
-        return Projection(point, Coordinates(where_true(allowed | (point != 0))))
+        point = xp.where(mask_of(chosen, z.shape[0]) | is_free, inside, xp.zeros_like(z))
+        return Projection(point, Coordinates(where_true(is_free | (point != 0))))
 
     def relax(self, factor: float) -> Sparsity:
         return replace(self, k=ceil(factor * self.k))
@@ -166,9 +166,9 @@ class Sparsity(Constraint):
         z = np.asarray(z)
         low = -np.inf if self.lower is None else self.lower
         high = np.inf if self.upper is None else self.upper
-        bounded = [j for j in range(z.size) if j not in self.free]
+        counted = [j for j in range(z.size) if j not in self.free]
         best, best_distance = np.zeros_like(z), np.inf
-        for chosen in combinations(bounded, min(self.k, len(bounded))):
+        for chosen in combinations(counted, min(self.k, len(counted))):
             point = np.zeros_like(z)
             allowed = [*self.free, *chosen]
             point[allowed] = np.clip(z, low, high)[allowed]

@@ -55,7 +55,10 @@ def shrink(choice: Choice, size: int) -> None:
 
 
 def descend(choice: C, size: int, rounding: float, negligible: float) -> C:
-    """Return the choice after the best exchanges of one unit for another, made as long as one is not negligible."""
+    """Return the choice after the best exchanges of one unit for another, made as long as one is not negligible.
+
+    The argument is not changed; it is returned itself if there is no such exchange.
+    """
     while True:
         slot, j, fall = choice.best_exchange()
         if not fall > negligible:

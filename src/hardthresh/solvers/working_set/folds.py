@@ -151,33 +151,34 @@ class _Fit:
 
 @dataclass(frozen=True, slots=True)
 class _Moments:
-    """Sums over some rows: the weight, and about their weighted means the products of columns and with the target.
+    """Over some rows: total weight, weighted means of the columns and of y, and the centred products X'X and X'y.
 
-    Moments of disjoint rows add up to those of all of them, and nothing is subtracted (Chan, Golub and LeVeque 1983).
+    Without an intercept the means are 0. Moments of disjoint rows add up to those of all of them, and nothing is
+    subtracted (Chan, Golub and LeVeque 1983).
     """
 
-    mass: float
-    mean: np.ndarray
+    weight: float
+    x_mean: np.ndarray
     gram: np.ndarray
-    level: float
-    target: np.ndarray
+    y_mean: float
+    xy: np.ndarray
 
     def __add__(self, other: _Moments) -> _Moments:
-        mass = self.mass + other.mass
-        gap, lift = other.mean - self.mean, other.level - self.level
-        weight = self.mass * (other.mass / mass)
+        weight = self.weight + other.weight
+        dx, dy = other.x_mean - self.x_mean, other.y_mean - self.y_mean
+        between = self.weight * (other.weight / weight)
         return _Moments(
-            mass,
-            self.mean + other.mass / mass * gap,
-            self.gram + other.gram + weight * np.outer(gap, gap),
-            self.level + other.mass / mass * lift,
-            self.target + other.target + weight * lift * gap,
+            weight,
+            self.x_mean + other.weight / weight * dx,
+            self.gram + other.gram + between * np.outer(dx, dx),
+            self.y_mean + other.weight / weight * dy,
+            self.xy + other.xy + between * dy * dx,
         )
 
     def of(self, places: np.ndarray) -> _Moments:
         """Return the moments of some of the columns."""
         return _Moments(
-            self.mass, self.mean[places], self.gram[np.ix_(places, places)], self.level, self.target[places]
+            self.weight, self.x_mean[places], self.gram[np.ix_(places, places)], self.y_mean, self.xy[places]
         )
 
 
@@ -249,27 +250,29 @@ class _Folds:
         found = []
         for number, fold in enumerate(folds):
             places = np.searchsorted(columns, fold.working_set)
-            chosen = [part for other, part in parts.items() if (other == number) != self._disjoint]
-            found.append(reduce(add, (part.of(places) for part in chosen)))
+            if self._disjoint:  # the rows that the other folds hold out
+                found.append(reduce(add, (part.of(places) for other, part in parts.items() if other != number)))
+            else:
+                found.append(parts[number].of(places))
         return found
 
     def _moments_of(self, block: Design, rows: np.ndarray) -> _Moments:
         xp = namespace(self._y)
         where = move(rows, self._y)
         weights, y, part = gather(self._row_weights, where), gather(self._y, where), block.rows(where)
-        mass, size = float(xp.sum(weights, dtype=xp.float64)), part.shape[1]
+        weight, size = float(xp.sum(weights, dtype=xp.float64)), part.shape[1]
         if not self._intercept:
-            return _Moments(mass, np.zeros(size), double(part.gram(weights)), 0.0, double(part.pullback(weights * y)))
-        mean = part.pullback(weights) / mass
-        level = float(xp.sum(weights * y)) / mass
-        centred = Standardized(part, mean, xp.ones_like(mean), False).columns(move(np.arange(size), self._y))
-        target = centred.pullback(weights * (y - level))
-        return _Moments(mass, double(mean), double(centred.gram(weights)), level, double(target))
+            return _Moments(weight, np.zeros(size), double(part.gram(weights)), 0.0, double(part.pullback(weights * y)))
+        x_mean = part.pullback(weights) / weight
+        y_mean = float(xp.sum(weights * y)) / weight
+        centred = Standardized(part, x_mean, xp.ones_like(x_mean), False).columns(move(np.arange(size), self._y))
+        xy = centred.pullback(weights * (y - y_mean))
+        return _Moments(weight, double(x_mean), double(centred.gram(weights)), y_mean, double(xy))
 
     def _tableaus(self, folds: list[_Fold]) -> Iterator[tuple[_Fold, Tableau, _Moments]]:
         """Yield each fold with the tableau of its null model."""
         for number, (fold, moments) in enumerate(zip(folds, self._moments(folds), strict=True)):
-            gram, slope = moments.gram / moments.mass, moments.target / moments.mass
+            gram, slope = moments.gram / moments.weight, moments.xy / moments.weight
             gram[np.diag_indices_from(gram)] += double(gather(self._ridge[:, number], move(fold.working_set, self._y)))
             signs = None if self._signs is None else self._signs[fold.working_set]
             free = np.searchsorted(fold.working_set, self._free).tolist()
@@ -283,10 +286,14 @@ class _Folds:
             for k in budgets:
                 size = tableau.n_free + k
                 grow(tableau, size, rounding)
-                best = descend(tableau.copy(), size, rounding, negligible) if with_exchanges else tableau
-                full = with_exchanges and best.size == size
-                score = best.lowest_chosen_score() if full else best.highest_score() if k else 0.0
-                intercept = moments.level - float(best.coef @ moments.mean[best.chosen])
+                best = descend(tableau, size, rounding, negligible) if with_exchanges else tableau
+                if with_exchanges and best.size == size:
+                    score = best.lowest_chosen_score()
+                elif k:
+                    score = best.highest_score()
+                else:
+                    score = 0.0
+                intercept = moments.y_mean - float(best.coef @ moments.x_mean[best.chosen])
                 order = np.argsort(best.chosen)
                 columns, threshold = fold.working_set[best.chosen][order], max(_SCREENING_RATIO * score, rounding)
                 fold.fits.append(_Fit(columns, best.coef[order], intercept, threshold))
@@ -299,7 +306,8 @@ class _Folds:
             for number, fit in some:
                 residual = self._residual(fit)
                 weighted.append(self._weights[:, number] * residual)
-                folds[number].scale = folds[number].scale or 0.5 * float(xp.sum(weighted[-1] * residual))
+                if folds[number].scale == 0.0:  # the first screening is at the null model
+                    folds[number].scale = 0.5 * float(xp.sum(weighted[-1] * residual))
             slopes = self._design.pullback(xp.stack(weighted, axis=1))
             for place, (number, fit) in enumerate(some):
                 fold, most = folds[number], path_cap(fit.columns.size)
@@ -319,11 +327,11 @@ class _Folds:
         sizes = [tableau.n_free + k for k in budgets]
         backward_start = tableau.n_free + ceil(_BACKWARD_START * budgets[-1])
         best = forward_backward(tableau, sizes, backward_start, rounding, negligible)
-        fits = {size: (fit.chosen, fit.coef.copy()) for size, fit in best}
+        fits = {size: (fit.chosen, fit.coef) for size, fit in best}
         used = sorted({place for chosen, _ in fits.values() for place in chosen})
         coefs, intercepts = np.zeros((len(sizes), len(used))), np.empty(len(sizes))
         for row, size in enumerate(sizes):
             chosen, coef = fits[size]
             coefs[row, np.searchsorted(used, chosen)] = coef
-            intercepts[row] = moments.level - float(coef @ moments.mean[chosen])
+            intercepts[row] = moments.y_mean - float(coef @ moments.x_mean[chosen])
         return FoldPath(fold.working_set[used], coefs, intercepts)
