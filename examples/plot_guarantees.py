@@ -2,9 +2,10 @@
 Runs beside their guarantees
 ============================
 
-Each of the four papers behind the solvers proves something about them. Where does a real run lie against it? Every
-theorem is a function of :mod:`hardthresh.diagnostics`, which says what is promised, what that needs, and when it is
-nothing. In short: all four bounds hold, by a wide margin where they say anything, and mostly they say nothing.
+Each of the four papers behind the solvers proves a convergence theorem. Every theorem is a function of
+:mod:`hardthresh.diagnostics`, which returns the bound, its assumptions, and the reasons why it does not apply, if there
+are any. This page compares runs with these bounds. In short: all four bounds hold, by a wide margin where they apply,
+and in most settings they do not apply.
 """
 
 import matplotlib.pyplot as plt
@@ -27,8 +28,6 @@ from hardthresh.limited import ArraySource, Exploration, learn
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, AcceleratedIHT, ConstantMomentum, ProbabilisticIHT
 from hardthresh.steps import Fixed, SparsePolyak
-
-fig, ((polyak, accelerated), (probabilistic, limited)) = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
 
 # %%
 # Sparse Polyak
@@ -62,12 +61,12 @@ first = int(np.argmax(np.array(squares) < promised[1].radius ** 2))
 print(promised[1].beside(needed_k=k, rate=(squares[first] / squares[0]) ** (1 / first), iterations=first))
 
 t = np.arange(len(squares))
-polyak.semilogy(t, squares, label="run", linewidth=2)
-polyak.fill_between(
-    t, *(squares[0] * one.rate**t for one in promised), alpha=0.4, color="C1", label="rate of Theorem 1"
-)
-polyak.fill_between(t, *(one.final_radius**2 for one in promised), alpha=0.4, color="C2", label="where it may stay")
-polyak.set(title="Sparse Polyak", xlabel="iteration", ylabel="squared distance to the truth")
+fig, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+ax.semilogy(t, squares, label="run", linewidth=2)
+ax.fill_between(t, *(squares[0] * one.rate**t for one in promised), alpha=0.4, color="C1", label="rate of Theorem 1")
+ax.fill_between(t, *(one.final_radius**2 for one in promised), alpha=0.4, color="C2", label="where it may stay")
+ax.set(title="Sparse Polyak", xlabel="iteration", ylabel="squared distance to the truth")
+ax.legend()
 
 # %%
 # After some dozen iterations the run is as near as the theorem promises after some hundreds; and it promises that only
@@ -91,12 +90,12 @@ law = local_rate(eigenvalues, bound.step, tau)
 reached = int(np.argmax(np.array(distances) <= 1e-6))
 print(bound.beside(eigenvalues=law, iterations=reached, recursion_iterations=reached))
 
-accelerated.semilogy(distances, label="run", linewidth=2)
-accelerated.semilogy(distances[2] * law ** np.arange(-2, 20), ":", color="C3", label="law on a fixed support")
-accelerated.semilogy(bound.distances(60), "--", color="C1", label="recursion of Lemma 1")
-accelerated.set(
-    title="Accelerated hard thresholding", xlabel="iteration", ylabel="distance to the truth", ylim=(1e-9, 10)
-)
+fig, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+ax.semilogy(distances, label="run", linewidth=2)
+ax.semilogy(distances[2] * law ** np.arange(-2, 20), ":", color="C3", label="law on a fixed support")
+ax.semilogy(bound.distances(60), "--", color="C1", label="recursion of Lemma 1")
+ax.set(title="Accelerated hard thresholding", xlabel="iteration", ylabel="distance to the truth", ylim=(1e-9, 10))
+ax.legend()
 
 noise = np.sqrt(np.mean((drawn.y - drawn.X @ truth) ** 2))
 noisy = accelerated_guarantee(alpha, beta, tau, distance=np.linalg.norm(truth), noise=noise)
@@ -134,9 +133,11 @@ print(
     model_accuracy(f, Sparsity(k), solver, states, kappa_g=0.5, kappa_f=0.5 * beta, epsilon_f=0.25 * 0.1 * scale.eta2)
 )
 levels = np.cumsum([state.delta**2 for state in states])
-probabilistic.semilogy(levels, label="run", linewidth=2)
-probabilistic.axhline(bound.squared_levels, color="C1", linestyle="--", label="bound by Lemma 5")
-probabilistic.set(title="Probabilistic hard thresholding", xlabel="iteration", ylabel="sum of squared clipping levels")
+fig, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+ax.semilogy(levels, label="run", linewidth=2)
+ax.axhline(bound.squared_levels, color="C1", linestyle="--", label="bound by Lemma 5")
+ax.set(title="Probabilistic hard thresholding", xlabel="iteration", ylabel="sum of squared clipping levels")
+ax.legend()
 
 # %%
 # Two of three times the values were less accurate than the lemma wants, and the run came to its end all the same.
@@ -161,12 +162,12 @@ for count in updates:
 bounds = [limited_guarantee(2.0, 2.0, k=k, step=step, batch=batch, updates=count, **setting) for count in updates]
 print(bounds[-1].beside(excess=excess[-1], needed_k=k, needed_batch=batch))
 examples = [one.examples for one in bounds]
-limited.semilogy(examples, excess, label="run", linewidth=2)
-limited.semilogy(examples, [one.excess for one in bounds], "--", color="C1", label="bound of Theorem 4.1")
-limited.set(title="Limited attributes", xlabel="examples", ylabel="excess risk")
+fig, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+ax.semilogy(examples, excess, label="run", linewidth=2)
+ax.semilogy(examples, [one.excess for one in bounds], "--", color="C1", label="bound of Theorem 4.1")
+ax.set(title="Limited attributes", xlabel="examples", ylabel="excess risk")
+ax.legend()
 
-for ax in fig.axes:
-    ax.legend()
 plt.show()
 
 # %%
