@@ -1,5 +1,6 @@
 """The contracts of objectives: what the smallest one has, what an instance may lack, what a meter leaves as it is."""
 
+from dataclasses import dataclass
 from importlib import import_module
 
 import numpy as np
@@ -23,7 +24,7 @@ from hardthresh.core import (
 )
 from hardthresh.core.objective import value_rounding
 from hardthresh.objectives import Function, LinearModel
-from hardthresh.solvers import IHT, AcceleratedIHT, HardThresholdingPursuit, WorkingSet
+from hardthresh.solvers import IHT, AcceleratedIHT, FixedBatch, HardThresholdingPursuit, StochasticIHT, WorkingSet
 
 CONTRACTS = (Objective, SmoothObjective, LinearObjective, MeanObjective)
 TARGET = np.array([0.5, -3.0, 0.25, 2.0])
@@ -66,6 +67,47 @@ def test_a_method_that_is_none_is_missing():
     assert not isinstance(objective, SmoothObjective)
     with pytest.raises(CapabilityError, match="nobody needs curvature, which SmoothDistance does not provide"):
         require(objective, SmoothObjective, by="nobody")
+
+
+def test_a_slot_or_a_property_that_is_none_is_missing():
+    """What the class has is a descriptor there, which says nothing about the instance."""
+
+    @dataclass(slots=True)
+    class Sampled(Distance):
+        rows: object = None
+        curvature: object = None
+        traits = Traits(n_rows=50)
+
+    objective = Sampled()
+    assert not isinstance(objective, SmoothObjective)
+    with pytest.raises(CapabilityError, match="needs rows, which Sampled does not provide"):
+        minimize(objective, Sparsity(2), StochasticIHT(0.1, FixedBatch(5)))
+    objective.rows = lambda indices: objective
+    assert isinstance(objective, MeanObjective)
+    assert not isinstance(Sampled(), MeanObjective)
+
+    class Undecided(Distance):
+        product = None
+
+        @property
+        def curvature(self):
+            return self.product
+
+    objective = Undecided()
+    assert not isinstance(objective, SmoothObjective)
+    objective.product = lambda at, direction: direction
+    assert isinstance(objective, SmoothObjective)
+
+
+def test_a_method_may_be_removed_from_a_class():
+    class Changed(Distance):
+        def curvature(self, at, direction):
+            return direction
+
+    objective = Changed()
+    assert isinstance(objective, SmoothObjective)
+    del Changed.curvature
+    assert not isinstance(objective, SmoothObjective)
 
 
 def test_a_member_may_come_from_the_instance():

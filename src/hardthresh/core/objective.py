@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isfinite, nan
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -70,30 +71,37 @@ else:
 
 
 class Contract(ProtocolMeta):
-    """Metaclass of the contracts: finds out once for each class whether its instances have all the members.
+    """Metaclass of the contracts: an object keeps a contract if it has all the members, and none of them is None.
 
     The check of `typing.runtime_checkable` collects the members and evaluates the properties in every call, which is
-    most of the time of small fits. Here an instance is asked only for what its class does not have, and for methods
-    that it sets to None.
+    most of the time of small fits. Here the members are collected once, and `_NEVER_EVALUATED` are not evaluated.
     """
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        given, missing = _members_of_class(cls, type(instance))  # type: ignore[arg-type]
-        own = getattr(instance, "__dict__", {})
-        return all(_has(instance, name) for name in missing) and all(own.get(name, name) is not None for name in given)
+        return all(_has(instance, name) for name in _members(cls))
 
 
+@lru_cache
 def _members(contract: type) -> list[str]:
     """Return the names of the properties and methods of a contract, those that it adds to its bases first."""
     bases = (base for base in contract.__mro__ if isinstance(base, Contract))
     return [name for base in bases for name in vars(base) if not name.startswith("_")]
 
 
-@lru_cache(maxsize=1024)  # more classes of objectives than a program has
-def _members_of_class(contract: type, cls: type) -> tuple[list[str], list[str]]:
-    """Return which members of a contract a class gives to all of its instances, and which it does not."""
-    given = [name for name in _members(contract) if getattr(cls, name, None) is not None]
-    return given, [name for name in _members(contract) if name not in given]
+_NEVER_EVALUATED = ("shape", "traits", "lower_bound")
+"""Properties that may be expensive: where the class has them, an instance has them too."""
+
+
+def _has(instance: object, name: str) -> bool:
+    """Return whether an object has a member that is not None.
+
+    A function of the class is a method of all its instances except those that set it to None. Whatever else the class
+    has, such as a property or a slot, the instance is asked for.
+    """
+    of_class = getattr(type(instance), name, None)
+    if type(of_class) is FunctionType or (name in _NEVER_EVALUATED and of_class is not None):
+        return getattr(instance, "__dict__", {}).get(name, of_class) is not None
+    return getattr(instance, name, None) is not None
 
 
 @runtime_checkable
@@ -292,10 +300,6 @@ def require_lower_bound(objective: Objective, by: str) -> None:
     """Check, before a run starts, that a lower bound of an objective is known; raise `CapabilityError` if not."""
     if objective.lower_bound == -inf:
         raise CapabilityError(_what_is_missing(objective, ["lower_bound"], by))
-
-
-def _has(objective: object, name: str) -> bool:
-    return hasattr(objective, name) and getattr(objective, name) is not None
 
 
 def _what_is_missing(objective: object, missing: Sequence[str], by: str) -> str:
