@@ -18,14 +18,15 @@ from cases import (
     planted,
     problems,
     ramp,
+    takes,
 )
 
 from hardthresh.arrays import as_floating
-from hardthresh.constraints import Sparsity
+from hardthresh.constraints import Rank, Sparsity
 from hardthresh.core import HardThreshError, InvalidInputError, State, Status, Trace, iterate, lookup, minimize
 from hardthresh.core.stationarity import norm
 from hardthresh.designs import as_design, standardize
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import LinearModel, MatrixRegression
 from hardthresh.solvers import IHT, AcceleratedIHT, ConjugateIHT, ConstantMomentum, HardThresholdingPursuit, WorkingSet
 from hardthresh.steps import Backtracking, ExactLineSearch
 from levels import in_turn, reaches
@@ -125,6 +126,32 @@ def test_a_trajectory_keeps_the_contract(solver, objective, constraint):
         assert (np.diff(values) <= 1e-13 * np.abs(values[:-1])).all()
     assert_some_progress(solver, objective, constraint, states)
     assert_repeatable(solver, objective, constraint)
+
+
+MATRIX = (MatrixRegression(np.random.default_rng(0).standard_normal((30, 4, 3)), np.arange(30.0)), Rank(1))
+
+
+@pytest.mark.parametrize("solver", examples("solver", where=lambda solver: takes(solver, *MATRIX)))
+def test_projections_start_from_the_support_of_the_state(solver):
+    """As iterative projections need it: those of all solvers of matrices, from the first step on."""
+    starts = []
+
+    class Recording(Rank):
+        def project(self, z, start=None):
+            starts.append(start)
+            return super().project(z, start)
+
+    states = iterate(MATRIX[0], Recording(1), solver)
+    state = next(states)
+    for _ in range(6):
+        starts.clear()
+        following = next(states, None)
+        if following is None:
+            break
+        assert starts
+        assert all(start is not None and start == state.support for start in starts)
+        state = following
+    assert state.iteration > 0
 
 
 def promises_descent(solver):

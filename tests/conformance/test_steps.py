@@ -96,11 +96,16 @@ def start(objective):
     return objective.evaluate(objective.zeros())
 
 
+def move_of(step, objective, constraint, at, direction, memory):
+    """The move of a rule from a point of the set, whose support it is told."""
+    return step.move(objective, constraint, at, direction, memory, constraint.project(at.point).support)
+
+
 def moves(step, objective, constraint, count):
     """The first moves of a rule along the negative gradient, from zero."""
     at, memory, made = start(objective), step.start(), []
     for _ in range(count):
-        move = step.move(objective, constraint, at, -at.gradient, memory)
+        move = move_of(step, objective, constraint, at, -at.gradient, memory)
         made.append(move)
         at, memory = move.evaluation or objective.evaluate(move.projection.point), move.memory
     return made
@@ -155,7 +160,7 @@ def test_the_step_is_the_way_made(step, loss):
     """The projection is that of the point plus the step times the direction."""
     objective, constraint = planted(loss).model(), Sparsity(4)
     at = start(objective)
-    move = step.move(objective, constraint, at, -at.gradient, step.start())
+    move = move_of(step, objective, constraint, at, -at.gradient, step.start())
     expected = constraint.project(at.point - move.step * at.gradient).point
     np.testing.assert_array_equal(move.projection.point, expected)
 
@@ -167,9 +172,9 @@ def test_memory_is_picklable_and_not_mutated(step, loss):
     at, memory = start(objective), step.start()
     for _ in range(6):
         frozen = pickle.dumps(memory)
-        one = step.move(objective, constraint, at, -at.gradient, memory)
+        one = move_of(step, objective, constraint, at, -at.gradient, memory)
         assert pickle.dumps(memory) == frozen
-        two = step.move(objective, constraint, at, -at.gradient, pickle.loads(frozen))
+        two = move_of(step, objective, constraint, at, -at.gradient, pickle.loads(frozen))
         assert one.step == two.step
         np.testing.assert_array_equal(one.projection.point, two.projection.point)
         assert pickle.dumps(one.memory) == pickle.dumps(two.memory)
@@ -190,7 +195,7 @@ def test_a_solution_is_kept(step, loss, k):
     at, memory = objective.evaluate(w), step.start()
     assert not at.gradient.any()
     for _ in range(3):
-        move = step.move(objective, constraint, at, -at.gradient, memory)
+        move = move_of(step, objective, constraint, at, -at.gradient, memory)
         assert isfinite(move.step)
         np.testing.assert_array_equal(move.projection.point, w)
         memory = move.memory
@@ -225,7 +230,7 @@ def test_a_bad_scale_does_not_hang_a_rule(step, loss, factor):
     with np.errstate(over="ignore"):  # as in a run
         for _ in range(4):
             objective.calls = 0
-            move = step.move(objective, constraint, at, -at.gradient, memory)
+            move = move_of(step, objective, constraint, at, -at.gradient, memory)
             assert objective.calls <= 150
             assert isfinite(move.step)
             at, memory = move.evaluation or objective.evaluate(move.projection.point), move.memory
@@ -250,7 +255,7 @@ def test_inputs_are_unchanged(step, loss):
         frozen = pickle.dumps((at, direction))
         for array in (at.point, at.gradient, at.prediction, direction):
             array.flags.writeable = False
-        move = step.move(objective, constraint, at, direction, memory)
+        move = move_of(step, objective, constraint, at, direction, memory)
         assert pickle.dumps((at, direction)) == frozen
         assert not np.shares_memory(move.projection.point, at.point)
         at, memory = move.evaluation or objective.evaluate(move.projection.point), move.memory
@@ -316,7 +321,7 @@ def test_polyak_steps_are_the_formula():
         (AdaptiveSparsePolyak(at.value + 1.0), 0.0),
         (Fixed(0.25), 0.25),
     ]:
-        move = rule.move(objective, constraint, at, -at.gradient, rule.start())
+        move = move_of(rule, objective, constraint, at, -at.gradient, rule.start())
         np.testing.assert_allclose(move.step, expected, rtol=1e-12)
 
 
@@ -376,7 +381,7 @@ def test_exact_line_search_minimises_along_the_support():
     w[problem.support] = 1.0
     at = objective.evaluate(w)
     restricted = Coordinates(problem.support).restrict(-at.gradient)
-    step = ExactLineSearch().move(objective, constraint, at, -at.gradient, None).step
+    step = move_of(ExactLineSearch(), objective, constraint, at, -at.gradient, None).step
     values = [objective.value(w + s * restricted) for s in (0.99 * step, step, 1.01 * step)]
     assert values[1] == min(values)
 
@@ -426,7 +431,7 @@ def test_barzilai_borwein_steps_are_the_secant_formula_where_squares_overflow(ki
     before, now = (objective.evaluate(np.asarray(w, dtype=np.float32)) for w in (np.zeros(4), [0.0, 1e-7, 0.1, 0.1]))
     memory = Memory(previous=before, values=(before.value,), step=1.0)
     with np.errstate(over="ignore"):  # as in a run
-        move = rule.move(objective, Sparsity(3), now, -now.gradient, memory)
+        move = move_of(rule, objective, Sparsity(3), now, -now.gradient, memory)
     moved, change = (np.float64(b - a) for a, b in ((before.point, now.point), (before.gradient, now.gradient)))
     change[0] = 0.0
     expected = moved @ moved / (moved @ change) if kind == "long" else moved @ change / (change @ change)
@@ -459,7 +464,7 @@ def test_polyak_steps_survive_gradients_whose_squares_vanish():
     tiny = np.zeros_like(at.gradient)
     tiny[0] = 2e-162
     for rule in (Polyak(scale=0.1), SparsePolyak(scale=0.1), AdaptiveSparsePolyak(scale=0.1)):
-        move = rule.move(objective, constraint, replace(at, gradient=tiny), -tiny, rule.start())
+        move = move_of(rule, objective, constraint, replace(at, gradient=tiny), -tiny, rule.start())
         assert np.isfinite(move.projection.point).all()
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hardthresh.constraints import Coordinates, Edges, GroupSparsity, Rank, Sparsity
+from hardthresh.core import InvalidInputError
 
 
 def test_coordinates_are_used_like_a_sequence():
@@ -50,3 +51,17 @@ def test_supports_are_frozen_not_hashable_and_can_be_pickled(support):
         hash(support)
     with pytest.raises((AttributeError, TypeError)):
         support.indices = None
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "wanted"),
+    [
+        ("project", lambda self, z: None, r"project\(self, z, start=None\)"),
+        ("hard_threshold", lambda self, v: None, r"hard_threshold\(self, v, start=None\)"),
+        ("project_onto", lambda self, z, support: None, r"project_onto\(self, z, support, start=None\)"),
+    ],
+)
+def test_a_constraint_whose_methods_take_no_start_is_refused_where_it_is_defined(name, method, wanted):
+    with pytest.raises(InvalidInputError, match=f"Own.{name} is called with .*; define it as {wanted}"):
+        type("Own", (Sparsity,), {name: method})
+    type("Own", (Sparsity,), {name: lambda self, *arguments: None})

@@ -213,7 +213,7 @@ class Misleading(StepRule):
 
     to: float
 
-    def move(self, objective, constraint, at, direction, memory, support=None):
+    def move(self, objective, constraint, at, direction, memory, support):
         return Move(
             constraint.project(at.point + self.to * direction), 1.0, None, memory, "there is nothing to improve"
         )

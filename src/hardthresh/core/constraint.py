@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from inspect import signature
+from typing import Any, ClassVar
 
 from .errors import CapabilityError, InvalidInputError, format_value
 from .objective import Objective
@@ -131,6 +132,14 @@ def require_symmetry(objective: Objective, constraint: Constraint) -> None:
         )
 
 
+_WITH_START = {
+    "project": ("self", "z", "start"),
+    "project_onto": ("self", "z", "support", "start"),
+    "hard_threshold": ("self", "v", "start"),
+}
+"""The methods of a constraint that solvers give the support of the last iterate, and all arguments of these."""
+
+
 class Constraint(ABC):
     """A closed set C with a projection that also returns the support of the point.
 
@@ -142,6 +151,19 @@ class Constraint(ABC):
 
     symmetric: ClassVar[bool] = False
     """Whether the set holds symmetric matrices only."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Raise `InvalidInputError` if a method of the subclass does not take `start`."""
+        super().__init_subclass__(**settings)
+        for name, arguments in _WITH_START.items():
+            if name in vars(cls):
+                try:
+                    signature(vars(cls)[name]).bind(*arguments)
+                except TypeError as error:
+                    raise InvalidInputError(
+                        f"{cls.__name__}.{name} is called with {', '.join(arguments[1:])}; define it as "
+                        f"{name}({', '.join(arguments)}=None), where start is the support of the last iterate or None"
+                    ) from error
 
     @abstractmethod
     def check(self, shape: tuple[int, ...]) -> None:

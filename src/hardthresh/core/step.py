@@ -71,9 +71,9 @@ class StepRule(ABC):
         at: Evaluation,
         direction: Array,
         memory: Any,
-        support: Support | None = None,
+        support: Support,
     ) -> Move:
         """Return the move from an evaluated point along a descent direction (usually minus the gradient).
 
-        `support` is that of the point, where projections start.
+        `support` is that of the point, where iterative projections begin.
         """

@@ -76,7 +76,7 @@ class BarzilaiBorwein(StepRule):
         at: Evaluation,
         direction: Array,
         memory: Memory,
-        support: Support | None = None,
+        support: Support,
     ) -> Move:
         values = (*memory.values, at.value)[-self.window :]
         if memory.previous is None:
@@ -95,7 +95,7 @@ class BarzilaiBorwein(StepRule):
             step *= 0.5
         return standstill(constraint, at, direction, memory, support)
 
-    def _length(self, constraint: Constraint, at: Evaluation, memory: Memory, support: Support | None) -> float:
+    def _length(self, constraint: Constraint, at: Evaluation, memory: Memory, support: Support) -> float:
         """Return the unguarded step; the last one where the secant shows no curvature."""
         assert memory.previous is not None
         xp = namespace(at.point)

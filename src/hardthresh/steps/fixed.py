@@ -65,7 +65,7 @@ class Fixed(StepRule):
         at: Evaluation,
         direction: Array,
         memory: Any,
-        support: Support | None = None,
+        support: Support,
     ) -> Move:
         return Move(constraint.project(at.point + self.step * direction, support), self.step, None, memory)
 

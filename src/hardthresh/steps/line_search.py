@@ -56,7 +56,7 @@ def exact_step(
     return minimising_step(objective, at, restricted)
 
 
-def standstill(constraint: Constraint, at: Evaluation, direction: Array, memory: Any, support: Support | None) -> Move:
+def standstill(constraint: Constraint, at: Evaluation, direction: Array, memory: Any, support: Support) -> Move:
     """Return the move that stays where it is; the last one if there is no direction to follow."""
     settled = "the gradient is zero" if norm(direction) == 0.0 else ""
     return Move(constraint.project(at.point, support), 0.0, at, memory, settled)
@@ -186,7 +186,7 @@ class ExactLineSearch(StepRule):
         at: Evaluation,
         direction: Array,
         memory: Any,
-        support: Support | None = None,
+        support: Support,
     ) -> Move:
         assert isinstance(objective, SmoothObjective)
         xp = namespace(direction)
@@ -259,7 +259,7 @@ class Backtracking(StepRule):
         at: Evaluation,
         direction: Array,
         memory: Any,
-        support: Support | None = None,
+        support: Support,
     ) -> Move:
         step = self._guess(objective, constraint, at, direction, support) if memory is None else self.grow * memory
         found = majorised_step(objective, constraint, at, direction, step, self.shrink, support=support)

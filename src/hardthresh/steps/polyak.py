@@ -37,7 +37,7 @@ def _polyak_move(
     length: float,
     target: float,
     scale: float,
-    support: Support | None,
+    support: Support,
 ) -> Move:
     """Return the move by max(f - target, 0) / (scale length^2); where that is zero it is the last one."""
     gap = at.value - target
@@ -91,7 +91,7 @@ class _StepToTarget(StepRule):
         at: Evaluation,
         direction: Array,
         memory: Any,
-        support: Support | None = None,
+        support: Support,
     ) -> Move:
         target = objective.lower_bound if self.target is None else self.target
         length = self._measured(constraint, direction, support)
@@ -288,7 +288,7 @@ class AdaptiveSparsePolyak(StepRule):
         at: Evaluation,
         direction: Array,
         memory: Any,
-        support: Support | None = None,
+        support: Support,
     ) -> Move:
         if memory is None:
             bound = objective.lower_bound if self.lower_bound is None else self.lower_bound
@@ -325,7 +325,7 @@ class AdaptiveSparsePolyak(StepRule):
         )
 
 
-def _lowest(objective: Objective, constraint: Constraint, epoch: Epoch, support: Support | None) -> float:
+def _lowest(objective: Objective, constraint: Constraint, epoch: Epoch, support: Support) -> float:
     """Return the lowest f on the way along the gradient from the best point, by steps that double until it rises."""
     assert epoch.best is not None
     at, step, lowest = epoch.best, epoch.last, inf
