@@ -283,7 +283,7 @@ def test_a_radius_that_is_not_positive_is_refused(radius):
     [
         ({}, "either the radius"),
         ({"radius": 1.0, "ball": L1Ball(1.0)}, "either the radius"),
-        ({"radius": np.inf}, "radius must be finite"),
+        ({"radius": np.inf}, "radius must be a finite number > 0"),
         ({"radius": 1.0, "variant": "lazy"}, "variant must be one of 'plain', 'away', 'pairwise'"),
         ({"ball": GroupBall(("a", "b"), 1.0)}, "2 labels do not fit"),
         ({"ball": NuclearBall(1.0)}, "about matrices"),
@@ -314,7 +314,7 @@ def test_other_misuses_are_refused():
     for corrective in ("no", None, 0):
         with pytest.raises(InvalidInputError, match="corrective must be True or False"):
             FrankWolfe("plain", corrective)
-    with pytest.raises(InvalidInputError, match="tol must be positive"):
+    with pytest.raises(InvalidInputError, match="tol must be a number > 0"):
         DualityGap(0.0)
     with pytest.raises(CapabilityError, match="needs a run of Frank-Wolfe"):
         minimize(f, Sparsity(2), IHT(), stop=DualityGap(1e-3))

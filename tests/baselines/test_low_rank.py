@@ -134,10 +134,10 @@ def test_wrong_arguments_are_refused(run):
 def test_other_misuses_are_refused():
     f, _ = planted()
     for smoothness in (0.0, -1.0, np.inf, np.nan):
-        with pytest.raises(InvalidInputError, match="smoothness must be positive"):
+        with pytest.raises(InvalidInputError, match="smoothness must be a finite number > 0"):
             BFGD(smoothness)
     for step in (0.0, -1.0, np.nan):
-        with pytest.raises(InvalidInputError, match="step must be positive"):
+        with pytest.raises(InvalidInputError, match="step must be a finite number > 0"):
             svp(f, 1, step=step)
     with pytest.raises(CapabilityError, match="bounded rank"):
         minimize(LinearModel(np.eye(3), np.ones(3)), Sparsity(1), BFGD())

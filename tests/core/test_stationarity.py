@@ -237,7 +237,7 @@ def test_the_certificate_of_a_result():
     assert certificate.is_stationary(L=1.001 * certificate.smallest_L)
     assert certificate.is_stationary(L=inf)
     for none in (0.0, -1.0, np.nan, "a", True, [1.0]):
-        with pytest.raises(InvalidInputError, match="L must be > 0"):
+        with pytest.raises(InvalidInputError, match="L must be a number > 0"):
             certificate.is_stationary(L=none)
     for none in (-1.0, np.nan, "a", None):
         with pytest.raises(InvalidInputError, match="tol must be a number >= 0"):

@@ -93,11 +93,11 @@ def test_the_scale_of_the_linear_model_is_that_of_the_coefficients() -> None:
         ({"n_nonzero": 0}, "n_nonzero must be >= 1, got 0"),
         ({"n_nonzero": 11}, "n_nonzero must be at most n_features = 10, got 11"),
         ({"model": "gamma"}, "model must be one of 'linear', 'logistic', 'poisson'; got 'gamma'"),
-        ({"correlation": 1.0}, "correlation must be between -1 and 1, exclusive, got 1.0"),
-        ({"correlation": "some"}, "correlation must be between -1 and 1, exclusive, got 'some'"),
-        ({"snr": 0}, "snr must be a positive finite number, got 0"),
+        ({"correlation": 1.0}, "correlation must be a finite number > -1 and < 1, got 1.0"),
+        ({"correlation": "some"}, "correlation must be a finite number > -1 and < 1, got 'some'"),
+        ({"snr": 0}, "snr must be a finite number > 0, got 0"),
         ({"snr": 2.0, "model": "logistic"}, "snr=2.0 is a setting of the linear model; give scale= instead"),
-        ({"scale": float("inf")}, "scale must be a positive finite number, got inf"),
+        ({"scale": float("inf")}, "scale must be a finite number > 0, got inf"),
     ],
 )
 def test_bad_arguments_say_what_and_which(arguments: dict[str, Any], message: str) -> None:

@@ -931,13 +931,13 @@ def test_single_precision_at_the_rank_is_no_worse_than_below_it(effort, n):
 
 @pytest.mark.parametrize("effort", ["", "max", None, 3, ["fast"]])
 def test_an_unknown_effort_is_refused_with_those_that_exist(effort):
-    with pytest.raises(InvalidInputError, match="fast, balanced, thorough"):
+    with pytest.raises(InvalidInputError, match="'fast', 'balanced', 'thorough'"):
         WorkingSet(effort=effort)
 
 
-@pytest.mark.parametrize("tol", [0.0, -1e-3, np.nan, "a", None])
+@pytest.mark.parametrize("tol", [0.0, -1e-3, np.nan, np.inf, True, "a", None])
 def test_a_tolerance_that_is_not_positive_is_refused(tol):
-    with pytest.raises(InvalidInputError, match="tol must be > 0"):
+    with pytest.raises(InvalidInputError, match="tol must be a finite number > 0"):
         WorkingSet(tol=tol)
 
 

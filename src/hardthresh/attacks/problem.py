@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.core.checking import checked_word
+from hardthresh.core.checking import checked_number, checked_word
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value
 from hardthresh.core.registry import register
-from hardthresh.core.typing import Array, is_real
+from hardthresh.core.typing import Array
 from hardthresh.objectives.computed import Computed
 from hardthresh.objectives.sources import Torch, counted, imported, itself
 
@@ -133,11 +133,7 @@ class Attack(Computed):
         self.clip = _checked_range(clip)
         self.loss = checked_word("loss", loss, ("label", "top2"))
         self.space = checked_word("space", space, ("pixel", "tanh"))
-        if not (is_real(c) and 0 < c < inf and is_real(kappa) and 0 <= kappa < inf):
-            raise InvalidInputError(
-                f"need c > 0 and kappa >= 0, both finite, got {format_value(c)} and {format_value(kappa)}"
-            )
-        self.c, self.kappa = float(c), float(kappa)
+        self.c, self.kappa = checked_number("c", c, above=0.0), checked_number("kappa", kappa, least=0.0)
         self.model, self.images = model, _copied(images)
         check_images(self.images, *self.clip)
         zeros = self.images[0].new_zeros(prod(self.images.shape[1:]))

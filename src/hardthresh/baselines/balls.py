@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isnan
+from math import inf
 from typing import Self
 
 import numpy as np
@@ -22,8 +22,9 @@ from hardthresh.arrays import (
 )
 from hardthresh.constraints import Bases, Coordinates
 from hardthresh.constraints.labels import dealt, read_labels
+from hardthresh.core.checking import checked_number
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import InvalidInputError, NotFiniteError, format_value
+from hardthresh.core.errors import InvalidInputError, NotFiniteError
 from hardthresh.core.schema import stored
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
@@ -129,8 +130,7 @@ class Ball(Constraint):
 
 
 def _check_radius(radius: float) -> None:
-    if isinstance(radius, bool) or not isinstance(radius, (int, float, np.number)) or isnan(radius) or radius <= 0:
-        raise InvalidInputError(f"the radius must be a number > 0, got {format_value(radius)}")
+    checked_number("the radius", radius, above=0.0, finite=False)
 
 
 def _shrunken(norms: np.ndarray, radius: float) -> np.ndarray:

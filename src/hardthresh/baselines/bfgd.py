@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isfinite
 from typing import Any, ClassVar
 
 from hardthresh.arrays import FactoredMatrix, all_finite, namespace, truncated_svd
 from hardthresh.constraints import Bases, Rank
+from hardthresh.core.checking import checked_number
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError, format_value
+from hardthresh.core.errors import CapabilityError, NotFiniteError, format_value
 from hardthresh.core.minimize import minimize
 from hardthresh.core.objective import Objective, SmoothObjective
 from hardthresh.core.result import Result
@@ -97,8 +97,8 @@ class BFGD(Solver):
     state_type: ClassVar[type[State]] = BFGDState
 
     def __post_init__(self) -> None:
-        if self.smoothness is not None and not (self.smoothness > 0 and isfinite(self.smoothness)):
-            raise InvalidInputError(f"the smoothness must be positive and finite, got {format_value(self.smoothness)}")
+        if self.smoothness is not None:
+            checked_number("the smoothness", self.smoothness, above=0.0)
 
     @property
     def requires(self) -> type:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from hardthresh.arrays import namespace
-from hardthresh.core.checking import checked_word
+from hardthresh.core.checking import checked_number, checked_word
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.minimize import minimize
@@ -74,8 +74,7 @@ class DualityGap(StopRule):
     tol: float
 
     def __post_init__(self) -> None:
-        if not self.tol > 0:
-            raise InvalidInputError(f"DualityGap: tol must be positive, got {format_value(self.tol)}")
+        checked_number("DualityGap: tol", self.tol, above=0.0, finite=False)
 
     def check(self, run: Run) -> Stop | None:
         state = run.state
@@ -337,8 +336,8 @@ def frank_wolfe(
             f"give either the radius of the l1 ball or a ball; got {format_value(radius)} and {format_value(ball)}"
         )
     constraint = ball if ball is not None else L1Ball(radius)  # type: ignore[arg-type]
-    if isinstance(constraint, Ball) and not isfinite(constraint.radius):
-        raise InvalidInputError(f"the radius must be finite, got {format_value(constraint.radius)}")
+    if isinstance(constraint, Ball):
+        checked_number("the radius", constraint.radius, above=0.0)
     return minimize(f, constraint, FrankWolfe(variant, corrective), max_iter=max_iter, tol=tol, **settings)
 
 

@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from hardthresh.arrays import move, scatter, solve_semidefinite, to_numpy
-from hardthresh.core.checking import checked_integer, checked_word
+from hardthresh.core.checking import checked_integer, checked_number, checked_word
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection, coordinate_budget
-from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
+from hardthresh.core.errors import CapabilityError, format_value
 from hardthresh.core.objective import LinearObjective, Objective
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.support import upgrade_supports
-from hardthresh.core.typing import Array, is_real
+from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
 from hardthresh.solvers.subspace import FULL_SOLVE, refine
 from hardthresh.steps.line_search import Candidate
@@ -320,8 +320,7 @@ class AdaptiveForwardBackward(_Greedy):
     candidates: int = 5
 
     def __post_init__(self) -> None:
-        if not (is_real(self.nu) and 0.0 <= self.nu < 1.0):
-            raise InvalidInputError(f"nu must be a number in [0, 1), got {format_value(self.nu)}")
+        checked_number("nu", self.nu, least=0.0, below=1.0)
         checked_integer("candidates", self.candidates, 1)
 
     def _choose(

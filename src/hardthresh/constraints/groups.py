@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import ceil, inf
-from numbers import Real
+from math import ceil
 from typing import Any, Self
 
 import numpy as np
 
 from hardthresh.arrays import Grouping, move, namespace, scaled_squares, top_k, where_true
-from hardthresh.core.checking import checked_integer
+from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.constraint import BlockBudget, Constraint, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
@@ -204,10 +203,6 @@ def _divisors(weights: Any, names: tuple[Any, ...], grouping: Grouping) -> np.nd
             )
             raise InvalidInputError(f"weights {what}; one number for each label is needed")
         for name in names:
-            weight: Any = weights[name]
-            if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 < float(weight) < inf:
-                raise InvalidInputError(
-                    f"the weight of group {format_value(name)} must be a finite number > 0, got {format_value(weight)}"
-                )
+            checked_number(f"the weight of group {format_value(name)}", weights[name], above=0.0)
         numbers = np.array([float(weights[name]) for name in names])
     return None if numbers.size == 0 or bool(np.all(numbers == numbers[0])) else numbers

@@ -1,4 +1,4 @@
-"""Checks of settings (integers, words), and who is warned of numbers that overflow."""
+"""Checks of settings (integers, numbers, words), and who is warned of numbers that overflow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from math import inf
+from math import inf, isfinite, isnan, nan
+from operator import ge, gt, le, lt
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,10 +47,57 @@ def checked_integer(
     return int(value)
 
 
-def check_positive(name: str, value: Any) -> None:
-    """Raise InvalidInputError unless a setting is a finite number above 0."""
-    if not (is_real(value) and 0 < value < inf):
-        raise InvalidInputError(f"{name} must be a finite number > 0, got {format_value(value)}")
+_LIMITS: dict[str, Callable[[float, float], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le}
+
+
+def checked_number(
+    name: str,
+    value: Any,
+    *,
+    above: float = -inf,
+    least: float = -inf,
+    below: float = inf,
+    most: float = inf,
+    finite: bool = True,
+) -> float:
+    """Return a setting as a float: every step, tolerance, ratio and constant.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the setting.
+    value : float
+        The setting.
+    above, least, below, most : float
+        Its range: value > above, value >= least, value < below and value <= most.
+    finite : bool
+        Whether infinity is refused.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not a real number (True and False are not, nor is NaN), not finite or outside its range.
+    """
+    number = _as_float(value) if is_real(value) else nan
+    ends = (above, least, below, most)
+    limits = [(sign, end) for sign, end in zip(_LIMITS, ends, strict=True) if isfinite(end)]
+    if (
+        isnan(number)
+        or (finite and not isfinite(number))
+        or not all(_LIMITS[sign](number, end) for sign, end in limits)
+    ):
+        allowed = " and ".join(f"{sign} {end:.6g}" for sign, end in limits)
+        kind = "a finite number" if finite else "a number"
+        raise InvalidInputError(f"{name} must be {kind}{allowed and f' {allowed}'}, got {format_value(value)}")
+    return number
+
+
+def _as_float(value: Any) -> float:
+    """Return a real number as a float; NaN for an integer beyond the range of floats."""
+    try:
+        return float(value)
+    except OverflowError:
+        return nan
 
 
 def checked_word(name: str, word: Any, known: Iterable[str]) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter
 
-from .checking import checked_integer, with_warnings_of_caller
+from .checking import checked_integer, checked_number, with_warnings_of_caller
 from .errors import InvalidInputError, format_value
 from .result import History, Result, Status
 from .runner import Runner
 from .solver import Solver, require_solver
 from .state import State
 from .stopping import LowerBound, MaxIter, Run, Settled, Stop, StopRule, Unbounded
-from .typing import is_real
 from .verdicts import Diverged, NoMinimiser, NotFinite, is_finite
 
 _REVIEWED = (Status.MAX_ITER, Status.BUDGET)
@@ -23,8 +22,7 @@ def stopping_rule(solver: Solver, stop: StopRule | None, max_iter: int, tol: flo
     """Return the rule that ends a run, for the arguments of `minimize`."""
     require_solver(solver)
     checked_integer("max_iter", max_iter, 0)
-    if not (is_real(tol) and tol >= 0):
-        raise InvalidInputError(f"tol must be a number >= 0, got {format_value(tol)}")
+    checked_number("tol", tol, least=0.0, finite=False)
     if stop is not None and not isinstance(stop, StopRule):
         raise InvalidInputError(f"stop must be a StopRule such as Passes(100) | Seconds(60), got {format_value(stop)}")
     always = Unbounded() | Settled()

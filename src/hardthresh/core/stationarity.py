@@ -18,13 +18,13 @@ from math import inf, isfinite, nan, prod, sqrt
 
 import numpy as np
 
+from .checking import checked_number
 from .constraint import Constraint, coordinate_budget
-from .errors import InvalidInputError, format_value
 from .objective import UNITS, Evaluation, Objective, SmoothObjective
 from .schema import stored
 from .state import Trace
 from .support import Support
-from .typing import Array, is_real, library
+from .typing import Array, library
 
 _ROUNDING = 4 * UNITS
 """Units of rounding in a point or a norm that was computed in a few steps: four times those of one sum."""
@@ -59,7 +59,7 @@ def remaining_gradient(constraint: Constraint, at: Evaluation, support: Support)
 
     If the support uses the whole budget this is the gradient on it (where no bound holds); otherwise it is the gradient
     on the support of P(w - t g) for a tiny t, which also has the leading one of the directions that could still join.
-    Where supports are no sets of coordinates, or projections are approximate, it is (w - P(w - t g)) / t instead.
+    Where supports are not sets of coordinates, or projections are approximate, it is (w - P(w - t g)) / t instead.
     """
     if constraint.is_full(support):
         return constraint.free_part(at.point, at.gradient, support).restrict(at.gradient)
@@ -270,7 +270,7 @@ class Certificate:
     gradient_scale : float
         What to compare `basic_feasibility` with: the leading part of the gradient at the null model; where the null
         model is already fitted to the end, the root mean square of the gradient at the point; where both are rounding,
-        what makes rounding pass.
+        the size of the rounding divided by `FEASIBLE`.
 
     Notes
     -----
@@ -301,12 +301,11 @@ class Certificate:
         Raises
         ------
         InvalidInputError
-            For an L that is no number > 0, or a `tol` that is no number >= 0.
+            For an L that is not a number > 0, or a `tol` that is not a number >= 0.
         """
-        if L is not None and not (is_real(L) and L > 0.0):
-            raise InvalidInputError(f"L must be > 0, a number in units of the curvature, got {format_value(L)}")
-        if not (is_real(tol) and tol >= 0.0):
-            raise InvalidInputError(f"tol must be a number >= 0, got {format_value(tol)}")
+        if L is not None:
+            checked_number("L", L, above=0.0, finite=False)
+        checked_number("tol", tol, least=0.0, finite=False)
         bound = (1.0 + 1e-5) * (self.smoothness if L is None else L)  # ties are exact but for rounding
         known = isfinite(self.basic_feasibility)
         feasible = known and (tol == inf or is_negligible(self.basic_feasibility, self.gradient_scale, tol))

@@ -15,9 +15,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf, isnan, sqrt
 
-from .checking import checked_integer
+from .checking import checked_integer, checked_number
 from .constraint import Constraint
-from .errors import CapabilityError, InvalidInputError, format_value
+from .errors import CapabilityError
 from .objective import LinearObjective, Objective, value_rounding
 from .progress import format_duration
 from .result import Status
@@ -104,9 +104,8 @@ class _Both(StopRule):
         return " & ".join(sides)
 
 
-def _positive(rule: StopRule, name: str, value: float) -> None:
-    if not value > 0:
-        raise InvalidInputError(f"{type(rule).__name__}: {name} must be positive, got {format_value(value)}")
+def _check_positive(rule: StopRule, name: str, value: float) -> None:
+    checked_number(f"{type(rule).__name__}: {name}", value, above=0.0, finite=False)
 
 
 @stored("stop/max_iter")
@@ -145,7 +144,7 @@ class Passes(StopRule):
     limit: float
 
     def __post_init__(self) -> None:
-        _positive(self, "limit", self.limit)
+        _check_positive(self, "limit", self.limit)
 
     def check(self, run: Run) -> Stop | None:
         if isnan(run.state.passes):
@@ -172,7 +171,7 @@ class Seconds(StopRule):
     limit: float
 
     def __post_init__(self) -> None:
-        _positive(self, "limit", self.limit)
+        _check_positive(self, "limit", self.limit)
 
     def check(self, run: Run) -> Stop | None:
         if run.seconds < self.limit:
@@ -198,7 +197,7 @@ class RelativeDecrease(StopRule):
     tol: float
 
     def __post_init__(self) -> None:
-        _positive(self, "tol", self.tol)
+        _check_positive(self, "tol", self.tol)
 
     def check(self, run: Run) -> Stop | None:
         trace, now = run.state.trace, run.state.value
@@ -224,7 +223,7 @@ class SupportStable(StopRule):
     iterations: int = 5
 
     def __post_init__(self) -> None:
-        _positive(self, "iterations", self.iterations)
+        checked_integer("SupportStable: iterations", self.iterations, 1)
 
     def check(self, run: Run) -> Stop | None:
         if run.state.trace.stable_for < self.iterations:
@@ -249,7 +248,7 @@ class Stationarity(StopRule):
     tol: float = 1e-6
 
     def __post_init__(self) -> None:
-        _positive(self, "tol", self.tol)
+        _check_positive(self, "tol", self.tol)
 
     def check(self, run: Run) -> Stop | None:
         state = run.state
@@ -278,7 +277,7 @@ class LowerBound(StopRule):
     tol: float = 1e-12
 
     def __post_init__(self) -> None:
-        _positive(self, "tol", self.tol)
+        _check_positive(self, "tol", self.tol)
 
     def check(self, run: Run) -> Stop | None:
         objective, bound = run.objective, run.objective.lower_bound
@@ -341,8 +340,7 @@ class Unbounded(StopRule):
     growth: float = 1e6
 
     def __post_init__(self) -> None:
-        if not self.growth > 1:
-            raise InvalidInputError(f"Unbounded: growth must be > 1, got {format_value(self.growth)}")
+        checked_number("Unbounded: growth", self.growth, above=1.0, finite=False)
 
     def check(self, run: Run) -> Stop | None:
         state, trace = run.state, run.state.trace

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.typing import is_integer
+from hardthresh.core.checking import checked_integer, checked_number
 
 # panel -> its price, and the mean and standard deviation of each of its values; prices and patients are fictitious
 _PANELS: dict[str, tuple[float, dict[str, tuple[float, float]]]] = {
@@ -164,10 +163,8 @@ def make_clinic(n_patients: int = 4000, *, noise: float = 3.0, seed: int = 0) ->
     >>> clinic.feature_names[:3], clinic.panels[:3], clinic.prices["examination"]
     (['age', 'weight', 'waist'], ['examination', 'examination', 'examination'], 5.0)
     """
-    if not (is_integer(n_patients) and n_patients >= 1):
-        raise InvalidInputError(f"n_patients must be an integer >= 1, got {format_value(n_patients)}")
-    if not (np.isfinite(noise) and noise >= 0):
-        raise InvalidInputError(f"noise must be a finite number >= 0, got {format_value(noise)}")
+    n_patients = checked_integer("n_patients", n_patients, 1)
+    checked_number("noise", noise, least=0.0)
     units = {name: unit for _, values in _PANELS.values() for name, unit in values.items()}
     names = list(units)
     rng = np.random.default_rng(seed)

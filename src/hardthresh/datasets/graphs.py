@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardthresh.core.checking import checked_integer, checked_word
+from hardthresh.core.checking import checked_integer, checked_number, checked_word
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.typing import is_real
 
 _CORRELATION, _DEGREE = 0.4, 3.0  # defaults, arbitrary: strong and few edges make an easy problem
 
@@ -117,9 +116,7 @@ def _strength(graph: str, correlation: Any) -> float:
             f"correlation={format_value(correlation)} is a setting of 'chain', not of {format_value(graph)}; "
             "leave it out"
         )
-    if not (is_real(correlation) and -0.5 < correlation < 0.5):
-        raise InvalidInputError(f"correlation must be between -0.5 and 0.5, exclusive, got {format_value(correlation)}")
-    return float(correlation)
+    return checked_number("correlation", correlation, above=-0.5, below=0.5)
 
 
 def _density(graph: str, degree: Any, p: int) -> float:
@@ -130,11 +127,7 @@ def _density(graph: str, degree: Any, p: int) -> float:
         raise InvalidInputError(
             f"degree={format_value(degree)} is a setting of 'random', not of {format_value(graph)}; leave it out"
         )
-    if not (is_real(degree) and 0 < degree <= p - 1):
-        raise InvalidInputError(
-            f"degree must be > 0 and at most the {p - 1} other variables, got {format_value(degree)}"
-        )
-    return float(degree)
+    return checked_number("degree", degree, above=0.0, most=p - 1)
 
 
 def _precision(p: int, graph: str, correlation: float, degree: float, rng: np.random.Generator) -> NDArray[np.float64]:

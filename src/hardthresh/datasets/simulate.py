@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from hardthresh.core.checking import checked_integer, checked_word
+from hardthresh.core.checking import checked_integer, checked_number, checked_word
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.typing import is_real
 
 _SNR = 10.0  # default of the linear model; arbitrary, an easy problem
 _SCALES = {"linear": None, "logistic": 3.0, "poisson": 1.0}  # defaults, arbitrary: counts are at most about 20
@@ -117,12 +116,11 @@ def make_sparse_regression(
     if checked_integer("n_nonzero", n_nonzero, 1) > d:
         raise InvalidInputError(f"n_nonzero must be at most n_features = {d}, got {n_nonzero}")
     checked_word("model", model, _SCALES)
-    if not (is_real(correlation) and -1 < correlation < 1):
-        raise InvalidInputError(f"correlation must be between -1 and 1, exclusive, got {format_value(correlation)}")
+    checked_number("correlation", correlation, above=-1.0, below=1.0)
     if snr is not None and model != "linear":
         raise InvalidInputError(f"snr={format_value(snr)} is a setting of the linear model; give scale= instead")
-    snr = _checked_positive("snr", _SNR if snr is None else snr)
-    scale = _SCALES[model] if scale is None else _checked_positive("scale", scale)
+    snr = checked_number("snr", _SNR if snr is None else snr, above=0.0)
+    scale = _SCALES[model] if scale is None else checked_number("scale", scale, above=0.0)
 
     rng = np.random.default_rng(seed)
     X = _standardised_design(rng, n, d, correlation)
@@ -154,9 +152,3 @@ def _standardised_design(rng: np.random.Generator, n: int, d: int, correlation: 
     X -= X.mean(axis=0)
     X /= np.sqrt((X * X).mean(axis=0))
     return X
-
-
-def _checked_positive(name: str, value: Any) -> float:
-    if not (is_real(value) and 0 < value < math.inf):
-        raise InvalidInputError(f"{name} must be a positive finite number, got {format_value(value)}")
-    return float(value)

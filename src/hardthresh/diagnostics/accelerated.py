@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from hardthresh.core.checking import checked_integer
+from hardthresh.core.checking import checked_integer, checked_number
 
-from .guarantee import Guarantee, checked_constants, meaning, number, refuses_overflow, with_attributes_section
+from .guarantee import Guarantee, checked_constants, meaning, refuses_overflow, with_attributes_section
 from .momentum import momentum_range
 
 _MOST = 1 << 62  # iterations; more are reported as infinitely many
@@ -145,9 +145,9 @@ def accelerated_guarantee(
     ('each iteration multiplies the bound by 1.333, so it is vacuous',)
     """
     alpha, beta = checked_constants(beta, alpha, names=("beta", "alpha"))[::-1]
-    tau, zeta = number("momentum", momentum), number("precision", precision, above=0.0)
-    start, noise = number("distance", distance, above=0.0), number("noise", noise, least=0.0)
-    widest = beta if beta_noise is None else number("beta_noise", beta_noise, above=0.0)
+    tau, zeta = checked_number("momentum", momentum), checked_number("precision", precision, above=0.0)
+    start, noise = checked_number("distance", distance, above=0.0), checked_number("noise", noise, least=0.0)
+    widest = beta if beta_noise is None else checked_number("beta_noise", beta_noise, above=0.0)
     xi = 2.0 * (beta - alpha) / (beta + alpha)
     now, before = xi * abs(1.0 + tau), xi * abs(tau)
     root = sqrt(now * now + 4.0 * before)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import wraps
-from math import ceil, inf, isfinite, log, log1p
+from math import ceil, inf, log, log1p
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.checking import checked_number
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.typing import is_integer, is_real
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -107,23 +108,12 @@ def _in_words(annotation: str) -> str:
     return annotation.replace(" | ", " or ").replace("tuple[", "tuple of ").split(",")[0]
 
 
-def number(
-    name: str, value: Any, *, above: float = -inf, least: float = -inf, below: float = inf, most: float = inf
-) -> float:
-    """Return an argument as a float; raise InvalidInputError if it is not a finite number within its range."""
-    if is_real(value) and isfinite(value) and above < value < below and least <= value <= most:
-        return float(value)
-    limits = {">": above, ">=": least, "<": below, "<=": most}
-    allowed = " and ".join(f"{sign} {limit:.6g}" for sign, limit in limits.items() if isfinite(limit))
-    raise InvalidInputError(f"{name} must be a finite number{allowed and f' {allowed}'}, got {format_value(value)}")
-
-
 def checked_constants(
     smoothness: Any, strong_convexity: Any, names: tuple[str, str] = ("smoothness", "strong_convexity")
 ) -> tuple[float, float]:
     """Return L and mu as floats; raise InvalidInputError unless 0 < mu <= L."""
-    L = number(names[0], smoothness, above=0.0)
-    return L, number(names[1], strong_convexity, above=0.0, most=L)
+    L = checked_number(names[0], smoothness, above=0.0)
+    return L, checked_number(names[1], strong_convexity, above=0.0, most=L)
 
 
 def refuses_overflow(function: Function) -> Function:

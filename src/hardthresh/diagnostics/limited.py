@@ -8,14 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from hardthresh.core.checking import checked_integer
+from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.errors import InvalidInputError
 
 from .guarantee import (
     Guarantee,
     checked_constants,
     meaning,
-    number,
     refuses_overflow,
     steps_until,
     with_attributes_section,
@@ -138,8 +137,8 @@ def limited_guarantee(
     """
     setting = _Setting(smoothness, strong_convexity, d, n_observed, k, k_star, step, noise, bound)
     T, B = checked_integer("updates", updates, 1), checked_integer("batch", batch, 1)
-    start = number("excess", excess, above=0.0)
-    chance = number("confidence", confidence, above=0.0, below=1.0)
+    start = checked_number("excess", excess, above=0.0)
+    chance = checked_number("confidence", confidence, above=0.0, below=1.0)
     logarithm = log(4.0 * d * T / (1.0 - chance))
     alpha, added = setting.decay, setting.noise * logarithm / B
     kept = -expm1(T * log1p(-alpha))  # 1 - (1 - alpha)^T
@@ -181,9 +180,9 @@ class _Setting:
         checked_integer("n_observed", self.n_observed, 2, self.d, "d =")
         checked_integer("k", self.k, 1, self.n_observed - 1, "n_observed - 1 =")
         checked_integer("k_star", self.k_star, 1, self.k, "k =")
-        number("step", self.step, above=0.0)
-        number("noise", self.sigma, least=0.0)
-        number("bound", self.R, above=0.0)
+        checked_number("step", self.step, above=0.0)
+        checked_number("noise", self.sigma, least=0.0)
+        checked_number("bound", self.R, above=0.0)
 
     @property
     def blocks(self) -> int:
@@ -335,10 +334,10 @@ def limited_plan(
                             theory                     run
     """
     L, mu = checked_constants(smoothness, strong_convexity)
-    eta = number("step", 0.25 / L if step is None else step, above=0.0)
-    start, wanted = number("excess", excess, above=0.0), number("target", target, above=0.0)
-    risk = 1.0 - number("confidence", confidence, above=0.0, below=1.0)
-    least = None if smallest is None else number("smallest", smallest, above=0.0)
+    eta = checked_number("step", 0.25 / L if step is None else step, above=0.0)
+    start, wanted = checked_number("excess", excess, above=0.0), checked_number("target", target, above=0.0)
+    risk = 1.0 - checked_number("confidence", confidence, above=0.0, below=1.0)
+    least = None if smallest is None else checked_number("smallest", smallest, above=0.0)
     if k is None:
         needed = _needed_k(L, mu, eta, checked_integer("k_star", k_star, 1))
         if needed >= checked_integer("n_observed", n_observed, 2):

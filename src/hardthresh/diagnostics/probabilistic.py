@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import betaincinv
 
-from hardthresh.core.checking import checked_integer
+from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Objective, value_rounding
@@ -22,7 +22,7 @@ from hardthresh.core.threads import serial_blas
 from hardthresh.solvers.stochastic.estimates import if_finite
 from hardthresh.solvers.stochastic.probabilistic import ProbabilisticIHT, ProbabilisticState
 
-from .guarantee import Guarantee, meaning, number, refuses_overflow, with_attributes_section
+from .guarantee import Guarantee, meaning, refuses_overflow, with_attributes_section
 
 _LEVEL = 0.95  # of confidence, of the upper limits of the two frequencies
 
@@ -152,12 +152,13 @@ def probabilistic_guarantee(
     (1, 3)
     """
     k = checked_integer("k", k, 1)
-    eta1 = number("eta1", eta1, above=0.0, below=1.0)
-    gamma = number("gamma", gamma, above=1.0)
-    epsilon = number("epsilon_f", epsilon_f, least=0.0)
+    eta1 = checked_number("eta1", eta1, above=0.0, below=1.0)
+    gamma = checked_number("gamma", gamma, above=1.0)
+    epsilon = checked_number("epsilon_f", epsilon_f, least=0.0)
     given = {"alpha": alpha, "kappa_f": kappa_f, "kappa_g": kappa_g, "smoothness": smoothness}
     alpha, kappa_f, kappa_g, L, eta2, top = (
-        number(name, value, above=0.0) for name, value in {**given, "eta2": eta2, "delta_max": delta_max}.items()
+        checked_number(name, value, above=0.0)
+        for name, value in {**given, "eta2": eta2, "delta_max": delta_max}.items()
     )
     root = sqrt(k)
     a = 1.0 / (2.0 * alpha * kappa_f * top + 2.0 * root)
@@ -168,7 +169,7 @@ def probabilistic_guarantee(
     decrease = eta1 * eta2 - 2.0 * epsilon
     squares = None
     if gap is not None and delta0 is not None:
-        fall, first = number("gap", gap, least=0.0), number("delta0", delta0, above=0.0)
+        fall, first = checked_number("gap", gap, least=0.0), checked_number("delta0", delta0, above=0.0)
         falls = fall / decrease if decrease > 0.0 else inf
         squares = (gamma**4 * falls + (gamma * first) ** 2) / (gamma**2 - 1.0)
     needed_alpha, needed_eta2 = root / (kappa_f * top), 3.0 * kappa_f * alpha
@@ -293,7 +294,7 @@ def model_accuracy(
     (True, (40,))
     """
     allowed = {"kappa_g": kappa_g, "kappa_f": kappa_f, "epsilon_f": epsilon_f}
-    allowed = {name: number(name, value, above=0.0) for name, value in allowed.items()}
+    allowed = {name: checked_number(name, value, above=0.0) for name, value in allowed.items()}
     states = list(states)
     strangers = [state for state in states if not isinstance(state, ProbabilisticState)]
     if len(states) < 2 or strangers:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import all_finite, as_floating, namespace, scatter, to_numpy, where_true
-from hardthresh.core.checking import checked_integer
+from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective, SmoothObjective, require
 from hardthresh.core.stationarity import norm, restricted_smoothness
 from hardthresh.core.threads import serial_blas
-from hardthresh.core.typing import Array, is_real
+from hardthresh.core.typing import Array
 
 # The limits of the work are arbitrary: they bound the cost, and a search that is cut short still returns a valid bound.
 _DIRECT = 256  # largest support on which all eigenvalues are computed
@@ -150,8 +150,7 @@ def restricted_condition(
     require(objective, SmoothObjective, by="restricted_condition")
     assert isinstance(objective, SmoothObjective)
     constraint.check(objective.shape)
-    if not (is_real(factor) and 1 <= factor < inf):
-        raise InvalidInputError(f"factor must be a number, finite and >= 1, got {format_value(factor)}")
+    checked_number("factor", factor, least=1.0)
     trials, seed = checked_integer("trials", trials, 1), checked_integer("seed", seed, 0)
     at = objective.evaluate(objective.null_point() if w is None else _point(objective, w))
     schedule = _schedule(constraint, factor)

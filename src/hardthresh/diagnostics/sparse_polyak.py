@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from math import ceil, exp, inf, log, log2, sqrt
 from typing import ClassVar
 
-from hardthresh.core.checking import checked_integer, checked_word
+from hardthresh.core.checking import checked_integer, checked_number, checked_word
 from hardthresh.core.errors import InvalidInputError, format_value
 
 from .guarantee import (
     Guarantee,
     checked_constants,
     meaning,
-    number,
     refuses_overflow,
     steps_until,
     with_attributes_section,
@@ -149,13 +148,13 @@ def sparse_polyak_guarantee(
     ('k = 30 is below the needed 1,986,613',)
     """
     L, mu = checked_constants(smoothness, strong_convexity)
-    size = number("gradient_norm", gradient_norm, least=0.0)
+    size = checked_number("gradient_norm", gradient_norm, least=0.0)
     k = checked_integer("k", k, 1)
     k_star = checked_integer("k_star", k_star, 1, k, "k =")
-    lost = 3.0 * number("tolerance", tolerance, least=0.0) * k
+    lost = 3.0 * checked_number("tolerance", tolerance, least=0.0) * k
     c = _DECAYS[checked_word("theorem", theorem, _DECAYS)]
-    start = None if distance is None else number("distance", distance, least=0.0)
-    least = None if smallest is None else number("smallest", smallest, above=0.0)
+    start = None if distance is None else checked_number("distance", distance, least=0.0)
+    least = None if smallest is None else checked_number("smallest", smallest, above=0.0)
     far = 1.0
     if theorem == "generalised linear model":
         if start is None:
@@ -177,7 +176,7 @@ def sparse_polyak_guarantee(
     if theorem == "learned target":
         value_gap = (L + mu) * final_squared
         if gap is not None:
-            epochs = _epochs(number("gap", gap, least=0.0), value_gap)
+            epochs = _epochs(checked_number("gap", gap, least=0.0), value_gap)
             gradients = None if iterations is None else epochs * iterations
     failures = [] if k >= needed else [f"k = {k:,} is below the needed {ceil(needed):,}"]
     if theorem == "generalised linear model" and mu <= 5.0 * sqrt(2.0) * size:
@@ -318,15 +317,15 @@ def statistical_constants(
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"eigenvalues must be two numbers, got {format_value(eigenvalues)}") from error
     L, mu = checked_constants(L, mu, ("the second of eigenvalues", "the first of eigenvalues"))
-    sigma, c = number("noise", noise, least=0.0), number("constant", constant, above=0.0)
-    C, zeta = number("column_norm", column_norm, above=0.0), number("variance", variance, above=0.0)
+    sigma, c = checked_number("noise", noise, least=0.0), checked_number("constant", constant, above=0.0)
+    C, zeta = checked_number("column_norm", column_norm, above=0.0), checked_number("variance", variance, above=0.0)
     share = (d if model == "low rank" else log(d)) / n
     tau = c * zeta * share
     missing = 2.0 * exp(-4.0 * d) if model == "low rank" else 2.0 / d
     if model == "generalised linear model":
         squared, tau, missing = c * c, c * share, c / d
     elif model == "logistic":
-        weaker = exp(-4.0 * number("signal", signal, least=0.0))
+        weaker = exp(-4.0 * checked_number("signal", signal, least=0.0))
         squared, tau, mu = 2.0 * C * C, weaker * tau, 0.5 * weaker * mu
         if mu == 0.0:
             raise InvalidInputError(f"signal = {signal!r} leaves no strong convexity: exp(-4 signal) underflows")

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from hardthresh.arrays import top_k
-from hardthresh.core.checking import check_positive
+from hardthresh.core.checking import checked_number
 from hardthresh.core.errors import CapabilityError, HardThreshError, InvalidInputError, format_value
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array, is_integer
@@ -341,8 +341,7 @@ def _budget(n_observed: Any, budget: Any, n_features: int, *, priced: bool) -> f
     if priced:
         if n_observed is not None:
             raise InvalidInputError("with costs, give budget=, what may be spent on one example, instead of n_observed")
-        check_positive("with costs, budget", budget)
-        return float(budget)
+        return checked_number("with costs, budget", budget, above=0.0)
     if budget is not None:
         raise InvalidInputError("budget is in the unit of costs; without costs give n_observed, a number of attributes")
     if not (is_integer(n_observed) and 1 <= n_observed <= n_features):

@@ -8,8 +8,8 @@ from math import inf
 from typing import ClassVar
 
 from hardthresh.arrays import namespace
+from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
@@ -18,7 +18,7 @@ from hardthresh.core.state import State
 from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.support import Support, upgrade_supports
-from hardthresh.core.typing import Array, is_integer, is_real
+from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import Candidate, exact_step, majorised_step, minimising_step
 
 from .start import starting_point
@@ -115,8 +115,8 @@ class ConjugateIHT(Solver):
     state_type: ClassVar[type[State]] = ConjugateState
 
     def __post_init__(self) -> None:
-        if not (is_real(self.tol) and self.tol > 0 and is_integer(self.every) and self.every >= 1):
-            raise InvalidInputError(f"need tol > 0 and every >= 1, an integer; got {self}")
+        checked_number("tol", self.tol, above=0.0)
+        checked_integer("every", self.every, 1)
 
     @property
     def requires(self) -> type:

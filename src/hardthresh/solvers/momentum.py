@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 from typing import Any
 
 from hardthresh.arrays import namespace
+from hardthresh.core.checking import checked_number
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
 from hardthresh.core.schema import stored
-from hardthresh.core.typing import is_real
 
 
 class Momentum(ABC):
@@ -54,8 +54,7 @@ class ConstantMomentum(Momentum):
     tau: float
 
     def __post_init__(self) -> None:
-        if not (is_real(self.tau) and isfinite(self.tau)):
-            raise InvalidInputError(f"the momentum must be a finite number, got {format_value(self.tau)}")
+        checked_number("the momentum", self.tau)
 
     def weigh(
         self, objective: Objective, ahead: Evaluation, previous: Evaluation, new: Evaluation, memory: Any

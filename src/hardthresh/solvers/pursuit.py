@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
+from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
@@ -93,8 +93,9 @@ class HardThresholdingPursuit(Solver):
     state_type: ClassVar[type[State]] = PursuitState
 
     def __post_init__(self) -> None:
-        if not (self.cg_iterations >= 1 and self.escapes >= 0 and self.exchanges >= 0 and self.tol > 0):
-            raise InvalidInputError(f"need cg_iterations >= 1, escapes >= 0, exchanges >= 0 and tol > 0; got {self}")
+        for name, least in {"cg_iterations": 1, "escapes": 0, "exchanges": 0}.items():
+            checked_integer(name, getattr(self, name), least)
+        checked_number("tol", self.tol, above=0.0)
 
     @property
     def requires(self) -> type:

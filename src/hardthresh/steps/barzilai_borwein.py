@@ -7,8 +7,8 @@ from math import inf
 from typing import Literal
 
 from hardthresh.arrays import namespace
+from hardthresh.core.checking import checked_integer, checked_word
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
@@ -61,10 +61,8 @@ class BarzilaiBorwein(StepRule):
     window: int = 10
 
     def __post_init__(self) -> None:
-        if self.kind not in ("long", "short"):
-            raise InvalidInputError(f'kind must be "long" or "short", got {format_value(self.kind)}')
-        if not self.window >= 1:
-            raise InvalidInputError(f"window must be >= 1, got {format_value(self.window)}")
+        checked_word("kind", self.kind, ("long", "short"))
+        checked_integer("window", self.window, 1)
 
     def start(self) -> Memory:
         return Memory()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
+from hardthresh.core.checking import checked_integer, checked_number, checked_word
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.step import Move, StepRule
@@ -28,7 +27,7 @@ class Fixed(StepRule):
     Raises
     ------
     InvalidInputError
-        If it is not positive and finite.
+        If it is not a finite number > 0.
 
     Notes
     -----
@@ -45,8 +44,7 @@ class Fixed(StepRule):
     step: float
 
     def __post_init__(self) -> None:
-        if not (self.step > 0 and isfinite(self.step)):
-            raise InvalidInputError(f"the step must be positive and finite, got {format_value(self.step)}")
+        checked_number("the step", self.step, above=0.0)
 
     @classmethod
     def from_smoothness(cls, smoothness: float) -> Fixed:
@@ -109,10 +107,9 @@ def restricted_smoothness_ar1(s: int, s_star: int, *, alpha: float, omega: float
     >>> restricted_smoothness_ar1(700, 300, alpha=5.0, omega=0.5)
     21.18...
     """
-    if loss not in ("squared", "logistic"):
-        raise InvalidInputError(f"the formula covers the squared and the logistic loss, got {format_value(loss)}")
-    if not (s >= 1 and s_star >= 1 and alpha > 0 and -1 < omega < 1):
-        raise InvalidInputError(f"need s, s_star >= 1, alpha > 0, |omega| < 1; got {s}, {s_star}, {alpha}, {omega}")
+    checked_word("loss", loss, ("squared", "logistic"))
+    checked_integer("s", s, 1), checked_integer("s_star", s_star, 1)
+    checked_number("alpha", alpha, above=0.0), checked_number("omega", omega, above=-1.0, below=1.0)
     largest = 2.0 / ((1.0 - omega) ** 2 * (1.0 + omega))
     smoothness = largest * (3.0 + 2.0 * (2 * s + s_star) / (s * alpha))
     return smoothness / 4.0 if loss == "logistic" else smoothness

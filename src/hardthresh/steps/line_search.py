@@ -7,9 +7,8 @@ from math import inf, sqrt
 from typing import Any
 
 from hardthresh.arrays import namespace
-from hardthresh.core.checking import checked_word
+from hardthresh.core.checking import checked_number, checked_word
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation, Objective, SmoothObjective, value_rounding
 from hardthresh.core.registry import register
 from hardthresh.core.stationarity import norm
@@ -242,12 +241,10 @@ class Backtracking(StepRule):
     shrink: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.first is not None and not self.first > 0:
-            raise InvalidInputError(f"the first step must be positive, got {format_value(self.first)}")
-        if not (self.grow >= 1 and 0 < self.shrink < 1):
-            raise InvalidInputError(
-                f"need grow >= 1 and 0 < shrink < 1, got {format_value(self.grow)} and {format_value(self.shrink)}"
-            )
+        if self.first is not None:
+            checked_number("the first step", self.first, above=0.0)
+        checked_number("grow", self.grow, least=1.0)
+        checked_number("shrink", self.shrink, above=0.0, below=1.0)
 
     def start(self) -> float | None:
         return self.first

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import Any
 
+from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, StallWarning, format_value, warn
+from hardthresh.core.errors import StallWarning, warn
 from hardthresh.core.objective import Evaluation, Objective, require_lower_bound
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
 from hardthresh.core.stationarity import norm
 from hardthresh.core.step import Move, StepRule
 from hardthresh.core.support import Support
-from hardthresh.core.typing import Array, is_integer, is_real
+from hardthresh.core.typing import Array
 
 _LITTLE = 0.01  # of the progress made: where the gap to the bound is less, the run is over
 _WORTH = 0.05  # of the progress made: what a stall costs at least, to be told
@@ -24,7 +25,7 @@ _FADING = 0.4  # from epoch to epoch the gap to a valid bound halves, and so doe
 
 
 def _polyak_length(at: Evaluation, length: float, target: float, scale: float) -> float:
-    """Return max(f - target, 0) / (scale length^2); 0 where that is no number."""
+    """Return max(f - target, 0) / (scale length^2); 0 where that is not finite."""
     squared = scale * length * length
     step = max(at.value - target, 0.0) / squared if squared > 0.0 else inf
     return step if step < inf else 0.0
@@ -55,12 +56,9 @@ def _polyak_move(
 
 
 def _check(scale: float, target: float | None, name: str = "target") -> None:
-    if not (is_real(scale) and 0 < scale < inf):
-        raise InvalidInputError(f"scale must be a number, positive and finite, got {format_value(scale)}")
-    if target is not None and not (is_real(target) and -inf < target < inf):
-        raise InvalidInputError(
-            f"{name} must be a finite number, got {format_value(target)}; use None for the objective's lower bound"
-        )
+    checked_number("scale", scale, above=0.0)
+    if target is not None:
+        checked_number(name, target)
 
 
 class _StepToTarget(StepRule):
@@ -166,8 +164,7 @@ class SparsePolyak(_StepToTarget):
 
     def __post_init__(self) -> None:
         _check(self.scale, self.target)
-        if not (is_real(self.relax) and 1 <= self.relax < inf):
-            raise InvalidInputError(f"relax must be a number, finite and >= 1, got {format_value(self.relax)}")
+        checked_number("relax", self.relax, least=1.0)
 
     def _measured(self, constraint: Constraint, direction: Array, start: Support | None = None) -> float:
         measured = constraint if self.relax == 1 else constraint.relax(self.relax)
@@ -273,8 +270,7 @@ class AdaptiveSparsePolyak(StepRule):
 
     def __post_init__(self) -> None:
         _check(self.scale, self.lower_bound, "lower_bound")
-        if not (is_integer(self.epoch_length) and self.epoch_length >= 1):
-            raise InvalidInputError(f"epoch_length must be an integer >= 1, got {format_value(self.epoch_length)}")
+        checked_integer("epoch_length", self.epoch_length, 1)
 
     def check(self, objective: Objective) -> None:
         StepRule.check(self, objective)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from hardthresh.core.checking import check_positive
+from hardthresh.core.checking import checked_number
 from hardthresh.core.errors import InvalidInputError, warn
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
@@ -163,7 +163,7 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
     def __post_init__(self) -> None:
         checked_sparsity(self.n_nonzero_coefs)
         if self.prediction_budget is not None:
-            check_positive("prediction_budget", self.prediction_budget)
+            checked_number("prediction_budget", self.prediction_budget, above=0.0)
 
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> AdaptiveState:
         """Return the null model, about to explore; or to exploit, if everything can be observed."""

@@ -8,7 +8,7 @@ from math import log, sqrt
 import numpy as np
 from scipy.optimize import linprog
 
-from hardthresh.core.checking import check_positive, checked_integer
+from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.errors import HardThreshError, InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
@@ -124,7 +124,7 @@ class DantzigSelector(Algorithm[DantzigState]):
 
     def __post_init__(self) -> None:
         checked_sparsity(self.n_nonzero_coefs)
-        check_positive("c", self.c)
+        checked_number("c", self.c, above=0.0)
         checked_integer("seed", self.seed, least=0)
 
     def start(self, cost_model: CostModel, w0: Array | None = None, length: int | None = None) -> DantzigState:

@@ -7,17 +7,17 @@ Suzuki (2018)*, and of Xiao's dual averaging. So what this does bounds nothing a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from math import sqrt
 from typing import Literal, get_args
 
 import numpy as np
 
 from hardthresh.arrays import top_k
-from hardthresh.core.checking import check_positive, checked_integer, checked_word
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.checking import checked_integer, checked_number, checked_word
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
-from hardthresh.core.typing import Array, is_real
+from hardthresh.core.typing import Array
 from hardthresh.limited.contract import (
     Algorithm,
     AlgorithmState,
@@ -127,9 +127,8 @@ class RegularizedDualAveraging(Algorithm[DualAveragingState]):
 
     def __post_init__(self) -> None:
         checked_sparsity(self.n_nonzero_coefs)
-        check_positive("gamma", self.gamma)
-        if not (is_real(self.l1) and 0 <= self.l1 < inf):
-            raise InvalidInputError(f"l1 must be a finite number >= 0, got {format_value(self.l1)}")
+        checked_number("gamma", self.gamma, above=0.0)
+        checked_number("l1", self.l1, least=0.0)
         checked_word("gradient", self.gradient, get_args(At))
         checked_integer("seed", self.seed, least=0)
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hardthresh.core.checking import check_positive
+from hardthresh.core.checking import checked_number
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.schema import renames, stored
@@ -190,6 +190,6 @@ def summed_gradients(w: Array, indices: Array, x: Array, y: Array, block: Array)
 
 def check_step(step: Any, rounds: Any) -> None:
     """Raise InvalidInputError unless a step is positive, and a number of updates or rounds at least 1 or None."""
-    check_positive("step", step)
+    checked_number("step", step, above=0.0)
     if not (rounds is None or (is_integer(rounds) and rounds >= 1)):
         raise InvalidInputError(f"the number of updates or rounds must be None or an integer >= 1, got {rounds!r}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.core.checking import checked_integer
+from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
@@ -159,8 +159,7 @@ class PowerBatch(BatchRule):
 
     def __post_init__(self) -> None:
         _check_range(self)
-        if not (self.exponent > 0 and isfinite(self.exponent)):
-            raise InvalidInputError(f"the exponent must be positive and finite, got {format_value(self.exponent)}")
+        checked_number("exponent", self.exponent, above=0.0)
 
     def first_size(self, n: int) -> int:
         return min(self.initial, _at_most(self.largest, n))
@@ -208,8 +207,8 @@ class NormTest(BatchRule):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "initial", checked_integer("initial", self.initial, 1))
-        if not (0 < self.theta <= 1 and self.growth > 1):
-            raise InvalidInputError(f"need 0 < theta <= 1 and growth > 1, got {self.theta!r} and {self.growth!r}")
+        checked_number("theta", self.theta, above=0.0, most=1.0)
+        checked_number("growth", self.growth, above=1.0, finite=False)
 
     def first_size(self, n: int) -> int:
         return min(self.initial, n)

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from hardthresh.arrays import namespace
 from hardthresh.constraints import Coordinates
-from hardthresh.core.checking import checked_integer, checked_word
+from hardthresh.core.checking import checked_integer, checked_number, checked_word
 from hardthresh.core.constraint import Constraint, Projection, coordinate_budget
-from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
+from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.objective import (
     Evaluation,
     LinearObjective,
@@ -298,11 +298,8 @@ class ProbabilisticIHT(Solver):
         checked_word("ratio", self.ratio, ("paper", "full", "model"))
         checked_word("value_batch", self.value_batch, ("independent", "same", "separate"))
         for name in ("alpha", "eta1", "eta2", "delta0", "delta_max"):
-            value = getattr(self, name)
-            if value is not None and not (value > 0 and isfinite(value)):
-                raise InvalidInputError(f"{name} must be positive and finite, got {format_value(value)}")
-        if not self.eta1 < 1:
-            raise InvalidInputError(f"eta1 must be below 1, got {self.eta1!r}")
+            if getattr(self, name) is not None:
+                checked_number(name, getattr(self, name), above=0.0, below=1.0 if name == "eta1" else inf)
         if self.delta0 is not None and self.delta_max is not None and self.delta0 > self.delta_max:
             raise InvalidInputError(f"delta0 must be at most delta_max, got {self.delta0!r} and {self.delta_max!r}")
         if self.full_value_every is not None:
@@ -311,10 +308,7 @@ class ProbabilisticIHT(Solver):
             check_batch_rule(self.batch)
         if self.value_batch == "separate" and isinstance(self.batch, Replay):
             raise InvalidInputError('a replay stores one batch for both values, so value_batch cannot be "separate"')
-        if not (self.gamma > 1 and isfinite(self.gamma)):
-            raise InvalidInputError(
-                f"gamma must be above 1, got {self.gamma!r}: it multiplies the clipping level after success"
-            )
+        checked_number("gamma", self.gamma, above=1.0)
 
     @property
     def requires(self) -> type:

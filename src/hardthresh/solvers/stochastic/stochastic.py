@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from typing import ClassVar
 
-from hardthresh.core.checking import checked_integer
+from hardthresh.core.checking import checked_integer, checked_number
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.objective import MeanObjective, Objective
 from hardthresh.core.registry import register
 from hardthresh.core.solver import Solver
@@ -38,7 +36,7 @@ class StochasticIHT(Solver):
     Raises
     ------
     InvalidInputError
-        For a step that is not positive and finite.
+        For a step that is not a finite number > 0.
 
     Notes
     -----
@@ -70,8 +68,7 @@ class StochasticIHT(Solver):
     state_type: ClassVar[type[State]] = SampledState
 
     def __post_init__(self) -> None:
-        if not (self.step > 0 and isfinite(self.step)):
-            raise InvalidInputError(f"the step must be positive and finite, got {format_value(self.step)}")
+        checked_number("the step", self.step, above=0.0)
         if self.full_value_every is not None:
             checked_integer("full_value_every", self.full_value_every, 1)
         check_batch_rule(self.batch)

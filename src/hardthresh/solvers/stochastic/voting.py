@@ -9,7 +9,7 @@ from typing import Any
 from array_api_compat import device
 
 from hardthresh.arrays import gather, namespace, scatter, to_numpy, top_k, where_true
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.checking import checked_number
 from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
@@ -106,5 +106,4 @@ class CoordinateVote(Vote):
 
 
 def _check_tau(tau: float) -> None:
-    if not 0 < tau <= 1:
-        raise InvalidInputError(f"tau must be in (0, 1], got {format_value(tau)}")
+    checked_number("tau", tau, above=0.0, most=1.0)

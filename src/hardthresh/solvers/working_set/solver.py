@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from time import perf_counter
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
-from hardthresh.core.checking import checked_integer, without_overflow_warnings
+from hardthresh.core.checking import checked_integer, checked_number, checked_word, without_overflow_warnings
 from hardthresh.core.constraint import Constraint, CoordinateBudget, coordinate_budget
-from hardthresh.core.errors import CapabilityError, InvalidInputError, NotFiniteError
+from hardthresh.core.errors import CapabilityError, NotFiniteError
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import LinearObjective, Objective
 from hardthresh.core.progress import progress_line
@@ -109,11 +108,8 @@ class WorkingSet(Solver):
     state_type: ClassVar[type[State]] = WorkingState
 
     def __post_init__(self) -> None:
-        if not isinstance(self.effort, str) or self.effort not in EFFORTS:
-            raise InvalidInputError(f"effort must be one of {', '.join(EFFORTS)}; got {self.effort!r}")
-        tol: Any = self.tol
-        if not (isinstance(tol, Real) and float(tol) > 0):
-            raise InvalidInputError(f"tol must be > 0, got {self.tol!r}")
+        checked_word("effort", self.effort, EFFORTS)
+        checked_number("tol", self.tol, above=0.0)
 
     @property
     def requires(self) -> type:
