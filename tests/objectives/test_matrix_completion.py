@@ -126,7 +126,7 @@ def test_weights_are_repetitions_and_the_order_does_not_matter(storage):
     for other in others:
         np.testing.assert_allclose(other.value(W), one.value(W), rtol=1e-14)
         np.testing.assert_allclose(other.evaluate(W).gradient, one.evaluate(W).gradient, atol=1e-15)
-        assert other.n_examples == one.n_examples == weights.sum()
+        assert other.n_targets == one.n_targets == weights.sum()
         at = one.evaluate(W)
         np.testing.assert_allclose(
             other.minus_twice_log_likelihood(other.evaluate(W)), one.minus_twice_log_likelihood(at)

@@ -52,7 +52,8 @@ def test_the_likelihood_is_that_of_all_targets(loss):
     Y = lookup("loss", loss)().example_target(0.3 * U, np.random.default_rng(1))
     f = MultiOutputModel(X, Y, loss, sample_weight=weight)
     stacked = LinearModel(np.kron(X, np.eye(3)), Y.ravel(), loss, sample_weight=np.repeat(weight, 3))
-    np.testing.assert_allclose(f.n_examples, stacked.n_examples)
+    np.testing.assert_allclose(f.targets.n_examples, weight.sum())
+    np.testing.assert_allclose([f.n_targets, stacked.n_targets], 3 * weight.sum())
     one, other = f.evaluate(0.1 * W), stacked.evaluate(0.1 * W.ravel())
     np.testing.assert_allclose(f.minus_twice_log_likelihood(one), stacked.minus_twice_log_likelihood(other))
 

@@ -88,7 +88,7 @@ def test_weights_are_repetitions_and_rows_without_weight_are_absent(criterion, l
     ]
     kept = weights > 0
     runs.append(minimize(LinearModel(X[kept], y[kept], loss, sample_weight=weights[kept].astype(float)), Sparsity(3)))
-    assert runs[0].objective.n_examples == runs[1].objective.n_examples == weights.sum()
+    assert runs[0].objective.n_targets == runs[1].objective.n_targets == weights.sum()
     for other in runs[1:]:
         assert_allclose(criterion(other), criterion(runs[0]), rtol=1e-8)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 from hardthresh.arrays import namespace
@@ -42,24 +43,35 @@ class Composite(BaseObjective):
     """
 
     design: LinearMap
-    y: Array
-    weights: Array
-    """What each example counts in the mean, shape (n,): their sum is 1 but for a mini-batch."""
-
-    n_examples: float
-    """How many targets the weights stand for: their sum, times the number of outputs."""
-
-    offset: Array | None
+    targets: Targets
     loss: Loss
     l2: Any
 
     def __init__(self, design: LinearMap, targets: Targets, loss: str | Loss, l2: float | Array) -> None:
-        self.design, self.l2 = design, l2
-        self.y, self.weights, self.offset = targets.y, targets.weights, targets.offset
+        self.design, self.targets, self.l2 = design, targets, l2
         self.loss = lookup("loss", loss)() if isinstance(loss, str) else loss
         self.loss.check_targets(self.y)
         self.lower_bound = self.loss.lower_bound * self._n_outputs
-        self.n_examples = targets.n_examples * self._n_outputs
+
+    @property
+    def y(self) -> Array:
+        """The targets, shape (n,) or (n, q)."""
+        return self.targets.y
+
+    @property
+    def weights(self) -> Array:
+        """The weight of each example in the mean, shape (n,): their sum is 1 but for a mini-batch."""
+        return self.targets.weights
+
+    @property
+    def offset(self) -> Array | None:
+        """A known part of the predictions, in the shape of the targets."""
+        return self.targets.offset
+
+    @property
+    def n_targets(self) -> float:
+        """The number of examples (the sum of the sample weights), times the number of outputs."""
+        return self.targets.n_examples * self._n_outputs
 
     @property
     def _n_outputs(self) -> int:
@@ -110,7 +122,7 @@ class Composite(BaseObjective):
     def minus_twice_log_likelihood(self, at: Evaluation) -> float:
         """Return minus twice the log-likelihood of the targets, without the ridge, up to a constant of the data."""
         mean = self._mean(self.loss.value(self.y, at.prediction)) / self._n_outputs
-        return self.loss.minus_twice_log_likelihood(mean, self.n_examples)
+        return self.loss.minus_twice_log_likelihood(mean, self.n_targets)
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""
@@ -137,9 +149,9 @@ class Composite(BaseObjective):
         """
         if indices.shape[0] == 0:
             raise InvalidInputError("a mini-batch needs at least one row (an example), got none")
-        some = Targets(self.y, self.weights, self.n_examples, self.offset).take(indices)
+        some = self.targets.take(indices)
         weights = some.weights * (self.y.shape[0] / indices.shape[0])
-        return self._with(design=self.design.rows(indices), y=some.y, weights=weights, offset=some.offset)
+        return self._with(design=self.design.rows(indices), targets=replace(some, weights=weights))
 
     def metered(self, meter: Meter) -> Self:
         """Return the same objective, adding its data passes to a meter."""

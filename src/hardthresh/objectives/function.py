@@ -91,7 +91,7 @@ class Function(Computed):
     ------
     InvalidInputError
         If there is no gradient, a shape is missing or given twice, or examples are not counted. By `evaluate` and
-        `value`, if what the callable returns is no number or has another shape than the points.
+        `value`, if what the callable returns is not a number or has another shape than the points.
     NotFiniteError
         By `evaluate` and `value`, if the callable returns NaN or minus infinity, or a gradient with either. It says at
         what point; `minimize` then ends the run with the best iterate and the status ``DIVERGED``, but passes the error
@@ -215,7 +215,7 @@ class Function(Computed):
         Warns
         -----
         UserWarning
-            If dropout or batch normalisation of the module is in training mode, where it is no function of w alone.
+            If dropout or batch normalisation of the module is in training mode, where it is not a function of w alone.
 
         Examples
         --------
@@ -327,7 +327,7 @@ class Function(Computed):
         CapabilityError
             If the function was not made from a module.
         InvalidInputError
-            If it is no point of this function.
+            If it is not a point of this function.
         """
         self._need_module("parameters")
         w = as_floating(w, name="w")

@@ -7,7 +7,7 @@ from typing import Any
 
 from array_api_compat import device
 
-from hardthresh.arrays import all_finite, as_floating, namespace
+from hardthresh.arrays import all_finite, as_double, as_floating, namespace
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array, is_integer
 from hardthresh.designs import Design, as_design
@@ -21,13 +21,23 @@ def checked_design(X: Any) -> Design:
     return design
 
 
-def checked_targets(y: Any, like: Array, n: int, name: str, *, matrix: bool = False) -> Array:
-    """Return one finite number for each of n rows, or, for a matrix, one row of numbers."""
+def checked_targets(y: Any, like: Array, n: int, name: str) -> Array:
+    """Return one finite number for each of n rows, shape (n,)."""
     y = as_floating(y, like, name)
-    if matrix and (y.ndim != 2 or y.shape[0] != n or y.shape[1] == 0):
-        raise InvalidInputError(f"{name} has shape {tuple(y.shape)}; ({n}, q) is needed, one row per row of X")
-    if not matrix and tuple(y.shape) != (n,):
+    if tuple(y.shape) != (n,):
         raise InvalidInputError(f"{name} has shape {tuple(y.shape)}; ({n},) is needed, one number per row of X")
+    return _finite(y, name)
+
+
+def checked_target_matrix(y: Any, like: Array, n: int, name: str) -> Array:
+    """Return at least one finite number for each of n rows, shape (n, q)."""
+    y = as_floating(y, like, name)
+    if y.ndim != 2 or y.shape[0] != n or y.shape[1] == 0:
+        raise InvalidInputError(f"{name} has shape {tuple(y.shape)}; ({n}, q) is needed, one row per row of X")
+    return _finite(y, name)
+
+
+def _finite(y: Array, name: str) -> Array:
     if not all_finite(y):
         raise InvalidInputError(f"{name} contains NaN or infinity; remove or impute these entries first")
     return y
@@ -45,16 +55,16 @@ def check_squares(x: Array, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What is to be predicted for each example, checked.
+    """The targets of a model with their weights and offset, checked.
 
     Attributes
     ----------
     y : array, shape (n,) or (n, q)
         The targets.
     weights : array, shape (n,)
-        What each example counts in the mean: their sum is 1.
+        The weight of each example in the mean: their sum is 1.
     n_examples : float
-        How many examples the weights stand for.
+        The number of examples that the weights stand for: the sum of the sample weights.
     offset : array, shape of y, or None
         A known part of the predictions.
     """
@@ -65,19 +75,34 @@ class Targets:
     offset: Array | None
 
     @classmethod
-    def of(
-        cls, y: Any, sample_weight: Any, offset: Any, like: Array, n: int, name: str = "y", *, matrix: bool = False
-    ) -> Targets:
-        """Return the targets of n examples, or, for a matrix, a row of targets for each."""
-        y = checked_targets(y, like, n, name, matrix=matrix)
+    def of(cls, y: Any, sample_weight: Any, offset: Any, like: Array, n: int, name: str = "y") -> Targets:
+        """Return the targets of n examples, one each."""
+        y = checked_targets(y, like, n, name)
+        offset = None if offset is None else checked_targets(offset, like, n, "offset")
+        return cls._weighted(y, sample_weight, offset, like, name)
+
+    @classmethod
+    def of_matrix(cls, y: Any, sample_weight: Any, offset: Any, like: Array, n: int, name: str = "Y") -> Targets:
+        """Return the targets of n examples, a row for each."""
+        y = checked_target_matrix(y, like, n, name)
+        offset = None if offset is None else checked_target_matrix(offset, like, n, "offset")
+        return cls._weighted(y, sample_weight, offset, like, name)
+
+    @classmethod
+    def _weighted(cls, y: Array, sample_weight: Any, offset: Array | None, like: Array, name: str) -> Targets:
+        n = y.shape[0]
         if offset is not None:
-            offset = checked_targets(offset, like, n, "offset", matrix=matrix)
             if offset.shape != y.shape:
                 raise InvalidInputError(f"offset has shape {tuple(offset.shape)}, but {name} has {tuple(y.shape)}")
             check_squares(offset, "offset")
         weights = mean_weights(sample_weight, like, n)
         count = float(n) if sample_weight is None else total_weight(as_floating(sample_weight, like))
         return cls(y, weights, count, offset)
+
+    def double(self) -> Targets:
+        """Return the same in double precision."""
+        offset = None if self.offset is None else as_double(self.offset)
+        return replace(self, y=as_double(self.y), weights=as_double(self.weights), offset=offset)
 
     def take(self, indices: Array) -> Targets:
         """Return those of some examples, with the same weights."""
@@ -89,7 +114,7 @@ class Targets:
 
 
 def mean_weights(sample_weight: Any, like: Array, n: int) -> Array:
-    """Return what each of n rows counts in the mean: weights whose sum is 1 but for the rounding of each."""
+    """Return the weight of each of n rows in the mean: their sum is 1 but for the rounding of each."""
     xp = namespace(like)
     if sample_weight is None:
         return xp.full((n,), 1.0 / n, dtype=like.dtype, device=device(like))

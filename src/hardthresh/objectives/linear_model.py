@@ -214,9 +214,7 @@ class LinearModel(Composite):
             return self
         return self._with(
             design=self.design.double(),
-            y=as_double(self.y),
-            weights=as_double(self.weights),
-            offset=None if self.offset is None else as_double(self.offset),
+            targets=self.targets.double(),
             l2=as_double(self.l2),
         )
 

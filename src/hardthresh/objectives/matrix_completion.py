@@ -76,7 +76,7 @@ class MatrixCompletion(Composite):
     Raises
     ------
     InvalidInputError
-        For NaN or infinity, lengths that do not match, indices that are no integers or outside the shape, no
+        For NaN or infinity, lengths that do not match, indices that are not integers or outside the shape, no
         observation at all, negative weights or ridge, targets outside the loss's domain, arrays that are not NumPy's.
 
     Notes
@@ -156,7 +156,7 @@ class MatrixCompletion(Composite):
         Raises
         ------
         InvalidInputError
-            If it is no matrix, or as in `MatrixCompletion`.
+            If it is not a matrix, or as in `MatrixCompletion`.
 
         Examples
         --------
@@ -203,6 +203,9 @@ class MatrixCompletion(Composite):
     def zeros(self) -> Array:
         """Return W = 0, as the storage keeps it."""
         return self.design.zeros()
+
+    # `curvature` and `_mean` compute what those of the base do, but round in another order: published results and replays
+    # of stored runs have these bits
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""

@@ -101,7 +101,7 @@ class MultiOutputModel(Composite):
     ) -> None:
         design = checked_design(X)
         n, like = design.shape[0], design.zeros(1)
-        targets = Targets.of(Y, sample_weight, offset, like, n, "Y", matrix=True)
+        targets = Targets.of_matrix(Y, sample_weight, offset, like, n)
         super().__init__(design, targets, loss, float(checked_ridge(l2, like)))
 
     @property

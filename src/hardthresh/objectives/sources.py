@@ -329,7 +329,7 @@ def warn_of_training(module: Any) -> None:
     noisy = sorted(name for name in parts if "Dropout" in name or "BatchNorm" in name)
     if noisy:
         warn(
-            f"the module is in training mode, with {', '.join(noisy)}: its loss is no function of its parameters "
+            f"the module is in training mode, with {', '.join(noisy)}: its loss is not a function of its parameters "
             "alone, which line searches rely on; call module.eval() first",
         )
 

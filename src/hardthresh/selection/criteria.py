@@ -80,7 +80,7 @@ def bic(result: Result) -> float:
     Schwarz (1978), *Estimating the dimension of a model*.
     """
     model = _model(result)
-    return _misfit(model, result) + log(model.n_examples) * _size(result)
+    return _misfit(model, result) + log(model.n_targets) * _size(result)
 
 
 def ebic(result: Result, gamma: float = 1.0) -> float:
@@ -142,7 +142,7 @@ def gic(result: Result) -> float:
     constraint, w = _constraint(result), result.w
     free = constraint.project(0.0 * w).support.degrees_of_freedom
     d, k = prod(w.shape) - free, result.support.degrees_of_freedom - free
-    per_feature = log(max(d, 2)) * log(log(model.n_examples))
+    per_feature = log(max(d, 2)) * log(log(model.n_targets))
     return _misfit(model, result) + per_feature * k
 
 
@@ -154,9 +154,9 @@ def _model(result: Result) -> Any:
             "a criterion needs the objective of the fit, with a likelihood (LinearModel has one); "
             f"this result has {type(model).__name__}"
         )
-    if model.n_examples < 3:
+    if model.n_targets < 3:
         raise InvalidInputError(
-            f"the weights stand for {model.n_examples:.3g} examples; a criterion takes them as repetitions, so scale "
+            f"the weights stand for {model.n_targets:.3g} examples; a criterion takes them as repetitions, so scale "
             "them until their sum is the number of examples"
         )
     return model
@@ -164,7 +164,7 @@ def _model(result: Result) -> Any:
 
 def _misfit(model: Any, result: Result) -> float:
     """Return minus twice the log-likelihood: infinite for a fit with as many coefficients as examples, less one."""
-    if _size(result) >= model.n_examples - 1:
+    if _size(result) >= model.n_targets - 1:
         return inf
     at = result.state.at if result.w is result.state.w else model.evaluate(result.w)  # of a run that ended badly
     rounding = 1e-14 * result.state.trace.null_value
