@@ -24,11 +24,11 @@ from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
 from hardthresh.solvers.subspace import FULL_SOLVE, refine
+from hardthresh.steps.line_search import ARMIJO
 
 from .balls import Atom, Ball, L1Ball
 
 Variant = Literal["plain", "away", "pairwise"]
-_ARMIJO = 1e-4  # of the decrease that the gradient predicts: the usual constant of sufficient decrease
 _TIE = 1e-9  # of the duality gap; arbitrary: after a refit all slopes are equal but for rounding
 
 
@@ -396,7 +396,7 @@ def _line_search(objective: Objective, at: Evaluation, direction: Array, longest
     best, lowest = 0.0, at.value
     while step > shortest:
         value = objective.value(at.point + step * direction)
-        if value < lowest and value <= at.value + _ARMIJO * step * slope:
+        if value < lowest and value <= at.value + ARMIJO * step * slope:
             best, lowest = step, value
         elif best > 0.0:
             break

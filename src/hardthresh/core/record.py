@@ -17,6 +17,9 @@ from .verdicts import Diverged, NoMinimiser, NotFinite, is_finite
 _REVIEWED = (Status.MAX_ITER, Status.BUDGET)
 """Ends, besides convergence, at which the last state is looked at once more."""
 
+_PERFECT = 1e-15
+"""The gap to the lower bound, relative to the null model, of a perfect fit: a few units of rounding of float64."""
+
 
 def stopping_rule(solver: Solver, stop: StopRule | None, max_iter: int, tol: float) -> StopRule:
     """Return the rule that ends a run, for the arguments of `minimize`."""
@@ -29,7 +32,7 @@ def stopping_rule(solver: Solver, stop: StopRule | None, max_iter: int, tol: flo
     if stop is not None:
         return stop | always | MaxIter(max_iter)
     if tol > 0:
-        return always | LowerBound(1e-15) | solver.stopping(tol) | MaxIter(max_iter)
+        return always | LowerBound(_PERFECT) | solver.stopping(tol) | MaxIter(max_iter)
     return always | MaxIter(max_iter)
 
 

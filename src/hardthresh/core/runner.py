@@ -23,6 +23,10 @@ _FIRST = 100.0
 """Times the first point that is not zero: the size that points are compared with if the null model is zero. Arbitrary:
 a first step may be much shorter than the answer."""
 
+_SAME = 1e-6
+"""The relative difference up to which the point and the value of a state count as those of the problem; or the root of
+the unit of rounding, if that is larger. Arbitrary: on another machine sums differ by far less."""
+
 
 class Runner:
     """A solver at work on one problem.
@@ -125,7 +129,7 @@ class Runner:
         own = self.constraint.project(state.w).support
         if type(own) is not type(state.support):  # a file of an older version does not tell groups from coordinates
             state = replace(state, support=own)
-        rounding = max(1e-6, float(library(state.w).finfo(state.w.dtype).eps) ** 0.5)
+        rounding = max(_SAME, float(library(state.w).finfo(state.w.dtype).eps) ** 0.5)
         if norm(self.constraint.project_onto(state.w, state.support).point - state.w) > rounding * norm(state.w):
             raise InvalidInputError(
                 "the state's point is outside the constraint; to start from its projection give w0=state.w"

@@ -29,6 +29,15 @@ from .typing import Array, library
 _ROUNDING = 4 * UNITS
 """Units of rounding in a point or a norm that was computed in a few steps: four times those of one sum."""
 
+_SLACK = 1e-9
+"""The distance between a point and its projection, as a share of the step, that counts as zero. Arbitrary: well above
+the rounding of a projection."""
+_GROWTHS, _SHRINKINGS = 60, 30
+"""Most factors of 4 by which the bracket of the smallest L grows or shrinks: to 1e36 or 1e-18 times the ratio of the
+norms of the gradient and the point. Arbitrary: beyond, no L or every L counts as right."""
+_BISECTIONS, _NARROW = 60, 1e-12
+"""The most bisections of that bracket, and its relative width in the end. Arbitrary: from a ratio of 4 it takes 42."""
+
 FEASIBLE = 1e-5
 """Up to what share of the gradient at the null model a residual counts as zero; on a well-conditioned support what is
 left to gain is then the square of that, 1e-10 of what the null model can gain."""
@@ -183,7 +192,8 @@ def _smallest_by_bisection(constraint: Constraint, point: Array, outside: Array,
 
     def stationary(lipschitz: float) -> bool:
         there = point - outside / lipschitz
-        nearest, slack = constraint.project(there).point, max(1e-9 * length / lipschitz, _ROUNDING * _eps(point) * size)
+        nearest = constraint.project(there).point
+        slack = max(_SLACK * length / lipschitz, _ROUNDING * _eps(point) * size)
         if constraint.exact:
             return norm(nearest - point) <= slack
         return length / lipschitz <= norm(there - nearest) + slack  # an approximation may return a point less near
@@ -191,23 +201,23 @@ def _smallest_by_bisection(constraint: Constraint, point: Array, outside: Array,
     high = length / (size or length)
     if not full:
         return 0.0 if stationary(high) else inf
-    for _ in range(60):
+    for _ in range(_GROWTHS):
         if stationary(high):
             break
         high *= 4.0
     else:
         return inf
     low = high
-    for _ in range(30):
+    for _ in range(_SHRINKINGS):
         low /= 4.0
         if not stationary(low):
             break
     else:
         return 0.0  # nothing outside may ever come in
-    for _ in range(60):
+    for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if stationary(middle) else (middle, high)
-        if high - low <= 1e-12 * high:
+        if high - low <= _NARROW * high:
             break
     return high
 

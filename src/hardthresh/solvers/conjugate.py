@@ -19,7 +19,7 @@ from hardthresh.core.stationarity import norm
 from hardthresh.core.stopping import Settled, StopRule
 from hardthresh.core.support import Support, upgrade_supports
 from hardthresh.core.typing import Array
-from hardthresh.steps.line_search import Candidate, exact_step, majorised_step, minimising_step
+from hardthresh.steps.line_search import ARMIJO, Candidate, exact_step, majorised_step, minimising_step
 
 from .start import starting_point
 from .steepest import is_steep, search_along, search_feasible, verdict
@@ -27,7 +27,6 @@ from .steepest import is_steep, search_along, search_feasible, verdict
 # An iteration is slow if it leaves more than this fraction of the distance of f to its lower bound. In completions
 # of 80 x 60, well-conditioned matrices take the same iterations from 0.7 to 0.99; on others they vary without order.
 _SLOW = 0.7
-_ARMIJO = 1e-4  # of the decrease that the gradient predicts: the usual constant of sufficient decrease
 
 
 @stored("state/conjugate_iht", upgrades=[upgrade_supports, renames(slope="restricted_gradient")])
@@ -247,7 +246,7 @@ class ConjugateIHT(Solver):
         """Return the step to a projection if f decreases by a fraction of `step` times `descent`, the predicted one."""
         prediction = objective.predict(projection.point)
         value = objective.value(projection.point, prediction)
-        if value < state.value and value <= state.value - _ARMIJO * step * descent:
+        if value < state.value and value <= state.value - ARMIJO * step * descent:
             return Candidate(projection, step, value, prediction)
         return None
 

@@ -15,10 +15,7 @@ from hardthresh.core.objective import Evaluation, Objective, SmoothObjective
 from hardthresh.core.state import State
 from hardthresh.core.stationarity import feasibility_residual, gradient_scale, is_negligible, norm, remaining_gradient
 from hardthresh.core.typing import Array
-from hardthresh.steps.line_search import Candidate, polyak_step
-
-ARMIJO = 1e-4
-"""A decrease of f is sufficient if it is this share of what the gradient predicts (Nocedal and Wright 2006, (3.4))."""
+from hardthresh.steps.line_search import ARMIJO, Candidate, polyak_step
 
 _FACTOR, _GROWTHS, _SHRINKS = 4.0, 15, 60
 """Steps are multiplied by 4 at most 15 times, to 10^9, or divided by 4 at most 60 times, to less than rounding."""

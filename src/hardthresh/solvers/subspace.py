@@ -26,9 +26,9 @@ from hardthresh.core.objective import Evaluation, LinearObjective, Objective, va
 from hardthresh.core.stationarity import norm
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
-from hardthresh.steps.line_search import Candidate
+from hardthresh.steps.line_search import ARMIJO, Candidate
 
-from .steepest import ARMIJO, search_along
+from .steepest import search_along
 
 DIRECT = 256
 """Largest subspace whose Newton system is factorised instead of iterated on."""
@@ -44,7 +44,7 @@ as many with rounding; more made answers worse where the Hessian was ill-conditi
 _LEFT_OUT = 1e-6
 """Share of the gradient that a Newton step may leave out: a direct solve leaves 1e-16 times the condition number."""
 _GRADIENT_STEPS = 4
-"""How many steps along the gradient one call makes where there is no curvature."""
+"""Number of steps along the gradient that one call makes where there is no curvature."""
 
 
 class Subspace(ABC):
@@ -170,7 +170,7 @@ def refine(
     r"""Return a point of the same support with a lower value, by Newton steps that stay inside the constraint.
 
     Each round solves :math:`H p = -g` on the part of the support where no bound holds, by CG, and searches along the
-    projected path w + t p, t = 1, 1/2, ... Where the curvature along the gradient is zero, negative or no number,
+    projected path w + t p, t = 1, 1/2, ... Where the curvature along the gradient is zero, negative or not a number,
     the search is along the gradient, by the values of f alone.
 
     Parameters

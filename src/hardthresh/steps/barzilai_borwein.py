@@ -17,7 +17,7 @@ from hardthresh.core.step import Move, StepRule
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
-from .line_search import Backtracking, standstill
+from .line_search import ARMIJO, TRIES, Backtracking, standstill
 
 
 @stored("state/barzilai_borwein")
@@ -82,10 +82,10 @@ class BarzilaiBorwein(StepRule):
             return replace(first, memory=Memory(at, values, first.step))
         step = self._length(constraint, at, memory, support)
         rounding = value_rounding(objective, at)
-        for _ in range(60):
+        for _ in range(TRIES):
             projection = constraint.project(at.point + step * direction, support)
             moved = projection.point - at.point
-            decrease = 1e-4 * norm(moved) * (norm(moved) / step)
+            decrease = ARMIJO * norm(moved) * (norm(moved) / step)
             prediction = objective.predict(projection.point)
             if decrease == 0.0 or objective.value(projection.point, prediction) <= max(values) - decrease + rounding:
                 evaluation = objective.evaluate(projection.point, prediction)

@@ -16,6 +16,13 @@ from hardthresh.core.step import Move, StepRule
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
+ARMIJO = 1e-4
+"""A decrease of f is sufficient if it is this share of what the gradient predicts (Nocedal and Wright 2006, (3.4))."""
+TRIES = 60
+"""The most tries of a search. Halving a step so often divides it by 2^60 = 1e18, beyond the precision of float64."""
+_SHORTER = 0.99
+"""1 - c of `ExactLineSearch`, with the c = 0.01 of Blumensath and Davies (2010)."""
+
 
 def minimising_step(objective: SmoothObjective, at: Evaluation, direction: Array) -> float:
     r"""Return the step along p, a restriction of the negative gradient, that minimises the quadratic model of f.
@@ -107,7 +114,7 @@ def majorised_step(
     That is a sufficient decrease: the right-hand side is never above f(w) for an exact projection of a point of the
     set. Where the projection is approximate, or momentum has carried the point out of the set, it may be; `most`, the
     largest value accepted, is f(w) by default. For a quadratic and the exact step both sides of the majorisation are
-    equal, so it is asked for up to rounding (`value_rounding`). None when 60 shrinkings were not enough or nothing
+    equal, so it is asked for up to rounding (`value_rounding`). None when `TRIES` shrinkings were not enough or nothing
     moves; or, without `most`, when the right-hand side of a step that fails is below f(w) by no more than rounding, as
     it would be for shorter steps. Cost: s/d of a data pass per try.
     """
@@ -115,7 +122,7 @@ def majorised_step(
     rounding = value_rounding(objective, at)
     inside = most is None or most <= at.value
     most = at.value if most is None else most
-    for _ in range(60):
+    for _ in range(TRIES):
         projection = constraint.project(at.point + step * direction, support)
         moved = projection.point - at.point
         squared = float(xp.sum(moved * moved))
@@ -194,7 +201,7 @@ class ExactLineSearch(StepRule):
             step = exact_step(objective, constraint, at, here, direction)
         else:
             step = minimising_step(objective, at, direction)
-        for _ in range(60):
+        for _ in range(TRIES):
             projection = constraint.project(at.point + step * direction, support)
             moved = projection.point - at.point
             squared = float(xp.sum(moved * moved))
@@ -203,9 +210,9 @@ class ExactLineSearch(StepRule):
                 return Move(projection, step, at, memory, settled if step > 0.0 or norm(direction) == 0.0 else "")
             if here == projection.support:
                 return Move(projection, step, None, memory)
-            if step * objective.curvature_along(at, moved) <= 0.99 * squared:
+            if step * objective.curvature_along(at, moved) <= _SHORTER * squared:
                 return Move(projection, step, None, memory)
-            step /= 2 * 0.99
+            step /= 2 * _SHORTER
         return standstill(constraint, at, direction, memory, support)
 
 
@@ -275,7 +282,7 @@ class Backtracking(StepRule):
         if squared == 0.0:
             return 1.0
         trial = abs(at.value) / squared or 1.0  # Polyak's step: follows every scale, of f and of w
-        for _ in range(60):
+        for _ in range(TRIES):
             rise = objective.value(at.point + trial * leading) - at.value + trial * squared
             if 0.0 < rise < float("inf"):
                 return squared * trial * trial / (2.0 * rise)

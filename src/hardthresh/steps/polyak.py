@@ -18,10 +18,15 @@ from hardthresh.core.step import Move, StepRule
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
 
-_LITTLE = 0.01  # of the progress made: where the gap to the bound is less, the run is over
-_WORTH = 0.05  # of the progress made: what a stall costs at least, to be told
-_TRIES = 40  # doublings of a step
-_FADING = 0.4  # from epoch to epoch the gap to a valid bound halves, and so does the step
+_LITTLE = 0.01
+"""The share of the progress so far below which the gap to the bound counts as closed. Arbitrary."""
+_WORTH = 0.05
+"""The share of the progress so far that a stall must cost for a warning. Arbitrary; well above `_LITTLE`."""
+_TRIES = 40
+"""The most doublings of a step in the search for a lower value: 2^40 = 1e12. Arbitrary: about ten are enough."""
+_FADING = 0.4
+"""The ratio of the final steps of two epochs below which f runs into the bound. Under valid bounds the gap, and with it
+the step, halves from epoch to epoch; 0.4 leaves a margin below 0.5 for the gradient, which changes too. Arbitrary."""
 
 
 def _polyak_length(at: Evaluation, length: float, target: float, scale: float) -> float:
@@ -174,7 +179,7 @@ class SparsePolyak(_StepToTarget):
 @stored("state/adaptive_sparse_polyak")
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Where Algorithm 2 stands.
+    """Progress of Algorithm 2 within its epochs.
 
     Attributes
     ----------
@@ -213,7 +218,7 @@ class Epoch:
 
     @property
     def progress(self) -> float:
-        """How far f has come down."""
+        """The decrease of f so far."""
         assert self.best is not None
         return self.first - self.best.value
 
@@ -303,7 +308,9 @@ class AdaptiveSparsePolyak(StepRule):
             at, direction = best, -best.gradient
         length = norm(constraint.hard_threshold(direction, support))
         move = _polyak_move(constraint, at, direction, length, epoch.bound, self.scale, support)
-        if move.settled and length > 0.0:  # at a bound that the epochs have raised it is stuck, which is no convergence
+        if (
+            move.settled and length > 0.0
+        ):  # at a bound that the epochs have raised it is stuck, which is not convergence
             move = replace(move, settled=self._reached(at, epoch) if isnan(epoch.final) else "")
         return replace(move, memory=replace(epoch, steps=epoch.steps + 1, last=move.step))
 
