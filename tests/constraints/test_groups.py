@@ -112,7 +112,7 @@ def test_missing_labels_are_refused_but_for_free_coordinates(missing):
         (lambda: GroupSparsity([1, 2], 1, weights="length"), 'None, "size"'),
         (lambda: GroupSparsity([1, 2], 1, weights=[1.0, 2.0]), "map labels to numbers"),
         (lambda: GroupSparsity([1, 2], 1, weights={1: 1.0}), "say nothing of group 2"),
-        (lambda: GroupSparsity([1, 2], 1, weights={1: 1.0, 2: 1.0, 3: 1.0}), "name 3, which is no group"),
+        (lambda: GroupSparsity([1, 2], 1, weights={1: 1.0, 2: 1.0, 3: 1.0}), "name 3, which is not a group"),
         (lambda: GroupSparsity([1, 2], 1, weights={1: 1.0, 2: 0.0}), "finite number > 0, got 0.0"),
         (lambda: GroupSparsity([1, 2], 1, weights={1: 1.0, 2: np.nan}), "finite number > 0"),
         (lambda: DoubleSparsity([1, 2], 1, -2), "m must be >= 0, got -2"),

@@ -22,7 +22,7 @@ _CANCELS = 1e-6  # of the parts' squares: a smaller sum of squares is mostly the
 @stored("matrix/pattern")
 @dataclass(frozen=True, eq=False, slots=True)
 class Pattern:
-    """Where a matrix has entries: increasing rows, in each increasing columns, each place once.
+    """Places of the entries of a matrix: increasing rows, in each increasing columns, each place once.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class FactoredMatrix:
 
     @property
     def device(self) -> str:
-        """Where it lives."""
+        """The device of the factors."""
         return "cpu"
 
     @property

@@ -69,7 +69,7 @@ class Grouping:
     numbers: np.ndarray
     count: int
     sizes: np.ndarray = field(init=False)
-    """How many coordinates each group has."""
+    """The number of coordinates of each group."""
     order: np.ndarray = field(init=False)
     """The coordinates, group by group, increasing in each; those in no group come last."""
 

@@ -1,4 +1,4 @@
-"""Which array library, dtype and device: found from the arrays themselves, never mixed."""
+"""Array library, dtype and device: found from the arrays themselves, never mixed."""
 
 from __future__ import annotations
 

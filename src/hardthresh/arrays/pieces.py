@@ -1,4 +1,4 @@
-"""How large arrays are split for several threads: by shape and dtype alone, for any number of threads."""
+"""Splitting of large arrays for several threads: by shape and dtype alone, for any number of threads."""
 
 from __future__ import annotations
 

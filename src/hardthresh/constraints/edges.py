@@ -45,7 +45,7 @@ class EdgeSparsity(Constraint):
     Raises
     ------
     InvalidInputError
-        For a fractional or negative K; by `check`, for points that are no square matrices or have p > K.
+        For a fractional or negative K; by `check`, for points that are not square matrices or have p > K.
 
     Notes
     -----

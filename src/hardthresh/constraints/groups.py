@@ -120,7 +120,7 @@ class GroupSparsity(Constraint):
 
     @property
     def n_groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return self._grouping.count
 
     @property
@@ -197,7 +197,7 @@ def _divisors(weights: Any, names: tuple[Any, ...], grouping: Grouping) -> np.nd
         unknown, missing = [w for w in weights if w not in names], [name for name in names if name not in weights]
         if unknown or missing:
             what = (
-                f"name {format_value(unknown[0])}, which is no group"
+                f"name {format_value(unknown[0])}, which is not a group"
                 if unknown
                 else f"say nothing of group {format_value(missing[0])}"
             )

@@ -28,7 +28,7 @@ class Bases(Support):
     right : array, shape (q, r)
         Orthonormal basis V of the rows.
     values : array, shape (r,), or None
-        The singular values that go with these vectors, decreasing; None for bases that are no matrix's own.
+        The singular values that go with these vectors, decreasing; None for bases that do not belong to a matrix.
     """
 
     left: Array
@@ -96,7 +96,7 @@ class Rank(Constraint):
     Raises
     ------
     InvalidInputError
-        For a negative or fractional r or an unknown method; by `check`, for points that are no matrices.
+        For a negative or fractional r or an unknown method; by `check`, for points that are not matrices.
     NotFiniteError
         By `project`, for NaN or infinity.
 

@@ -32,7 +32,7 @@ class Projection:
 
 
 class Structure(ABC):
-    """How a set restricts supports: to a few out of a number of candidates, such as coordinates, groups or edges.
+    """Restriction of supports by a set: to a few out of a number of candidates, such as coordinates, groups or edges.
 
     Attributes
     ----------

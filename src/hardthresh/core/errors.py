@@ -1,4 +1,4 @@
-"""What can go wrong, as types: every error says what, which value, and what to do."""
+"""Exceptions and warnings: every message says what, which value, and what to do."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def iterate(
     seed : int
         Seed of everything random, >= 0; a state brings its own.
     state : State, optional
-        Go on from a state of an earlier run of the same solver instead of starting: yields it first.
+        A state of an earlier run of the same solver, to continue that run; it is yielded first.
 
     Yields
     ------
@@ -51,7 +51,7 @@ def iterate(
         If the objective lacks what the solver needs.
     InvalidInputError
         If the constraint does not fit the objective's shape, `w0` or `state` does not, the state is another
-        solver's, or both are given; if the seed is no integer >= 0.
+        solver's, or both are given; if the seed is not an integer >= 0.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""How long runs are shown: a progress line, by rich or tqdm, whichever is installed, and durations in words."""
+"""Display of long runs: a progress line, by rich or tqdm, whichever is installed, and durations in words."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .typing import Array
 
 @stored("result/status")
 class Status(Enum):
-    """Why a run ended, each with the sentence that a user reads and whether it means convergence."""
+    """Reasons for the end of a run, each with the sentence that a user reads and whether it means convergence."""
 
     SETTLED = ("the solver sees nothing left to improve", True)
     STATIONARY = ("the point is basic feasible", True)

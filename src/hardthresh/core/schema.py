@@ -15,7 +15,7 @@ T = TypeVar("T", bound=type)
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """What an upgrade returns if the fields are those of another class now, in its first version.
+    """Fields that belong to another class now, in its first version: returned by an upgrade.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ Upgrade: TypeAlias = Callable[[Fields], Fields | Successor]
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """How a class is written to a file.
+    """Name, class and upgrades of what is written to a file.
 
     Attributes
     ----------
@@ -87,7 +87,9 @@ def stored(name: str, upgrades: Iterable[Upgrade] = ()) -> Callable[[T], T]:
     upgrades : iterable of callables
         From version 1 to 2, from 2 to 3, and so on: each takes the decoded fields as a dictionary and returns those of
         the next version, or a `Successor` if they are those of another class now. The fields of an estimator are its
-        parameters and fitted attributes; that of an enumeration is the ``name`` of the member.
+        parameters and fitted attributes; that of an enumeration is the ``name`` of the member. A `Successor` has the
+        fields of version 1 of its class, so that version must never change its meaning: append an upgrade to that
+        class instead.
 
     Returns
     -------

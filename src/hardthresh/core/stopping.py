@@ -1,4 +1,4 @@
-"""When to stop: rules as values, combined with ``|`` and ``&``; the one that fires says why.
+"""Stopping rules, combined with ``|`` and ``&``; the one that fires says why.
 
 A rule looks at the progress of a run and remembers nothing, so it can be shared, compared and stored.
 

@@ -26,7 +26,7 @@ class Support(ABC):
     """
 
     indices: Array
-    """Increasing coordinates of a flat point; None where a support is no set of coordinates."""
+    """Increasing coordinates of a flat point; None where a support is not a set of coordinates."""
 
     @abstractmethod
     def restrict(self, v: Array) -> Array:

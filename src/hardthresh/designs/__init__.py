@@ -1,4 +1,4 @@
-"""How a data matrix is stored."""
+"""Storage of data matrices."""
 
 from typing import Any
 

@@ -42,7 +42,7 @@ class Design(LinearMap):
     """True where entries are copied from a larger matrix when asked for, so that blocks of rows save memory."""
 
     has_columns: bool = True
-    """False where only products with the whole matrix are known: a linear model on it is no `LinearObjective`."""
+    """False where only products with the whole matrix are known: a linear model on it is not a `LinearObjective`."""
 
     @property
     @abstractmethod

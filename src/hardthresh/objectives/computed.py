@@ -49,7 +49,7 @@ class Computed(BaseObjective):
 
     @property
     def traits(self) -> Traits:  # type: ignore[override]
-        """How many examples the mean is over; 1 for a function without examples."""
+        """The number of examples of the mean; 1 for a function without examples."""
         if self._rows is not None:
             return Traits(n_rows=int(self._rows.shape[0]))
         return Traits(n_rows=1 if self._examples is None else self._examples.count)

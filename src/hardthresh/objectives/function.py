@@ -103,8 +103,8 @@ class Function(Computed):
 
     Notes
     -----
-    A value of plus infinity is no error: it says that the point is outside the domain of f. Line searches go back, and
-    a run that ends up there is ended as ``DIVERGED``.
+    A value of plus infinity is not an error: it says that the point is outside the domain of f. Line searches go back,
+    and a run that ends up there is ended as ``DIVERGED``.
 
     Callables get a copy of the point and may do with it what they like. f has to be deterministic: a network with
     dropout belongs in ``eval()`` mode.

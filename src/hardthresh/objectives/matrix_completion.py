@@ -204,8 +204,8 @@ class MatrixCompletion(Composite):
         """Return W = 0, as the storage keeps it."""
         return self.design.zeros()
 
-    # `curvature` and `_mean` compute what those of the base do, but round in another order: published results and replays
-    # of stored runs have these bits
+    # `curvature` and `_mean` compute what those of the base do, but round in another order: expected results and stored
+    # replays have these bits
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""

@@ -9,9 +9,9 @@ from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 
 _FAR = 100.0
-"""How far, in units of the prediction, a direction is followed: exp(-100) is nothing next to any other loss."""
+"""Length, in units of the prediction, of the move along a direction: exp(-100) is nothing next to any other loss."""
 _TOLERANCE, _NOTHING = 1e-7, 1e-6
-"""How far a constraint may be missed, as by the solver of linear programs, and what is no move, given that."""
+"""Tolerance of the constraints, as in the solver of linear programs, and the size of a move that counts as none."""
 _ROWS = 1000
 """With how many rows the search begins, and how many it takes in at a time; not crucial."""
 _SOME = 4096
@@ -92,7 +92,7 @@ def has_no_recession(design: Design, slopes: Array, gradient: Array) -> bool:
 
     Notes
     -----
-    The sum over some of the rows is no larger, so it is enough to look at some.
+    The sum over some of the rows is not larger, so it is enough to look at some.
     """
     some = slice(None, None, max(1, design.shape[0] // _SOME))
     X, weights, g = double(design.rows(some).dense()), np.abs(double(slopes[some])), double(gradient)

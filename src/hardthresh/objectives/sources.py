@@ -1,4 +1,4 @@
-"""How `Function` computes values, gradients and products with the Hessian, and gets its examples."""
+"""Sources of values, gradients, products with the Hessian and examples for `Function`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """What a mean is over: how many examples there are, how to get some by index, and how many to take at once."""
+    """Examples of a mean: their number, how to get some by index, and how many to take at once."""
 
     count: int
     batch: Callable[[Any], Any]

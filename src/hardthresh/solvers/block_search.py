@@ -17,17 +17,17 @@ from hardthresh.core.typing import Array
 from .local_search import add_then_drop, descend, drop_then_add, grow
 
 _LEAST_COLUMNS, _TIMES_CHOSEN = 256, 4
-"""How many columns the search has: at least so many, and so many times those that are chosen. Of 32 models of groups 3
+"""Number of columns of the search: at least so many, and so many times those that are chosen. Of 32 models of groups 3
 end higher with at least 64 and 1 with 128; none differs with 512 or 1,024, nor with 1 to 16 times."""
 
 MOST_COLUMNS = 2048
-"""How many columns a model may have: their Hessian takes 32 MB, and what is kept of its blocks at most 128."""
+"""Most columns of a model: their Hessian takes 32 MB, and what is kept of its blocks at most 128."""
 
 _MOST_WORK = 10**10
-"""How many multiplications one search may take: seconds, after which the best set so far is the answer."""
+"""Most multiplications of one search: seconds, after which the best set so far is the answer."""
 
 _OVERHEAD = 10**5
-"""What calling the array library costs besides, in multiplications."""
+"""Cost of a call of the array library, in multiplications."""
 
 
 def search_blocks(objective: Objective, constraint: Constraint, at: Evaluation, negligible: float) -> Projection | None:

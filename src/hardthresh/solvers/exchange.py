@@ -18,7 +18,7 @@ from .exchange_model import ExchangeModel, SupportModel
 from .subspace import refine
 
 _MOST_UNITS = 64
-"""How many units are left out in turn: of 30 models 6 end higher with 8, 1 with 16, and none differs from 32 to 128."""
+"""Most units left out in turn: of 30 models 6 end higher with 8, 1 with 16, and none differs from 32 to 128."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,10 @@ _ZERO = 1e2
 of the columns themselves, which were centred and scaled."""
 
 _GATHERED = 64
-"""How many columns are gathered at once; between 16 and 512 the run time hardly depends on it."""
+"""Number of columns that are gathered at once; between 16 and 512 the run time hardly depends on it."""
 
 _ENTRIES = 1 << 22
-"""How many entries the Hessians of the units that are compared at once may have: 32 MB."""
+"""Most entries of the Hessians of the units that are compared at once: 32 MB."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

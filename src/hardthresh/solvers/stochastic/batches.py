@@ -21,7 +21,7 @@ _LARGEST_SHRINK = 12.0  # of the authors' code, as are the 2 of `ExponentialBatc
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """What a batch rule may use to choose the next size.
+    """Progress of a run, by which a batch rule chooses the next size.
 
     Attributes
     ----------

@@ -40,9 +40,10 @@ class StochasticIHT(Solver):
 
     Notes
     -----
-    `ProbabilisticIHT` is compared with it. Cost: b/n of a data pass per iteration. Guarantee: with a step below 1/L and
-    rows drawn uniformly, linear convergence in expectation down to the noise of the batch gradient at the truth
-    (Nguyen, Needell and Woolf 2017); it does not converge beyond that, and its runs end at their limit of iterations.
+    Included for comparison with `ProbabilisticIHT`. Cost: b/n of a data pass per iteration. Guarantee: with a step
+    below 1/L and rows drawn uniformly, linear convergence in expectation down to the noise of the batch gradient at the
+    truth (Nguyen, Needell and Woolf 2017); it does not converge beyond that, and its runs end at their limit of
+    iterations.
 
     References
     ----------
