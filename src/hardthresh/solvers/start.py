@@ -10,7 +10,6 @@ from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective, SmoothObjective
 from hardthresh.core.stationarity import norm
-from hardthresh.core.typing import Array
 from hardthresh.steps.line_search import Candidate
 
 from .subspace import FULL_SOLVE, refine
@@ -40,24 +39,27 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
     projection = constraint.project(zeros)
     chosen = projection.support.indices
     if chosen is not None and chosen.shape[0] > 0 and isinstance(objective, LinearObjective):
-        fit = _fit(objective, constraint, projection, None)
+        fit = _fit(objective, constraint, projection)
         return objective.evaluate(fit.projection.point, fit.prediction), fit.projection
     at = objective.evaluate(projection.point)
     if isinstance(objective, SmoothObjective) and norm(projection.support.restrict(at.gradient)) > 0.0:
-        fit = _fit(objective, constraint, projection, at.prediction)
+        fit = refine(objective, constraint, projection, at.prediction, cg_iterations=0, rounds=FULL_SOLVE)
         projection, at = fit.projection, objective.evaluate(fit.projection.point, fit.prediction)
     return at, projection
 
 
-def _fit(objective: Objective, constraint: Constraint, projection: Projection, prediction: Array | None) -> Candidate:
-    """Return the minimiser on a support.
+def _fit(objective: LinearObjective, constraint: Constraint, projection: Projection) -> Candidate:
+    """Return the minimiser on the coordinates of a support.
 
-    Where f is dominated by the exponential of a large offset each Newton step moves the prediction by 1 only, so the
-    steps go on as long as they divide f by two.
+    If the exponential of a large offset dominates f, each Newton step changes the prediction by only 1, so that the
+    steps continue as long as they halve f, unless f falls for ever.
     """
-    fit = refine(objective, constraint, projection, prediction, cg_iterations=0, rounds=FULL_SOLVE)
+    fit = refine(objective, constraint, projection, cg_iterations=0, rounds=FULL_SOLVE)
     value = inf
     while not fit.minimal and fit.value < 0.5 * value:
+        at = objective.evaluate(fit.projection.point, fit.prediction)
+        if objective.recession(at, fit.projection.support.indices) is not None:
+            break
         value = fit.value
         fit = refine(objective, constraint, fit.projection, fit.prediction, cg_iterations=0, rounds=FULL_SOLVE)
     return fit
