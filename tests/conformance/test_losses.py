@@ -117,6 +117,23 @@ def test_the_score_is_a_scorer_of_scikit_learn(loss):
 
 
 @every
+@pytest.mark.parametrize("target", [0.2, 0.7])
+def test_the_link_is_the_inverse_of_the_mean(loss, target):
+    np.testing.assert_allclose(loss.mean(np.array([loss.link(target)])), target, rtol=1e-14)
+
+
+@every
+def test_the_deviance_explained_compares_with_the_best_constant(loss):
+    rng = np.random.default_rng(0)
+    u = rng.uniform(-2, 2, 50)
+    y, weight = loss.example_target(u, rng), rng.uniform(0.5, 2.0, 50)
+    constants = np.linspace(-3, 3, 2001)
+    best = min(np.average(loss.value(y, np.full(50, constant)), weights=weight) for constant in constants)
+    expected = 1 - np.average(loss.value(y, u), weights=weight) / best
+    np.testing.assert_allclose(loss.deviance_explained(y, u, weight), expected, atol=1e-5)
+
+
+@every
 def test_the_more_likely_of_two_fits_has_the_smaller_loss(loss):
     smaller, larger = (loss.minus_twice_log_likelihood(mean, 30.0) for mean in (0.2, 0.3))
     assert smaller < larger

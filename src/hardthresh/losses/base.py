@@ -78,6 +78,40 @@ class Loss(ABC):
         """Return `value` and `gradient`, to the last bit; a loss that computes an exponential for both overrides it."""
         return self.value(y, u), self.gradient(y, u)
 
+    def link(self, mean: float) -> float:
+        """Return the prediction of which `mean` is the expected target: the inverse of the method `mean`.
+
+        Raises
+        ------
+        CapabilityError
+            If the loss does not say, as is the default.
+        """
+        raise CapabilityError(f"the {type(self).__name__} loss has no link(mean), which D^2 needs")
+
+    def deviance_explained(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
+        """Return D^2, the fraction of the deviance explained: 1 less the mean loss over that of a constant.
+
+        The constant prediction is the best one, of the mean target. Where all targets are equal it leaves no deviance
+        to explain; D^2 is then 1 for perfect predictions, else 0, as scikit-learn's R^2.
+
+        Parameters
+        ----------
+        y, u : array, shape (n,)
+            Targets and predictions.
+        sample_weight : array, shape (n,), optional
+            Positive weights.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        mean_loss = float(np.average(self.value(y, u), weights=sample_weight))
+        if np.ptp(y) == 0:
+            return float(mean_loss == 0)
+        constant = np.full_like(u, self.link(float(np.average(y, weights=sample_weight))))
+        return 1.0 - mean_loss / float(np.average(self.value(y, constant), weights=sample_weight))
+
     def initial_prediction(self, mean: float) -> float:
         """Return a prediction close to that of a mean target; fits with an intercept start from it.
 

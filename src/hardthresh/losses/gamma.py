@@ -63,8 +63,11 @@ class Gamma(Loss):
     def mean(self, u: Array) -> Array:
         return namespace(u).exp(u)
 
+    def link(self, mean: float) -> float:
+        return log(mean)
+
     def initial_prediction(self, mean: float) -> float:
-        return log(mean) if mean > 0.0 else 0.0
+        return self.link(mean) if mean > 0.0 else 0.0
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return np.asarray(np.exp(u) * rng.gamma(1 / noise**2, noise**2, u.shape))

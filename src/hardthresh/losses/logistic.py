@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 from typing import ClassVar
 
 import numpy as np
@@ -65,6 +66,9 @@ class Logistic(Loss):
 
     def mean(self, u: Array) -> Array:
         return sigmoid(u)
+
+    def link(self, mean: float) -> float:
+        return log(mean / (1 - mean))
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return np.asarray(rng.random(u.shape) < sigmoid(u / noise), dtype=u.dtype)

@@ -79,8 +79,11 @@ class Poisson(Loss):
     def mean(self, u: Array) -> Array:
         return namespace(u).exp(u)
 
+    def link(self, mean: float) -> float:
+        return log(mean)
+
     def initial_prediction(self, mean: float) -> float:
-        return log(mean) if mean > 0.0 else 0.0
+        return self.link(mean) if mean > 0.0 else 0.0
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return np.asarray(noise**2 * rng.poisson(np.exp(u) / noise**2))

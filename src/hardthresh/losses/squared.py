@@ -63,6 +63,9 @@ class Squared(Loss):
     def mean(self, u: Array) -> Array:
         return namespace(u).asarray(u, copy=True)
 
+    def link(self, mean: float) -> float:
+        return mean
+
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return u + noise * rng.standard_normal(u.shape)
 

@@ -13,7 +13,7 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from hardthresh.arrays import gather_columns, move, namespace, to_numpy, where_true
+from hardthresh.arrays import double, gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
@@ -501,6 +501,39 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
             A known part of the linear predictor.
         """
         return self._loss.mean(self._linear_predictor(X, offset, "predict"))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        r"""Return :math:`D^2`, the fraction of the deviance that predictions explain; :math:`R^2` for least squares.
+
+        It is 1 less the mean loss of the predictions over that of the mean target; the best is 1. It is what the
+        regressors of scikit-learn with the same loss return, and `sklearn.metrics.d2_tweedie_score`.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data.
+        y : array, shape (n_samples,)
+            Targets, in the domain of the loss.
+        sample_weight : array, shape (n_samples,), optional
+            Non-negative weights.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            For targets that `fit` would refuse.
+        """
+        if self._loss.quadratic:
+            return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        given = self._validate(X, y, sample_weight, None, reset=False)
+        rows = given.weighted_rows()
+        u = double(self._linear_predictor(X, None, "score"))[rows]
+        weights = None if given.sample_weight is None else double(given.sample_weight)[rows]
+        return self._loss.deviance_explained(double(given.y)[rows], u, weights)
 
 
 def _is_foreign(X: Any) -> bool:

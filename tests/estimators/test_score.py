@@ -1,0 +1,69 @@
+"""The score of a regression: the fraction of the deviance explained, as scikit-learn's regressors compute it."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import GammaRegressor, PoissonRegressor
+from sklearn.metrics import d2_tweedie_score, r2_score
+
+from hardthresh import SparseGammaRegression, SparseLinearRegression, SparsePoissonRegression
+from hardthresh.core.errors import InvalidInputError
+
+POWERS = {SparseLinearRegression: 0, SparsePoissonRegression: 1, SparseGammaRegression: 2}
+TWINS = [(SparsePoissonRegression, PoissonRegressor), (SparseGammaRegression, GammaRegressor)]
+
+
+def fitted(cls, **settings):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 6))
+    y = cls._loss.example_target(0.5 * X[:, 1] - 0.4 * X[:, 3] + 1, rng, 0.5)
+    return cls(n_nonzero_coefs=2, **settings).fit(X, y), X, y, rng.integers(0, 3, 80).astype(float)
+
+
+@pytest.mark.parametrize("cls", POWERS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_score_is_the_fraction_of_deviance_explained(cls, weighted):
+    model, X, y, weight = fitted(cls)
+    weight = weight if weighted else None
+    theirs = d2_tweedie_score(y, model.predict(X), sample_weight=weight, power=POWERS[cls])
+    assert 0.1 < theirs < 0.99
+    assert_allclose(model.score(X, y, weight), theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), TWINS)
+def test_the_score_is_that_of_the_regressor_of_scikit_learn(ours, theirs):
+    model, X, y, weight = fitted(ours)
+    twin = theirs(alpha=0.0).fit(X, y)
+    twin.coef_, twin.intercept_ = model.coef_, model.intercept_
+    assert_allclose(model.score(X, y, weight), twin.score(X, y, weight), rtol=1e-10)
+
+
+def test_the_score_of_least_squares_is_still_r2():
+    model, X, y, weight = fitted(SparseLinearRegression)
+    assert model.score(X, y, weight) == r2_score(y, model.predict(X), sample_weight=weight)
+
+
+@pytest.mark.parametrize(("cls", "wrong"), [(SparsePoissonRegression, -1.0), (SparseGammaRegression, 0.0)])
+def test_targets_outside_the_domain_are_refused_as_by_fit(cls, wrong):
+    model, X, y, weight = fitted(cls)
+    y[5], weight[5] = wrong, 1.0
+    for method in (model.fit, model.score):
+        with pytest.raises(
+            InvalidInputError, match=rf"loss needs targets that are finite numbers .*; y\[5\] is {wrong}"
+        ):
+            method(X, y)
+    weight[5] = 0.0
+    assert np.isfinite(model.score(X, y, weight))
+
+
+def test_equal_targets_leave_nothing_to_explain():
+    model, X, _, _ = fitted(SparsePoissonRegression)
+    assert model.score(X, np.zeros(80)) == 0.0
+    model.coef_, model.intercept_ = 0 * model.coef_, 0.0
+    assert model.score(X, np.ones(80)) == 1.0
+
+
+def test_the_score_of_predictions_that_overflow_is_finite():
+    model, X, y, _ = fitted(SparsePoissonRegression)
+    model.intercept_ = 1e3
+    assert -np.inf < model.score(X, y) < -1e10
