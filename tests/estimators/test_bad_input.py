@@ -8,7 +8,15 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.estimators import LowRankRegression, SparseLinearRegression
+from hardthresh.estimators import (
+    LowRankImputerCV,
+    LowRankRegression,
+    LowRankRegressionCV,
+    SparseGaussianGraphicalModelCV,
+    SparseLinearRegression,
+    SparsePoissonRegression,
+    SparsePoissonRegressionCV,
+)
 from hardthresh.objectives import LinearModel
 from levels import inherited
 
@@ -220,6 +228,7 @@ def test_a_name_that_two_columns_have_is_refused(case):
 CHOOSER_SETTINGS = [
     ({"n_nonzero_coefs": []}, "n_nonzero_coefs is empty; give the numbers of features to compare"),
     ({"n_nonzero_coefs": iter(())}, "n_nonzero_coefs is empty; give the numbers of features to compare"),
+    ({"n_nonzero_coefs": 0}, "n_nonzero_coefs=0 leaves nothing to compare: K compares 1 to K, and .0. compares 0"),
     ({"rule": "worst"}, 'rule must be "best" or "one_standard_error", got \'worst\''),
     ({"cv": 1}, "n_splits=1"),
     ({"cv": 61}, "n_splits=61"),
@@ -237,6 +246,20 @@ def test_bad_choices_are_refused(chooser, settings, message):
     X, y = chooser.data()
     with pytest.raises(ValueError, match=message):
         chooser.make(**settings).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (LowRankImputerCV(0), "rank"),
+        (LowRankRegressionCV(rank=0), "rank"),
+        (SparseGaussianGraphicalModelCV(0), "n_edges"),
+    ],
+)
+def test_comparing_up_to_zero_is_refused(model, name):
+    rng = np.random.default_rng(0)
+    with pytest.raises(InvalidInputError, match=f"{name}=0 leaves nothing to compare"):
+        model.fit(rng.standard_normal((20, 4)), rng.standard_normal((20, 3)))
 
 
 def test_a_score_that_is_not_finite_is_refused(chooser):
@@ -434,3 +457,27 @@ def test_numbers_beyond_the_precision_of_X_are_not_called_infinite(case):
             LinearModel(X, **given)
     with pytest.raises(InvalidInputError, match=f"y {message}"):
         LowRankRegression(rank=1).fit(X, huge)
+
+
+@pytest.mark.parametrize(
+    "model", [SparsePoissonRegression(n_nonzero_coefs=2, alpha=10.0), SparsePoissonRegressionCV(n_nonzero_coefs=2)]
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_counts_that_are_all_zero_are_told_as_that(model, weighted):
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    y, weight = np.zeros(30), np.ones(30)
+    if weighted:
+        y[3], weight[3] = 2.0, 0.0
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        model.fit(X, y, sample_weight=weight)
+    assert not model.converged_
+    assert model.stop_reason_ == (
+        "all targets are 0, which no finite intercept predicts, even with a ridge; give rows with others"
+    )
+
+
+def test_a_model_of_zero_counts_without_an_intercept_may_converge():
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    model = SparsePoissonRegression(n_nonzero_coefs=2, alpha=10.0, fit_intercept=False).fit(X, np.zeros(30))
+    assert model.converged_

@@ -138,6 +138,8 @@ def candidates_of(given: Any, most: int, check: Callable[[Any], int], name: str,
     if given is None:
         given = range(1, most + 1)
     elif isinstance(given, Integral):
+        if check(given) == 0:
+            raise InvalidInputError(f"{name}=0 leaves nothing to compare: K compares 1 to K, and [0] compares 0 alone")
         given = range(1, check(given) + 1)
     elif isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidInputError(f"{name} must be a number or {what} to compare, got {format_value(given)}")

@@ -10,12 +10,13 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.typing import Array
 from hardthresh.estimators.soundness import check_linear_model
+from hardthresh.estimators.validation import validated
 
 from .algorithms import AdaptiveHybrid
 from .attribute_learner import AttributeLearner
@@ -235,7 +236,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
                 raise InvalidInputError(f"a prediction needs the columns {', '.join(missing)}, which X does not have")
             x: Any = np.asarray(X[self.required_features_.tolist()], dtype=np.float64)
         else:
-            x = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)[:, self.support_]
+            x = validated(self, X, accept_sparse="csr", dtype=np.float64, reset=False)[:, self.support_]
             x = x.toarray() if issparse(x) else x
         for row, column in np.argwhere(~np.isfinite(x))[:1]:
             raise InvalidInputError(
@@ -247,7 +248,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
     @without_overflow_warnings
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
         numeric, kinds = self._numeric_target, (np.float64, np.float32)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=kinds, y_numeric=numeric, reset=reset)
+        X, y = validated(self, X, y, accept_sparse="csr", dtype=kinds, y_numeric=numeric, reset=reset)
         return X, np.asarray(y)
 
     def _encoded(self, y: Array, classes: Any = None) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, format_value, warn
 from hardthresh.core.solver import Solver
@@ -22,6 +22,7 @@ from ..documentation import public_estimator
 from ..soundness import check_columns, check_numbers
 from ..table import Table
 from ..upgrades import without_comparison
+from ..validation import validated
 from .problem import GraphProblem, Precision
 
 
@@ -315,7 +316,7 @@ class SparseGaussianGraphicalModel(ThresholdingEstimator, EmpiricalCovariance):
         self._check_settings()
         precomputed = self.covariance == "precomputed"
         _check_names(X)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=1 if precomputed else 2)
+        X = validated(self, X, dtype=(np.float64, np.float32), ensure_min_samples=1 if precomputed else 2)
         task = FitTask(self, Table(X, None), self.max_iter)
         problem = self._problem(X)
         n_edges, self.alpha_ = choose(X)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hardthresh.arrays import double, gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
@@ -37,6 +37,7 @@ from ..base import (
 from ..callbacks import FitTask, fit_method
 from ..soundness import check_linear_model
 from ..table import Table
+from ..validation import validated
 from .columns import column_indices, column_labels
 from .problem import Fingerprint, Problem, build_problem, linear_predictor
 
@@ -238,7 +239,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """Return data as validated arrays, with targets as they were given; `reset` makes their columns the model's."""
         self._check_settings()
         xp, _ = get_namespace(X)
-        X, y = validate_data(
+        X, y = validated(
             self,
             X,
             y,
@@ -381,6 +382,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """Return why the fit ended, with the names of the features whose coefficients grow without bound."""
         if result.status is not Status.NO_MINIMISER:
             return result.message
+        if problem.intercept and not bool(namespace(problem.objective.y).any(problem.objective.y != 0)):
+            return "all targets are 0, which no finite intercept predicts, even with a ridge; give rows with others"
         move = problem.objective.recession(result.state.at, result.support.indices)
         size = np.zeros(1) if move is None else np.abs(to_numpy(move))[: self.n_features_in_]
         growing = np.flatnonzero(size > 1e-6 * np.max(size, initial=0.0))
@@ -395,7 +398,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="coef_", method=method)
         xp, _ = get_namespace(X)
-        X = validate_data(
+        X = validated(
             self,
             X,
             accept_sparse=("csc", "csr"),

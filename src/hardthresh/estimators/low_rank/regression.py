@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, MultiOutputMixin, RegressorMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import as_floating
 from hardthresh.core.errors import InvalidInputError, warn
@@ -22,6 +22,7 @@ from ..callbacks import FitTask, fit_method
 from ..documentation import public_estimator
 from ..soundness import check_columns, check_numbers, check_present
 from ..table import Table
+from ..validation import validated
 from .reduced_rank import Coefficients, LowRankProblem, ReducedRankFactors, build_low_rank_problem, with_matrix
 
 _CLOSED_FORM = "closed form: the global minimum of the least-squares problem"
@@ -241,7 +242,7 @@ class LowRankRegression(
         self._check_settings()
         if issparse(y):
             raise InvalidInputError("y must be dense, got a sparse matrix; convert it with y.toarray()")
-        X, y = validate_data(
+        X, y = validated(
             self,
             X,
             y,
@@ -261,7 +262,7 @@ class LowRankRegression(
 
     def _validate_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse=("csc", "csr"), dtype=(np.float64, np.float32), reset=False)
+        return validated(self, X, accept_sparse=("csc", "csr"), dtype=(np.float64, np.float32), reset=False)
 
     def _check_attributes(self) -> None:
         """Check that the fitted attributes fit together."""

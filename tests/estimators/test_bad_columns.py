@@ -1,0 +1,75 @@
+"""Errors about a column of a data frame name it, for every estimator; and so do those about columns of an array."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import hardthresh.estimators
+import hardthresh.limited.estimators
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.registry import registered
+
+pandas = pytest.importorskip("pandas")
+
+CLASSES = [entry.cls for entry in registered("estimator").values()]
+every = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+
+
+def table(city):
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    return pandas.DataFrame({"age": X[:, 0], "city": pandas.Series(city, dtype=None), "size": X[:, 1]})
+
+
+def fit(cls, X):
+    return cls().fit(X, np.tile([1.0, 2.0], 3))
+
+
+@every
+def test_a_column_of_text_is_named(cls):
+    X = table(["1", "2", "Rome", "4", "5", "6"])
+    with pytest.raises(InvalidInputError, match=r"column 'city': could not convert .*'Rome'.*; encode it as numbers"):
+        fit(cls, X)
+
+
+@every
+def test_a_column_of_dates_is_named(cls):
+    X = table(pandas.date_range("2024-01-01", periods=6))
+    with pytest.raises(InvalidInputError, match=r"column 'city' is of type datetime64.*; encode it as numbers"):
+        fit(cls, X)
+
+
+@every
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_a_column_with_infinity_is_named(cls, convert):
+    X = table([1.0, np.inf, 3.0, 4.0, 5.0, 6.0])
+    X = X if convert is np.asarray else convert(X.to_numpy())
+    model = cls(missing="unstored") if sp.issparse(X) and "missing" in cls().get_params() else cls()
+    if sp.issparse(X) and "Graph" in cls.__name__:
+        pytest.skip("takes no sparse tables")
+    name = r"column 1 \(counted from 0\)" if sp.issparse(X) else "column 'city'"
+    with pytest.raises(InvalidInputError, match=f"{name}: Input X contains infinity"):
+        model.fit(X, np.tile([1.0, 2.0], 3))
+
+
+def test_a_missing_entry_is_named_where_none_may_be():
+    with pytest.raises(InvalidInputError, match=r"column 'city': Input X contains NaN"):
+        fit(hardthresh.SparsePoissonRegression, table([1.0, np.nan, 3.0, 4.0, 5.0, 6.0]))
+
+
+@pytest.mark.parametrize("cls", [hardthresh.SparsePoissonRegression, hardthresh.LimitedAttributeRegression])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_column_of_text_is_named_by_predict(cls):
+    model = fit(cls, table(np.arange(6.0)))
+    with pytest.raises(InvalidInputError, match="column 'city': could not convert"):
+        model.predict(table(["Rome"] * 6))
+
+
+def test_other_names_are_not_blamed_on_a_column():
+    model = fit(hardthresh.SparsePoissonRegression, table(np.arange(6.0)))
+    with pytest.raises(ValueError, match=r"^The feature names should match"):
+        model.predict(table(["Rome"] * 6).rename(columns={"age": "years"}))
+
+
+def test_lists_of_unequal_length_are_refused():
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        hardthresh.SparsePoissonRegression().fit([[1.0, 2.0], [1.0]], [1.0, 2.0])
