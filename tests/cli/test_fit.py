@@ -163,7 +163,26 @@ def test_numbers_that_may_be_classes_are_pointed_out(run, table, csv):
     assert result.exit_code == 0
     [note] = result.stderr.splitlines()
     assert note.startswith("note: the ")
-    assert note.endswith("numbers in 'label' are treated as amounts; for classes, add --positive-class VALUE")
+    assert note.endswith(
+        "numbers in 'label' are treated as amounts (least squares); for classes, add --positive-class VALUE"
+    )
+
+
+def test_whole_numbers_that_may_be_counts_are_pointed_out(run, done, table, csv):
+    few = (polars.col("b").abs() * 3).floor().cast(polars.Int64)
+    done_by_loss = ("fit", csv, "--target", "label", "--drop", "ill,y", "--k", 1, "--loss")
+    for counts, classes in ((few, "for classes, add --positive-class VALUE; "), (polars.int_range(60), "")):
+        table.with_columns(label=counts).write_csv(csv)
+        [note] = run(*done_by_loss[:-1]).stderr.splitlines()
+        assert note.endswith(f"'label' are treated as amounts (least squares); {classes}for counts, add --loss poisson")
+        assert run(*done_by_loss, "poisson").stderr == ""
+
+
+@pytest.mark.filterwarnings("ignore::hardthresh.core.errors.SearchRangeWarning")
+def test_the_smallest_number_compared_is_not_called_better_than_fewer(done, csv):
+    smallest = done("fit", csv, *REGRESSION, "--k", "3-4")
+    assert "3 is best; no smaller number was compared." in smallest
+    assert "no smaller number was compared" not in done("fit", csv, *REGRESSION, "--k", "2-4")
 
 
 def test_the_notes_say_where_the_model_comes_from(fitted, csv):
@@ -261,9 +280,8 @@ def test_two_numbers_that_are_not_whole_are_amounts(run, done, broken):
     path = broken("a,b,y", *(f"{i},{i * i % 7},{0.5 + (i * i % 7 > 2)}" for i in range(30)))
     result = run("fit", path, "--target", "y", "--k", 1)
     assert result.exit_code == 0
-    assert result.stderr == (
-        "note: the numbers 0.5 and 1.5 in 'y' are treated as amounts; for classes, add --loss logistic\n"
-    )
+    [note] = result.stderr.splitlines()
+    assert note.endswith("0.5 and 1.5 in 'y' are treated as amounts (least squares); for classes, add --loss logistic")
     done("fit", path, "--target", "y", "--k", 1, "--loss", "logistic", "--out", "model.json")
     assert ht.load("model.json").classes_.tolist() == ["0.5", "1.5"]
 

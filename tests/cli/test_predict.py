@@ -98,7 +98,10 @@ def test_an_offset_is_added(done, table, folder, csv):
 def test_leaving_the_offset_out_is_said(done, run, table, csv):
     table.with_columns(exposure=polars.lit(100.0)).write_csv(csv)
     done("fit", csv, "--target", "y", "--drop", "ill", "--k", "2", "--offset", "exposure", "--out", "model.json")
-    assert "fitted with an offset" in run("predict", "model.json", csv).stderr
+    assert run("predict", "model.json", csv).stderr == (
+        "warning: the model was fitted with the offset 'exposure', which these predictions leave out; add --offset\n"
+    )
+    assert run("predict", "model.json", csv, "--offset", "exposure").stderr == ""
 
 
 @pytest.fixture

@@ -68,8 +68,8 @@ class Data:
         The columns that were asked for; only the target may hold texts.
     ids : sequence of str, length n, or None
         Identifiers of the rows, as written in the file.
-    target_name, id_name : str
-        Names of the target and of the ids.
+    target_name, offset_name, id_name : str
+        Names of the target, of the offset and of the ids.
     remarks : tuple of str
         Notes for the user about how the file was interpreted.
     ragged : bool
@@ -84,6 +84,7 @@ class Data:
     offset: np.ndarray | None = None
     ids: Sequence[str] | None = None
     target_name: str = "y"
+    offset_name: str = ""
     id_name: str = ""
     remarks: tuple[str, ...] = ()
     ragged: bool = False
@@ -98,6 +99,7 @@ class Data:
             offset=values.get("offset"),
             ids=None if ids is None else [str(value) for value in ids],
             target_name=names.get("target", self.target_name),
+            offset_name=names.get("offset", self.offset_name),
             id_name=names.get("id", self.id_name),
         )
 

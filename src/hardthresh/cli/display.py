@@ -151,6 +151,8 @@ def curve(cv: CrossValidation, width: int) -> Iterator[Text]:
 
 def _advice(cv: CrossValidation) -> str:
     few, best = cv.k[cv.sparsest], cv.k[cv.best]
+    if best == min(cv.k):
+        return f"{best} is best; no smaller number was compared."
     if few == best:
         return f"{best} is best; fewer features are worse by more than one standard error (the line ┊)."
     return f"{best} is best; {few} is within one standard error of it (the line ┊)."

@@ -116,15 +116,17 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
 
 
 def _remarks(y: np.ndarray, name: str, labels: list[str]) -> tuple[str, ...]:
-    """Return a remark about numbers that are treated as amounts but could be classes."""
+    """Return a remark about numbers that are treated as amounts but could be classes or counts."""
+    what, advice = "", []
     if y.dtype.kind == "f" and len(labels) == 2:
-        return (
-            f"the numbers {' and '.join(labels)} in {name!r} are treated as amounts; for classes, add --loss logistic",
-        )
-    if y.dtype.kind in "iu" and len(labels) <= FEW:
-        numbers = f"the {len(labels)} whole numbers in {name!r}"
-        return (f"{numbers} are treated as amounts; for classes, add --positive-class VALUE",)
-    return ()
+        what, advice = f"the numbers {' and '.join(labels)}", ["for classes, add --loss logistic"]
+    elif y.dtype.kind in "iu":
+        what = f"the {len(labels)} whole numbers" if len(labels) <= FEW else "the whole numbers"
+        advice += ["for classes, add --positive-class VALUE"] if len(labels) <= FEW else []
+        advice += ["for counts, add --loss poisson"] if y.min() >= 0 else []
+    if not advice:
+        return ()
+    return (f"{what} in {name!r} are treated as amounts (least squares); {'; '.join(advice)}",)
 
 
 def _check_stray_text(y: np.ndarray, name: str) -> None:
@@ -228,6 +230,7 @@ def learn(
     missing = 0  # missing values are refused
     data = {"source": Path(table.source).name, "target": table.target_name, "n": n, "d": d, "dtype": str(table.X.dtype)}
     data |= {"missing": missing} | ({"classes": task.counts} if task.counts else {})
+    data |= {"offset": table.offset_name} if table.offset is not None else {}
     return model, {"command": command, "data": data, "seconds": seconds}
 
 

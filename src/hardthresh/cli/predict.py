@@ -42,7 +42,7 @@ def predict(
 
     A text that a spreadsheet would run as a formula, such as =1+1, gets a ' in front.
     """
-    from hardthresh.storage import load
+    from hardthresh.storage import load, load_notes
 
     from .data import Request
     from .reading import read
@@ -58,6 +58,10 @@ def predict(
     rows = read(data, request, file_format)
     for remark in rows.remarks:
         write_stderr(f"note: {remark}")
+    if offset is None and getattr(fitted, "offset_used_", False):
+        name = load_notes(model).get("data", {}).get("offset")  # not in files of the library or of earlier versions
+        which = f"the offset {name!r}" if name else "an offset"
+        write_stderr(f"warning: the model was fitted with {which}, which these predictions leave out; add --offset")
     table = _predictions(fitted, _columns(fitted, rows, only), rows.offset)
     if rows.ids is not None:
         table = [(name, *row) for name, row in zip([rows.id_name, *rows.ids], table, strict=True)]
@@ -95,6 +99,7 @@ def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were matched above
+        warnings.filterwarnings("ignore", message=".* was fitted with an offset")  # said by the caller
         if offset is not None and "offset" not in signature(model.predict).parameters:
             raise InvalidInputError(f"{type(model).__name__} predicts without an offset; leave --offset out")
         further = () if offset is None else (offset,)
