@@ -300,3 +300,8 @@ def test_other_array_libraries_agree(loss, library):
     loss.check_targets(convert(targets(loss), library))
     with pytest.raises(InvalidInputError, match="nan"):
         loss.check_targets(convert(np.array([np.nan]), library))
+
+
+def test_labels_minus_one_and_one_are_refused_with_how_to_recode_them():
+    with pytest.raises(InvalidInputError, match=r"y\[0\] is -1.0; recode labels -1 and 1 as \(y \+ 1\) / 2"):
+        Logistic().check_targets(np.array([-1.0, 1.0]))

@@ -35,6 +35,9 @@ class Loss(ABC):
     domain: ClassVar[str]
     """The targets that the loss is defined for, in words for an error message."""
 
+    recoding: ClassVar[str] = ""
+    """How to recode targets that are often given but outside the domain, for the end of the message."""
+
     classifies: ClassVar[bool] = False
     """Whether a target is the probability of the second of two classes; estimators then take labels."""
 
@@ -159,7 +162,7 @@ class Loss(ABC):
         for place in np.argwhere(outside)[:1].tolist():
             raise InvalidInputError(
                 f"the {type(self).__name__} loss needs targets that are {self.domain}; y{place} is "
-                f"{float(y[tuple(place)])}"
+                f"{float(y[tuple(place)])}{self.recoding}"
             )
 
     def check_targets(self, y: Array) -> None:

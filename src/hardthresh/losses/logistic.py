@@ -36,6 +36,7 @@ class Logistic(Loss):
 
     curvature_bound: ClassVar[float] = 0.25
     domain: ClassVar[str] = "0, 1 or between"
+    recoding: ClassVar[str] = "; recode labels -1 and 1 as (y + 1) / 2"
     classifies: ClassVar[bool] = True
     multiplies: ClassVar[str] = "the odds"
     default_ridge: ClassVar[float] = 1e-2  # few columns often separate classes, and then have no finite coefficients

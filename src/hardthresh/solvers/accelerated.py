@@ -110,7 +110,7 @@ def _momentum_as_rule(fields: Fields) -> Fields:
 @register("solver", "accelerated", _examples, upgrades=[_step_as_rule, _momentum_as_rule])
 @dataclass(frozen=True, slots=True)
 class AcceleratedIHT(Solver):
-    r"""Iterative hard thresholding with momentum, safeguarded or as published.
+    r"""Iterative hard thresholding with momentum: safeguarded, or exactly as in the paper.
 
     .. math:: T_i &= \mathrm{supp}\bigl(P_C(\nabla_{U_i^c} f(u_i))\bigr) \cup U_i, \qquad U_i = \mathrm{supp}(u_i) \\
               x_{i+1} &= P_C\bigl(u_i - \mu_i \nabla_{T_i} f(u_i)\bigr) \\

@@ -111,7 +111,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         sample_weight : array, shape (n_samples,), optional
             Non-negative weights; weight 2 is a row given twice, weight 0 a row left out.
         offset : array, shape (n_samples,), optional
-            A known part of the linear predictor.
+            A known part of the linear predictor; for Poisson and gamma regression on the log scale, as
+            ``offset=np.log(exposure)``.
 
         Returns
         -------
