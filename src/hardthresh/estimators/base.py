@@ -180,7 +180,7 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         return named
 
     def _seed(self) -> int:
-        return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
+        return seed_of(self.random_state)
 
     def _solve(self, problem: Solvable, w0: Any, seed: int, **options: Any) -> Result:
         result = minimize(
@@ -213,6 +213,18 @@ def _tiny(table: Table, columns: np.ndarray) -> np.ndarray:
     return tiny
 
 
+def seed_of(random_state: Any) -> int:
+    """Return the seed that a `random_state` stands for; 0 for None."""
+    if random_state is None:
+        return 0
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise InvalidInputError(
+            f"random_state must be None, an integer or a RandomState, got {format_value(random_state)}"
+        ) from error
+
+
 def per_row(x: Any, X: Any, name: str) -> np.ndarray | None:
     """Return one number per row, in the precision of X; a single number stands for all rows."""
     return None if x is None else in_precision(_finite_rows(x, X, name), X, name)
@@ -224,7 +236,9 @@ def row_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
         return None
     weights = _finite_rows(sample_weight, X, "sample_weight")
     if np.any(weights < 0) or not np.any(weights > 0):
-        found = "only zeros" if not np.any(weights) else "a negative weight"
+        found = (
+            f"a negative weight: {_first(weights < 0, weights, 'sample_weight')}" if np.any(weights) else "only zeros"
+        )
         raise InvalidInputError(f"sample_weight must be non-negative with a positive entry, found {found}")
     largest, limits = np.max(weights), np.finfo(numpy_dtype(X))
     return in_precision(weights if limits.tiny <= largest <= limits.max else weights / largest, X, "sample_weight")
@@ -232,8 +246,17 @@ def row_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
 
 def in_precision(x: np.ndarray, X: Any, name: str) -> np.ndarray:
     """Return finite numbers in the precision of X, if its range has them."""
-    x = x if x.dtype.kind in "fiub" else x.astype(np.float64)  # text that is a number
-    return np.asarray(as_floating(x, np.empty(0, dtype=numpy_dtype(X)), name))
+    return np.asarray(as_floating(as_numbers(x, name), np.empty(0, dtype=numpy_dtype(X)), name))
+
+
+def as_numbers(x: np.ndarray, name: str) -> np.ndarray:
+    """Return an array of numbers, which may be given as text."""
+    if x.dtype.kind in "fiub":
+        return x
+    try:
+        return x.astype(np.float64)
+    except ValueError as error:
+        raise InvalidInputError(f"{name}: {error}; numbers are needed") from error
 
 
 def _finite_rows(x: Any, X: Any, name: str) -> np.ndarray:
@@ -245,8 +268,14 @@ def _finite_rows(x: Any, X: Any, name: str) -> np.ndarray:
     if rows.shape != (X.shape[0],):
         raise InvalidInputError(f"{name} has shape {rows.shape}; ({X.shape[0]},) is needed, one number per row of X")
     if not np.all(np.isfinite(rows)):
-        raise InvalidInputError(f"{name} contains NaN or infinity")
+        raise InvalidInputError(f"{name} contains NaN or infinity: {_first(~np.isfinite(rows), rows, name)}")
     return rows
+
+
+def _first(wrong: np.ndarray, rows: np.ndarray, name: str) -> str:
+    """Return the first wrong one of some numbers, as in a message."""
+    place = int(np.argmax(wrong))
+    return f"{name}[{place}] is {format_value(rows[place])}"
 
 
 def known_finite(X: Any) -> bool:

@@ -155,13 +155,20 @@ def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, params: Met
 
     `params` are passed on to the splitter; what has one entry for each given row follows the rows.
     """
-    splitter = check_cv(cv, table.y, classifier=classifier)
     if "groups" not in params and _needs_groups(cv):
         raise InvalidInputError(
             f"cv={type(cv).__name__} needs the group of each row; pass it to fit, as in fit(X, y, groups=...)"
         )
-    if hasattr(cv, "split") or cv is None or isinstance(cv, Integral):
-        return list(splitter.split(_matrix_for(splitter, table), table.y, **_rows_of(params, kept, n_given)))
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        return list(cv.split(_matrix_for(cv, table), table.y, **_rows_of(params, kept, n_given)))
+    try:
+        splitter = check_cv(cv, table.y, classifier=classifier)
+        if cv is None or isinstance(cv, Integral):
+            return list(splitter.split(_matrix_for(splitter, table), table.y, **_rows_of(params, kept, n_given)))
+    except ValueError as error:
+        dropped = n_given - kept.size
+        left_out = f"; {dropped} of the {n_given} rows have weight 0 and are left out" if dropped else ""
+        raise InvalidInputError(f"cv={format_value(cv)}: {error}{left_out}") from error
     place = np.full(n_given, -1)
     place[kept] = np.arange(kept.size)
 
@@ -172,6 +179,10 @@ def splits_of(cv: Any, table: Table, kept: np.ndarray, n_given: int, params: Met
 
     try:
         return [(among_kept(train), among_kept(test)) for train, test in splitter.split()]
+    except TypeError as error:
+        raise InvalidInputError(
+            f"cv must be a number of folds, a splitter or pairs (train, test) of indices, got {format_value(cv)}"
+        ) from error
     except IndexError as error:
         raise InvalidInputError(f"cv must name rows of X, which has {n_given}: {error}") from error
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
+from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import InvalidInputError, format_value, numbered
 
 _TIMES = ("datetime", "date", "timedelta", "duration")
@@ -17,6 +18,7 @@ _CATEGORIES = ("category", "categorical", "enum")
 _ENCODE = "encode it as numbers, for example one column for each category, or leave it out"
 
 
+@without_overflow_warnings
 def validated(model: Any, X: Any, y: Any = "no_validation", *, categories: bool = True, **options: Any) -> Any:
     """Return what `sklearn.utils.validation.validate_data` returns; errors name the column of X.
 
@@ -43,6 +45,8 @@ def validated(model: Any, X: Any, y: Any = "no_validation", *, categories: bool 
         if str(error).startswith("The feature names"):
             raise
         column, is_text = _offending_column(X, options.get("ensure_all_finite") == "allow-nan")
+        if column is None and options.get("y_numeric") and str(error).startswith("could not convert"):
+            raise InvalidInputError(f"y: {error}; numbers are needed") from error
         if column is None:
             raise
         raise InvalidInputError(f"{column}: {error}" + (f"; {_ENCODE}" if is_text else "")) from error

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.typing import Array
+from hardthresh.estimators.base import seed_of
 from hardthresh.estimators.soundness import check_linear_model
 from hardthresh.estimators.validation import validated
 
@@ -256,7 +257,7 @@ class LimitedAttributeModel(SelectorMixin, BaseEstimator):
         return y
 
     def _source(self, X: Any, y: Array, *, shuffle: bool) -> ArraySource:
-        seed = 0 if self.random_state is None else int(np.random.RandomState(self.random_state).randint(2**31 - 1))
+        seed = seed_of(self.random_state)
         return ArraySource(X, y, seed=seed, shuffle=shuffle, cost_model=self._cost_model(X.shape[1], self._names))
 
     def _cost_model(self, n_features: int, names: Any) -> CostModel:

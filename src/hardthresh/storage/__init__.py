@@ -71,7 +71,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from hardthresh.core.errors import warn
@@ -79,7 +78,7 @@ from hardthresh.core.errors import warn
 from .decoding import Decoder
 from .encoding import Encoder
 from .errors import StorageError, reading
-from .files import json_path, larger_arrays, read_document, write_document
+from .files import as_path, json_path, larger_arrays, read_document, write_document
 
 __all__ = ["StorageError", "load", "load_notes", "save"]
 
@@ -154,7 +153,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Traceback (most recent call last):
     hardthresh.storage.errors.StorageError: nowhere.json: cannot be read, No such file or directory
     """
-    target = Path(path)
+    target = as_path(path)
     with reading(target):
         document = read_document(target)
         with larger_arrays(target, document) as read:
@@ -183,6 +182,6 @@ def load_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     StorageError
         As in `load`.
     """
-    target = Path(path)
+    target = as_path(path)
     with reading(target):
         return dict(read_document(target)["notes"])

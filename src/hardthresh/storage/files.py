@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from errno import ENOENT
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh import __version__
+from hardthresh.core.errors import format_value
 from hardthresh.core.files import write_file
 
 from .arrays import Node, read_table
@@ -23,9 +25,16 @@ from .version_1 import arrays_beside
 FORMAT_VERSION = 3
 
 
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path, checked to be one."""
+    if not isinstance(path, str | os.PathLike):
+        raise StorageError(f"the path of a model file must be text or a path, got {format_value(path)}")
+    return Path(path)
+
+
 def json_path(path: str | os.PathLike[str]) -> Path:
     """Return the path of a model file, checked to end in .json."""
-    target = Path(path)
+    target = as_path(path)
     if target.suffix != ".json":
         raise StorageError(f"the name of a model file must end in .json, got {target.name!r}")
     return target
@@ -33,6 +42,8 @@ def json_path(path: str | os.PathLike[str]) -> Path:
 
 def write_document(target: Path, node: Node, arrays: Mapping[str, Node], notes: Mapping[str, Any]) -> None:
     """Write a file with an object and its larger arrays."""
+    if not target.parent.is_dir():
+        raise FileNotFoundError(ENOENT, f"the folder {target.parent} does not exist; make it first", str(target))
     document = {
         "format": "hardthresh",
         "format_version": FORMAT_VERSION,

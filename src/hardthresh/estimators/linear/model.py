@@ -13,7 +13,7 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hardthresh.arrays import double, gather_columns, move, namespace, to_numpy, where_true
+from hardthresh.arrays import all_finite, double, gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
@@ -28,6 +28,7 @@ from hardthresh.solvers.start import starting_point
 from ..base import (
     SAVES_MEMORY,
     ThresholdingEstimator,
+    as_numbers,
     in_precision,
     known_finite,
     numpy_dtype,
@@ -253,8 +254,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         y = to_numpy(column_or_1d(y, warn=True))
         weights = row_weights(sample_weight, X)
         if not self._loss.classifies:
-            numbers = y if y.dtype.kind in "fiub" else y.astype(np.float64)  # text that is a number
-            self._loss.check_domain(numbers, None if weights is None else weights > 0)
+            self._loss.check_domain(as_numbers(y, "y"), None if weights is None else weights > 0)
         return Table(X, y, weights, per_row(offset, X, "offset"))
 
     def _encode(self, given: Table, *, reset: bool = True) -> Table:
@@ -504,7 +504,19 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         offset : array, shape (n_samples,), optional
             A known part of the linear predictor.
         """
-        return self._loss.mean(self._linear_predictor(X, offset, "predict"))
+        u = self._linear_predictor(X, offset, "predict")
+        with np.errstate(over="ignore"):
+            predictions = self._loss.mean(u)
+        if all_finite(predictions):
+            return predictions
+        infinite = int(np.count_nonzero(np.isinf(to_numpy(predictions)) & np.isfinite(to_numpy(u))))
+        if infinite:
+            exceed = "exceeds" if infinite == 1 else "exceed"
+            warn(
+                f"{infinite} of {u.shape[0]} predictions {exceed} the largest {np.dtype(numpy_dtype(u))} and "
+                f"{'is' if infinite == 1 else 'are'} infinite"
+            )
+        return predictions
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         r"""Return :math:`D^2`, the fraction of the deviance that predictions explain; :math:`R^2` for least squares.

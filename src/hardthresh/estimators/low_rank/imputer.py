@@ -338,7 +338,11 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, ThresholdingEstimat
             raise InvalidInputError(f"rows and columns must have one shape (m,), got {rows.shape} and {columns.shape}")
         for name, places, size in (("rows", rows, self.U_.shape[0]), ("columns", columns, self.V_.shape[0])):
             if places.size and (places.dtype.kind not in "iu" or places.min() < 0 or places.max() >= size):
-                raise InvalidInputError(f"{name} must be integers from 0 to {size - 1}")
+                found = f"{name} has dtype {places.dtype}"
+                if places.dtype.kind in "iu":
+                    place = int(np.argmax((places < 0) | (places >= size)))
+                    found = f"{name}[{place}] is {places[place]}"
+                raise InvalidInputError(f"{name} must be integers from 0 to {size - 1}; {found}")
         if rows.size == 0:
             return np.empty(0, dtype=self.V_.dtype)
         standard = Factors(self.U_, self.singular_values_, self.V_).at(rows, columns)

@@ -214,7 +214,12 @@ class LowRankImputerCV(LowRankImputer):
                 raise InvalidInputError(
                     f"cv must be a number of folds or pairs of indices, got {format_value(self.cv)}"
                 )
-            splits = [(np.asarray(train), np.asarray(test)) for train, test in self.cv]
+            try:
+                splits = [(np.asarray(train), np.asarray(test)) for train, test in self.cv]
+            except TypeError as error:
+                raise InvalidInputError(
+                    f"cv must be a number of folds or pairs (train, test) of indices, got {format_value(self.cv)}"
+                ) from error
             for part in (part for split in splits for part in split):
                 if part.size and (part.dtype.kind not in "iu" or part.min() < 0 or part.max() >= n):
                     raise InvalidInputError(f"cv must name observed entries, from 0 to {n - 1}")
