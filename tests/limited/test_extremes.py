@@ -133,3 +133,15 @@ def test_predictions_that_overflow_are_infinite():
     X, y = table()
     model = ht.LimitedAttributeRegression(n_nonzero_coefs=2).fit(X, 1e100 * y)
     assert model.predict(np.where(np.arange(D) == 1, 1e300, 0.0)[None]).tolist() == [np.inf]
+
+
+def test_a_target_around_zero_is_not_called_smaller_than_it_is():
+    """Its mean is far smaller than its entries, whose squares do not underflow."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 5))
+    y = X[:, 0] - X[:, 0].mean() + 1e-3
+    model = ht.LimitedAttributeRegression(2, 5).fit(X, 1e-149 * y)
+    assert model.converged_, model.stop_reason_
+    np.testing.assert_allclose(model.coef_[0], 1e-149, rtol=1e-6)
+    with pytest.warns(ConvergenceWarning, match="the target is so small, about 1e-155, that its squares underflow"):
+        ht.LimitedAttributeRegression(2, 5).fit(X, 1e-155 * (y + 1))

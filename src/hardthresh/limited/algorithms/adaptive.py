@@ -351,7 +351,9 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
 
 def _underflow(state: AdaptiveState) -> str:
     """Return which numbers vary too little to be told from constants, as their squares underflow; empty if none."""
-    small = np.abs(np.append(state.scales.mean, state.own.mean[-1]))
+    scales, own = state.scales, state.own
+    square = np.append(scales.square / np.maximum(scales.count, 1), own.comoment[-1, -1] / max(own.count, 1))
+    small = np.hypot(np.append(scales.mean, own.mean[-1]), np.sqrt(square))
     lost = np.flatnonzero((small > 0) & (small < SMALLEST))
     if not lost.size:
         return ""
