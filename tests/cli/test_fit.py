@@ -178,6 +178,16 @@ def test_whole_numbers_that_may_be_counts_are_pointed_out(run, done, table, csv)
         assert run(*done_by_loss, "poisson").stderr == ""
 
 
+def test_the_row_and_column_of_a_target_out_of_range_are_named(refused, done, table, csv):
+    amounts = np.arange(1.0, 61.0)
+    amounts[5] = 0.0
+    weights = np.where(amounts == 0, 0, 1)
+    table.with_columns(cost=polars.Series(amounts), w=polars.Series(weights)).write_csv(csv)
+    gamma = ("fit", csv, "--target", "cost", "--drop", "ill,y", "--k", 1, "--loss", "gamma")
+    assert "--loss gamma needs finite numbers > 0, but the target 'cost' is 0 in row 6" in refused(*gamma)
+    done(*gamma, "--weight", "w")
+
+
 @pytest.mark.filterwarnings("ignore::hardthresh.core.errors.SearchRangeWarning")
 def test_the_smallest_number_compared_is_not_called_better_than_fewer(done, csv):
     smallest = done("fit", csv, *REGRESSION, "--k", "3-4")
@@ -245,7 +255,7 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
         ),
         ([*REGRESSION, "--k", "5-2"], "--k must be auto"),
         ([*REGRESSION, "--k", "-3"], "--k must be auto"),
-        ([*REGRESSION, "--loss", "poisson"], "the Poisson loss needs targets that are finite numbers >= 0; y["),
+        ([*REGRESSION, "--loss", "poisson"], "--loss poisson needs finite numbers >= 0, but the target 'y' is -"),
         ([*CLASSES, "--loss", "squared"], "the target 'ill' holds texts (no, yes)"),
         (
             [*REGRESSION, "--loss", "logistic"],

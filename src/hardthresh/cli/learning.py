@@ -100,6 +100,11 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
             )
         if loss == "auto":
             return Task(y.astype(np.float64), "squared", {}, _remarks(y, name, labels))
+        outside = ~losses[loss].in_domain(y) & (True if table.weight is None else table.weight > 0)
+        for row in np.flatnonzero(outside)[:1].tolist():
+            raise InvalidInputError(
+                f"--loss {loss} needs {losses[loss].domain}, but the target {name!r} is {y[row]} in row {row + 1}"
+            )
         return Task(y.astype(np.float64), loss, {})
     if len(values) > (2 if y.dtype.kind == "f" else FEW) and y.dtype.kind != "U":
         raise InvalidInputError(
