@@ -358,3 +358,9 @@ def test_a_ridge_on_every_coordinate_attains_the_bound_of_separated_classes():
     for l2, attained in ((0.0, False), (0.1, True), ([0.1, 0.2], True), ([0.1, 0.0], False)):
         assert LinearModel(X, y, loss="logistic", l2=l2).attains_bound() == attained
         assert LinearModel(X, y, l2=l2).attains_bound
+
+
+@pytest.mark.parametrize(("loss", "says"), [(None, "got None"), (3, "got 3"), (Logistic, r"write Logistic\(\)")])
+def test_what_is_not_a_loss_is_refused(loss, says):
+    with pytest.raises(InvalidInputError, match=f"^loss must be .*{says}"):
+        LinearModel(np.eye(2), np.ones(2), loss=loss)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from hardthresh.arrays import namespace
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.meter import Meter
 from hardthresh.core.objective import UNITS, BaseObjective, Evaluation, Traits
 from hardthresh.core.registry import lookup
@@ -49,7 +49,7 @@ class Composite(BaseObjective):
 
     def __init__(self, design: LinearMap, targets: Targets, loss: str | Loss, l2: float | Array) -> None:
         self.design, self.targets, self.l2 = design, targets, l2
-        self.loss = lookup("loss", loss)() if isinstance(loss, str) else loss
+        self.loss = _as_loss(loss)
         self.loss.check_targets(self.y)
         self.lower_bound = self.loss.lower_bound * self._n_outputs
 
@@ -190,3 +190,14 @@ class Composite(BaseObjective):
         if not isinstance(self.l2, float):
             return float(xp.sum(self.l2 * w * w))
         return self.l2 * float(xp.sum(w * w)) if self.l2 else 0.0
+
+
+def _as_loss(loss: Any) -> Loss:
+    """Return a loss that may be given by its name."""
+    if isinstance(loss, str):
+        return lookup("loss", loss)()  # type: ignore[no-any-return]
+    if isinstance(loss, type) and issubclass(loss, Loss):
+        raise InvalidInputError(f"loss must be an instance, not a class: write {loss.__name__}()")
+    if not isinstance(loss, Loss):
+        raise InvalidInputError(f"loss must be a Loss, or the name of one such as 'poisson'; got {format_value(loss)}")
+    return loss
