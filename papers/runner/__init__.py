@@ -7,12 +7,14 @@ whose name begins with an underscore is a helper.
 
 from __future__ import annotations
 
+from .claims import SEEDS, spread_of
 from .experiment import Cell, Item, Row, pick
 from .library import Library
-from .run import failed, run
-from .show import print_list, print_rows, print_summary, progress
+from .run import failed, rows_about, run
+from .show import print_list, print_rows, print_spread, print_summary, progress
 
 __all__ = [
+    "SEEDS",
     "Cell",
     "Item",
     "Library",
@@ -21,7 +23,10 @@ __all__ = [
     "pick",
     "print_list",
     "print_rows",
+    "print_spread",
     "print_summary",
     "progress",
+    "rows_about",
     "run",
+    "spread_of",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from .expected import Numbers
+from .digits import Numbers
 
 Row = dict[str, Any]
 """The arguments of a cell and what its function returned, under their names."""
@@ -45,7 +45,8 @@ class Item:
         ``cells(full, seed)`` returns the cells; cells that share data stand side by side. `full` asks for the paper's
         own sizes. The data sets are drawn with the seeds `seed`, `seed` + 1, ...
     summarise : callable
-        ``summarise(rows, full)`` returns the numbers that ``expected.toml`` knows under their keys, and no others.
+        ``summarise(rows, full)`` returns the numbers that ``digits.toml`` or ``claims.toml`` has under their keys, and
+        no others.
     draw : callable
         ``draw(rows, full)`` returns figures under the names of their files.
     example : callable

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.files import write_file
 
-from .expected import Expectation, expectations
+from .claims import Claim, claims, write_spread
+from .digits import Digits, digits
 from .experiment import Item
 
 
@@ -21,23 +25,26 @@ class Library:
     Parameters
     ----------
     folder : Path
-        With a folder for each paper: scripts, and ``expected.toml``.
+        With a folder for each paper: scripts, ``digits.toml``, ``claims.toml`` and ``spread.toml``.
+    measured : bool
+        False leaves out what ``spread.toml`` has, to measure it again.
     """
 
     folder: Path
+    measured: bool = True
 
     def papers(self) -> list[str]:
         """Return the names of the papers."""
-        return sorted(path.parent.name for path in self.folder.glob("*/expected.toml"))
+        return sorted(path.parent.name for path in self.folder.glob("*/digits.toml"))
 
     def title(self, paper: str) -> str:
         """Return the title of a paper."""
-        return str(self._toml(paper)["title"])
+        return str(self._toml(paper, "digits")["title"])
 
     def items(self, paper: str) -> list[str]:
-        """Return the names of a paper's items, in the order in which ``expected.toml`` has them, then by name."""
+        """Return the names of a paper's items, in the order in which ``digits.toml`` has them, then by name."""
         names = sorted(path.stem for path in (self.folder / paper).glob("[!_]*.py"))
-        order = [*self._toml(paper)]
+        order = [*self._toml(paper, "digits")]
         return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
     def item(self, paper: str, name: str) -> Item:
@@ -45,9 +52,25 @@ class Library:
         item: Item = import_module(f"papers.{paper}.{name}").ITEM
         return item
 
-    def expected(self, paper: str, item: str) -> list[Expectation]:
-        """Return the rows of ``expected.toml`` on an item."""
-        return expectations(self._toml(paper).get(item, []))
+    def digits(self, paper: str, item: str) -> list[Digits]:
+        """Return the rows of ``digits.toml`` on an item."""
+        return digits(self._toml(paper, "digits").get(item, []))
+
+    def claims(self, paper: str, item: str) -> list[Claim]:
+        """Return the rows of ``claims.toml`` on an item, with the numbers of ``spread.toml``."""
+        spread = self._toml(paper, "spread") if self.measured else {}
+        return claims(self._toml(paper, "claims").get(item, []), spread.get(item, {}))
+
+    def keep_spread(self, paper: str, item: str, spread: Mapping[str, Sequence[float]]) -> Path:
+        """Write the numbers of an item's claims into ``spread.toml``, in place of those that it has, and return it."""
+        path = self.folder / paper / "spread.toml"
+        found = {**self._toml(paper, "spread"), item: spread}
+        write_file(path, write_spread({name: found[name] for name in self.items(paper) if name in found}).encode())
+        return path
+
+    def quick_check(self, paper: str) -> list[str]:
+        """Return the items of a paper that ``--check`` runs: ``check`` in ``claims.toml``."""
+        return list(self._toml(paper, "claims").get("check", []))
 
     def find(self, text: str) -> list[tuple[str, str]]:
         """Return the items that ``all``, ``PAPER`` or ``PAPER/ITEM`` means, as pairs.
@@ -65,8 +88,10 @@ class Library:
             _among(f"item of {paper}", item, self.items(paper))
         return [(paper, item)] if item else [(paper, name) for name in self.items(paper)]
 
-    def _toml(self, paper: str) -> dict[str, object]:
-        return tomllib.loads((self.folder / paper / "expected.toml").read_text(encoding="utf-8"))
+    def _toml(self, paper: str, name: str) -> dict[str, Any]:
+        """Return a file of a paper; nothing where there is none."""
+        path = self.folder / paper / f"{name}.toml"
+        return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def _among(kind: str, name: str, known: list[str]) -> None:

@@ -15,11 +15,15 @@ import hardthresh
 from hardthresh.core.files import write_file
 
 from .cells import Store, digest, write
-from .expected import Numbers
+from .digits import Numbers, numbers_of
+from .experiment import Cell, Item, Row
 from .library import Library
+from .power import Judge, cannot_fail
 
 WORDS = {inf: "not reached", -inf: "minus infinity"}
 """What results.json says in place of a number that JSON does not have; NaN, which equals nothing, is "not a number"."""
+
+NO_POWER = "this row cannot fail: it stays ok when the results of the runs are doubled, halved, frozen or slowed down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +33,26 @@ class Answer:
     Attributes
     ----------
     rows : list of dict
-        ``key, what, expected, got, ok`` for each expectation, and for each number of which nothing is expected, as with
-        other seeds; its ``ok`` is None. An item that ended with an error has one row, with the field ``error``.
+        ``kind, key, what, expected, got, ok`` for each row of ``claims.toml`` and ``digits.toml``, and for each number
+        of which nothing is expected, as of the digits of other seeds; its ``ok`` is None. A row that cannot fail, and
+        the one row of an item that ended with an error, are not ok and have the field ``error``.
     files : list of Path
         The figures, or the traceback.
+    numbers : mapping
+        The numbers of the item's summary.
     """
 
     rows: list[dict[str, Any]]
     files: list[Path]
+    numbers: Numbers
 
-    @property
-    def n_checked(self) -> int:
-        """The number of rows about which something is expected."""
-        return sum(row["ok"] is not None for row in self.rows)
+    def n_checked(self, kind: str | None = None) -> int:
+        """Return the number of rows, of all kinds or of one, about which something is expected."""
+        return sum(row["ok"] is not None and kind in (None, row["kind"]) for row in self.rows)
 
-    @property
-    def n_ok(self) -> int:
-        """The number of rows that are as expected."""
-        return sum(row["ok"] is True for row in self.rows)
+    def n_ok(self, kind: str | None = None) -> int:
+        """Return the number of rows, of all kinds or of one, that are as expected."""
+        return sum(row["ok"] is True and kind in (None, row["kind"]) for row in self.rows)
 
 
 def run(
@@ -74,9 +80,33 @@ def run(
     """
     folder, suffix = out / paper / name, _suffix(seed)
     item = library.item(paper, name)
-    expected = library.expected(paper, name)  # before the work: a row that is refused should not cost an hour
+    judges = rows_about(library, paper, name, full, seed)  # before the work: a refused row should not cost an hour
     cells = item.cells(full, seed)
     store = Store(folder / "cells", digest(Path(hardthresh.__file__).parent, library.folder / paper))
+    rows = _computed(cells, store, report)
+    size = ("full size" if full else "quick run") + (f", seed {seed}" if seed else "")
+    files = _draw(item, rows, full, folder, suffix, f"({size})")
+    numbers = item.summarise(rows, full)
+    verdicts = [{"kind": kind, **judge.judge(numbers)} for judge, kind in judges.items()]
+    passed = [judge for judge, row in zip(judges, verdicts, strict=True) if row["ok"] and seed == 0]  # once is enough
+    without_power = cannot_fail(item, cells, rows, full, passed)
+    for judge, row in zip(judges, verdicts, strict=True):
+        if judge in without_power:
+            row |= {"ok": False, "error": NO_POWER}
+    verdicts += _failures(numbers, {row["key"] for row in verdicts})
+    _write_results(paper, name, out, full, seed, verdicts, numbers)
+    (folder / f"error{suffix}.txt").unlink(missing_ok=True)
+    return Answer(verdicts + _unexpected(numbers, {row["key"] for row in verdicts}), files, numbers)
+
+
+def rows_about(library: Library, paper: str, name: str, full: bool, seed: int) -> dict[Judge, str]:
+    """Return the claims and the digits that are checked in such a run, with their kind: "claim" or "digits"."""
+    claims = {claim: "claim" for claim in library.claims(paper, name) if claim.applies(full, seed)}
+    return claims | {digits: "digits" for digits in library.digits(paper, name) if digits.applies(full, seed)}
+
+
+def _computed(cells: Sequence[Cell], store: Store, report: Callable[[int, int, str], None]) -> list[Row]:
+    """Return the rows of the cells; those that are not in the store are computed."""
     found = [store.read(cell) for cell in cells]
     rows, missing = [], found.count(None)
     for cell, row in zip(cells, found, strict=True):
@@ -86,21 +116,20 @@ def run(
             missing -= 1
         rows.append(row)
     report(len(cells), len(cells), "")
+    return rows
+
+
+def _draw(item: Item, rows: list[Row], full: bool, folder: Path, suffix: str, size: str) -> list[Path]:
+    """Draw and write the figures; their titles say of which size the run was."""
     files = []
-    size = ("full size" if full else "quick run") + (f", seed {seed}" if seed else "")
-    size = f"({size})".replace(" ", "\N{NO-BREAK SPACE}")
     for stem, figure in item.draw(rows, full).items():
-        figure.suptitle(f"{figure.get_suptitle()} {size}", wrap=True)  # on a line of its own if it is too long
+        title = f"{figure.get_suptitle()} {size.replace(' ', chr(0xA0))}"  # with no-break spaces
+        figure.suptitle(title, wrap=True)  # on a line of its own if it is too long
         files.append(folder / f"{stem}{suffix}.png")
         image = BytesIO()
         figure.savefig(image, format="png", dpi=110)
         write_file(files[-1], image.getvalue())
-    numbers = item.summarise(rows, full)
-    verdicts = [row.judge(numbers) for row in expected if row.applies(full, seed)]
-    verdicts += _failures(numbers, {row["key"] for row in verdicts})
-    _write_results(paper, name, out, full, seed, verdicts, numbers)
-    (folder / f"error{suffix}.txt").unlink(missing_ok=True)
-    return Answer(verdicts + _unexpected(numbers, {row["key"] for row in verdicts}), files)
+    return files
 
 
 def failed(
@@ -118,6 +147,7 @@ def failed(
         f"{Path(frame.filename).relative_to(folder)}, line {frame.lineno}, in {frame.name}" for frame in frames[-1:]
     ]
     row = {
+        "kind": "error",
         "key": "error",
         "what": ", ".join([*getattr(error, "__notes__", []), *where]) or f"{paper}/{name}",
         "expected": "no error",
@@ -128,7 +158,7 @@ def failed(
     _write_results(paper, name, out, full, seed, [row], {})
     file = out / paper / name / f"error{_suffix(seed)}.txt"
     write(file, "".join(traceback.format_exception(error)))
-    return Answer([row], [file])
+    return Answer([row], [file], {})
 
 
 def _suffix(seed: int) -> str:
@@ -153,10 +183,10 @@ def _failures(numbers: Numbers, judged: Collection[str]) -> list[dict[str, Any]]
 def _unexpected(numbers: Numbers, judged: Collection[str]) -> list[dict[str, Any]]:
     """Return a row for each number that no row has judged."""
     rows = []
-    for key, value in numbers.items():
-        got = [float(number) for number in (value if isinstance(value, Sequence) else [value])]
+    for key in numbers:
         if key not in judged:
-            rows.append({"key": key, "what": key, "expected": "nothing", "got": got, "ok": None})
+            got = numbers_of(key, numbers)
+            rows.append({"kind": "number", "key": key, "what": key, "expected": "nothing", "got": got, "ok": None})
     return rows
 
 

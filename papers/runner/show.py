@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
+from statistics import median
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from .claims import Claim
 from .library import Library
 from .run import Answer
 
@@ -48,16 +50,34 @@ def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None
 
 
 def print_summary(console: Console, runs: Sequence[tuple[str, Answer, float]]) -> None:
-    """Print how many rows of each item are as expected, and the seconds that it took."""
+    """Print how many rows of each kind and item are as expected, and the seconds that it took."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("item")
-    for name in ("rows ok", "of", "seconds"):
+    for name in ("claims ok", "of", "digits ok", "of", "rows ok", "of", "seconds"):
         table.add_column(name, justify="right")
-    for title, answer, seconds in runs:
-        style = "" if answer.n_ok == answer.n_checked else "bold red"
-        table.add_row(title, str(answer.n_ok), str(answer.n_checked), f"{seconds:.0f}", style=style)
-    total = [sum(column) for column in zip(*((a.n_ok, a.n_checked, s) for _, a, s in runs), strict=True)]
-    table.add_row("total", str(total[0]), str(total[1]), f"{total[2]:.0f}", style="bold")
+    counts = [
+        [count(kind) for kind in ("claim", "digits", None) for count in (answer.n_ok, answer.n_checked)]
+        for _, answer, _ in runs
+    ]
+    for (title, answer, seconds), numbers in zip(runs, counts, strict=True):
+        style = "" if answer.n_ok() == answer.n_checked() else "bold red"
+        table.add_row(title, *map(str, numbers), f"{seconds:.0f}", style=style)
+    total = [str(sum(column)) for column in zip(*counts, strict=True)]
+    table.add_row("total", *total, f"{sum(seconds for _, _, seconds in runs):.0f}", style="bold")
+    console.print(table)
+
+
+def print_spread(console: Console, title: str, claims: Sequence[Claim], spread: Mapping[str, Sequence[float]]) -> None:
+    """Print the numbers of several seeds for each claim, and on how many of them it is true."""
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("claim", "in numbers", "least", "median", "greatest", "true on", "verdict"):
+        table.add_column(name)
+    for claim in claims:
+        if numbers := spread[claim.key]:
+            summary = [in_words([number]) for number in (min(numbers), median(numbers), max(numbers))]
+            true = f"{sum(map(claim.is_true, numbers))} of {len(numbers)}"
+            table.add_row(Text(claim.what), claim.inequality, *summary, true, claim.verdict)
     console.print(table)
 
 

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,6 @@ key = "sum"
 what = "sum of the squares"
 expected = "30"
 equals = 30
-seed = 0
 
 [[squares]]
 key = "sum"
@@ -101,7 +101,7 @@ def tiny(folder):
     """A folder with one paper of one item, where the command looks for it."""
     shutil.copytree(PAPERS / "runner", folder / "papers" / "runner", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "papers" / "tiny").mkdir()
-    (folder / "papers" / "tiny" / "expected.toml").write_text(EXPECTED)
+    (folder / "papers" / "tiny" / "digits.toml").write_text(EXPECTED)
     (folder / "papers" / "tiny" / "squares.py").write_text(SQUARES)
     (folder / "papers" / "tiny" / "_helper.py").write_text("raise AssertionError('helpers are no items')")
 
@@ -141,7 +141,8 @@ def test_a_run_writes_numbers_and_figures(done, folder, computed, what):
     results = json.loads((item / "results.json").read_text())
     assert results["numbers"] == {"sum": 30, "second": 4}
     [row] = results["rows"]
-    assert row == {"key": "sum", "what": "sum of the squares", "expected": "30", "got": [30], "ok": True}
+    wanted = {"key": "sum", "what": "sum of the squares", "expected": "30", "got": [30]}
+    assert row == {"kind": "digits", **wanted, "ok": True}
 
 
 def test_progress_is_a_line_for_each_cell(run, computed):
@@ -189,7 +190,7 @@ def test_an_error_of_a_cell_is_a_failed_row_and_loses_only_that_cell(run, done, 
     where = f"number 3, tiny/squares.py, line {line_number}, in square"
     assert where in result.stdout
     [row] = json.loads((folder / "reproduced/tiny/squares/results.json").read_text())["rows"]
-    wanted = {"key": "error", "what": where, "expected": "no error", "got": [], "ok": False}
+    wanted = {"kind": "error", "key": "error", "what": where, "expected": "no error", "got": [], "ok": False}
     assert row == wanted | {"error": "RuntimeError: the trap"}
     [line] = [line for line in result.stdout.splitlines() if where in line]
     assert line.removeprefix(where).split() == ["no", "error", "RuntimeError:", "the", "trap", "NO"]
@@ -294,7 +295,7 @@ def test_a_corrupt_cell_is_computed_again(done, folder, computed, content):
 
 
 def test_a_number_that_is_not_as_expected_is_exit_code_1(run, folder):
-    path = folder / "papers" / "tiny" / "expected.toml"
+    path = folder / "papers" / "tiny" / "digits.toml"
     path.write_text(EXPECTED.replace("equals = 30", "equals = 31"))
     result = run("reproduce", "tiny")
     assert result.exit_code == 1
@@ -319,7 +320,7 @@ def test_not_reached_and_not_a_number_are_distinguished(run, folder):
 
 
 def test_nan_where_a_number_was_expected_is_not_ok(run, folder):
-    path = folder / "papers" / "tiny" / "expected.toml"
+    path = folder / "papers" / "tiny" / "digits.toml"
     (folder / "strange").write_text("")
     path.write_text(EXPECTED + '[[squares]]\nkey = "strange"\nexpected = "1 / 2"\nequals = [1, 2]\nwithin = 9\n')
     result = run("reproduce", "tiny")
@@ -329,10 +330,10 @@ def test_nan_where_a_number_was_expected_is_not_ok(run, folder):
 
 
 def test_a_row_that_cannot_be_read_is_refused_before_anything_runs(refused, folder, computed):
-    path = folder / "papers" / "tiny" / "expected.toml"
+    path = folder / "papers" / "tiny" / "digits.toml"
     path.write_text(EXPECTED.replace("equals = 30", "high = inf"))
     said = refused("reproduce", "tiny")
-    assert said.startswith("expected.toml: the row 'sum' has a number without a bound")
+    assert said.startswith("digits.toml: the row 'sum' has a number without a bound")
     assert computed() == []
 
 
@@ -342,7 +343,7 @@ def test_rows_of_the_full_mode(run):
     assert [line.split()[-1] for line in result.stdout.splitlines() if "sum" in line or "more" in line] == ["NO", "yes"]
 
 
-def test_rows_about_one_seed(done, run, folder):
+def test_digits_are_about_the_first_seed(done, run, folder):
     """Nothing is expected of another seed: what came out is shown and kept, but the run is not a success."""
     done("reproduce", "tiny")
     item = folder / "reproduced" / "tiny" / "squares"
@@ -350,9 +351,9 @@ def test_rows_about_one_seed(done, run, folder):
     result = run("reproduce", "tiny", "--seed", "5")
     assert result.exit_code == 2
     [said] = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert said.startswith("error: nothing was checked: expected.toml has no row about --seed 5 of tiny; ")
+    assert said.startswith("error: nothing was checked: claims.toml and digits.toml have no row about --seed 5 of ")
     lines = result.stdout.splitlines()
-    assert lines[0] == "tiny/squares: nothing is expected of data sets with this seed"
+    assert lines[0] == "tiny/squares --seed 5: nothing is expected of data sets with this seed"
     assert [line.split() for line in lines[2:4]] == [["sum", "nothing", "230", "-"], ["second", "nothing", "49", "-"]]
     assert (item / "results.json").read_text() == first
     other = json.loads((item / "results-seed5.json").read_text())
@@ -361,41 +362,113 @@ def test_rows_about_one_seed(done, run, folder):
     assert (item / "squares-seed5.png").exists()
 
 
-def test_one_row_about_any_seed_is_enough(done, folder):
-    path = folder / "papers" / "tiny" / "expected.toml"
-    path.write_text(EXPECTED + '[[squares]]\nkey = "second"\nexpected = "positive"\nlow = 1\n')
-    assert "positive" in done("reproduce", "tiny", "--seed", "5")
+CLAIM = """
+check = ["squares"]
+
+[[squares]]
+key = "growth"
+claim = "The last square is several times the first"
+source = "Theorem 0"
+low = 2
+verdict = "varies"
+reason = "the numbers are greater"
+"""
+
+
+@pytest.fixture
+def claimed(folder):
+    """A claim whose number is (number + 3)^2 / number^2: 16, 6.25, 4, ... and 1.69 with the seed 9."""
+    script = folder / "papers" / "tiny" / "squares.py"
+    growth = '{"growth": rows[3]["value"] / rows[0]["value"], "sum": sum('
+    script.write_text(script.read_text().replace('{"sum": sum(', growth))
+    path = folder / "papers" / "tiny" / "claims.toml"
+    path.write_text(CLAIM)
+    return path
+
+
+def test_the_spread_of_ten_seeds_is_measured_and_kept(claimed, done, run, folder):
+    measured = done("reproduce", "tiny", "--seeds", "10", "--keep-spread")
+    [line] = [line for line in measured.splitlines() if line.rstrip().endswith(" varies")]
+    assert line.split()[-7:] == ["1.69", "2.405", "16", "7", "of", "10", "varies"]
+    spread = tomllib.loads((folder / "papers" / "tiny" / "spread.toml").read_text())
+    assert spread == {"squares": {"growth": pytest.approx([(n + 3) ** 2 / n**2 for n in range(1, 11)], rel=1e-5)}}
+    assert "Theorem 0" in done("reproduce", "tiny", "--seed", "12")  # every seed has claims, only 0 has digits
+
+
+def test_a_claim_that_was_not_measured_is_not_ok(claimed, run):
+    result = run("reproduce", "tiny", "--seed", "3")
+    assert result.exit_code == 1
+    assert "at least 2: not measured" in result.stdout
+
+
+def test_a_verdict_against_the_numbers_is_refused(claimed, run, refused):
+    claimed.write_text(CLAIM.replace('"varies"', '"holds"'))
+    result = run("reproduce", "tiny", "--seeds", "10", "--keep-spread")
+    assert result.exit_code == 2
+    said = "error: claims.toml: the row 'growth' has the verdict 'holds', but it is true on 7 of 10 seeds: 'varies'"
+    assert result.stderr.splitlines()[-1] == said
+    assert f"error: {refused('reproduce', 'tiny')}" == said  # before anything is computed
+
+
+def test_the_check_runs_its_items_with_the_first_seed_and_a_new_one(claimed, done, computed, folder):
+    shutil.copy(folder / "papers" / "tiny" / "squares.py", folder / "papers" / "tiny" / "long.py")
+    done("reproduce", "tiny/squares", "--seeds", "10", "--keep-spread")
+    computed()
+    text = done("reproduce", "--check", "--out", "fresh")
+    assert computed() == [1, 2, 3, 4, 11, 12, 13, 14]
+    assert "tiny/squares --seed 10" in text
+    assert "long" not in text
+
+
+def test_a_row_that_cannot_fail_is_not_ok(run, folder):
+    (folder / "papers" / "tiny" / "digits.toml").write_text(EXPECTED.replace("equals = 30", "low = -1\nhigh = 1000"))
+    result = run("reproduce", "tiny")
+    assert result.exit_code == 1
+    assert "this row cannot fail" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--keep-spread"], "--keep-spread needs --seeds 10"),
+        (["--keep-spread", "--seeds", "10", "--full"], "--keep-spread needs --seeds 10"),
+        (["--check", "--full"], "--check chooses the size and the seeds"),
+        (["--check", "--seed", "3"], "--check chooses the size and the seeds"),
+    ],
+)
+def test_options_that_exclude_each_other(refused, options, said):
+    assert refused("reproduce", "tiny", *options).startswith(said)
 
 
 def test_an_item_of_which_nothing_is_expected_checks_nothing(run, folder):
-    (folder / "papers" / "tiny" / "expected.toml").write_text('title = "A tiny paper"\n')
+    (folder / "papers" / "tiny" / "digits.toml").write_text('title = "A tiny paper"\n')
     result = run("reproduce", "tiny")
     assert result.exit_code == 2
-    assert "error: nothing was checked: expected.toml has no row about tiny" in result.stderr
+    assert "nothing was checked: claims.toml and digits.toml have no row about tiny; " in result.stderr
 
 
 def test_all_runs_the_items_of_all_papers_and_counts_their_rows(done, run, folder):
     shutil.copytree(folder / "papers" / "tiny", folder / "papers" / "small")
     shutil.copy(folder / "papers" / "tiny" / "squares.py", folder / "papers" / "tiny" / "again.py")
-    (folder / "papers" / "tiny" / "expected.toml").write_text(
+    (folder / "papers" / "tiny" / "digits.toml").write_text(
         EXPECTED + '[[again]]\nkey = "sum"\nexpected = "30"\nequals = 30\n'
         '[[again]]\nkey = "second"\nexpected = "4"\nequals = 4\n'
     )
     summary = done("reproduce", "all").splitlines()[-5:]
-    assert summary[0].split() == ["item", "rows", "ok", "of", "seconds"]
-    counts = [line.split()[:3] for line in summary[1:]]
+    assert " ".join(summary[0].split()) == "item claims ok of digits ok of rows ok of seconds"
+    counts = [line.split()[:7] for line in summary[1:]]
     assert counts == [
-        ["small/squares", "1", "1"],
-        ["tiny/squares", "1", "1"],
-        ["tiny/again", "2", "2"],
-        ["total", "4", "4"],
+        ["small/squares", "0", "0", "1", "1", "1", "1"],
+        ["tiny/squares", "0", "0", "1", "1", "1", "1"],
+        ["tiny/again", "0", "0", "2", "2", "2", "2"],
+        ["total", "0", "0", "4", "4", "4", "4"],
     ]
-    text = (folder / "papers" / "small" / "expected.toml").read_text()
-    (folder / "papers" / "small" / "expected.toml").write_text(text.replace("equals = 30", "equals = 31"))
+    text = (folder / "papers" / "small" / "digits.toml").read_text()
+    (folder / "papers" / "small" / "digits.toml").write_text(text.replace("equals = 30", "equals = 31"))
     (folder / "papers" / "tiny" / "again.py").write_text("1 / 0")
     result = run("reproduce", "all")
     assert result.exit_code == 1
-    counts = [line.split()[:3] for line in result.stdout.splitlines()[-4:]]
+    counts = [[line.split()[0], *line.split()[5:7]] for line in result.stdout.splitlines()[-4:]]
     assert counts == [
         ["small/squares", "0", "1"],
         ["tiny/squares", "1", "1"],

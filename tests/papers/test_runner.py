@@ -2,6 +2,7 @@
 
 import json
 import signal
+import tomllib
 from importlib import import_module
 from math import inf, nan
 from pathlib import Path
@@ -23,7 +24,7 @@ def runner():
 
 
 def rows(runner, **fields):
-    return runner.expected.expectations([{"key": "n", "expected": "5", **fields}])
+    return runner.digits.digits([{"key": "n", "expected": "5", **fields}])
 
 
 # --- expectations ---
@@ -53,16 +54,26 @@ def test_a_number_that_is_not_there_is_not_ok(runner):
 
 
 @pytest.mark.parametrize(
-    ("mode", "seed", "applies"),
+    ("mode", "applies"),
     [
-        ("both", None, [True, True, True, True]),
-        ("quick", None, [True, True, False, False]),
-        ("full", 1, [False, False, False, True]),
+        ("both", [True, False, True, False]),
+        ("quick", [True, False, False, False]),
+        ("full", [False, False, True, False]),
     ],
 )
-def test_when_a_row_is_checked(runner, mode, seed, applies):
-    [row] = rows(runner, equals=5, mode=mode, **({} if seed is None else {"seed": seed}))
-    assert [row.applies(full, number) for full in (False, True) for number in (0, 1)] == applies
+def test_digits_are_those_of_the_first_seed(runner, mode, applies):
+    [row] = rows(runner, equals=5, mode=mode)
+    assert [row.applies(full, seed) for full in (False, True) for seed in (0, 1)] == applies
+
+
+def test_digits_may_be_those_of_one_kernel(runner, monkeypatch):
+    every, mine, other = (
+        *rows(runner, equals=5),
+        *rows(runner, equals=5, kernel="A"),
+        *rows(runner, equals=6, kernel="B"),
+    )
+    monkeypatch.setattr(runner.digits, "blas_kernel", lambda: "A")
+    assert [row.applies(False, 0) for row in (every, mine, other)] == [True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -87,14 +98,15 @@ def test_when_a_row_is_checked(runner, mode, seed, applies):
         ({"equals": 5, "low": 4}, "more bounds than equals"),
         ({"equals": 5, "within": 1, "relative": 0.1}, "more bounds than equals"),
         ({"equals": 5, "mode": "fast"}, "mode = 'fast'"),
-        ({"equals": 5, "seed": -1}, "seed = -1"),
-        ({"equals": 5, "seed": True}, "seed = True"),
+        ({"low": 0.1, "high": [1, 1.1]}, "bounds from 0.1 to 1.1 and no reason"),
+        ({"equals": 5, "kernel": 1}, "kernel = 1, which is no text"),
+        ({"equals": 5, "seed": 0}, "an unknown field 'seed'"),
         ({"equals": 5, "tolerance": 1}, "an unknown field 'tolerance'"),
         ({"equals": 5, "expected": 5}, "expected = 5, which is no text"),
     ],
 )
 def test_a_row_that_could_not_fail_or_is_not_clear_is_refused(runner, fields, problem):
-    with pytest.raises(InvalidInputError, match=rf"expected\.toml: the row 'n' has {problem}"):
+    with pytest.raises(InvalidInputError, match=rf"digits\.toml: the row 'n' has {problem}"):
         rows(runner, **fields)
 
 
@@ -107,12 +119,12 @@ def test_a_row_that_could_not_fail_or_is_not_clear_is_refused(runner, fields, pr
 )
 def test_a_row_without_a_field_that_it_needs_is_refused(runner, row, said):
     with pytest.raises(InvalidInputError, match=said):
-        runner.expected.expectations([row])
+        runner.digits.digits([row])
 
 
 def test_a_table_in_place_of_rows_is_refused(runner):
     with pytest.raises(InvalidInputError, match=r"rows are written \[\[item\]\]"):
-        runner.expected.expectations({"key": "n", "expected": "5", "equals": 5})
+        runner.digits.digits({"key": "n", "expected": "5", "equals": 5})
 
 
 def test_a_row_may_be_about_several_numbers(runner):
@@ -129,6 +141,135 @@ def test_numbers_are_written_as_in_the_specification(runner):
     assert runner.show.in_words([27.0, 0.123456, inf]) == "27 / 0.1235 / -"
     assert runner.show.in_words([nan, -inf]) == "nan / -inf"
     assert runner.show.in_words([]) == "missing"
+
+
+# --- claims ---
+
+
+def claim(runner, spread=(1.0,) * 10, **fields):
+    row = {"key": "n", "claim": "It is small", "source": "Theorem 1", "high": 2, "verdict": "holds", **fields}
+    return runner.claims.claims([row], {"n": spread})[0]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "interval"),
+    [
+        ([2.0, 4.0, 3.0], (1.0, 8.0)),  # a ratio of 2 on either side
+        ([10, 11, 10], (9, 12.1)),  # counts: a ratio of 1.1, and at least 1
+        ([7, 7], (6, 8)),
+        ([0.5, 0.5], (0.5 / 1.01, 0.505)),  # other numbers: at least 1 %
+        ([-1.5, 2.0], (-5.0, 5.5)),  # of both signs: a difference
+        ([0, 3], (-3, 6)),
+        ([2.0, inf, 4.0], (1.0, inf)),
+        ([inf, inf], (inf, inf)),
+    ],
+)
+def test_the_range_of_the_seeds_is_widened_by_its_length(runner, numbers, interval):
+    assert runner.claims.widened(numbers) == pytest.approx(interval)
+
+
+def test_a_claim_that_holds_must_be_true_and_within_the_spread(runner):
+    row = claim(runner, spread=(1.0, 1.9) * 5)
+    assert row.accepted == pytest.approx((1 / 1.9, 2.0))
+    assert [row.judge({"n": number})["ok"] for number in (0.5, 0.6, 2.0, 2.1, nan)] == [False, True, True, False, False]
+    assert not row.judge({})["ok"]
+    assert not row.judge({"n": [1.0, 1.0]})["ok"]
+
+
+def test_a_contradicted_claim_must_stay_false(runner):
+    row = claim(runner, spread=(3.0, 4.0) * 5, verdict="contradicted", reason="the proof is loose")
+    assert [row.judge({"n": number})["ok"] for number in (1.9, 2.3, 5.3, 5.4)] == [False, True, True, False]
+
+
+def test_a_claim_is_not_about_the_full_size(runner):
+    assert [claim(runner).applies(full, seed) for full in (False, True) for seed in (0, 7)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spread", "fields", "problem"),
+    [
+        ((1.0,) * 10, {"verdict": "true"}, "verdict = 'true'"),
+        (
+            (1.0,) * 10,
+            {"verdict": "contradicted"},
+            "the verdict 'contradicted', but it is true on 10 of 10 seeds: 'holds'",
+        ),
+        ((1.0,) * 9 + (3.0,), {}, "the verdict 'holds', but it is true on 9 of 10 seeds: 'varies'"),
+        ((1.0,) * 9 + (3.0,), {"verdict": "varies"}, "the verdict 'varies' and no reason"),
+        ((0.1,) * 9 + (0.6,), {}, "bounds from 0.0167 to 2 and no reason"),
+        ((1.0,) * 3, {}, "the numbers of 3 seeds in spread.toml; it needs 10"),
+        ((nan,) * 10, {}, "a number that is not a number"),
+        ((), {"high": inf}, "no bound"),
+        ((), {"high": "2"}, "high = '2'; it must be a number"),
+        ((), {"low": 3}, "a lower bound 3 above its upper bound 2"),
+        ((), {"limit": 3}, "an unknown field 'limit'"),
+        ((), {"source": ""}, "source = '', which is no text"),
+    ],
+)
+def test_a_claim_that_is_not_clear_is_refused(runner, spread, fields, problem):
+    with pytest.raises(InvalidInputError, match=rf"claims\.toml: the row 'n' has {problem}"):
+        claim(runner, spread, **fields)
+
+
+def test_the_spread_is_read_as_it_was_written(runner):
+    spread = {"item": {'a "key" = 1': [1.0, 2.5, inf, 1 / 3], "b": [3]}}
+    assert tomllib.loads(runner.claims.write_spread(spread)) == {
+        "item": {'a "key" = 1': [1, 2.5, inf, 0.333333], "b": [3]}
+    }
+
+
+# --- rows that cannot fail ---
+
+CURVES = {"slow": [8.0, 4.0, 2.0, 1.0, 0.5], "fast": [8.0, 2.0, 0.5, 0.1, 0.02]}
+
+
+def powerless(runner, summarise, judges):
+    """Return the keys of the rows that cannot fail, of two methods with a curve each."""
+    cells = [runner.Cell(method, None, {"method": method, "limit": 4}) for method in CURVES]
+    rows = [{**cell.arguments, "curve": CURVES[cell.name], "name": "text", "hits": 3} for cell in cells]
+    item = runner.Item("", None, lambda rows, full: summarise({row["method"]: row for row in rows}), None, None)
+    numbers = item.summarise(rows, False)
+    assert all(judge.judge(numbers)["ok"] for judge in judges)
+    return [judge.key for judge in runner.power.cannot_fail(item, cells, rows, False, judges)]
+
+
+def test_numbers_that_depend_on_the_runs_can_fail(runner):
+    """A count of iterations, a ratio of two methods, and a single number."""
+
+    def summarise(rows):
+        below = {name: next((t for t, f in enumerate(row["curve"]) if f <= 1.0), inf) for name, row in rows.items()}
+        return {"count": below["slow"], "ratio": below["slow"] / below["fast"], "hits": rows["fast"]["hits"]}
+
+    judges = [row for key, n in (("count", 3), ("ratio", 1.5), ("hits", 3)) for row in rows(runner, key=key, equals=n)]
+    assert powerless(runner, summarise, judges) == []
+
+
+def test_constants_and_limits_cannot_fail(runner):
+    """A constant, the length of a run up to its limit, and an argument of the cells."""
+
+    def summarise(rows):
+        row = rows["fast"]
+        return {"one": 1.0, "length": len(row["curve"]) - 1, "limit": row["limit"]}
+
+    limits = {"one": {"equals": 1}, "length": {"high": 4}, "limit": {"equals": 4}}
+    judges = [row for key, bounds in limits.items() for row in rows(runner, key=key, **bounds)]
+    assert powerless(runner, summarise, judges) == [*limits]
+
+
+def test_a_reason_allows_wider_bounds_that_still_can_fail(runner):
+    reason = {"reason": "rounding"}
+    bounds = {
+        "n": {"low": 2, "high": 25, **reason},
+        "m": {"low": 0.3, "high": 90, **reason},
+        "k": {"low": 5, "high": 20},
+    }
+    judges = [row for key, fields in bounds.items() for row in rows(runner, key=key, **fields)]
+    assert powerless(runner, lambda rows: dict.fromkeys(bounds, rows["fast"]["curve"][0]), judges) == ["m"]
 
 
 # --- cells ---
@@ -211,10 +352,13 @@ def test_a_cell_may_be_computed_in_a_thread_where_no_signal_comes(runner, tmp_pa
 def test_expected_rows_belong_to_items(runner):
     library = runner.Library(PAPERS)
     for paper in library.papers():
-        known = {"title", *library.items(paper)}
-        assert {*library._toml(paper)} <= known
+        assert {*library._toml(paper, "digits")} <= {"title", *library.items(paper)}
+        assert {*library._toml(paper, "claims")} <= {"check", *library.items(paper)}
+        assert {*library.quick_check(paper)} <= {*library.items(paper)}
         for name in library.items(paper):
-            assert library.expected(paper, name), f"{paper}/{name} checks nothing"
+            claims = library.claims(paper, name)
+            assert claims or library.digits(paper, name), f"{paper}/{name} checks nothing"
+            assert {*library._toml(paper, "spread").get(name, {})} == {claim.key for claim in claims}, f"{paper}/{name}"
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -245,14 +389,15 @@ def test_items_report_exactly_the_expected_numbers(runner, full):
             item = library.item(paper, name)
             for seed in (0, 1):
                 numbers = item.summarise(made_up(item, full, seed), full)
-                applying = [row for row in library.expected(paper, name) if row.applies(full, seed)]
+                applying = [*runner.rows_about(library, paper, name, full, seed)]
                 where = f"{paper}/{name}, full = {full}, seed {seed}"
                 wanted = {row.key for row in applying}
                 assert wanted <= numbers.keys(), f"{where}: rows without a number"
                 if seed == 0:
                     assert numbers.keys() <= wanted, f"{where}: numbers without a row"
                 for row in applying:
-                    assert len(row.judge(numbers)["got"]) == len(row.bounds), f"{where}: {row.key}"
+                    length = len(row.bounds) if isinstance(row, runner.digits.Digits) else 1
+                    assert len(row.judge(numbers)["got"]) == length, f"{where}: {row.key}"
                     checked += 1
     assert checked > 50
 
@@ -301,7 +446,7 @@ def test_an_item_from_its_cells_to_its_figure(runner, name):
     small = {"d": 40, "s": 4, "s_star": 2, "limit": 120}
     rows = [cell.arguments | small | cell.function(**(cell.arguments | small)) for cell in item.cells(False, 0)]
     numbers = item.summarise(rows, False)
-    assert numbers.keys() == {row.key for row in library.expected("sparse_polyak", name) if row.applies(False, 0)}
+    assert numbers.keys() == {row.key for row in runner.rows_about(library, "sparse_polyak", name, False, 0)}
     [(stem, figure)] = item.draw(rows, False).items()
     assert stem == name
     assert all(panel.get_title() and panel.get_xlabel() and panel.lines for panel in figure.axes)

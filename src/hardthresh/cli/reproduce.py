@@ -25,19 +25,25 @@ def reproduce(
     what: Annotated[str, WHAT] = "list",
     full: Annotated[bool, typer.Option("--full", help="Use the paper's sizes: up to hours and gigabytes.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="First seed of the data; published counts are for 0.")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds to run, from --seed on.")] = 1,
+    check: Annotated[
+        bool, typer.Option("--check", help="Run the short items that continuous integration runs, with two seeds.")
+    ] = False,
+    keep_spread: Annotated[
+        bool, typer.Option("--keep-spread", help="Write the numbers of seeds 0 to 9 into spread.toml.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder of results and figures; runs continue from it.")] = Path(
         "reproduced"
     ),
     papers: Annotated[Path, typer.Option(help="Folder of the experiments.")] = Path("papers"),
 ) -> None:
-    """Run the experiments of the papers, and compare the results with the published numbers.
+    """Run the experiments of the papers, and compare the results with the claims and numbers of the papers.
 
-    An interrupted run continues where it stopped: finished parts are kept under --out. The exit code is 1 if a number
-    is not as expected, an item fails, or data are missing, and 2 if nothing was checked, as with a --seed for which no
-    number is published.
+    An interrupted run continues where it stopped: finished parts are kept under --out. The exit code is 1 if a claim
+    or a number is not as expected, an item fails, or data are missing, and 2 if nothing was checked.
     """
     try:
-        ok = _reproduce(what, full, seed, out, papers)
+        ok = _reproduce(what, full, range(seed, seed + seeds), check, keep_spread, out, papers)
     except KeyboardInterrupt:
         write_stderr("interrupted; run the same command to continue")
         raise SystemExit(130) from None
@@ -45,51 +51,78 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _reproduce(what: str, full: bool, seed: int, out: Path, papers: Path) -> bool:
-    """Run the items, and return whether all numbers are as expected.
+def _reproduce(what: str, full: bool, seeds: range, check: bool, keep_spread: bool, out: Path, papers: Path) -> bool:
+    """Run the items, and return whether all claims and numbers are as expected.
 
     Raises
     ------
     InvalidInputError
-        If there is no such item, or no number is expected for the items.
+        If there is no such item, options exclude each other, or nothing is expected of the items.
     """
     runner: Any = load_runner(papers)
-    from hardthresh.datasets import DatasetError
-
+    if keep_spread and (full or check or seeds != range(runner.SEEDS)):
+        raise InvalidInputError(f"--keep-spread needs --seeds {runner.SEEDS}, without --seed, --full and --check")
+    if check and (full or seeds != range(1)):
+        raise InvalidInputError("--check chooses the size and the seeds: use it without --full, --seed and --seeds")
     width = None if sys.stdout.isatty() else 160  # of a file; arbitrary: tables need about 150
-    console, errors = Terminal(width=width), Terminal(stderr=True)
-    library = runner.Library(papers)
-    if what == "list":
+    console = Terminal(width=width)
+    library = runner.Library(papers, measured=not keep_spread)
+    if what == "list" and not check:
         runner.print_list(console, library)
         return True
     if out.exists() and not out.is_dir():
         raise InvalidInputError(f"{out} is a file; --out must be a folder")
-    items = library.find(what)
+    items = library.find("all" if what == "list" else what)
+    if check:
+        items = [(paper, name) for paper, name in items if name in library.quick_check(paper)]
     for paper, name in items:
-        library.expected(paper, name)  # checks the rows before hours of work
-    runs = []
+        runner.rows_about(library, paper, name, full, seeds[0])  # refuses bad rows before hours of work
+    runs: list[tuple[str, Any, float]] = []
     for paper, name in items:
-        title, start = f"{paper}/{name}", perf_counter()
-        try:
-            with runner.progress(errors, title) as report:
-                answer = runner.run(library, paper, name, out, full=full, seed=seed, report=report)
-        except Exception as error:  # other items may still run
-            if isinstance(error, DatasetError):
-                write_stderr(f"warning: {title} was not run: {' '.join(str(error).split())}")
-            answer = runner.failed(library, paper, name, out, error, full=full, seed=seed)
-        runs.append((title, answer, perf_counter() - start))
-        runner.print_rows(console, title, answer.rows)
-        for file in answer.files:
-            console.print(str(file), style="dim", soft_wrap=True)
-        console.print()
+        chosen = [0, runner.SEEDS] if check else [*seeds]  # seed 0, and the first that is not in spread.toml
+        runs_of_item = [_run(runner, library, paper, name, out, full, seed, console) for seed in chosen]
+        if len(seeds) > 1:
+            claims = library.claims(paper, name)
+            spread = runner.spread_of(claims, [answer.numbers for _, answer, _ in runs_of_item])
+            runner.print_spread(console, f"{paper}/{name}: seeds {seeds[0]} to {seeds[-1]}", claims, spread)
+            if keep_spread:
+                console.print(str(library.keep_spread(paper, name, spread)), style="dim", soft_wrap=True)
+            console.print()
+        runs += runs_of_item
     if len(runs) > 1:
         runner.print_summary(console, runs)
-    if not any(answer.n_checked for _, answer, _ in runs):
-        about = f"--seed {seed} of {what}" if seed else what
+    if keep_spread:
+        for paper, name in items:
+            runner.Library(papers).claims(paper, name)  # refuses a verdict that is not that of the new numbers
+        return all(answer.n_ok("digits") == answer.n_checked("digits") for _, answer, _ in runs)
+    if not any(answer.n_checked() for _, answer, _ in runs):
+        about = f"--seed {seeds[0]} of {what}" if seeds[0] else what
         raise InvalidInputError(
-            f"nothing was checked: expected.toml has no row about {about}; the numbers above are for comparison only"
+            f"nothing was checked: claims.toml and digits.toml have no row about {about}; the numbers above are for "
+            "comparison only"
         )
-    return all(answer.n_ok == answer.n_checked for _, answer, _ in runs)
+    return all(answer.n_ok() == answer.n_checked() for _, answer, _ in runs)
+
+
+def _run(
+    runner: Any, library: Any, paper: str, name: str, out: Path, full: bool, seed: int, console: Terminal
+) -> tuple[str, Any, float]:
+    """Run an item with one seed, print its rows, and return its title, its answer and the seconds."""
+    from hardthresh.datasets import DatasetError
+
+    title, start = f"{paper}/{name}" + (f" --seed {seed}" if seed else ""), perf_counter()
+    try:
+        with runner.progress(Terminal(stderr=True), title) as report:
+            answer = runner.run(library, paper, name, out, full=full, seed=seed, report=report)
+    except Exception as error:  # other items may still run
+        if isinstance(error, DatasetError):
+            write_stderr(f"warning: {title} was not run: {' '.join(str(error).split())}")
+        answer = runner.failed(library, paper, name, out, error, full=full, seed=seed)
+    runner.print_rows(console, title, answer.rows)
+    for file in answer.files:
+        console.print(str(file), style="dim", soft_wrap=True)
+    console.print()
+    return title, answer, perf_counter() - start
 
 
 def load_runner(folder: Path) -> ModuleType:
