@@ -63,12 +63,12 @@ class Store:
         return self._folder / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.json"
 
 
-def digest(*folders: Path) -> str:
-    """Return a digest of all Python files in some folders: a result is worth what the code was that computed it."""
+def digest(*code: Path) -> str:
+    """Return a digest of Python files, and of all those in folders: a result belongs to the code that computed it."""
     total = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
-            total.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for place in code:
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            total.update(path.relative_to(place.parent).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()[:16]
 
 

@@ -52,6 +52,10 @@ class Library:
         item: Item = import_module(f"papers.{paper}.{name}").ITEM
         return item
 
+    def code(self, paper: str, item: str) -> list[Path]:
+        """Return the scripts that an item runs: its own, and the helpers of the paper."""
+        return [self.folder / paper / f"{item}.py", *sorted((self.folder / paper).glob("_*.py"))]
+
     def digits(self, paper: str, item: str) -> list[Digits]:
         """Return the rows of ``digits.toml`` on an item."""
         return digits(self._toml(paper, "digits").get(item, []))

@@ -82,7 +82,7 @@ def run(
     item = library.item(paper, name)
     judges = rows_about(library, paper, name, full, seed)  # before the work: a refused row should not cost an hour
     cells = item.cells(full, seed)
-    store = Store(folder / "cells", digest(Path(hardthresh.__file__).parent, library.folder / paper))
+    store = Store(folder / "cells", digest(Path(hardthresh.__file__).parent, *library.code(paper, name)))
     rows = _computed(cells, store, report)
     size = ("full size" if full else "quick run") + (f", seed {seed}" if seed else "")
     files = _draw(item, rows, full, folder, suffix, f"({size})")

@@ -1,6 +1,7 @@
 """The runner of the experiments, and the experiments that come with it."""
 
 import json
+import re
 import signal
 import tomllib
 from importlib import import_module
@@ -304,7 +305,19 @@ def test_a_digest_knows_every_change_of_the_code(runner, tmp_path):
     (tmp_path / "a.py").write_text("x = 2")
     changed = runner.cells.digest(tmp_path)
     (tmp_path / "a.py").rename(tmp_path / "b.py")
-    assert len({before, changed, runner.cells.digest(tmp_path)}) == 3
+    assert len({before, changed, runner.cells.digest(tmp_path), runner.cells.digest(tmp_path / "b.py")}) == 4
+
+
+def test_items_are_scripts_of_their_own(runner):
+    """The hash of a cell has the script of its item and the helpers: an item must not import another one."""
+    library = runner.Library(PAPERS)
+    for paper in library.papers():
+        for name in library.items(paper):
+            for path in library.code(paper, name):
+                imported = set(
+                    re.findall(rf"^from (?:\.|papers\.{paper}\.)(\w+)", path.read_text(encoding="utf-8"), re.M)
+                )
+                assert all(module.startswith("_") for module in imported), path
 
 
 def test_a_result_that_cannot_be_kept_is_an_error(runner, tmp_path):
