@@ -3,15 +3,18 @@
     python tests/mutate.py                      # all of them
     python tests/mutate.py pursuit "working set"  # those whose name contains one of these
     python tests/mutate.py --check              # only whether each can still be applied
+    python tests/mutate.py --reproduce          # whether the experiments of the papers notice those that name one
 
 A mutant is a small deliberate mistake. The tests that it names are run first and, if they all pass, all tests of the
-level ``fast``. The exit status is 1 if a mutant survives, or cannot be applied because its text is not there exactly
-once.
+level ``fast``. With ``--reproduce`` the item of a paper that it names is run as by ``hardthresh reproduce --check``,
+and has to find a row that is not ok. The exit status is 1 if a mutant survives, or cannot be applied because its text
+is not there exactly once.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -31,13 +34,17 @@ LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "_build"
 
 @dataclass(frozen=True)
 class Mutant:
-    """A deliberate mistake: a text of the package, its replacement, and the tests that are run first."""
+    """A deliberate mistake: a text of the package, its replacement, and the tests that are run first.
+
+    Where it is one that an experiment of the papers has to notice, `item` names that, as "paper/item".
+    """
 
     name: str
     room: str
     old: str
     new: str
     tests: tuple[str, ...]
+    item: str | None = None
 
     def place(self, root: Path) -> Path:
         """Return the file that has the text, which is there once in the package."""
@@ -76,15 +83,43 @@ def first_failure(root: Path, tests: Sequence[str], workers: str) -> str | None:
     return failed[0].split(" - ")[0] if failed else f"pytest ended with status {run.returncode}"
 
 
+def first_wrong_row(root: Path, item: str) -> str | None:
+    """Return the first row of an item of the papers that is not ok in a copy of the checkout, or None if all are."""
+    out = root / "reproduced"
+    code = "from hardthresh.cli import main; main()"
+    command = [sys.executable, "-c", code, "reproduce", item, "--check", "--out", str(out)]
+    environment = os.environ | {"PYTHONPATH": str(root / "src"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    if run.returncode == 0:
+        return None
+    results = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((out / item).glob("results*.json"))]
+    wrong = [row for result in results for row in result["rows"] if row["ok"] is False]
+    if not wrong:
+        raise RuntimeError(f"{item} ended with status {run.returncode}: {run.stderr.splitlines()[-1:]}")
+    return f"{item}: {len(wrong)} rows, such as {wrong[0]['what']!r}"
+
+
+def detected_by(root: Path, one: Mutant, reproduce: bool, named_only: bool, workers: str) -> str | None:
+    """Return the row or the test that notices a mutant that was applied; None if it survives."""
+    if reproduce:
+        assert one.item is not None
+        return first_wrong_row(root, one.item)
+    failure = first_failure(root, one.tests, "0")
+    return first_failure(root, (), workers) if failure is None and not named_only else failure
+
+
 def main() -> int:
     """Run the chosen mutants, and print whether each was killed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="parts of names; default all")
     parser.add_argument("--check", action="store_true", help="only check that each can be applied")
     parser.add_argument("--named-only", action="store_true", help="do not run all tests when the named ones pass")
+    parser.add_argument("--reproduce", action="store_true", help="run the item that a mutant names, and no tests")
     parser.add_argument("--workers", default="auto", help="processes for all tests")
     asked = parser.parse_args()
     chosen = [one for one in mutants() if not asked.names or any(name in one.name for name in asked.names)]
+    if asked.reproduce:
+        chosen = [one for one in chosen if one.item is not None]
     lost = []
     for one in chosen:
         try:
@@ -101,15 +136,15 @@ def main() -> int:
         root = Path(folder) / "checkout"
         shutil.copytree(ROOT, root, ignore=LEFT_OUT, symlinks=True)
         named = sorted({test for one in chosen for test in one.tests})
-        if failure := first_failure(root, named, asked.workers):
+        items = sorted({one.item for one in chosen if one.item is not None})
+        found = (first_wrong_row(root, item) for item in items)
+        if failure := next(filter(None, found), None) if asked.reproduce else first_failure(root, named, asked.workers):
             print(f"without any mutant: {failure}")
             return 1
         for one in chosen:
             began = monotonic()
             with one.applied(root):
-                failure = first_failure(root, one.tests, "0")
-                if failure is None and not asked.named_only:
-                    failure = first_failure(root, (), asked.workers)
+                failure = detected_by(root, one, asked.reproduce, asked.named_only, asked.workers)
             print(f"{one.room}: {one.name}: {failure or 'SURVIVED'} ({monotonic() - began:.0f} s)", flush=True)
             if failure is None:
                 survivors.append(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
@@ -106,10 +107,11 @@ class _Greedy(Solver):
             return replace(state, iteration=state.iteration + 1, step=0.0, settled=_FULL)
         return self._choose(objective, constraint, budget, state)
 
+    @abstractmethod
     def _choose(
         self, objective: LinearObjective, constraint: Constraint, budget: CoordinateBudget, state: GreedyState
     ) -> GreedyState:
-        raise NotImplementedError
+        """Return the state with one more coordinate, or with the reason why there is none."""
 
     def _refitted(
         self,
