@@ -96,7 +96,8 @@ def first_wrong_row(root: Path, item: str) -> str | None:
     wrong = [row for result in results for row in result["rows"] if row["ok"] is False]
     if not wrong:
         raise RuntimeError(f"{item} ended with status {run.returncode}: {run.stderr.splitlines()[-1:]}")
-    return f"{item}: {len(wrong)} rows, such as {wrong[0]['what']!r}"
+    kinds = Counter(row["kind"] for row in wrong)
+    return f"{item}: {kinds['claim']} claims, {kinds['digits']} digits, such as {wrong[0]['what']!r}"
 
 
 def detected_by(root: Path, one: Mutant, reproduce: bool, named_only: bool, workers: str) -> str | None:
