@@ -61,7 +61,8 @@ class Problem:
 
     objective: LinearModel
     truth: Any
-    best: float
+    solution: Any  # the minimiser on the planted support
+    best: float  # its value
     L: float
 
 
@@ -98,14 +99,16 @@ def regression(
     A = columns * A
     f = LinearModel(A, y, loss=loss)
     own = LinearModel(A[:, planted], y, loss=loss)
-    best = own.value(np.linalg.lstsq(A[:, planted], y)[0]) if loss == "squared" else _lowest(own, k)
+    solution = np.zeros(d)
+    solution[planted] = np.linalg.lstsq(A[:, planted], y)[0] if loss == "squared" else _logistic_minimiser(own, k)
     bound = 1.0 if loss == "squared" else 0.25
-    return Problem(f, np.sort(planted), float(best), bound * float(np.linalg.norm(A, 2)) ** 2 / n)
+    best = own.value(solution[planted])
+    return Problem(f, np.sort(planted), solution, float(best), bound * float(np.linalg.norm(A, 2)) ** 2 / n)
 
 
-def _lowest(objective: LinearModel, k: int) -> float:
-    """Return the least value of a logistic model, by pursuit on all of its columns."""
-    return float(minimize(objective, Sparsity(k), HardThresholdingPursuit(), max_iter=500, tol=1e-12).value)
+def _logistic_minimiser(objective: LinearModel, k: int) -> Any:
+    """Return the minimiser of a logistic model, by pursuit on all of its columns."""
+    return minimize(objective, Sparsity(k), HardThresholdingPursuit(), max_iter=500, tol=1e-12).w
 
 
 def overlap(found: Any, truth: Any) -> float:
@@ -123,10 +126,16 @@ def follow(
     start: Any = None,
     seed: int = 0,
     least: float = LEAST,
+    states: list[Any] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """Run the method to its limit, or to the least clipping level; return its result and what the tables say of it."""
+    """Run the method to its limit, or to the least clipping level; return its result and what the tables say of it.
+
+    All states are added to the list `states`, if it is given.
+    """
 
     def watch(state: Any) -> None:
+        if states is not None:
+            states.append(state)
         if state.delta < least:
             raise StopIteration
 

@@ -30,9 +30,9 @@ def standardised(X: Any) -> Any:
 
 
 @lru_cache(maxsize=4)
-def samples(p: int, graph: Any, n: int, seed: int) -> tuple[Any, Any, Any]:
-    """Return standardised samples of a graph that is always the same, its precision matrix, and the flat edges."""
-    drawn = make_graphical_model(n, p, graph=graph, seed=seed)
+def samples(p: int, graph: Any, n: int, seed: int, graph_seed: int) -> tuple[Any, Any, Any]:
+    """Return standardised samples of a graph, its precision matrix, and the flat edges."""
+    drawn = make_graphical_model(n, p, graph=graph, graph_seed=graph_seed, seed=seed)
     return standardised(drawn.X), drawn.precision, flat_edges(drawn.precision)
 
 
@@ -89,11 +89,11 @@ def graphical_lasso_edges(X: Any, wanted: int) -> tuple[Any, float]:
     return flat_edges(best), GraphicalModel(X).value(best)
 
 
-def table_row(p: int, graph: str, n: int, method: str, seeds: list[int], limit: int) -> dict[str, Any]:
+def table_row(p: int, graph: str, n: int, method: str, seeds: list[int], graph_seed: int, limit: int) -> dict[str, Any]:
     """Fit one method to the samples of some seeds, with as many entries as the truth has."""
     runs = []
     for seed in seeds:
-        X, truth, edges = samples(p, graph, n, seed)
+        X, truth, edges = samples(p, graph, n, seed, graph_seed)
         if method == "lasso":
             found, value = graphical_lasso_edges(X, edges.size)
             said = {"value": value, "accepted": 0.0, "iterations": 0.0, "inside": 0.0}

@@ -42,8 +42,10 @@ NAMES = {
     "lasso": "graphical lasso, as many entries",
 }
 SYNTHETIC = {"paper": [0], "code": [0], "stable": [0], "default": [0], "authors": [0, 1, 2, 3, 4]}
-BUDGETS = [100, 200, 0, 500, 700, 1000, 1500]  # 0 stands for the truth
-QUICK_BUDGETS = [200, 0, 500, 700]
+TRUTH = 0  # stands for the true number of entries
+BUDGETS = [100, 200, TRUTH, 500, 700, 1000, 1500]
+QUICK_BUDGETS = [200, TRUTH, 500, 700]
+ELBOWS = [("chain", 500), ("chain", 100), ("random", 100), ("random", 500)]
 
 
 def synthetic(method: str, seed: int, data_seed: int) -> dict[str, Any]:
@@ -58,13 +60,13 @@ def synthetic(method: str, seed: int, data_seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def elbow(graph: str, n: int, K: int, method: str, starts: int, seed: int) -> dict[str, Any]:
+def elbow(graph: str, n: int, K: int, method: str, starts: list[int], seed: int, graph_seed: int) -> dict[str, Any]:
     """Fit with a budget from random starts; return training and validation value, F1, and accepted iterations."""
-    X, truth, edges = samples(100, graph, n, seed)
-    fresh, _, _ = samples(100, graph, 2000, seed + 89)
+    X, truth, edges = samples(100, graph, n, seed, graph_seed)
+    fresh, _, _ = samples(100, graph, 2000, seed + 89, graph_seed)
     f, validation = GraphicalModel(X), GraphicalModel(fresh)
     budget, runs = K or int(np.count_nonzero(truth)), []
-    for start in range(starts):
+    for start in starts:
         result, said = fit(f, budget, method, n // 5, 300, start=random_start(100, budget, start), seed=start)
         runs.append(
             {
@@ -86,31 +88,30 @@ def example(part: str, **arguments: Any) -> dict[str, Any]:
     if part == "synthetic":
         return {**one, "identity": 100.0, "truth": 55.0}
     if part == "elbow":
-        return {
-            "runs": [{**one, "validation": 60.0}],
-            "budget": arguments["K"] or {"chain": 298, "random": 408}[arguments["graph"]],
-        }
+        budget = arguments["K"] or {"chain": 298, "random": 408}[arguments["graph"]]
+        return {"runs": [{**one, "value": 10.0 + 1e4 / budget, "validation": 60.0}], "budget": budget}
     return {"runs": [{**one, "iterations": 300.0, "inside": 1e-3}]}
 
 
 def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for each size and method, each run on the synthetic set, each budget."""
     found = []
-    seeds = list(range(10 + seed, 13 + seed))
+    seeds = list(range(10 + 3 * seed, 13 + 3 * seed))
     for (p, graph), sizes in (SIZES if full else QUICK_SIZES).items():
         for n in sizes:
             for method in METHODS:
                 given = {"p": p, "graph": graph, "n": n, "method": method, "seeds": seeds, "limit": 400}
+                given["graph_seed"] = seed
                 found.append(Cell(f"{graph} p={p} n={n} {method}", run, {"part": "table", **given}))
     for method, draws in SYNTHETIC.items():
         for draw_ in draws:
-            given = {"method": method, "seed": draw_, "data_seed": seed}
+            given = {"method": method, "seed": draw_ + 5 * seed, "data_seed": seed}
             found.append(Cell(f"synthetic {method} {draw_}", run, {"part": "synthetic", **given}))
-    for graph, n in [("chain", 500), ("chain", 100), ("random", 100), ("random", 500)] if full else [("chain", 500)]:
+    for graph, n in ELBOWS if full else ELBOWS[:2]:
         for K in BUDGETS if full else QUICK_BUDGETS:
             for method in ("stable norm test", "authors"):
-                given = {"graph": graph, "n": n, "K": K, "method": method, "starts": 3 if full else 1}
-                given["seed"] = 10 + seed
+                given = {"graph": graph, "n": n, "K": K, "method": method, "seed": 10 + 3 * seed}
+                given |= {"graph_seed": seed, "starts": list(range(3 * seed, 3 * seed + (3 if full else 1)))}
                 found.append(Cell(f"elbow {graph} n={n} K={K} {method}", run, {"part": "elbow", **given}))
     return found
 
@@ -133,7 +134,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
         runs = pick(made, method=method)
         numbers[f"synthetic {method}"] = [mean(runs, "value"), mean(runs, "accepted"), mean(runs, "F1")]
     curve = pick(rows, part="elbow")
-    for graph, n in dict.fromkeys((row["graph"], row["n"]) for row in curve):
+    for graph, n in ELBOWS if full else ELBOWS[:1]:
         here = pick(curve, graph=graph, n=n)
         good, published = pick(here, method="stable norm test"), pick(here, method="authors")
         for row in good:
@@ -147,7 +148,64 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
         values = [mean(row["runs"], "value") for row in good]
         falls = [before - after for before, after in pairwise(values)]
         numbers[f"elbow {graph} n={n} least fall"] = [min(falls)]
+    return numbers | {key: [number] for key, number in _claims(rows).items()}
+
+
+def _claims(rows: list[Row]) -> dict[str, float]:
+    """Return the numbers that claims are about: ratios of methods, and of budgets."""
+    table, made = pick(rows, part="table"), pick(rows, part="synthetic")
+
+    def of(method: str, field: str, **size: Any) -> float:
+        return float(np.mean([mean(row["runs"], field) for row in pick(table, method=method, **size)]))
+
+    numbers = {
+        "F1: the authors' batches over exact gradients": of("authors", "F1") / of("paper", "F1"),
+        "F1: norm test over the authors' batches": of("norm test", "F1") / of("authors", "F1"),
+        "F1: our default over the paper": of("default", "F1") / of("paper", "F1"),
+        "F1 over the lasso's: random, n=p": of("paper", "F1", graph="random", p=50, n=50)
+        / of("lasso", "F1", graph="random", p=50, n=50),
+        "F1 over the lasso's: chain, n=p": of("paper", "F1", graph="chain", n=50)
+        / of("lasso", "F1", graph="chain", n=50),
+        "F1 over the lasso's: random, n=5p": of("paper", "F1", p=100, n=500) / of("lasso", "F1", p=100, n=500),
+        "F1 over the lasso's: random, n=10p": of("paper", "F1", graph="random", p=50, n=500)
+        / of("lasso", "F1", graph="random", p=50, n=500),
+        "gradient at the end: stable clip over the paper's": float(np.median(_gradients(table, "stable")))
+        / float(np.median(_gradients(table, "paper"))),
+        "gradient at the end: the authors' batches": of("authors", "inside"),
+        "share accepted: the authors' batches": of("authors", "accepted") / table[0]["limit"],
+        "synthetic: F_0 over that of the truth": _synthetic(made, "paper", "value")
+        / _synthetic(made, "authors", "truth"),
+        "synthetic: F_0, the authors' batches over exact gradients": _synthetic(made, "authors", "value")
+        / _synthetic(made, "paper", "value"),
+    }
+    for n in (500, 100):
+        curve = pick(rows, part="elbow", graph="chain", n=n)
+        good = {row["K"]: row["runs"] for row in pick(curve, method="stable norm test")}
+        published = {row["K"]: row["runs"] for row in pick(curve, method="authors")}
+        [truth] = [row["budget"] for row in pick(curve, method="authors", K=TRUTH)]
+        best = min(good, key=lambda K: mean(good[K], "validation"))
+        slopes = [
+            (mean(good[low], "value") - mean(good[high], "value")) / ((high or truth) - (low or truth))
+            for low, high in ((200, TRUTH), (TRUTH, 500), (500, 700))
+        ]
+        numbers |= {
+            f"elbow n={n}: K that validates best over the truth": (best or truth) / truth,
+            f"elbow n={n}: training slope beyond the truth over that before": slopes[1] / slopes[0],
+            f"elbow n={n}: training slope, 500 to 700 over the truth to 500": slopes[2] / slopes[1],
+            f"elbow n={n}: accepted at the truth over those at K=200": mean(published[TRUTH], "accepted")
+            / mean(published[200], "accepted"),
+            f"elbow n={n}: validation at K=700 over that at the truth": mean(good[700], "validation")
+            / mean(good[TRUTH], "validation"),
+        }
     return numbers
+
+
+def _gradients(table: list[Row], method: str) -> list[float]:
+    return [one["inside"] for row in pick(table, method=method) for one in row["runs"]]
+
+
+def _synthetic(made: list[Row], method: str, field: str) -> float:
+    return mean(pick(made, method=method), field)
 
 
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
@@ -180,7 +238,7 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
         for place, (field, name) in enumerate((("value", "training"), ("validation", "validation, 2,000 samples"))):
             values = [mean(row["runs"], field) for row in good]
             left.plot(budgets, values, label=name, linewidth=1.6, markersize=5, **LINES[place])
-        true = next(row["budget"] for row in good if row["K"] == 0)
+        true = next(row["budget"] for row in good if row["K"] == TRUTH)
         left.axvline(true, color=MUTED, linewidth=0.9)
         label(left, f"{graph}, p = 100, n = {n}; line: the true K", "K", "F₀, mean over starts")
         legend(left)

@@ -19,9 +19,10 @@ from papers.runner.figures import INK, LINES, label, legend, new_figure, remark
 from hardthresh.constraints import Sparsity
 from hardthresh.core import Status, minimize
 from hardthresh.solvers import IHT, FixedBatch, StochasticIHT
-from hardthresh.steps import Fixed
+from hardthresh.steps import Fixed, Polyak, SparsePolyak
 
 from ._common import Problem, follow, mean, median, overlap, regression
+from ._stoiht_polyak import polyak_stochastic_iht
 
 FLOOR = {"n": 200, "d": 400, "k": 10}
 BATCH = {"n": 2000, "d": 500, "k": 20, "noise": 1.0, "low": 0.2, "high": 1.0}
@@ -74,7 +75,13 @@ METHODS: dict[str, dict[str, Any]] = {
     "separate batches": {"clip": "restricted", "value_batch": "separate"},
 }
 QUICK_METHODS = ["paper", "stable", "same batch"]
+POLYAK = {"whole": Polyak(scale=1.0), "restricted": SparsePolyak(scale=1.0)}
+"""The norm that Polyak's step divides by: that of Li et al. (2024) and that of Sparse Polyak, which has c = 5 or 10.
+With 5 the steps are five times as short, and no run is at its end after as many samples."""
 RIVALS = [(50, 0.1), (50, 0.3), (50, 1.0), (200, 0.1), (200, 0.3), (200, 1.0)]
+
+NONE = 1e-16
+"""A gap that counts as none, in decades: the rounding of f, which is about .5."""
 
 # --- D4: the clipping level ---
 
@@ -122,7 +129,9 @@ def run(
     for seed in seeds:
         drawn, given = problem(seed=seed, **data), dict(settings)
         budget = Sparsity(data["k"])
-        if "rival" in given:
+        if "norm" in given:
+            runs.append(_polyak(drawn, budget, given, limit, seed))
+        elif "rival" in given:
             runs.append(_stochastic(drawn, budget, given, limit, seed))
         elif "IHT" in given:
             runs.append(_plain(drawn, budget, given["IHT"], limit, data["n"]))
@@ -138,7 +147,7 @@ def _plain(drawn: Problem, budget: Sparsity, steps: float, limit: int, n: int) -
     """Run IHT with a fixed step, in units of 1 / L."""
     with np.errstate(over="ignore", invalid="ignore"):
         result = minimize(drawn.objective, budget, IHT(step=Fixed(steps / drawn.L)), max_iter=limit, tol=0.0)
-    gap = 1e300 if result.status is Status.DIVERGED else result.value - drawn.best
+    gap = inf if result.status is Status.DIVERGED else result.value - drawn.best
     return _said(gap, overlap(result.support.indices, drawn.truth), limit, limit * n)
 
 
@@ -150,6 +159,18 @@ def _stochastic(drawn: Problem, budget: Sparsity, given: dict[str, Any], limit: 
     return _said(result.value - drawn.best, f1, limit, result.history["samples"][-1])
 
 
+def _polyak(drawn: Problem, budget: Sparsity, given: dict[str, Any], limit: int, seed: int) -> dict[str, Any]:
+    """Run stochastic IHT with Polyak's step; its target is 0, or f on the batch at the solution, which nobody knows."""
+    reference = drawn.solution if given["target"] == "solution" else None
+    points = polyak_stochastic_iht(
+        drawn.objective, budget, POLYAK[given["norm"]], FixedBatch(given["rival"]), limit, seed,
+        reference=reference, every=limit // 10,
+    )  # fmt: skip
+    gaps = [drawn.objective.value(w) - drawn.best for w in points]
+    f1 = overlap(np.flatnonzero(points[-1]), drawn.truth)
+    return _said(gaps[-1], f1, limit, limit * given["rival"]) | {"gaps": gaps}
+
+
 def _said(gap: float, f1: float, iterations: float, samples: float) -> dict[str, float]:
     numbers = {"value": 0.0, "accepted": float(iterations), "inside": 0.0, "floor": 0.0}
     return {
@@ -159,7 +180,8 @@ def _said(gap: float, f1: float, iterations: float, samples: float) -> dict[str,
 
 def example(data: dict[str, Any], settings: dict[str, Any], seeds: list[int], limit: int, **_: Any) -> dict[str, Any]:
     """Return what `run` could have returned, at once."""
-    return {"runs": [{**_said(1e-3, 0.9, limit, 3.0 * limit), "floor": 1e-4, "inside": 1e-5} for _ in seeds]}
+    one = {**_said(1e-3, 0.9, limit, 3.0 * limit), "floor": 1e-4, "inside": 1e-5}
+    return {"runs": [one | ({"gaps": [1.0, 1e-3]} if "norm" in settings else {}) for _ in seeds]}
 
 
 def cells(full: bool, seed: int) -> list[Cell]:
@@ -177,12 +199,12 @@ def cells(full: bool, seed: int) -> list[Cell]:
     for variant in ("paper", "restricted"):
         for eta in ETAS2:
             add("D1", f"{variant} eta2={eta:g}", FLOOR, {**VARIANTS[variant], "eta2": eta}, one, 1500)
-    many = list(range(100 + seed, 100 + seed + (10 if full else 4)))
+    many = list(range(100 + 10 * seed, 100 + 10 * seed + (10 if full else 4)))
     for steps in ALPHAS if full else QUICK_ALPHAS:
         for name, (data, method) in STEPS.items():
             settings = {"IHT": steps} if method == "IHT" else {**VARIANTS[method], "steps": steps}
             add("D2", f"{name} alpha={steps:g}", data, settings, many, 300)
-    five = list(range(200 + seed, 200 + seed + (5 if full else 3)))
+    five = list(range(200 + 10 * seed, 200 + 10 * seed + (5 if full else 3)))
     for rule in RULES if full else QUICK_RULES:
         for method in METHODS if full else QUICK_METHODS:
             settings = {**METHODS[method], "batch": RULES[rule]}
@@ -191,6 +213,10 @@ def cells(full: bool, seed: int) -> list[Cell]:
     for size, steps in RIVALS:
         samples = 200_000 if size == 50 else 400_000
         add("D3", f"stochastic {size} step {steps:g}", BATCH, {"rival": size, "steps": steps}, five, samples // size)
+    for norm in POLYAK:
+        for target in ("zero", "solution"):
+            settings = {"rival": 50, "norm": norm, "target": target}
+            add("D3", f"stochastic 50 Polyak {norm} {target}", BATCH, settings, five, 200_000 // 50)
     for variant, pairs in (("stable", TEST_ETAS), ("paper", PAPER_ETAS)):
         for eta1, eta2 in pairs:
             settings = {**METHODS[variant], "eta1": eta1, "eta2": eta2, "batch": RULES["norm test"]}
@@ -199,7 +225,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
         add("D4", name, BETWEEN, settings, many, 300)
     for name, (data, settings) in UNITS.items():
         add("D4", name, data, settings, many, 300)
-    ten = list(range(200 + seed, 200 + seed + (10 if full else 4)))
+    ten = list(range(200 + 10 * seed, 200 + 10 * seed + (10 if full else 4)))
     for size in (20, 50, 200):
         for name, vote in VOTES.items():
             add("D5", f"b={size} {name}", BATCH, {"batch": ["fixed", size], "vote": vote}, ten, 600)
@@ -216,7 +242,6 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
     for row in rows:
         runs, key = row["runs"], f"{row['table']} {row['row']}"
         gap, f1 = median(runs, "gap"), mean(runs, "F1")
-        gap = inf if gap > 1e100 else gap
         if row["table"] == "D1":
             numbers[key] = [runs[0]["floor"], gap, runs[0]["accepted"], f1]
         elif row["table"] in ("D3", "eta"):
@@ -227,7 +252,61 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
             numbers[key] = [f1]
         else:
             numbers[key] = [gap / row["data"].get("scale", 1.0) ** 2, f1]
-    return numbers
+    return numbers | {key: [number] for key, number in _claims(rows).items()}
+
+
+def _claims(rows: list[Row]) -> dict[str, float]:
+    """Return the numbers that claims are about: ratios of methods and settings."""
+
+    def of(key: str, field: str) -> float:
+        table, _, name = key.partition(" ")
+        [row] = pick(rows, table=table, row=name)
+        return (median if field == "gap" else mean)(row["runs"], field)
+
+    best_fixed = min(of(f"D3 stochastic 50 step {steps:g}", "gap") for size, steps in RIVALS if size == 50)
+    [polyak] = pick(rows, table="D3", row="stochastic 50 Polyak restricted solution")
+    fallen = [np.log10(best_fixed / max(one["gaps"][-1], NONE)) for one in polyak["runs"]]
+    levels = [of(f"D4 {name}", "F1") for name in ("delta0=.001", "delta0=1", "delta0=10000", "gamma=1.2", "gamma=10")]
+    return {
+        "D1 floor over eta1": max(of(f"D1 paper eta1={eta:g}", "floor") / eta for eta in (0.1, 0.01)),
+        "D1 floor of the code over root of eta1": max(
+            of(f"D1 code eta1={eta:g}", "floor") / eta**0.5 for eta in (0.1, 0.01, 1e-4)
+        ),
+        "D1 F1 with eta2=10": of("D1 paper eta2=10", "F1"),
+        "D2 F1: alpha=10000 over alpha=10": of("D2 PIHT rho=0 alpha=10000", "F1") / of("D2 PIHT rho=0 alpha=10", "F1"),
+        "D2 F1: alpha=0.1 over alpha=10, rho=.7": of("D2 PIHT rho=.7 alpha=0.1", "F1")
+        / of("D2 PIHT rho=.7 alpha=10", "F1"),
+        "D3 values on the same batch: gap": of("D3 authors 50 same batch", "gap"),
+        "D3 values on the same batch: share accepted": of("D3 authors 50 same batch", "accepted")
+        / pick(rows, table="D3", row="authors 50 same batch")[0]["limit"],
+        "D3 fixed 50: best fixed step over stable, gap": best_fixed / of("D3 fixed 50 stable", "gap"),
+        "D3 samples: the authors' batches, paper over stable clip": of("D3 authors 50 paper", "samples")
+        / of("D3 authors 50 stable", "samples"),
+        "D3 samples: the authors' batches over all rows": of("D3 authors 50 stable", "samples")
+        / of("D3 full stable", "samples"),
+        "D3 samples: the authors' batches over all rows, paper": of("D3 authors 50 paper", "samples")
+        / of("D3 full paper", "samples"),
+        "D3 samples: norm test over all rows": of("D3 norm test stable", "samples") / of("D3 full stable", "samples"),
+        "D3 ours: F1": of("D3 ours", "F1"),
+        "D3 ours: iterations": of("D3 ours", "iterations"),
+        "D3 Polyak over the best fixed step: whole, target 0": of("D3 stochastic 50 Polyak whole zero", "gap")
+        / best_fixed,
+        "D3 Polyak over the best fixed step: restricted, target 0": of("D3 stochastic 50 Polyak restricted zero", "gap")
+        / best_fixed,
+        "D3 Polyak, restricted, own target: decades below the best fixed step": float(np.mean(fallen)),
+        "D3 Polyak: restricted over whole, own target, F1": of("D3 stochastic 50 Polyak restricted solution", "F1")
+        / of("D3 stochastic 50 Polyak whole solution", "F1"),
+        "eta iterations: stable, .25 and 1 over 1e-4": of("eta stable eta1=0.25 eta2=1", "iterations")
+        / of("eta stable eta1=0.0001 eta2=0.0001", "iterations"),
+        "eta F1: paper, eta1=.25": of("eta paper eta1=0.25 eta2=0.0001", "F1"),
+        "D4 F1: worst over best of delta0 and gamma": min(levels) / max(levels),
+        "D4 F1: delta_max=.1 over 10": of("D4 delta_max=.1", "F1") / of("D4 delta0=1", "F1"),
+        "D4 F1: target x 1024, published over automatic": of("D4 target x 1024", "F1")
+        / of("D4 target x 1024, automatic", "F1"),
+        "D5 F1 over no vote: b=20 set .3": of("D5 b=20 set .3", "F1") / of("D5 b=20 none", "F1"),
+        "D5 F1 over no vote: b=20 coordinate .1": of("D5 b=20 coordinate .1", "F1") / of("D5 b=20 none", "F1"),
+        "D5 F1 over no vote: b=20 coordinate .3": of("D5 b=20 coordinate .3", "F1") / of("D5 b=20 none", "F1"),
+    }
 
 
 def _line(place: int) -> dict[str, Any]:
@@ -255,7 +334,7 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     for place, name in enumerate(STEPS):
         found = [pick(rows, table="D2", row=f"{name} alpha={steps:g}")[0]["runs"] for steps in alphas]
         pairs = zip(alphas, found, strict=True)
-        kept = [(steps, mean(runs, "F1")) for steps, runs in pairs if median(runs, "gap") < 1e100]
+        kept = [(steps, mean(runs, "F1")) for steps, runs in pairs if median(runs, "gap") < inf]
         panel.plot(*zip(*kept, strict=True), label=name, **_line(place))
     panel.set_xscale("log")
     panel.set_ylim(0.0, 1.03)
@@ -264,15 +343,15 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     panel = panels[2]
     for place, method in enumerate(name for name in METHODS if full or name in QUICK_METHODS):
         found = [pick(rows, table="D3", row=f"{rule} {method}")[0]["runs"] for rule in (RULES if full else QUICK_RULES)]
-        x, y = [mean(runs, "samples") for runs in found], [max(median(runs, "gap"), 1e-16) for runs in found]
+        x, y = [mean(runs, "samples") for runs in found], [max(median(runs, "gap"), NONE) for runs in found]
         panel.plot(x, y, label=method, **{**_line(place), "linestyle": "none"})
     found = [pick(rows, table="D3", row=f"stochastic {size} step {steps:g}")[0]["runs"] for size, steps in RIVALS]
     x, y = [mean(runs, "samples") for runs in found], [median(runs, "gap") for runs in found]
     panel.plot(x, y, linestyle="none", marker="*", color=INK, label="stochastic IHT, six settings")
     [ours] = pick(rows, table="D3", row="ours")
-    at = [mean(ours["runs"], "samples")], [max(median(ours["runs"], "gap"), 1e-16)]
+    at = [mean(ours["runs"], "samples")], [max(median(ours["runs"], "gap"), NONE)]
     circle = {"linestyle": "none", "marker": "o", "markersize": 11, "fillstyle": "none", "color": INK}
-    panel.plot(*at, label="our default, no refit", **circle)
+    panel.plot(*at, label="ProbabilisticIHT(), no refit", **circle)
     panel.set_xscale("log")
     panel.set_yscale("log")
     panel.set_xticks([2e5, 5e5, 1e6, 3e6], ["200,000", "500,000", "1,000,000", "3,000,000"])

@@ -2,16 +2,20 @@
 
 import gzip
 from importlib import import_module
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 from hardthresh.cli.reproduce import load_runner
 from hardthresh.constraints import Sparsity
 from hardthresh.core.errors import MissingDependencyError
 from hardthresh.datasets import DatasetError
-from hardthresh.solvers import CoordinateVote, ExponentialBatch, FullBatch
+from hardthresh.objectives import GraphicalModel
+from hardthresh.solvers import CoordinateVote, ExponentialBatch, FixedBatch, FullBatch
+from hardthresh.steps import Polyak, SparsePolyak
 from levels import only_at
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -66,7 +70,7 @@ def test_a_start_is_feasible_and_a_lasso_has_no_more_edges_than_wanted(library):
     W = graphs.random_start(12, 21, 0)
     assert np.count_nonzero(W) == 20  # an edge costs two
     assert (W == W.T).all()
-    X, truth, edges = graphs.samples(8, "chain", 400, 0)
+    X, truth, edges = graphs.samples(8, "chain", 400, 0, 0)
     np.testing.assert_allclose([X.mean(axis=0), (X**2).mean(axis=0)], np.repeat([[0.0], [1.0]], 8, axis=1), atol=1e-12)
     assert edges.size == 7 == (np.count_nonzero(truth) - 8) / 2
     found, value = graphs.graphical_lasso_edges(X, 7)
@@ -94,6 +98,115 @@ def test_a_made_up_result_has_the_fields_of_a_real_one(library, name):
         assert {*real["runs"][0]} <= {*example["runs"][0]} or name == "regression_tables"
         assert {*example["runs"][0]} <= {*real["runs"][0]}
     assert seen
+
+
+@pytest.mark.parametrize("name", ["theory", "penalised_form", "regression_tables", "graphs_tables"])
+def test_every_seed_draws_everything_anew(library, name):
+    item = library.item("probabilistic_iht", name)
+    cells = [cell.arguments for seed in (0, 1, 2) for cell in item.cells(False, seed)]
+    per_seed = len(cells) // 3
+    for one, other, third in zip(cells[:per_seed], cells[per_seed : 2 * per_seed], cells[2 * per_seed :], strict=True):
+        drawn = [{*given["seeds"]} if "seeds" in given else {given["seed"]} for given in (one, other, third)]
+        assert not drawn[0] & drawn[1]
+        assert not drawn[1] & drawn[2]
+
+
+@pytest.mark.parametrize("clip", ["full", "restricted", "stable"])
+def test_trials_computed_anew_are_those_of_the_run(library, clip):
+    theory, common = part(library, "theory"), part(library, "_common")
+    drawn, states = common.regression(3, 60, 40, 4, rho=0.7), []
+    common.follow(drawn.objective, Sparsity(4), {"clip": clip, "batch": ["fixed", 20]}, 60, seed=1, states=states)
+    made = theory.iterations(states, clip)
+    assert len(made) == len(states) - 1 == 60
+    assert {one.accepted for one in made} == {True, False}
+    for one, after in zip(made, states[1:], strict=True):
+        np.testing.assert_allclose(after.w, one.trial if one.accepted else one.x, rtol=1e-12, atol=1e-15)
+
+
+def test_inequalities_of_the_theory_by_hand(library):
+    theory = part(library, "theory")
+    x, g = np.array([1.0, 0.0]), np.array([0.0, -1.1])
+    made = theory.Iteration(x, g, np.array([0.0, 1.1]), np.array([1]), 1.1, 1.0, 0.5, True)
+    assert theory._descent(made) == pytest.approx(1.21 / 2.21)  # erratum 1
+    assert made.drops
+    assert made.restricted == pytest.approx(1.1)
+    assert theory._share_of_sum([1.0, 0.1, 0.01, 0.001]) == 0.25
+    assert theory._share_of_sum([1.0] * 100) == 0.99
+    assert theory._smallest_L(np.array([0.0, 2.0, 0.0]), np.array([3.0, 0.0, -4.0])) == 2.0
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+def test_the_penalised_form_is_minimised_in_every_entry(library, l2):
+    penalised = part(library, "_penalised")
+    X = np.random.default_rng(2).standard_normal((20, 5)) @ np.triu(np.ones((5, 5)))
+    f, S, penalties = GraphicalModel(X, l2=l2), X.T @ X / 20, [0.0, 0.05, 0.3, 1e6]
+    found = penalised.penalised(S, penalties, l2=l2, tol=1e-12)
+    assert [np.count_nonzero(W) for W in found] == sorted([np.count_nonzero(W) for W in found], reverse=True)
+    assert np.count_nonzero(found[-1]) == 5
+    for penalty, W in zip(penalties, found, strict=True):
+
+        def total(W, penalty=penalty):
+            return f.value(W) + penalty * np.count_nonzero(W)
+
+        least = total(W)
+        for i in range(5):
+            for j in range(i + 1):
+                for change in (-W[i, j] if i > j else 0.0, -1e-3, 1e-3, -0.3, 0.3):
+                    V = W.copy()
+                    V[i, j] = V[j, i] = W[i, j] + change
+                    assert total(V) >= least - 1e-10
+
+
+def test_the_least_values_of_small_graphs(library):
+    penalised = part(library, "_penalised")
+    X = np.random.default_rng(5).standard_normal((12, 3)) @ np.triu(np.ones((3, 3)))
+    f, S, pairs = GraphicalModel(X), X.T @ X / 12, [(0, 1), (0, 2), (1, 2)]
+
+    def best(chosen):
+        def value(v):
+            W = np.diag(np.exp(v[:3]))
+            for entry, (i, j) in zip(v[3:], chosen, strict=True):
+                W[i, j] = W[j, i] = entry
+            return f.value(W)
+
+        return scipy.optimize.minimize(value, np.zeros(3 + len(chosen)), tol=1e-12).fun
+
+    twin = [min(best(chosen) for chosen in combinations(pairs, count)) for count in range(4)]
+    assert penalised.lowest(f, S) == pytest.approx(twin, rel=1e-7)
+
+
+def test_penalties_reach_the_lower_hull(library):
+    reachable = part(library, "_penalised").reachable
+    assert reachable([4.0, 2.0, 1.0, 0.5]) == [True] * 4  # ever smaller falls
+    assert reachable([4.0, 3.5, 1.0, 0.9]) == [True, False, True, True]
+    falls = np.diff([9.0, 6.0, 5.9, 3.0, 2.0, 1.9])
+    values = np.concatenate([[9.0], 9.0 + np.cumsum(falls)])
+    wanted = {int(np.argmin(values + penalty * np.arange(6))) for penalty in np.linspace(0.0, 4.0, 4001)}
+    assert {at for at, reached in enumerate(reachable([*values])) if reached} == wanted
+
+
+@pytest.mark.parametrize("own_target", [False, True])
+@pytest.mark.parametrize("rule", [Polyak(scale=2.0), SparsePolyak(scale=2.0)])
+def test_stochastic_iht_with_polyaks_step_is_its_formula(library, rule, own_target):
+    common, stochastic = part(library, "_common"), part(library, "_stoiht_polyak")
+    drawn, batch = common.regression(4, 60, 20, 3, noise=0.5), FixedBatch(15)
+    X, y = drawn.objective.design.predict(np.eye(20)), drawn.objective.y
+    reference = drawn.solution if own_target else None
+    points = stochastic.polyak_stochastic_iht(
+        drawn.objective, Sparsity(3), rule, batch, 12, 7, reference=reference, every=4
+    )
+    w, expected = np.zeros(20), [np.zeros(20)]
+    for t in range(12):
+        rows = batch.gradient_rows(60, 15, 7, t)
+        A, b = X[rows], y[rows]
+        g = A.T @ (A @ w - b) / 15
+        target = 0.5 * np.mean((A @ reference - b) ** 2) if own_target else 0.0
+        kept = np.sort(np.abs(g))[-3:] if isinstance(rule, SparsePolyak) else g
+        w = w - max(0.5 * np.mean((A @ w - b) ** 2) - target, 0.0) / (2.0 * kept @ kept) * g
+        w[np.argsort(-np.abs(w), kind="stable")[3:]] = 0.0
+        if t % 4 == 3:
+            expected.append(w)
+    np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_files_of_the_omnibus_are_read(library, tmp_path, monkeypatch):
@@ -151,7 +264,7 @@ def test_expression_in_small(library, tmp_path, monkeypatch):
     expression = part(library, "fig3_fig4_expression")
     np.savez(tmp_path / "nki272.npz", X=np.random.default_rng(0).standard_normal((272, 9)))
     monkeypatch.setenv("HARDTHRESH_DATA", str(tmp_path))
-    given = {"data": "nki272", "probes": 7, "method": "paper", "K": 15, "starts": [0, 1], "limit": 12}
+    given = {"data": "nki272", "probes": 7, "seed": 0, "method": "paper", "K": 15, "starts": [0, 1], "limit": 12}
     expression.expression.cache_clear()
     real, example = expression.run(**given), expression.example(**given)
     expression.expression.cache_clear()
@@ -166,7 +279,7 @@ def test_a_long_run_says_where_the_specification_would_have_stopped(library, tmp
     np.savez(tmp_path / "nki272.npz", X=np.random.default_rng(0).standard_normal((272, 9)))
     monkeypatch.setenv("HARDTHRESH_DATA", str(tmp_path))
     monkeypatch.setattr(expression, "LIMIT", 12)
-    given = {"data": "nki272", "probes": 7, "method": "paper", "K": 15, "starts": [0]}
+    given = {"data": "nki272", "probes": 7, "seed": 0, "method": "paper", "K": 15, "starts": [0]}
     expression.expression.cache_clear()
     short, long = (expression.run(**given, limit=limit) for limit in (12, 20))
     expression.expression.cache_clear()
