@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,13 +18,18 @@ from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import StallWarning
 from hardthresh.core.objective import Objective
 from hardthresh.core.step import StepRule
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import LinearModel, MatrixRegression
 from hardthresh.solvers import IHT
 from hardthresh.steps import AdaptiveSparsePolyak, Fixed, Polyak, SparsePolyak, restricted_smoothness_ar1
 
 from ._data import ar1_problem
 
 LOSS = {"linear": "squared", "logistic": "logistic", "poisson": "poisson"}
+
+
+def data_seeds(seed: int, number: int) -> range:
+    """Return the seeds of so many data sets; those of two values of ``--seed`` have none in common."""
+    return range(number * seed, number * (seed + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,25 @@ def planted(model: str, d: int, s: int, s_star: int, seed: int, **settings: Any)
     drawn = ar1_problem(d, s, s_star, model=model, seed=seed, **settings)
     objective = LinearModel(drawn.X, drawn.y, loss=LOSS[model])
     return Problem(objective, drawn.coef, objective.value(drawn.coef))
+
+
+@lru_cache(maxsize=1)
+def measured(d: int, rank: int, n: int, omega: float, seed: int) -> Problem:
+    """Draw n measurements of a d x d matrix of some rank; the entries of a measurement are an AR(1) process.
+
+    Draw order: the innovations of all measurements, the two factors, the noise (variance 1/4).
+    """
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, d * d))
+    if omega:
+        A[:, 0] /= math.sqrt(1.0 - omega**2)
+        for j in range(1, d * d):
+            A[:, j] += omega * A[:, j - 1]
+    U, V = rng.standard_normal((d, rank)), rng.standard_normal((d, rank))
+    truth = U @ V.T / math.sqrt(d)
+    y = A @ truth.ravel() + 0.5 * rng.standard_normal(n)
+    objective = MatrixRegression(A.reshape(n, d, d), y)
+    return Problem(objective, truth, objective.value(truth))
 
 
 RULES: dict[str, Callable[[float], StepRule]] = {
@@ -69,17 +94,21 @@ def quiet() -> Iterator[None]:
 def follow(
     problem: Problem, constraint: Constraint, step: StepRule, iterations: int, until: float = 0.0
 ) -> dict[str, Any]:
-    """Return f, the squared error, the step and (Algorithm 2) the bound of every iterate of hard thresholding.
+    """Return f, the squared error, the step, the non-zeros of the truth that were found and (Algorithm 2) the bound.
 
-    It ends early where the share `until` of the first gap f - f(theta*) is left.
+    All are lists over the iterates of hard thresholding. The run ends early where the share `until` of the first gap
+    f - f(theta*) is left.
     """
     errors: list[float] = []
     bounds: list[float] = []
+    found: list[int] = []
+    support = problem.truth != 0
     goal = problem.f_star + until * (problem.objective.value(problem.objective.zeros()) - problem.f_star)
 
     def watch(state: Any) -> None:
         errors.append(float(np.sum((state.w - problem.truth) ** 2, dtype=np.float64)))
         bounds.append(getattr(state.memory, "bound", nan))
+        found.append(int(np.count_nonzero(state.w[support])))
         if until and state.value <= goal:
             raise StopIteration
 
@@ -88,7 +117,7 @@ def follow(
     value, steps = result.history["value"].tolist(), result.history["step"].tolist()
     if result.status is Status.SETTLED:  # a step of length zero: it would stand still for ever
         rest = iterations + 1 - len(value)
-        value, errors, bounds = (column + column[-1:] * rest for column in (value, errors, bounds))
+        value, errors, bounds, found = (column + column[-1:] * rest for column in (value, errors, bounds, found))
         steps = steps + [0.0] * rest
     return {
         "value": value,
@@ -97,7 +126,7 @@ def follow(
         "bound": bounds if isinstance(step, AdaptiveSparsePolyak) else None,
         "f_star": problem.f_star,
         "size": float(np.sum(problem.truth**2, dtype=np.float64)),
-        "found": int(np.count_nonzero(problem.truth[result.w != 0])) if problem.truth.ndim == 1 else None,
+        "found": found if problem.truth.ndim == 1 else None,
     }
 
 
@@ -111,7 +140,7 @@ def example(limit: int, seed: int, **_: Any) -> dict[str, Any]:
         "bound": [0.1 * share for share in left],
         "f_star": 1.0,
         "size": 1.0,
-        "found": 10,
+        "found": [min(10, t) for t in range(limit + 1)],
     }
 
 

@@ -109,6 +109,12 @@ def medians(rows: list[Row], **which: Any) -> list[float]:
     return [float(np.median([at(row, passes) for row in pick(rows, **which)])) for passes in BUDGETS]
 
 
+def ratios(rows: list[Row], upper: str, lower: str, **which: Any) -> dict[str, float]:
+    """Return, for each budget, the median of one rule over that of another, under the text of a key."""
+    pairs = zip(BUDGETS, medians(rows, rule=upper, **which), medians(rows, rule=lower, **which), strict=True)
+    return {f"{upper} / {lower}, {passes} passes": above / below for passes, above, below in pairs}
+
+
 def on_grid(rows: list[Row], passes: Any) -> list[list[float]]:
     """Return the runs at given numbers of passes, so that runs with different steps can be drawn as one line."""
     return [[at(row, number) for number in passes] for row in rows]

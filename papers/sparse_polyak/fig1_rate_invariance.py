@@ -17,7 +17,8 @@ from papers.runner.figures import LINES, curves, label, legend, new_figure, rema
 
 from hardthresh.constraints import Sparsity
 
-from ._common import RULES, example, first, follow, gaps, planted
+from ._common import RULES, data_seeds, example, first, follow, gaps, planted
+from ._slopes import slope
 
 SEEDS = {1000: 3, 2000: 2, 4000: 2, 8000: 1, 16000: 1}
 GAPS = [0.1, 0.01]
@@ -30,6 +31,10 @@ DRAWN = [
 DRAWN_GAPS, DRAWN_ERRORS = [0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.001], [0.5, 0.4, 0.3]
 CLAIMED = {"linear": 0.01, "logistic": 0.1}
 """The gap at which the dimensions are compared."""
+GROWTH = {"linear": [0.01], "logistic": [0.3, 0.1, 0.01]}
+"""Gaps at which the growth with d is measured; all rules reach the first one at every d."""
+
+RULES_HERE = ("SP5", "CP5", "SP1", "CP1")
 
 ENDS = (
     "left: a line ends where the first of its data sets has .7 % of the gap left (logistic, classical: 7 %), its goal"
@@ -60,8 +65,8 @@ def cells(full: bool, seed: int) -> list[Cell]:
     else:
         for model in ("linear", "logistic"):
             for d, number in SEEDS.items():
-                for which in range(seed, seed + number):
-                    for rule in ("SP5", "CP5", "SP1", "CP1"):
+                for which in data_seeds(seed, number):
+                    for rule in RULES_HERE:
                         # the classical step would need thousands of iterations to .01 on the logistic problems
                         until = 0.07 if model == "logistic" and rule[0] == "C" else 0.007
                         common = {"model": model, "d": d, "s": 70, "s_star": 30, "rule": rule, "seed": which}
@@ -70,9 +75,14 @@ def cells(full: bool, seed: int) -> list[Cell]:
     return [Cell(name.format(**setting), run, setting) for setting in settings]
 
 
-def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
-    """Return first iterations: over the dimensions for each gap, or (full) over the gaps for each dimension."""
-    numbers: dict[str, list[float]] = {}
+def count(rows: list[Row], model: str, rule: str, d: int, gap: float) -> float:
+    """Return the iterations of a rule until a share of the gap is left, the median over the data sets."""
+    return float(np.median([first(gaps(row), [gap])[0] for row in pick(rows, model=model, rule=rule, d=d)]))
+
+
+def summarise(rows: list[Row], full: bool) -> dict[str, Any]:
+    """Return first iterations: over d for each gap, with their growth, or (full) over the gaps for each d."""
+    numbers: dict[str, Any] = {}
     if full:
         for row in rows:
             drawn = not row["norm"]
@@ -86,16 +96,25 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
             small, large = (numbers[f"{rule} d={d} gaps"] for d in (5000, 20000))
             numbers[f"{rule} ratio"] = [large[i] / small[i] for i in (1, 3)]
         return numbers
-    for model, claimed in CLAIMED.items():
-        for rule in ("SP5", "CP5", "SP1", "CP1"):
+    for model in CLAIMED:
+        for rule in RULES_HERE:
             for gap in GAPS if model == "linear" or rule[0] == "S" else GAPS[:1]:
-                counts = [
-                    float(np.median([first(gaps(row), [gap])[0] for row in pick(rows, model=model, rule=rule, d=d)]))
-                    for d in SEEDS
-                ]
-                numbers[f"{model} {rule} gap {gap}"] = counts
-                if gap == claimed and rule.endswith("5"):
-                    numbers[f"{model} {rule} gap {gap} ratio"] = [counts[-1] / counts[0]]
+                numbers[f"{model} {rule} gap {gap}"] = [count(rows, model, rule, d, gap) for d in SEEDS]
+        numbers |= claimed(rows, model)
+    return numbers
+
+
+def claimed(rows: list[Row], model: str) -> dict[str, float]:
+    """Return the growth of the iterations over all d, by a power law, and those of CP5 over those of SP5."""
+    dimensions = [*SEEDS]
+    numbers: dict[str, float] = {}
+    reached, *further = GROWTH[model]
+    for rule, gap in [*((rule, reached) for rule in RULES_HERE), *(("SP5", gap) for gap in further)]:
+        exponent = slope(dimensions, [count(rows, model, rule, d, gap) for d in dimensions])
+        numbers[f"{model} {rule} growth, gap {gap}"] = (dimensions[-1] / dimensions[0]) ** exponent
+    ratios = [count(rows, model, "CP5", d, reached) / count(rows, model, "SP5", d, reached) for d in dimensions]
+    numbers[f"{model} CP5 / SP5, smallest"] = min(ratios)
+    numbers[f"{model} CP5 / SP5, d = 16000"] = ratios[-1]
     return numbers
 
 

@@ -18,11 +18,15 @@ from papers.runner.figures import curves, label, new_figure, remark, shared_lege
 from hardthresh.datasets import fetch
 from hardthresh.objectives import LinearModel
 
-from ._real import BUDGETS, NAMES, SOLVERS, example, medians, on_grid, race, search, subset
+from ._common import data_seeds
+from ._real import BUDGETS, NAMES, SOLVERS, example, medians, on_grid, race, ratios, search, subset
 
 SUBSETS = 8
 SETTINGS = [("musk1", False), ("musk1", True), ("musk2", False), ("musk2", True)]
 GRIDS = {False: np.geomspace(3e-6, 4e-5, 12), True: np.geomspace(0.05, 5.0, 12)}  # raw: the paper's interval
+
+PAPER_STEP = 1.9e-5
+"""The best fixed step of the paper's grid."""
 
 
 @lru_cache(maxsize=1)
@@ -42,31 +46,36 @@ def cells(full: bool, seed: int) -> list[Cell]:
     settings = [
         {"data": data, "standardised": standardised, "rule": rule, "seed": which}
         for data, standardised in SETTINGS
-        for which in range(seed, seed + SUBSETS)
+        for which in data_seeds(seed, SUBSETS)
         for rule in NAMES
     ]
     name = "{data} standardised={standardised} {seed} {rule}"
     return [Cell(name.format(**setting), run, setting) for setting in settings]
 
 
-def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
-    """Return medians of f / f(0) at 25, 100, 200 passes, and what they say of the rules."""
-    numbers: dict[str, list[float]] = {}
-    ahead: dict[str, list[bool]] = {"SP5": [], "CP1": []}
+def summarise(rows: list[Row], full: bool) -> dict[str, Any]:
+    """Return medians of f / f(0) at 25, 100, 200 passes, the best fixed steps, and what is claimed of them."""
+    numbers: dict[str, Any] = {}
     for data, standardised in SETTINGS:
         here = pick(rows, data=data, standardised=standardised)
         name = f"{data} {'standardised' if standardised else 'raw'}"
-        table = {rule: medians(here, rule=rule) for rule in NAMES}
-        numbers |= {f"{name} {rule}": values for rule, values in table.items()}
+        numbers |= {f"{name} {rule}": medians(here, rule=rule) for rule in NAMES}
         if not standardised:
             numbers[f"{name} steps"] = [row["chosen"] for row in pick(here, rule="fixed")]
-            numbers[f"{name} median step"] = [float(np.median(numbers[f"{name} steps"]))]
-        numbers[f"{name} SP5 / fixed"] = [sp / fixed for sp, fixed in zip(table["SP5"], table["fixed"], strict=True)]
-        numbers[f"{name} SP5 / CP5"] = [table["SP5"][-1] / table["CP5"][-1]]
-        ahead["SP5"].append(table["SP5"][0] < table["CP5"][0])
-        ahead["CP1"].append(table["CP1"][-1] < table["SP5"][-1])
-    numbers["SP5 ahead of CP5"] = [sum(ahead["SP5"])]
-    numbers["CP1 ahead of SP5"] = [sum(ahead["CP1"])]
+    return numbers if full else numbers | claimed(rows)
+
+
+def claimed(rows: list[Row]) -> dict[str, float]:
+    """Return ratios of the medians of two rules, and the best fixed step over that of the paper."""
+    numbers: dict[str, float] = {}
+    for data, standardised in SETTINGS:
+        here = pick(rows, data=data, standardised=standardised)
+        name = f"{data} {'standardised' if standardised else 'raw'}"
+        for upper, lower in (("SP5", "fixed"), ("SP5", "CP5"), ("CP1", "SP5")):
+            numbers |= {f"{name} {key}": ratio for key, ratio in ratios(here, upper, lower).items()}
+        if not standardised:
+            steps = [row["chosen"] for row in pick(here, rule="fixed")]
+            numbers[f"{name} median step / the paper's"] = float(np.median(steps)) / PAPER_STEP
     return numbers
 
 

@@ -20,7 +20,8 @@ from papers.runner.figures import curves, label, new_figure, remark, shared_lege
 from hardthresh.datasets import DatasetError, fetch, fetch_wave_energy
 from hardthresh.objectives import LinearModel
 
-from ._real import BUDGETS, NAMES, SOLVERS, example, medians, on_grid, race, search, subset
+from ._common import data_seeds
+from ._real import BUDGETS, NAMES, SOLVERS, example, medians, on_grid, race, ratios, search, subset
 
 SUBSETS = 4
 SUBSTITUTES = ["bloodbrain", "tecator", "riboflavin"]
@@ -59,21 +60,20 @@ def cells(full: bool, seed: int) -> list[Cell]:
     settings = [
         {"data": data, "rule": rule, "seed": which}
         for data in names
-        for which in range(seed, seed + SUBSETS)
+        for which in data_seeds(seed, SUBSETS)
         for rule in NAMES
     ]
     return [Cell("{data} {seed} {rule}".format(**setting), run, setting) for setting in settings]
 
 
-def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
-    """Return medians of f / f(0) at 25, 100, 200 passes, and Sparse Polyak over the fixed step, for the substitutes."""
-    numbers: dict[str, list[float]] = {}
+def summarise(rows: list[Row], full: bool) -> dict[str, Any]:
+    """Return medians of f / f(0) at 25, 100, 200 passes, and their ratios, for the substitutes."""
+    numbers: dict[str, Any] = {}
     for data in SUBSTITUTES:
-        table = {rule: medians(rows, data=data, rule=rule) for rule in NAMES}
-        numbers |= {f"{data} {rule}": values for rule, values in table.items()}
-        for rule in ("SP5", "SP1"):
-            pairs = zip(table[rule], table["fixed"], strict=True)
-            numbers[f"{data} {rule} / fixed"] = [value / fixed for value, fixed in pairs]
+        here = pick(rows, data=data)
+        numbers |= {f"{data} {rule}": medians(here, rule=rule) for rule in NAMES}
+        for upper, lower in () if full else (("SP5", "fixed"), ("SP1", "fixed"), ("SP5", "CP5")):
+            numbers |= {f"{data} {key}": ratio for key, ratio in ratios(here, upper, lower).items()}
     return numbers
 
 

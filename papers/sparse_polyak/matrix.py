@@ -6,8 +6,7 @@ are the same.
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,34 +15,14 @@ from papers.runner import Cell, Item, Row, pick
 from papers.runner.figures import curves, label, new_figure, remark, shared_legend
 
 from hardthresh.constraints import Rank
-from hardthresh.objectives import MatrixRegression
 
-from ._common import RULES, Problem, example, first, follow, gaps
+from ._common import RULES, data_seeds, example, first, follow, gaps, measured
 
 # (s, n, omega, number of seeds)
 PROBLEMS = [(3, 1200, 0.0, 2), (6, 1200, 0.0, 2), (6, 1200, 0.5, 1), (6, 600, 0.0, 1)]
 NAMES = {"SP5": "Sparse Polyak, c = 5", "SP1": "Sparse Polyak, c = 1"}
 NAMES |= {"CP5": "classical Polyak, c = 5", "CP1": "classical Polyak, c = 1"}
 GAPS = [0.1, 0.01, 0.001, 1e-6]
-
-
-@lru_cache(maxsize=1)
-def measured(d: int, rank: int, n: int, omega: float, seed: int) -> Problem:
-    """Draw n measurements of a d x d matrix of some rank; the entries of a measurement are an AR(1) process.
-
-    Draw order: the innovations of all measurements, the two factors, the noise (variance 1/4).
-    """
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, d * d))
-    if omega:
-        A[:, 0] /= math.sqrt(1.0 - omega**2)
-        for j in range(1, d * d):
-            A[:, j] += omega * A[:, j - 1]
-    U, V = rng.standard_normal((d, rank)), rng.standard_normal((d, rank))
-    truth = U @ V.T / math.sqrt(d)
-    y = A @ truth.ravel() + 0.5 * rng.standard_normal(n)
-    objective = MatrixRegression(A.reshape(n, d, d), y)
-    return Problem(objective, truth, objective.value(truth))
 
 
 def run(d: int, rank: int, s: int, n: int, omega: float, rule: str, seed: int, limit: int) -> dict[str, Any]:
@@ -57,7 +36,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
     settings = [
         {"d": 30, "rank": 3, "s": s, "n": n, "omega": omega, "rule": rule, "seed": which, "limit": 300}
         for s, n, omega, seeds in PROBLEMS
-        for which in range(seed, seed + seeds)
+        for which in data_seeds(seed, seeds)
         for rule in NAMES
     ]
     return [
@@ -65,15 +44,34 @@ def cells(full: bool, seed: int) -> list[Cell]:
     ]
 
 
-def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
-    """Return first iterations for each gap, and the final error of Sparse Polyak."""
-    numbers: dict[str, list[float]] = {}
+def summarise(rows: list[Row], full: bool) -> dict[str, Any]:
+    """Return first iterations for each gap, their ratios, and the final error of Sparse Polyak."""
+    numbers: dict[str, Any] = {}
     for row in rows:
         name = f"s={row['s']} n={row['n']} omega={row['omega']} seed {row['seed']} {row['rule']}"
         numbers[name] = first(gaps(row), GAPS)
         if row["rule"] == "SP5":
             numbers[f"{name} error"] = [row["error"][-1] / row["size"]]
+    return numbers if full else numbers | claimed(rows)
+
+
+def claimed(rows: list[Row]) -> dict[str, float]:
+    """Return the iterations of the classical step over those of Sparse Polyak, and the largest factor of the error."""
+    numbers: dict[str, float] = {}
+    for s, n, omega, _ in PROBLEMS:
+        for c in (5, 1):
+            runs = [pick(rows, s=s, n=n, omega=omega, rule=f"{rule}{c}") for rule in ("CP", "SP")]
+            counts = [[first(gaps(row), [0.001])[0] for row in chosen] for chosen in runs]
+            numbers[f"s={s} n={n} omega={omega} CP{c} / SP{c}"] = float(np.median(np.divide(*counts)))
+    factors = [factor for row in pick(rows, rule="SP5") for factor in far_factors(row)]
+    numbers["SP5 largest factor"] = max(factors)
     return numbers
+
+
+def far_factors(row: Row) -> list[float]:
+    """Return the factors of the squared error of the steps that begin with at least 1 % of the gap."""
+    steps = zip(gaps(row), pairwise(row["error"]), strict=False)
+    return [after / before for gap, (before, after) in steps if gap >= 0.01]
 
 
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from papers.sparse_polyak import fig2_fixed_step
+from papers.sparse_polyak._common import data_seeds, first, follow, gaps, planted
 from papers.sparse_polyak._data import ar1_problem
+from papers.sparse_polyak._real import ratios
 
 import hardthresh as ht
 from hardthresh.constraints import Rank, Sparsity
@@ -503,3 +506,51 @@ def test_first_hits_on_matrices_of_low_rank(rule, expected):
     gaps = (values - best) / (start - best)
     hits = [int(np.argmax(gaps <= level)) if (gaps <= level).any() else None for level in (1e-1, 1e-2, 1e-3, 1e-6)]
     assert hits == expected
+
+
+def test_rules_are_compared_by_medians_at_each_budget():
+    """Three subsets; a run that knows its first value after 30 passes has f(0) until then."""
+    rows = [
+        {"rule": rule, "passes": [30.0, 90.0], "best": [first_value, last]}
+        for rule, values in (
+            ("slow", [(0.9, 0.8), (0.8, 0.6), (0.7, 0.3)]),
+            ("fast", [(0.5, 0.2), (0.4, 0.1), (0.6, 0.3)]),
+        )
+        for first_value, last in values
+    ]
+    assert ratios(rows, "fast", "slow") == pytest.approx(
+        {
+            "fast / slow, 25 passes": 1.0,
+            "fast / slow, 100 passes": 0.2 / 0.6,
+            "fast / slow, 200 passes": 0.2 / 0.6,
+        }
+    )
+
+
+# --- helpers of the experiments -------------------------------------------------------------------------------------
+
+
+def test_two_seeds_of_the_runner_share_no_data_set():
+    drawn = [seed for value in range(4) for seed in data_seeds(value, 3)]
+    assert drawn == list(range(12))
+
+
+def test_what_is_followed_is_what_the_states_say():
+    problem = planted("linear", 60, 8, 4, 0, n_samples=80)
+    states = []
+    rule = IHT(step=SparsePolyak(problem.f_star))
+    minimize(problem.objective, Sparsity(8), rule, max_iter=12, tol=0.0, callback=states.append)
+    followed = follow(problem, Sparsity(8), SparsePolyak(problem.f_star), 12)
+    truth = set(np.flatnonzero(problem.truth))
+    assert followed["found"] == [len(truth & set(np.flatnonzero(state.w))) for state in states]
+    np.testing.assert_allclose(followed["error"], [np.sum((state.w - problem.truth) ** 2) for state in states])
+
+
+def test_the_best_fixed_step_is_at_least_as_fast_as_any_of_the_grid():
+    settings = {"model": "linear", "d": 80, "s": 6, "s_star": 3, "seed": 0, "limit": 400}
+    problem = planted("linear", 80, 6, 3, 0)
+    best = first(gaps(fig2_fixed_step.run(rule="best fixed", **settings)), [0.01])[0]
+    theory = 2 / (3 * restricted_smoothness_ar1(6, 3, alpha=5.0, omega=0.5))
+    for multiple in fig2_fixed_step.MULTIPLES[:6]:
+        [count] = first(gaps(follow(problem, Sparsity(6), Fixed(theory * multiple), 400)), [0.01])
+        assert best <= count
