@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from papers.sparse_polyak import fig2_fixed_step
+from papers.sparse_polyak import fig2_fixed_step, theorems
 from papers.sparse_polyak._common import data_seeds, first, follow, gaps, planted
 from papers.sparse_polyak._data import ar1_problem
 from papers.sparse_polyak._real import ratios
@@ -554,3 +554,82 @@ def test_the_best_fixed_step_is_at_least_as_fast_as_any_of_the_grid():
     for multiple in fig2_fixed_step.MULTIPLES[:6]:
         [count] = first(gaps(follow(problem, Sparsity(6), Fixed(theory * multiple), 400)), [0.01])
         assert best <= count
+
+
+# --- the theorems along runs ---------------------------------------------------------------------------------------
+
+
+def small_uncoupled(offset=0.0):
+    return theorems.uncoupled(1.5, 3, 4, 2.0, seed=1, offset=offset)  # the budget is (4 kappa)^2 k*, not (240 kappa)^2
+
+
+def test_features_without_overlap_have_known_constants():
+    setting = small_uncoupled()
+    hessian = setting.problem.objective.hessian(setting.problem.objective.evaluate(setting.problem.truth))
+    eigenvalues = np.linalg.eigvalsh(np.asarray(hessian))
+    assert (eigenvalues[0], eigenvalues[-1]) == pytest.approx((setting.strong_convexity, setting.smoothness))
+    assert setting.k == (4 * 1.5) ** 2 * 3
+    smallest = np.abs(setting.problem.truth[setting.problem.truth != 0]).min()
+    needed = 7 * np.sqrt(np.sort(setting.gradient**2)[-setting.k :].sum()) / setting.strong_convexity
+    assert 2.0 * needed <= smallest <= 3.0 * needed
+
+
+def test_the_additional_example_adds_a_constant():
+    plain, raised = small_uncoupled(), small_uncoupled(offset=7.0)
+    np.testing.assert_allclose(plain.problem.truth, raised.problem.truth)
+    for w in (np.zeros_like(plain.problem.truth), plain.problem.truth):
+        before, after = (setting.problem.objective.evaluate(w) for setting in (plain, raised))
+        assert after.value == pytest.approx(before.value + 7.0)
+        np.testing.assert_allclose(after.gradient, before.gradient, atol=1e-14)
+
+
+def test_the_vector_of_theorem_2_minimises_on_the_support():
+    setting = theorems.least_squares(small_uncoupled())
+    support = setting.problem.truth != 0
+    np.testing.assert_array_equal(support, small_uncoupled().problem.truth != 0)
+    np.testing.assert_allclose(setting.gradient[support], 0.0, atol=1e-13)
+
+
+def test_the_lemmas_by_their_definitions():
+    """Lemma 3 by projections, Lemma 5 by values of f, at the first steps of a run."""
+    problem, k, k_star, smoothness, _ = theorems.regression("correlated", 0)
+    ratios = theorems.lemmas("correlated", 3, 0)
+    f, w = problem.objective, np.zeros_like(problem.truth)
+    for t in range(3):
+        gradient = f.evaluate(w).gradient
+        z = w - (f.value(w) - problem.f_star) / (5 * np.sort(gradient**2)[-k:].sum()) * gradient
+        thresholded, nearest = (Sparsity(size).project(z).point for size in (k, k_star))
+        bound = (w.size - k) / (w.size - k_star) * np.sum((nearest - z) ** 2)
+        assert ratios["lemma_3"][t] == pytest.approx(np.sum((thresholded - z) ** 2) / bound)
+        excess = f.value(problem.truth) - f.value(w) - gradient @ (problem.truth - w)
+        difference = np.sort((f.evaluate(problem.truth).gradient - gradient) ** 2)[-k:].sum()
+        assert ratios["lemma_5"][t] == pytest.approx(difference / (2 * smoothness * excess))
+        w = thresholded
+
+
+def test_the_parts_of_theorem_1_by_hand():
+    row = {
+        "error": [16.0, 8.0, 2.0, 1.0, 1.5],
+        "value": [9.0, 5.0, 3.0, 2.0, 2.0],
+        "step_over_least": [4.0, 3.0, 2.0, 1.0],
+        "f_star": 1.0,
+        "radius": 4.0,
+        "final_radius": 4.0,
+        "lemma_6_radius": 8.0,
+        "rate": 0.5,
+        "iterations": 4.0,
+    }
+    assert theorems.of_theorem_1([row]) == pytest.approx(
+        {"contraction": 1.0, "iterations": 0.5, "ball": 0.5, "least step": 3.0}
+    )
+
+
+def test_a_run_that_does_not_move_fails_theorems_1_and_2():
+    still = {"error": [9.0] * 5, "value": [9.0] * 5, "step_over_least": [0.0] * 4, "f_star": 1.0, "radius": 4.0}
+    still |= {"final_radius": 4.0, "lemma_6_radius": 8.0, "rate": 0.5, "iterations": 3.0}
+    found = theorems.of_theorem_1([still])
+    assert found["contraction"] == 2.0
+    assert found["iterations"] > 1.0
+    assert found["ball"] == np.inf
+    assert found["least step"] == 0.0
+    assert theorems.of_theorem_2({**still, "accuracy": 1.0, "gradients": 4})["gradients"] == np.inf
