@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from papers.sparse_polyak import fig2_fixed_step, theorems
+from papers.sparse_polyak import corollaries, fig2_fixed_step, theorems
 from papers.sparse_polyak._common import data_seeds, first, follow, gaps, planted
 from papers.sparse_polyak._data import ar1_problem
 from papers.sparse_polyak._real import ratios
@@ -633,3 +633,37 @@ def test_a_run_that_does_not_move_fails_theorems_1_and_2():
     assert found["ball"] == np.inf
     assert found["least step"] == 0.0
     assert theorems.of_theorem_2({**still, "accuracy": 1.0, "gradients": 4})["gradients"] == np.inf
+
+
+# --- how constants and errors scale ----------------------------------------------------------------------------------
+
+
+def test_the_smoothness_of_all_and_of_sparse_directions():
+    found = corollaries.smoothness(60, seed=0)
+    drawn = ar1_problem(60, 10, 5, alpha=2.0, seed=0)
+    eigenvalues = np.linalg.eigvalsh(drawn.X.T @ drawn.X / len(drawn.y))
+    assert found["full"] == pytest.approx(eigenvalues[-1])
+    assert 0.5 * eigenvalues[-1] < found["restricted"] <= eigenvalues[-1] * (1 + 1e-9)
+
+
+def test_the_gradient_of_a_corollary_is_that_of_the_noise():
+    found = corollaries.radius("linear", 400, 50, 12, seed=0)
+    drawn = ar1_problem(50, 12, 10, n_samples=400, coef_squared_norm=10.0, seed=0)
+    gradient = drawn.X.T @ (drawn.X @ drawn.coef - drawn.y) / 400
+    assert found["gradient"] == pytest.approx(np.sort(gradient**2)[-12:].sum())
+    longest = (drawn.X**2).sum(axis=0).max() / 400
+    bound = 8 * longest * 0.25 * 12 * np.log(50) / 400
+    assert found["gradient_over_bound"] == pytest.approx(found["gradient"] / bound)
+
+
+@pytest.mark.parametrize("model_name", ["linear", "logistic"])
+def test_the_lemmas_of_the_models_hold(model_name):
+    found = corollaries.lemma(model_name, seed=3)
+    assert found["smoothness"] < 1.0 < found["strong_convexity"]
+
+
+def test_the_parts_of_corollary_5_by_hand():
+    row = {"error": [4.0, 3.0, 2.0, 0.9, 1.8], "squared_norm": 4.0}
+    assert corollaries.halving(row) == 2.0
+    assert corollaries.far_factor(row) == 0.75  # the last step starts nearer than 1
+    assert corollaries.far_factor({"error": [0.5, 0.4]}) == np.inf

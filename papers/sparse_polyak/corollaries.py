@@ -1,0 +1,237 @@
+"""Corollaries 2 to 5, Lemmas 1, 2 and 7: how the constants, the gradient and the final error scale with n, d and s.
+
+Algorithm 1 with c = 5 and the target f(theta*). The corollaries bound its squared error by a constant times
+s log(d) / n, or s d / n for matrices. Quick and full are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from papers.runner import Cell, Item, Row, pick
+from papers.runner.figures import LINES, label, legend, new_figure, remark
+from scipy.special import expit
+
+from hardthresh.constraints import Rank, Sparsity
+from hardthresh.diagnostics import restricted_bounds, restricted_condition, statistical_constants
+from hardthresh.objectives import LinearModel
+from hardthresh.steps import SparsePolyak
+
+from ._common import LOSS, Problem, data_seeds, first, follow, measured, planted
+from ._common import example as drawn_up
+from ._data import ar1_problem
+from ._slopes import slope
+
+# of n, d and s one is varied
+SWEEPS: dict[str, dict[str, Any]] = {
+    "linear over n": {"model": "linear", "n": [1000, 2000, 4000, 8000], "d": [300], "s": [20]},
+    "linear over d": {"model": "linear", "n": [2000], "d": [100, 400, 1600], "s": [20]},
+    "linear over s": {"model": "linear", "n": [4000], "d": [300], "s": [40, 80, 160]},
+    "linear near s*": {"model": "linear", "n": [4000], "d": [300], "s": [20, 40]},
+    "logistic over n": {"model": "logistic", "n": [2000, 4000, 8000, 16000], "d": [200], "s": [20]},
+    "low rank over n": {"model": "low rank", "n": [1000, 2000, 4000, 8000], "d": [20], "s": [3]},
+    "low rank over d": {"model": "low rank", "n": [4000], "d": [16, 32, 48], "s": [3]},
+}
+VARIED = {name: next(size for size in "nds" if len(sweep[size]) > 1) for name, sweep in SWEEPS.items()}
+DATA_SETS = {"linear": 3, "logistic": 6, "low rank": 3}
+"""Of each size: the errors of logistic regression differ most."""
+
+S_STAR, RANK_STAR = 10, 2
+COROLLARY = {"linear": "least squares", "logistic": "logistic"}
+SQUARED_NORM = {"linear": 10.0, "logistic": 4.0}
+"""Of the coefficients, the same for all sizes; features have variance 4/3."""
+
+LIMITS = {"linear": (150, 0.0), "logistic": (500, 3e-4), "low rank": (150, 0.0)}
+"""Iterations, and the share of the gap f - f(theta*) at which a run ends: the logistic ones are slow."""
+
+DIMENSIONS = [500, 2000, 8000]
+"""For the smoothness constants, with n = 2 s log d and s = 10."""
+
+SIGNALS = [4.0, 16.0, 64.0, 256.0]
+"""R = |theta*|^2 of Corollary 5."""
+
+LARGEST, SMALLEST = 4.0, 4.0 / 9.0
+"""Bounds of the eigenvalues of the covariance of features with correlation 1/2: (1 - 1/2)^-2 and (1 + 1/2)^-2."""
+
+
+def radius(model: str, n: int, d: int, s: int, seed: int) -> dict[str, Any]:
+    """Follow Algorithm 1, and return the gradient at the truth with its bound by the corollary."""
+    limit, until = LIMITS[model]
+    known: dict[str, Any] = {"n": n, "d": d, "k": s, "noise": 0.5}
+    if model == "low rank":
+        problem, constraint = measured(d, RANK_STAR, n, 0.0, seed), Rank(s)
+        promised = statistical_constants("low rank", eigenvalues=(1.0, 1.0), **known)
+    else:
+        settings = {"model": model, "n_samples": n, "coef_squared_norm": SQUARED_NORM[model]}
+        drawn, constraint = ar1_problem(d, s, S_STAR, seed=seed, **settings), Sparsity(s)
+        objective = LinearModel(drawn.X, drawn.y, loss=LOSS[model])
+        problem = Problem(objective, drawn.coef, objective.value(drawn.coef))
+        known["column_norm"] = float(np.linalg.norm(drawn.X, axis=0).max()) / math.sqrt(n)
+        promised = statistical_constants(COROLLARY[model], eigenvalues=(SMALLEST, LARGEST), **known)
+    at_truth = constraint.hard_threshold(problem.objective.evaluate(problem.truth).gradient)
+    gradient = float(np.sum(at_truth**2))
+    return {
+        **follow(problem, constraint, SparsePolyak(problem.f_star), limit, until),
+        "gradient": gradient,
+        "gradient_over_bound": gradient / promised.gradient_norm**2,
+        "error_bound": 36.0 * (promised.gradient_norm / promised.strong_convexity) ** 2,  # with tau = 0
+    }
+
+
+def smoothness(d: int, seed: int) -> dict[str, Any]:
+    """Return the Lipschitz constant of the gradient of least squares, and a lower estimate of the restricted one."""
+    drawn = ar1_problem(d, 10, 5, alpha=2.0, seed=seed)
+    X, n = drawn.X, len(drawn.y)
+    found = restricted_condition(LinearModel(X, drawn.y), Sparsity(10), factor=3, trials=4)
+    return {"full": float(np.linalg.eigvalsh(X @ X.T / n)[-1]), "restricted": found.smoothness}
+
+
+def lemma(model: str, seed: int) -> dict[str, Any]:
+    """Return bounds of the restricted constants on 3s features over L and mu of Lemma 1 or Appendix C.1.
+
+    For logistic regression all examples are divided by the norm of the longest, as Lemma 1 needs, and the constants
+    are those at the truth, whose norm is 1.
+    """
+    n, d, s = 2000, 100, 12
+    drawn = ar1_problem(d, s, 5, n_samples=n, coef_squared_norm=1.0, seed=seed)
+    longest = float(np.linalg.norm(drawn.X, axis=1).max()) if model == "logistic" else 1.0
+    X, eigenvalues = drawn.X / longest, (SMALLEST / longest**2, LARGEST / longest**2)
+    y = (np.random.default_rng(seed).random(n) < expit(X @ drawn.coef)).astype(float) if longest > 1.0 else drawn.y
+    within = restricted_bounds(LinearModel(X, y, loss=LOSS[model]), 3 * s, drawn.coef)
+    promised = statistical_constants(COROLLARY[model], n=n, d=d, k=s, eigenvalues=eigenvalues, signal=1.0)
+    upper = promised.smoothness if model == "linear" else 1.0  # L + 3 tau s of Lemma 1
+    return {
+        "smoothness": within.smoothness[1] / upper,
+        "strong_convexity": within.strong_convexity[0] / promised.strong_convexity,
+    }
+
+
+def signal(squared_norm: float, seed: int) -> dict[str, Any]:
+    """Follow the algorithm of Corollary 5, with the norm of 2s entries, on a logistic problem with R as given."""
+    problem = planted("logistic", 200, 10, 5, seed, n_samples=4000, coef_squared_norm=squared_norm)
+    return follow(problem, Sparsity(10), SparsePolyak(problem.f_star, relax=2), 60)
+
+
+def run(what: str, model: str, n: int, d: int, s: int, squared_norm: float, seed: int) -> dict[str, Any]:
+    """Return what one problem says of a radius, of the constants, or of the strength of the signal."""
+    if what == "radius":
+        return radius(model, n, d, s, seed)
+    if what == "smoothness":
+        return smoothness(d, seed)
+    return lemma(model, seed) if what == "lemma" else signal(squared_norm, seed)
+
+
+def example(what: str, model: str, n: int, d: int, s: int, squared_norm: float, seed: int) -> dict[str, Any]:
+    """Return what `run` could have returned, at once."""
+    if what == "radius":
+        return {**drawn_up(20, seed), "gradient": s / n, "gradient_over_bound": 0.5, "error_bound": 2.0}
+    if what == "smoothness":
+        return {"full": float(d), "restricted": 5.0}
+    if what == "lemma":
+        return {"smoothness": 0.5, "strong_convexity": 2.0}
+    return {**drawn_up(60, seed), "error": [squared_norm * 0.9**t for t in range(61)]}
+
+
+def cells(full: bool, seed: int) -> list[Cell]:
+    """Return a cell for each problem."""
+    blank = {"model": "", "n": 0, "d": 0, "s": 0, "squared_norm": 0.0}
+    settings: list[dict[str, Any]] = []
+    sizes: list[dict[str, Any]] = []  # some are in two sweeps
+    for sweep in SWEEPS.values():
+        for n, d, s in product(sweep["n"], sweep["d"], sweep["s"]):
+            size = {**blank, "what": "radius", "model": sweep["model"], "n": n, "d": d, "s": s}
+            settings += [
+                {**size, "seed": which} for which in data_seeds(seed, DATA_SETS[sweep["model"]]) if size not in sizes
+            ]
+            sizes.append(size)
+    settings += [{**blank, "what": "smoothness", "d": d, "seed": seed} for d in DIMENSIONS]
+    settings += [{**blank, "what": "lemma", "model": model, "seed": seed} for model in SQUARED_NORM]
+    for norm in SIGNALS:
+        settings += [{**blank, "what": "signal", "squared_norm": norm, "seed": which} for which in data_seeds(seed, 2)]
+    name = "{what} {model} n={n} d={d} s={s} R={squared_norm:g} seed={seed}"
+    return [Cell(name.format(**setting), run, setting) for setting in settings]
+
+
+def points(rows: list[Row], sweep: dict[str, Any], varied: str, what: str) -> list[float]:
+    """Return the geometric means, over the data sets, of the final errors or another number at each size."""
+    means = []
+    for value in sweep[varied]:
+        size = {name: value if name == varied else sweep[name][0] for name in ("n", "d", "s")}
+        chosen = pick(rows, what="radius", model=sweep["model"], **size)
+        numbers = [row["error"][-1] if what == "error" else row[what] for row in chosen]
+        means.append(float(np.exp(np.mean(np.log(numbers)))))
+    return means
+
+
+def halving(row: Row) -> float:
+    """Return the first iteration at which the squared error is at most half of R, its first value."""
+    return first(row["error"], [0.5 * row["squared_norm"]])[0]
+
+
+def summarise(rows: list[Row], full: bool) -> dict[str, float]:
+    """Return exponents, ratios of measured constants to those of the lemmas, and how iterations grow with log R."""
+    numbers: dict[str, float] = {}
+    if full:  # the claims are about the quick size, and this item has no other
+        return numbers
+    for name, sweep in SWEEPS.items():
+        varied = VARIED[name]
+        numbers[f"{name}: error"] = slope(sweep[varied], points(rows, sweep, varied, "error"))
+        if varied == "n":
+            numbers[f"{name}: gradient"] = slope(sweep["n"], points(rows, sweep, "n", "gradient"))
+            here = pick(rows, what="radius", model=sweep["model"])
+            numbers[f"{sweep['model']} gradient / bound"] = max(row["gradient_over_bound"] for row in here)
+            if sweep["model"] != "logistic":  # that of its curvature needs examples of norm 1 at most
+                worst = max(row["error"][-1] / row["error_bound"] for row in here)
+                numbers[f"{sweep['model']} error / bound"] = worst
+    for model in SQUARED_NORM:
+        sweep = SWEEPS[f"{model} over n"]
+        numbers[f"{model} f(theta*) over n"] = slope(sweep["n"], points(rows, sweep, "n", "f_star"))
+        [row] = pick(rows, what="lemma", model=model)
+        numbers |= {f"{model} {what} / lemma": row[what] for what in ("smoothness", "strong_convexity")}
+    for what in ("full", "restricted"):
+        constants = [row[what] for d in DIMENSIONS for row in pick(rows, what="smoothness", d=d)]
+        numbers[f"{what} smoothness over d"] = slope(DIMENSIONS, constants)
+    means = [np.mean([halving(row) for row in pick(rows, what="signal", squared_norm=R)]) for R in SIGNALS]
+    logs = math.log(SIGNALS[-1]) / math.log(SIGNALS[0])
+    numbers["corollary 5 growth over log R"] = float(means[-1] / means[0]) / logs
+    strong = [row for row in pick(rows, what="signal") if row["squared_norm"] > SIGNALS[0]]
+    numbers["corollary 5 factor"] = max(far_factor(row) for row in strong)
+    return numbers
+
+
+def far_factor(row: Row) -> float:
+    """Return the largest factor of the squared error in a step that starts at a distance of at least 1."""
+    pairs = pairwise(row["error"])
+    return max((after / before for before, after in pairs if before >= 1.0), default=math.inf)
+
+
+def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
+    """Draw the final errors over n, d and s, and the smoothness constants over d."""
+    figure, panels = new_figure(2, 2, "The error that Sparse Polyak ends with, and the constants of its theory")
+    for panel in panels:
+        panel.set_xscale("log", base=2)
+        panel.set_yscale("log")
+    for panel, varied in zip(panels, "nds", strict=False):
+        for line, (name, sweep) in enumerate(SWEEPS.items()):
+            if VARIED[name] == varied and " near " not in name:
+                means = points(rows, sweep, varied, "error")
+                panel.plot(sweep[varied], means, label=sweep["model"], linewidth=1.6, markersize=5, **LINES[line])
+        label(panel, f"error over {varied}", varied, "squared error at the end")
+    for line, what in enumerate(("full", "restricted")):
+        constants = [row[what] for d in DIMENSIONS for row in pick(rows, what="smoothness", d=d)]
+        name = "all directions" if what == "full" else "sparse directions"
+        panels[3].plot(DIMENSIONS, constants, label=name, linewidth=1.6, markersize=5, **LINES[line])
+    label(panels[3], "smoothness constant over d", "d", "largest curvature")
+    for panel in panels:
+        legend(panel)
+    remark(figure, "errors: geometric means of three data sets (logistic: six); constants: one data set")
+    return {"corollaries": figure}
+
+
+ITEM = Item(
+    "Corollaries 2 to 5 and Lemmas 1, 2 and 7: errors and constants over n, d and s", cells, summarise, draw, example
+)
