@@ -15,8 +15,8 @@ OBSERVED = 0.35  # the share of pixels that are seen
 
 
 @lru_cache(maxsize=1)  # cells of one image stand side by side
-def low_rank_image(name: str, height: int, width: int, rank: int) -> tuple[Any, Any]:
-    """Return a grey image (0 to 255) cut to a rank, and which of its pixels are observed."""
+def low_rank_image(name: str, height: int, width: int, rank: int, seed: int = 0) -> tuple[Any, Any]:
+    """Return a grey image (0 to 255) cut to a rank, and which of its pixels are observed; the seed draws these."""
     from PIL import Image
 
     if name == "china.jpg":
@@ -29,7 +29,7 @@ def low_rank_image(name: str, height: int, width: int, rank: int) -> tuple[Any, 
     if picture.size != (width, height):
         picture = picture.resize((width, height), Image.Resampling.BICUBIC)
     U, s, Vt = np.linalg.svd(np.asarray(picture, dtype=float), full_matrices=False)
-    observed = np.random.default_rng(1).random((height, width)) < OBSERVED
+    observed = np.random.default_rng(seed + 1).random((height, width)) < OBSERVED
     return (U[:, :rank] * s[:rank]) @ Vt[:rank], observed
 
 

@@ -20,9 +20,11 @@ from hardthresh.constraints import Sparsity
 from hardthresh.diagnostics import l1_phase_transition
 from hardthresh.objectives import LinearModel
 
-from ._common import METHODS, NAMES, example, first, follow, lipschitz, number
-from ._data import gaussian_design
+from . import _common
+from ._common import METHODS, NAMES, first, follow, lipschitz, number
+from ._data import Drawn, gaussian_design
 
+EARLY = 1e-4  # the share of f(0) at which the plain method with an overshot budget still arrives
 RADIUS = 40.0  # of the l1 ball, the paper's
 SEEDS = 3
 RIVALS = {
@@ -66,10 +68,18 @@ SIZES: dict[str, tuple[int, int, int, int, str, float, int, list[str]]] = {
         750, 20_000, 50, 107, "float64", 1e-12, 600,
         ["IHT ls", "ls 0", "ls .25", "ls .5", "ls exact", "ls gradient restart", "safe exact"],
     ),
-    "n=200000": (7500, 200_000, 500, 500, "float32", 1e-10, 60, ["IHT ls", "ls .25", "ls exact", "safe exact"]),
+    "n=200000": (
+        7500, 200_000, 500, 500, "float32", 1e-10, 300,
+        ["IHT 1/L", "1/L .25", "IHT ls", "ls .25", "ls exact", "safe exact", "FW", "FW corrective"],
+    ),
+    "n=200000 k=2441": (
+        7500, 200_000, 500, 2441, "float32", 1e-10, 300, ["IHT 1/L", "1/L .25", "IHT ls", "ls .25", "safe exact"],
+    ),
 }  # fmt: skip
+L1 = {"size": "l1", "method": "threshold", "delta": [0.375, 0.0375, 0.1, 0.5]}
+"""Rows per column: the paper's with n = 20,000 and with n = 200,000, and two more."""
 QUICK_SIZES = ["k=50", "k=244"]
-FULL_SIZES = ["m=750 k=50", "m=750 k=107", "k=500", "k=2441", "n=200000"]
+FULL_SIZES = ["m=750 k=50", "m=750 k=107", "k=500", "k=2441", "n=200000", "n=200000 k=2441"]
 TITLES = {
     "k=50": "m = 750, n = 2,000: k = 50, the truth",
     "k=244": "the same, k = 244: overshot",
@@ -78,31 +88,44 @@ TITLES = {
     "m=750 k=50": "m = 750, n = 20,000: k = 50",
     "m=750 k=107": "the same, k = 107: overshot",
     "n=200000": "m = 7,500, n = 200,000: k = 500",
+    "n=200000 k=2441": "the same, k = 2,441: overshot",
 }
 
 
 @lru_cache(maxsize=1)  # cells of one design stand side by side
-def problem(m: int, n: int, planted: int, dtype: str, seed: int, constant: bool) -> tuple[LinearModel, Any, float]:
-    """Return the problem, the planted indices, and the step 1/L in the units of the mean loss."""
-    drawn = gaussian_design(m, n, planted, dtype=dtype, seed=seed)
-    return LinearModel(drawn.X, drawn.y), drawn.support, m / lipschitz(drawn.X) if constant else 1.0
+def design(m: int, n: int, planted: int, dtype: str, seed: int) -> Drawn:
+    """Return the design, the response and the planted indices."""
+    return gaussian_design(m, n, planted, dtype=dtype, seed=seed)
+
+
+@lru_cache(maxsize=1)
+def constant_step(m: int, n: int, planted: int, dtype: str, seed: int) -> float:
+    """Return the step 1/L in the units of the mean loss."""
+    return m / lipschitz(design(m, n, planted, dtype, seed).X)
 
 
 def run(
     size: str, m: int, n: int, planted: int, k: int, dtype: str, level: float, limit: int, method: str, seed: int
 ) -> dict[str, Any]:
     """Follow one method on one problem until f has fallen to the level."""
-    f, support, step = problem(m, n, planted, dtype, seed, n <= 20_000)
+    drawn = design(m, n, planted, dtype, seed)
+    f = LinearModel(drawn.X, drawn.y)
     if method not in RIVALS:
-        return follow(f, Sparsity(k), METHODS[method](step), limit, until=level, truth=support)
+        step = constant_step(m, n, planted, dtype, seed) if "1/L" in method else 1.0  # line searches do not use it
+        return follow(f, Sparsity(k), METHODS[method](step), limit, until=level, truth=drawn.support)
     variant, corrective = RIVALS[method]
     rival = FrankWolfe(variant, corrective)  # type: ignore[arg-type]
-    return follow(f, L1Ball(RADIUS), rival, limit, until=level, truth=support)
+    return follow(f, L1Ball(RADIUS), rival, limit, until=level, truth=drawn.support)
+
+
+def threshold(size: str, method: str, delta: list[float]) -> dict[str, Any]:
+    """Return the share of rows up to which l1 recovers non-zeros, for numbers of rows per column."""
+    return {"rho": [l1_phase_transition(rows) for rows in delta]}
 
 
 def cells(full: bool, seed: int) -> list[Cell]:
-    """Return a cell for each design, budget and method."""
-    found = []
+    """Return a cell for each design, budget and method, and one for the l1 thresholds."""
+    found = [] if full else [Cell("l1 threshold", threshold, L1)]
     sizes = FULL_SIZES if full else QUICK_SIZES
     for which in range(seed, seed + (1 if full else SEEDS)):
         for size in sizes:
@@ -116,32 +139,58 @@ def cells(full: bool, seed: int) -> list[Cell]:
     return found
 
 
+def example(limit: int | None = None, delta: list[float] | None = None, **_: Any) -> dict[str, Any]:
+    """Return what a cell could have returned, at once."""
+    return {"rho": [0.3] * len(delta)} if delta else _common.example(limit or 0)
+
+
 def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
-    """Return the iterations to the levels, and until the planted indices are all in the support."""
+    """Return the iterations to the levels, and until the planted indices are all in the support; ratios of methods."""
     numbers: dict[str, list[float]] = {}
-    counts: dict[tuple[str, str], list[float]] = {}
     for size in FULL_SIZES if full else QUICK_SIZES:
         here = pick(rows, size=size)
         for method in dict.fromkeys(row["method"] for row in here):
             runs = pick(here, method=method)
-            reached = [first(row["value"], [row["level"]])[0] for row in runs]
-            counts[size, method] = reached
             if full:
-                early = first(runs[0]["value"], [1e-4])
-                numbers[f"{size} {method}"] = [*early, *reached, number(runs[0]["support"])]
+                [row] = runs
+                numbers[f"{size} {method}"] = [*first(row["value"], [EARLY, row["level"]]), number(row["support"])]
             else:
-                numbers[f"{size} {method}"] = reached
+                numbers[f"{size} {method}"] = [first(row["value"], [row["level"]])[0] for row in runs]
     if full:
         return numbers
-    plain = counts["k=50", "IHT 1/L"]
-    for tau in (".25", ".5"):
-        ratios = [slow / fast for slow, fast in zip(plain, counts["k=50", f"1/L {tau}"], strict=True)]
-        numbers[f"IHT / AccIHT {tau}"] = [float(np.mean(ratios))]
-    over = [slow / fast for slow, fast in zip(counts["k=244", "IHT 1/L"], counts["k=244", "safe exact"], strict=True)]
-    numbers["overshot, IHT / safe"] = [min(over)]
-    threshold = [l1_phase_transition(delta) for delta in (0.375, 0.0375, 0.1, 0.5)]
-    numbers["l1 threshold"] = threshold
-    numbers["overshot k"] = [7500 * threshold[0], 750 * threshold[0], 7500 * threshold[1]]
+    [l1] = pick(rows, size="l1")
+    numbers["l1 threshold"] = l1["rho"]
+    numbers["overshot k"] = [7500 * l1["rho"][0], 750 * l1["rho"][0], 7500 * l1["rho"][1]]
+
+    def ratio(size: str, slow: str, fast: str, level: float | None = None) -> list[float]:
+        """Return the mean over the data sets of the iterations of one method over those of another."""
+        pairs = zip(pick(rows, size=size, method=slow), pick(rows, size=size, method=fast), strict=True)
+        counts = [
+            [number(row["support"]) if level is None else first(row["value"], [level])[0] for row in pair]
+            for pair in pairs
+        ]
+        return [float(np.mean([a / b for a, b in counts]))]
+
+    for name, slow, fast in (
+        ("IHT / AccIHT .25", "IHT 1/L", "1/L .25"),
+        ("IHT / AccIHT .5", "IHT 1/L", "1/L .5"),
+        ("AccIHT .5 / IHT ls", "1/L .5", "IHT ls"),
+        ("FW / AccIHT .25", "FW", "1/L .25"),
+        ("FW / AccIHT ls .25", "FW", "ls .25"),
+        ("FW + debias / AccIHT .25", "FW corrective", "1/L .25"),
+        ("FW + debias / AccIHT ls .25", "FW corrective", "ls .25"),
+    ):
+        numbers[name] = ratio("k=50", slow, fast, 1e-10)
+    away, pairwise = (pick(rows, size="k=50", method=f"FW {variant}") for variant in ("away", "pairwise"))
+    gained = [
+        np.log10(np.divide(*[run["value"][min(len(a["value"]), len(b["value"])) - 1] for run in (a, b)]))
+        for a, b in zip(away, pairwise, strict=True)
+    ]
+    numbers["FW pairwise, digits more than FW away"] = [float(np.mean(gained))]
+    for name, fast in (("AccIHT .25", "1/L .25"), ("AccIHT .5", "1/L .5"), ("safe", "safe exact")):
+        numbers[f"overshot, IHT / {name}"] = ratio("k=244", "IHT 1/L", fast, EARLY)
+    for name, size in (("", "k=50"), ("overshot, ", "k=244")):
+        numbers[f"{name}support, IHT / AccIHT .25"] = ratio(size, "IHT 1/L", "1/L .25")
     return numbers
 
 

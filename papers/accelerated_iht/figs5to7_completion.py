@@ -1,8 +1,9 @@
 """Figures 5 to 7: an image of low rank from 35 % of its pixels.
 
 Quick: china.jpg of scikit-learn, 128 x 192, rank 15, which has the same number of observations per degree of freedom as
-the paper's "bikes". Full: that image (very likely kodim05 of the Kodak set), 512 x 768, rank 60. No noise: the image
-itself is cut to the rank. The paper's mu multiplies a sum; here a step is mu times the number of observed pixels.
+the paper's "bikes"; a seed draws the pixels that are seen. Full: the paper's image (very likely kodim05 of the Kodak
+set), 512 x 768, rank 60. No noise: the image itself is cut to the rank. The paper's mu multiplies a sum; here a step is
+mu times the number of observed pixels.
 """
 
 from __future__ import annotations
@@ -84,9 +85,11 @@ SNAPSHOT = {"china.jpg": 250, "kodim05.png": 100}
 """Iterations after which the pictures are shown."""
 
 
-def run(image: str, height: int, width: int, rank: int, method: str, limit: int, snapshot: int) -> dict[str, Any]:
+def run(
+    image: str, height: int, width: int, rank: int, method: str, limit: int, snapshot: int, seed: int
+) -> dict[str, Any]:
     """Complete the image with one method; the paper's image until an iteration moves it by 1e-6 of its norm."""
-    truth, observed = low_rank_image(image, height, width, rank)
+    truth, observed = low_rank_image(image, height, width, rank, seed)
     at = np.nonzero(observed)
     f = MatrixCompletion(*at, truth[at], shape=truth.shape, storage="dense" if image == "china.jpg" else "auto")
     solver = SOLVERS[method](len(at[0]))
@@ -127,10 +130,10 @@ def run(image: str, height: int, width: int, rank: int, method: str, limit: int,
 
 
 def cells(full: bool, seed: int) -> list[Cell]:
-    """Return a cell for each method; the image and its mask are the same with every seed."""
+    """Return a cell for each method."""
     image = "kodim05.png" if full else "china.jpg"
     height, width, rank = IMAGES[image]
-    common = {"image": image, "height": height, "width": width, "rank": rank, "snapshot": SNAPSHOT[image]}
+    common = {"image": image, "height": height, "width": width, "rank": rank, "snapshot": SNAPSHOT[image], "seed": seed}
     return [
         Cell(f"{image} {method}", run, {**common, "method": method, "limit": limit})
         for method, limit in (FULL if full else QUICK).items()
@@ -171,7 +174,40 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
             numbers[method] = [*reached, len(quality) - 1, float(quality[-1])]
         else:
             numbers[method] = first(row["value"], [1e-4, 1e-8]) + first(-quality, [-60.0])
-    return numbers
+    return numbers if full else numbers | _comparisons(rows)
+
+
+def _comparisons(rows: list[Row]) -> dict[str, list[float]]:
+    """Return ratios of iterations, where a level that is not reached counts as the limit, and how pictures compare."""
+    by_name = {row["method"]: row for row in rows}
+    early, late = (
+        {method: min(first(row["value"], [level])[0], row["limit"]) for method, row in by_name.items()}
+        for level in (1e-4, 1e-8)
+    )
+    numbers = {
+        "SVP / AccIHT": late["SVP 1"] / late["full 1.5 .25"],
+        "SVP / AccIHT, early": early["SVP 1"] / early["full 1.5 .25"],
+        "SVP / AccIHT, equal steps, early": early["SVP 1"] / early["full 1 .25"],
+        "SVP 1 / SVP 2, early": early["SVP 1"] / early["SVP 2"],
+        "AccIHT / conjugate, early": early["full 1.5 .25"] / early["conjugate"],
+    }
+    end = int(late["full 1.5 .25"])
+    for method in ("BFGD", "FW"):
+        row, other = by_name[method], by_name["full 1.5 .25"]["value"]
+        numbers[f"{method} / AccIHT, f"] = row["value"][-1] / other[min(row["limit"], len(other) - 1)]
+    then, last = ({name: _quality(row, at) for name, row in by_name.items()} for at in (end, -1))
+    numbers["PSNR, AccIHT - SVP"] = then["full 1.5 .25"] - then["SVP 1"]
+    for better, worse in (("full 1.5 .25", "FW"), ("SVP 1", "FW"), ("FW", "BFGD")):
+        numbers[f"PSNR at the end, {better} - {worse}"] = last[better] - last[worse]
+    for method in ("exact", "Nesterov"):
+        numbers[f"PSNR at the end, {method} - FW"] = last[method] - last["FW"]
+    return {key: [float(number)] for key, number in numbers.items()}
+
+
+def _quality(row: Row, at: int) -> float:
+    """Return the quality after some iterations, or where the run ended before that."""
+    quality: list[float] = row["psnr"]
+    return quality[min(at, len(quality) - 1)]
 
 
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:

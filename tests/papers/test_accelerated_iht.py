@@ -86,6 +86,7 @@ def test_the_image_has_the_rank_and_the_mask_of_the_specification(scripts):
     assert np.linalg.matrix_rank(truth) == 15
     assert observed.mean() == pytest.approx(0.35, abs=0.01)
     np.testing.assert_array_equal(observed, np.random.default_rng(1).random((128, 192)) < 0.35)
+    assert not np.array_equal(scripts("_images").low_rank_image("china.jpg", 128, 192, 15, seed=1)[1], observed)
 
 
 @pytest.mark.parametrize(("script", "name"), [("_images", "kodim05.png"), ("table1_tumours", "vandevijver295.npz")])
@@ -113,3 +114,13 @@ def test_groups_of_the_synthetic_twin_share_five_columns_with_the_next(scripts):
     assert X.shape == (295, 1000)
     assert set(y) == {0.0, 1.0}
     assert all(len(np.intersect1d(a, b)) == 5 for a, b in pairwise(groups))
+
+
+def test_a_design_that_is_drawn_in_blocks_is_the_one_that_is_drawn_at_once(scripts, monkeypatch):
+    monkeypatch.setattr(scripts("_data"), "ROWS", 7)
+    drawn = scripts("_data").gaussian_design(40, 90, 3, dtype=np.float32, seed=5)
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, 90), dtype=np.float32) / np.sqrt(np.float32(40))
+    np.testing.assert_array_equal(drawn.X, X)
+    assert drawn.X.dtype == np.float32
+    assert drawn.X.flags.f_contiguous
