@@ -10,7 +10,10 @@ import pytest
 from papers.accelerated_iht._data import correlated_split
 
 from hardthresh.cli.reproduce import load_runner
+from hardthresh.constraints import Rank, Sparsity
+from hardthresh.core import minimize
 from hardthresh.datasets.files import DatasetError
+from hardthresh.objectives import LinearModel
 from levels import only_at
 
 PAPERS = Path(__file__).resolve().parents[2] / "papers"
@@ -29,6 +32,7 @@ SMALL = {
     "momentum_study": {"limit": 30},
     "figs5to7_completion": {"height": 24, "width": 30, "rank": 2, "limit": 8, "snapshot": 4},
     "table1_tumours": {"limit": 3, "kind": "twin"},
+    "approximate_projections": {"height": 24, "width": 30, "rank": 2, "limit": 8},
 }
 FIRST_OF_EACH = {  # cells of one kind return the same fields
     "fig1_toy": lambda cell: cell.arguments["what"],
@@ -37,6 +41,7 @@ FIRST_OF_EACH = {  # cells of one kind return the same fields
     "momentum_study": lambda cell: (cell.arguments["name"], cell.arguments["method"]),
     "figs5to7_completion": lambda cell: cell.arguments["method"],
     "table1_tumours": lambda cell: (cell.arguments["what"], cell.arguments["method"]),
+    "approximate_projections": lambda cell: cell.arguments["model"],
 }
 
 
@@ -124,3 +129,97 @@ def test_a_design_that_is_drawn_in_blocks_is_the_one_that_is_drawn_at_once(scrip
     np.testing.assert_array_equal(drawn.X, X)
     assert drawn.X.dtype == np.float32
     assert drawn.X.flags.f_contiguous
+
+
+# --- approximate projections ---
+
+
+@pytest.fixture(scope="module")
+def projections(scripts):
+    return scripts("_projections")
+
+
+def test_a_sketch_finds_a_matrix_of_low_rank_and_keeps_the_rank_of_others(projections):
+    rng = np.random.default_rng(0)
+    low = rng.standard_normal((12, 3)) @ rng.standard_normal((3, 9))
+    for power in (0, 1):
+        sketch = projections.SketchedRank(3, power=power, oversampling=2)
+        np.testing.assert_allclose(sketch.project(low).point, low, atol=1e-10)
+        assert np.linalg.matrix_rank(sketch.project(low + rng.standard_normal(low.shape)).point) == 3
+    assert not sketch.project(np.zeros((12, 9))).support.left.size
+
+
+def test_a_sketch_is_the_best_approximation_within_its_columns(projections):
+    z = np.random.default_rng(1).standard_normal((12, 9))
+    Q = np.linalg.qr(z @ np.random.default_rng(3).standard_normal((9, 5)))[0]
+    U, s, Vt = np.linalg.svd(Q @ Q.T @ z, full_matrices=False)
+    sketch = projections.SketchedRank(3, power=0, oversampling=2, rng=np.random.default_rng(3))
+    first = sketch.project(z)
+    np.testing.assert_allclose(first.point, (U[:, :3] * s[:3]) @ Vt[:3], atol=1e-12)
+    np.testing.assert_allclose(first.support.restrict(first.point), first.point, atol=1e-12)
+    assert not np.allclose(sketch.project(z).point, first.point)  # another sketch
+
+
+def test_power_steps_bring_the_sketch_to_the_nearest_matrix(projections):
+    z = np.random.default_rng(2).standard_normal((20, 15))
+    nearest = np.linalg.norm(z - Rank(4).project(z).point)
+    far = [
+        np.linalg.norm(z - projections.SketchedRank(4, power=power, oversampling=3).project(z).point) / nearest
+        for power in (0, 1, 2, 50)
+    ]
+    assert far == sorted(far, reverse=True)
+    assert far[0] > 1.05
+    assert far[-1] == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 6])
+def test_chains_of_groups_are_projected_on_the_nearest_point(projections, k):
+    groups = [range(2 * g, 2 * g + 3) for g in range(6)]
+    chain = projections.ChainGroups(groups, k)
+    for seed in range(20):
+        z = np.random.default_rng(seed).standard_normal(13)
+        ours, best = chain.project(z), chain.reference_project(z)
+        assert np.sum((z - ours.point) ** 2) == pytest.approx(np.sum((z - best.point) ** 2))
+        assert len(ours.support.numbers) <= k
+
+
+def test_groups_by_themselves_count_shared_coordinates_twice(projections):
+    z = np.array([0.0, 2.0, 3.0, 2.0, 0.0, 1.5])
+    groups = [[0, 1, 2], [2, 3, 4], [5]]  # energies 13, 13 and 2.25; the first two share 9
+    assert projections.SeparateGroups(groups, 2).project(z).support.numbers.tolist() == [0, 1]
+    assert projections.ChainGroups(groups, 2).project(z).support.numbers.tolist() == [0, 1]
+    z[5] = 2.5  # energy 6.25, more than the 4 that the second group adds to the first
+    assert projections.SeparateGroups(groups, 2).project(z).support.numbers.tolist() == [0, 1]
+    assert 2 in projections.ChainGroups(groups, 2).project(z).support.numbers
+    assert projections.SeparateGroups(groups, 2).project(np.zeros(6)).support.numbers.size == 0
+
+
+def test_the_worst_supports_that_constants_allow(projections):
+    z = np.array([1.0, -4.0, 2.0, 3.0])  # squares in order: 16, 9, 4, 1
+    head, tail = projections.worst_head, projections.worst_tail
+    assert head(z, 2, 1.0).tolist() == tail(z, 2, 1.0).tolist() == [0, -4, 0, 3]
+    assert head(z, 2, 0.72).tolist() == [0, 0, 2, 3]  # 13 / 25 = .72^2
+    assert head(z, 2, 0.73).tolist() == [0, -4, 0, 3]
+    assert tail(z, 2, 1.84).tolist() == [0, -4, 0, 3]
+    assert tail(z, 2, 1.85).tolist() == [0, 0, 2, 3]  # 17 / 5 = 1.844^2
+    assert tail(z, 2, 2.3).tolist() == [1, 0, 2, 0]  # 25 / 5 = 2.236^2
+    assert tail(np.array([0.0, 5.0, 0.0, 1.0]), 2, 9.0).tolist() == [0, 5, 0, 1]  # of a sparse point only itself
+
+
+def test_without_approximation_head_and_tail_are_iterative_hard_thresholding(scripts):
+    script = scripts("approximate_projections")
+    drawn = scripts("_data").gaussian_design(60, 120, 4, seed=1)
+    values = script.head_tail(drawn.X, drawn.y, 4, None, 1.0, momentum=0.25, step=0.4, limit=12)
+    f = LinearModel(drawn.X, drawn.y)
+    run = minimize(f, Sparsity(4), scripts("_common").published(0.25, 0.4 * 60), max_iter=12, tol=0.0)
+    np.testing.assert_allclose(values, run.history["value"] / run.history["value"][0], rtol=1e-9)
+    late = script.head_tail(drawn.X, drawn.y, 4, 1.0, 1.0, momentum=0.0, step=0.4, limit=3)
+    assert len(late) == 4
+    assert late[-1] < late[0] == 1.0
+
+
+def test_operations_of_a_projection_by_hand(scripts):
+    flops = scripts("approximate_projections").flops
+    assert flops("exact", 2, 3, 1) == 6 * 3 * 4 + 20 * 8
+    products, bases, small = 2 * 2 * 2 * 3, 4 * 2, 6 * 3 + 20 + 2 * (2 + 6)
+    assert flops("q=0 p=0", 2, 3, 1) == products + bases + small
