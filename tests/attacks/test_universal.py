@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -16,11 +17,13 @@ from hardthresh.core.errors import MissingDependencyError, NotFiniteError
 from hardthresh.objectives import Function
 from hardthresh.objectives import sources as sources_module
 from hardthresh.report import plot_perturbation
-from hardthresh.solvers import IHT, FixedBatch, ProbabilisticIHT, StochasticIHT
+from hardthresh.solvers import IHT, FixedBatch, ProbabilisticIHT, Replay, StochasticIHT
 from hardthresh.steps import Fixed
 from levels import in_turn, only_at
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+
+SPACES = ["pixel", "tanh", "tanh-paper"]
 
 
 def trained(X, y, seed=0, epochs=40, hidden=64):
@@ -73,7 +76,7 @@ def smooth(seed=0, size=24):
 
 
 @pytest.mark.parametrize("grey", [0.0, 1.0], ids=["black", "white"])
-@pytest.mark.parametrize("space", ["pixel", "tanh"])
+@pytest.mark.parametrize("space", SPACES)
 def test_pixels_at_the_end_of_their_range_have_a_slope(space, grey):
     """The clamp of torch 2.15 has none at its bounds, so that no black pixel was ever brightened."""
     net, images, labels = smooth()
@@ -82,7 +85,7 @@ def test_pixels_at_the_end_of_their_range_have_a_slope(space, grey):
     assert np.count_nonzero(gradient) == gradient.size
 
 
-@pytest.mark.parametrize("space", ["pixel", "tanh"])
+@pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("options", [{"target": 2}, {}, {"loss": "top2"}], ids=["targeted", "label", "top2"])
 @pytest.mark.parametrize("chunk", [None, 7])
 def test_the_gradient_is_that_of_the_value(space, options, chunk):
@@ -101,7 +104,7 @@ def formula(net, images, labels, delta, space, target, loss, c, kappa):
         else:
             start = np.clip(x, 0.5 / 255, 1 - 0.5 / 255)
             moved = (1 + np.tanh(np.arctanh(2 * start - 1) + delta.reshape(x.shape))) / 2
-            moved = np.clip(x + moved - start, 0.0, 1.0)
+            moved = moved if space == "tanh-paper" else np.clip(x + moved - start, 0.0, 1.0)
         with torch.no_grad():
             Z = net(torch.from_numpy(moved)[None])[0].numpy()
         if target is not None:
@@ -114,7 +117,7 @@ def formula(net, images, labels, delta, space, target, loss, c, kappa):
     return total / len(images)
 
 
-@pytest.mark.parametrize("space", ["pixel", "tanh"])
+@pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("options", [{"target": 2}, {"target": None}, {"target": None, "loss": "top2"}])
 @pytest.mark.parametrize("kappa", [0.0, 0.2])
 def test_the_value_is_that_of_the_formula(space, options, kappa):
@@ -128,12 +131,83 @@ def test_the_value_is_that_of_the_formula(space, options, kappa):
 
 @pytest.mark.parametrize("space", ["pixel", "tanh"])
 def test_no_perturbation_moves_nothing_not_even_by_rounding(space):
-    """The map of the paper's code moves pixels at the ends of their range by half a grey level."""
     net, images, labels = smooth()
     f = Attack(net, images, labels, space=space)
     assert torch.equal(f.perturbed(images, f.zeros()), images)
+
+
+def test_the_published_map_moves_saturated_pixels_by_half_a_grey_level():
+    net, images, labels = smooth()
+    images[0, 0, 0, 0] = 0.3 / 255
+    published, ours = (Attack(net, images, labels, space=space) for space in ("tanh-paper", "tanh"))
+    moved = (published.perturbed(images, published.zeros()) - images).abs()
+    saturated = (images == 0.0) | (images == 1.0)
+    np.testing.assert_allclose(moved[saturated], 0.5 / 255, rtol=1e-12)
+    assert float(moved[0, 0, 0, 0]) == pytest.approx(0.2 / 255)
+    saturated[0, 0, 0, 0] = True
+    assert float(moved[~saturated].max()) <= 1e-15
+    w = torch.randn(24, dtype=torch.float64)
+    difference = published.perturbed(images, w) - ours.perturbed(images, w)
+    assert float(difference.abs().max()) <= (0.5 + 1e-9) / 255
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_images_stay_in_their_range(space):
+    net, images, labels = smooth()
+    f = Attack(net, images, labels, space=space)
     wild = f.perturbed(images, 50.0 * torch.randn(24, dtype=torch.float64))
     assert ((wild >= 0) & (wild <= 1)).all()
+
+
+def published_run(net, images, target, k, batches):
+    """The paper's algorithm on its objective, in torch alone: the points, and which steps were accepted."""
+    u = torch.atanh(2.0 * images.clamp(0.5 / 255, 1.0 - 0.5 / 255) - 1.0)
+
+    def f(w, rows):
+        moved = (torch.tanh(u[rows] + w.reshape(images.shape[1:])) + 1.0) / 2.0
+        Z = net(moved)
+        lead = Z[:, [j for j in range(Z.shape[1]) if j != target]].amax(1) - Z[:, target]
+        return ((moved - images[rows]).flatten(1).norm(dim=1) + 2.0 * lead.relu()).mean()
+
+    w, delta, points, accepted = torch.zeros(images[0].numel(), dtype=torch.float64), 1.0, [], []
+    for gradient_rows, value_rows in batches:
+        v = w.clone().requires_grad_(True)
+        [g] = torch.autograd.grad(f(v, gradient_rows), v)
+        z = w - min(1.0, delta / float(g.norm())) * g
+        chosen = z.abs().argsort(descending=True)[:k]
+        trial = torch.zeros_like(w)
+        trial[chosen] = z[chosen]
+        with torch.no_grad():
+            decrease = float(f(w, value_rows) - f(trial, value_rows))
+        size = float(g[chosen].norm())
+        accepted.append(decrease / (size * delta) >= 1e-4 and size >= 1e-4 * delta)
+        if accepted[-1]:
+            w, delta = trial, min(2.0 * delta, 10.0)
+        else:
+            delta /= 2.0
+        points.append(w)
+    return torch.stack(points), accepted
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_published_run_is_followed_to_rounding(seed):
+    """The twin knows no code of the package; with the map that is centred the points differ."""
+    net, images, _ = smooth(seed)
+    rng = np.random.default_rng(seed)
+    drawn = [np.sort(rng.choice(20, 12, replace=False)) for _ in range(80)]
+    twin, accepted = published_run(net, images, 2, 4, zip(drawn[:40], drawn[40:], strict=True))
+    batches = Replay(drawn[:40], drawn[40:])
+    solver = ProbabilisticIHT("paper", alpha=1.0, eta1=1e-4, eta2=1e-4, delta0=1.0, delta_max=10.0, batch=batches)
+
+    def states(space):
+        f = Attack(net, images, target=2, space=space)
+        return list(islice(ht.iterate(f, Sparsity(4), solver), 41))[1:]
+
+    ours = states("tanh-paper")
+    assert [state.accepted for state in ours] == accepted
+    assert 5 <= sum(accepted) < 40
+    np.testing.assert_allclose(torch.stack([state.w for state in ours]), twin, atol=1e-12)
+    assert float((states("tanh")[-1].w - twin[-1]).abs().max()) > 1e-4
 
 
 def test_a_mini_batch_is_the_attack_on_some_images():
@@ -173,14 +247,15 @@ def test_the_loss_that_knows_the_labels_is_the_stronger(net, digits):
     assert np.isnan(label.target_rate)
 
 
-@in_turn("space,options", ["pixel", "tanh"], [{"target": 3}, {"target": None}])
+@in_turn("space,options", SPACES, [{"target": 3}, {"target": None}])
 def test_fields_of_the_result_agree_with_the_images(net, digits, space, options):
     X, y = digits[0][:1200], digits[1][:1200]
     p = attack(net, digits, k=5, space=space, **options)
     assert p.delta.shape == (8, 8)
     assert p.images.dtype == p.delta.dtype == np.float32
     assert ((p.images >= 0) & (p.images <= 1)).all()
-    different = (p.images != X).any(axis=0)
+    ends = 0.5 / 255 if space == "tanh-paper" else 0.0
+    different = (np.abs(p.images - np.clip(X, ends, 1.0 - ends)) > 1e-6).any(axis=0)
     assert p.n_changed == np.count_nonzero(different) <= np.count_nonzero(p.result.w) <= 5
     assert np.count_nonzero(p.delta) <= 5
     if space == "pixel":

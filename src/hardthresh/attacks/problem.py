@@ -19,6 +19,7 @@ from .model import check_images, check_labels, check_model, check_target, classe
 
 _CHECKED = 10  # images on which the model is checked; arbitrary, as a wrong model fails on any image
 _MARGIN = 0.5 / 255  # distance, as a share of the range, that the tanh map keeps from its ends: half a grey level
+SPACES = ("pixel", "tanh", "tanh-paper")
 
 
 class _Network:
@@ -52,8 +53,10 @@ class Attack(Computed):
                  h(Z, y) = Z_y - \max_{j \ne y} Z_j \;\text{(any other class)}
 
     with the logits Z of a classifier. In pixel space :math:`x_i' = \min(\max(x_i + \delta, a), b)`; in tanh space
-    :math:`x_i' = x_i + T(T^{-1}(x_i) + \delta) - T(T^{-1}(x_i))`, clipped as well, with
-    :math:`T(u) = a + (b - a)(1 + \tanh u)/2` and :math:`T^{-1}` evaluated at least half a grey level inside [a, b].
+    :math:`x_i' = x_i + T(u_i + \delta) - T(u_i)`, clipped as well, with :math:`T(u) = a + (b - a)(1 + \tanh u)/2` and
+    :math:`u_i = T^{-1}(x_i)` evaluated at least half a grey level inside [a, b]. With space "tanh-paper"
+    :math:`x_i' = T(u_i + \delta)`, as published, so that :math:`\delta = 0` already moves every entry that is nearer
+    than half a grey level to an end of the range, by up to :math:`(b - a)/510`.
 
     Parameters
     ----------
@@ -71,7 +74,7 @@ class Attack(Computed):
         The hinge without a target. "label": the logit of the label minus the largest other logit. "top2", as in the
         code of the paper: the largest logit minus the second largest, which pushes images back once they have left
         their class.
-    space : {"pixel", "tanh"}
+    space : {"pixel", "tanh", "tanh-paper"}
         How a perturbation is applied; see the formulas above.
     clip : pair of float
         The range [a, b] of the images, a < b.
@@ -132,7 +135,7 @@ class Attack(Computed):
     ) -> None:
         self.clip = _checked_range(clip)
         self.loss = checked_word("loss", loss, ("label", "top2"))
-        self.space = checked_word("space", space, ("pixel", "tanh"))
+        self.space = checked_word("space", space, SPACES)
         self.c, self.kappa = checked_number("c", c, above=0.0), checked_number("kappa", kappa, least=0.0)
         self.model, self.images = model, _copied(images)
         check_images(self.images, *self.clip)
@@ -182,16 +185,26 @@ class Attack(Computed):
 
 
 def perturb(images: Any, delta: Any, space: str, clip: tuple[float, float]) -> Any:
-    """Return images perturbed by a point of pixel or tanh space, within the range `clip`."""
+    """Return images perturbed by a point of one of the spaces, within the range `clip`."""
     torch, (low, high) = imported("torch"), clip
     delta = torch.as_tensor(delta, dtype=images.dtype, device=images.device).reshape(images.shape[1:])
     if space == "pixel":
         return _clamp(images + delta, low, high)
     start = torch.clamp((images - low) / (high - low), _MARGIN, 1.0 - _MARGIN)
     moved = 0.5 * (1.0 + torch.tanh(torch.atanh(2.0 * start - 1.0) + delta))
+    if space == "tanh-paper":
+        return _clamp(low + (high - low) * moved, low, high)
     shift = (high - low) * (moved - start)
     zero = shift - shift.detach()  # exactly zero where delta is, without rounding errors; its gradient is that of shift
     return _clamp(images + torch.where(delta == 0, zero, shift), low, high)
+
+
+def changes(images: Any, perturbed: Any, space: str, clip: tuple[float, float]) -> Any:
+    """Return what a perturbation changes in each image: zero outside of its support.
+
+    It is compared with the images at delta = 0, which in space "tanh-paper" are not quite the images themselves.
+    """
+    return perturbed - perturb(images, images.new_zeros(images.shape[1:]), space, clip)
 
 
 def _clamp(x: Any, low: float, high: float = inf) -> Any:

@@ -15,20 +15,20 @@ from hardthresh.core.schema import stored
 from hardthresh.core.typing import Array
 
 from .model import check_images, check_labels, check_target, classes_of, evaluation_mode, images_for
-from .problem import perturb
+from .problem import changes, perturb
 
 
 @stored("result/universal_perturbation")
 @dataclass(frozen=True, slots=True, repr=False)
 class UniversalPerturbation:
-    """A universal perturbation, and the predictions of a model for images with and without it.
+    r"""A universal perturbation, and the predictions of a model for images with and without it.
 
     Images are arrays of the library of the given images: NumPy arrays, or tensors on their device.
 
     Attributes
     ----------
     delta : array of the shape of one image
-        The perturbation in the space of images: in pixel space what is added before clipping; in tanh space, where
+        The perturbation in the space of images: in pixel space what is added before clipping; in the tanh spaces, where
         images change by different amounts, the mean change.
     images : array, shape (n, ...)
         The perturbed images, within the range of the images.
@@ -41,7 +41,9 @@ class UniversalPerturbation:
         For each class, the share of its images assigned to the target or, without a target, to another class; nan for a
         class without images.
     n_changed : int
-        Number of pixels (or entries, or channels) that differ in at least one perturbed image: at most k.
+        Number of pixels (or entries, or channels) that differ in at least one perturbed image: at most k. In space
+        "tanh-paper" the images are compared with those at :math:`\delta = 0`, which differ from the given ones by half
+        a grey level in every pixel at an end of the range.
     predicted_before, predicted_after : array of int, shape (n,)
         The predicted classes.
     labels : array of int, shape (n,)
@@ -140,7 +142,7 @@ class UniversalPerturbation:
             self,
             images=convert_back(perturbed),
             originals=convert_back(images),
-            n_changed=count_changed(perturbed != images, self.unit),
+            n_changed=count_changed(changes(images, perturbed, self._space, self.clip) != 0, self.unit),
             **measures(before, after, labels, self.target, n_classes),
         )
 

@@ -17,7 +17,7 @@ from hardthresh.core.solver import Solver
 from hardthresh.solvers import NormTest, ProbabilisticIHT, minimize
 
 from .model import CHUNK, classes_of, evaluation_mode, images_for
-from .problem import Attack
+from .problem import Attack, changes
 from .result import UniversalPerturbation, count_changed, measures, share
 
 _STARTS = 4  # two with each kind of settings; arbitrary: more starts can only be stronger, and take longer
@@ -68,9 +68,11 @@ def universal_perturbation(
         Budget, from 0 to the number of pixels, entries or channels (see `unit`).
     target : int, optional
         The class that images should be assigned to. Default: any wrong class.
-    space : {"pixel", "tanh"}
-        How images are kept in their range: by clipping, or by a change of variables, as in the paper. The latter hardly
-        changes black and white pixels, and needs many more pixels for the same effect.
+    space : {"pixel", "tanh", "tanh-paper"}
+        How images are kept in their range: by clipping, or by a change of variables. The latter hardly changes black
+        and white pixels, and needs many more pixels for the same effect. "tanh-paper" is the change of variables as
+        published, which moves black and white pixels by half a grey level even where the perturbation is zero; "tanh"
+        corrects that, and is as strong (see the guide).
     clip : pair of float
         Range of the images.
     unit : {"pixel", "entry", "channel"}
@@ -157,10 +159,11 @@ def universal_perturbation(
         perturbed = f.perturbed(images, result.w)
         before, _ = classes_of(model, images)
         after, _ = classes_of(model, perturbed)
+    changed = changes(images, perturbed, space, f.clip)
     return UniversalPerturbation(
-        delta=convert_back(_image_delta(f, images, perturbed, result.w)),
+        delta=convert_back(_image_delta(f, changed, result.w)),
         images=convert_back(perturbed),
-        n_changed=_checked_count(perturbed != images, unit, k),
+        n_changed=_checked_count(changed != 0, unit, k),
         target=f.target,
         unit=unit,
         k=int(k),
@@ -209,12 +212,12 @@ def _misled(f: Attack, result: Result) -> float:
     return share(after != labels)
 
 
-def _image_delta(f: Attack, images: Any, perturbed: Any, w: Any) -> Any:
-    """Return the perturbation in the space of images; in tanh space, where it differs between images, its mean."""
-    if f.space == "tanh":
-        return (perturbed - images).mean(0)
+def _image_delta(f: Attack, changed: Any, w: Any) -> Any:
+    """Return the perturbation in the space of images; in tanh spaces, where it differs between images, its mean."""
+    if f.space != "pixel":
+        return changed.mean(0)
     width = f.clip[1] - f.clip[0]
-    return w.reshape(images.shape[1:]).clamp(-width, width)
+    return w.reshape(changed.shape[1:]).clamp(-width, width)
 
 
 def _checked_count(different: Any, unit: str, k: int) -> int:
