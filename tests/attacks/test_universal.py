@@ -10,20 +10,21 @@ from sklearn.datasets import load_digits
 
 import hardthresh as ht
 from hardthresh.arrays import to_numpy
-from hardthresh.attacks import Attack
-from hardthresh.constraints import Sparsity
+from hardthresh.attacks import Attack, GreedySaturation
+from hardthresh.constraints import DoubleSparsity, GroupSparsity, Sparsity
 from hardthresh.core import InvalidInputError, Status
-from hardthresh.core.errors import MissingDependencyError, NotFiniteError
+from hardthresh.core.errors import CapabilityError, MissingDependencyError, NotFiniteError
 from hardthresh.objectives import Function
 from hardthresh.objectives import sources as sources_module
 from hardthresh.report import plot_perturbation
-from hardthresh.solvers import IHT, FixedBatch, ProbabilisticIHT, Replay, StochasticIHT
+from hardthresh.solvers import IHT, FixedBatch, FullBatch, NormTest, ProbabilisticIHT, Replay, StochasticIHT
 from hardthresh.steps import Fixed
 from levels import in_turn, only_at
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 SPACES = ["pixel", "tanh", "tanh-paper"]
+BY_STEPS = ProbabilisticIHT(batch=NormTest(500))
 
 
 def trained(X, y, seed=0, epochs=40, hidden=64):
@@ -235,14 +236,14 @@ def test_more_pixels_mislead_more(net, digits):
 
 @only_at("pairs")
 def test_pixel_space_reaches_what_tanh_hardly_does(net, digits):
-    pixel, tanh = attack(net, digits, k=4), attack(net, digits, k=4, space="tanh")
+    pixel, tanh = (attack(net, digits, k=4, space=space, solver=BY_STEPS) for space in ("pixel", "tanh"))
     assert pixel.accuracy_after < tanh.accuracy_after
     assert pixel.target_rate > tanh.target_rate
 
 
 @only_at("pairs")
 def test_the_loss_that_knows_the_labels_is_the_stronger(net, digits):
-    label, top2 = (attack(net, digits, k=10, target=None, loss=loss) for loss in ("label", "top2"))
+    label, top2 = (attack(net, digits, k=10, target=None, loss=loss, solver=BY_STEPS) for loss in ("label", "top2"))
     assert label.accuracy_after < top2.accuracy_after < label.accuracy_before
     assert np.isnan(label.target_rate)
 
@@ -306,7 +307,9 @@ def test_several_searches_are_at_least_as_strong_as_each_of_them(net, digits, k,
         p = attack(net, digits, k=k, **options, **more)
         return 1.0 - p.accuracy_after if p.target is None else p.target_rate
 
-    best, ours, paper = misled(), misled(starts=1), misled(solver=ProbabilisticIHT(variant="paper"))
+    solvers = [BY_STEPS, ProbabilisticIHT(variant="paper"), GreedySaturation()]
+    best, ours, paper, greedy = misled(), *(misled(solver=solver) for solver in solvers)
+    assert best >= greedy
     assert best >= max(ours, paper)
     assert best > min(ours, paper)
 
@@ -416,7 +419,7 @@ def test_the_range_may_be_another(net, digits):
 
 
 def test_a_search_that_reached_its_limit_says_so(net, digits):
-    cut, done = attack(net, digits, k=4, max_iter=1), attack(net, digits, k=0)
+    cut, done = attack(net, digits, k=4, max_iter=1, solver=ProbabilisticIHT()), attack(net, digits, k=0)
     assert not cut.converged
     assert "raise max_iter" in cut.message
     assert done.converged
@@ -424,7 +427,7 @@ def test_a_search_that_reached_its_limit_says_so(net, digits):
 
 
 def test_the_repr_is_short_and_says_what_counts(net, digits):
-    p = attack(net, digits, k=4, max_iter=1)
+    p = attack(net, digits, k=4, max_iter=1, solver=ProbabilisticIHT())
     said = repr(p)
     assert len(said) < 300
     for word in (
@@ -435,6 +438,125 @@ def test_the_repr_is_short_and_says_what_counts(net, digits):
         assert word in said
     assert f"converged=False: {p.message}" in said
     assert "assigned" not in repr(attack(net, digits, k=1, target=None, max_iter=1))
+
+
+# --- the greedy search -----------------------------------------------------------------------------------------------
+
+
+def lead(Z, label, target):
+    """How far an image is from a wrong class, or from the target, from its logits; at least 0."""
+    wanted = label if target is None else target
+    other = max(Z[j] for j in range(len(Z)) if j != wanted)
+    return torch.relu(Z[label] - other if target is None else other - Z[target])
+
+
+def greedy_pixel(net, images, labels, delta, target, candidates):
+    """The perturbation with one pixel more, image by image and entry by entry."""
+    to_low, to_high = torch.zeros_like(delta), torch.zeros_like(delta)
+    for x, label in zip((images + delta).clamp(0.0, 1.0), labels.tolist(), strict=True):
+        x = x.clone().requires_grad_(True)
+        [g] = torch.autograd.grad(lead(net(x[None])[0], label, target), x)
+        to_low += g * x.detach()
+        to_high += g * (x.detach() - 1.0)
+    gains = torch.maximum(to_low, to_high).clamp(min=0.0)
+    ranked = torch.where((delta != 0).any(0), -1.0, gains.sum(0)).flatten().argsort(descending=True)
+    trials = []
+    for pixel in ranked[:candidates]:
+        trial = delta.clone().flatten(1)
+        for channel in range(2):
+            if gains.flatten(1)[channel, pixel] > 0:
+                up = to_high.flatten(1)[channel, pixel] > to_low.flatten(1)[channel, pixel]
+                trial[channel, pixel] = 1.0 if up else -1.0
+        trials.append(trial.reshape(delta.shape))
+    with torch.no_grad():
+        hinges = [
+            sum(lead(Z, label, target) for Z, label in zip(net((images + trial).clamp(0.0, 1.0)), labels, strict=True))
+            for trial in trials
+        ]
+    return trials[int(np.argmin(hinges))]
+
+
+@pytest.mark.parametrize("candidates", [1, 4])
+@pytest.mark.parametrize("target", [None, 2])
+def test_the_greedy_search_is_its_twin(target, candidates):
+    net, images, labels = smooth()
+    f, delta = Attack(net, images, labels), torch.zeros(2, 4, 3, dtype=torch.float64)
+    both_channels = GroupSparsity(np.tile(np.arange(12), 2).tolist(), 3)
+    states = ht.iterate(f, both_channels, GreedySaturation(target, batch=FullBatch(), candidates=candidates))
+    np.testing.assert_array_equal(next(states).w, np.zeros(24))
+    for _ in range(3):
+        delta = greedy_pixel(net, images, labels, delta, target, candidates)
+        state = next(states)
+        np.testing.assert_array_equal(state.w, delta.flatten())
+    assert state.settled == "the budget is used up"
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_the_greedy_search_moves_pixels_to_the_ends_of_their_range(space, library):
+    net, images, labels = smooth()
+    f = Attack(net, images if library == "torch" else images.numpy(), labels, space=space)
+    run = ht.minimize(f, Sparsity(5), GreedySaturation(rounds=2))
+    assert run.n_iter == 2  # three entries, and two
+    moved = f.perturbed(images, run.w).flatten(1)[:, to_numpy(run.w) != 0]
+    nearest = torch.minimum(moved, 1.0 - moved)
+    assert moved.shape[1] == 5
+    assert float(nearest.max()) <= (0 if space == "pixel" else 1.0 / 255)
+
+
+def test_the_greedy_search_stops_where_nothing_is_left_to_gain():
+    images = torch.full((6, 4), 0.5)
+    weights = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
+    run = ht.minimize(Attack(lambda x: 9.0 * x @ weights, images, target=1), Sparsity(4), GreedySaturation())
+    np.testing.assert_array_equal(run.w, [0.0, -1.0, 0.0, 0.0])
+    assert "no full move of another pixel" in run.message
+    assert run.converged
+    assert run.value == 0.5
+
+
+def test_the_greedy_search_resumes():
+    net, images, labels = smooth()
+    f, solver = Attack(net, images, labels), GreedySaturation(batch=FixedBatch(7))
+    whole = ht.minimize(f, Sparsity(6), solver, seed=3)
+    part = ht.minimize(f, Sparsity(6), solver, seed=3, max_iter=2)
+    np.testing.assert_array_equal(ht.minimize(f, Sparsity(6), solver, state=part.state).w, whole.w)
+
+
+def test_the_greedy_search_needs_an_attack_and_a_budget():
+    f = Attack(*smooth())
+    with pytest.raises(CapabilityError, match="works on an Attack over Sparsity"):
+        ht.minimize(Function(lambda w: w @ w, 24, lambda w: 2 * w), Sparsity(2), GreedySaturation())
+    with pytest.raises(CapabilityError, match="works on an Attack over Sparsity"):
+        ht.minimize(f, DoubleSparsity([0, 1] * 12, 2, 2), GreedySaturation())
+    with pytest.raises(InvalidInputError, match=r"classes 0 \.\. 3, got 4"):
+        ht.minimize(f, Sparsity(2), GreedySaturation(4))
+    with pytest.raises(InvalidInputError, match="rounds must be >= 1"):
+        GreedySaturation(rounds=0)
+
+
+def test_the_nearest_classes_have_the_largest_logits():
+    net, images, labels = smooth()
+    with torch.no_grad():
+        Z = net(images)
+    gaps = [float(np.mean([max(row) - row[j] for row in Z.tolist()])) for j in range(4)]
+    assert Attack(net, images, labels).nearest_classes(3) == np.argsort(gaps)[:3].tolist()
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_a_few_pixels_without_a_target_are_as_strong_as_after_twenty_random_starts(net, digits, k):
+    X, y = torch.from_numpy(digits[0][:300]), torch.from_numpy(digits[1][:300])
+    p = ht.attacks.universal_perturbation(net, X, y, k=k, starts=1)
+    rng, random = np.random.default_rng(0), []
+    net.eval()
+    f = Attack(net, X, y)
+    for seed in range(20):
+        w = torch.zeros(64)
+        w[rng.choice(64, k, replace=False)] = torch.from_numpy(rng.uniform(-1.0, 1.0, k).astype(np.float32))
+        run = ht.minimize(f, Sparsity(k), ProbabilisticIHT(variant="paper"), w, seed=seed, max_iter=20)
+        random.append(float((net(f.perturbed(X, run.w)).argmax(1) == y).double().mean()))
+    net.train()
+    assert p.accuracy_after <= min(random)
+    assert p.accuracy_after < np.median(random)
 
 
 # --- what k counts ---------------------------------------------------------------------------------------------------
@@ -728,7 +850,7 @@ def test_mnist(mnist):
     net, (X, y), (other_X, other_y) = mnist
 
     def measured(k, **options):
-        p = ht.attacks.universal_perturbation(net, X, y, k=k, seed=0, starts=1, **options)
+        p = ht.attacks.universal_perturbation(net, X, y, k=k, seed=0, solver=BY_STEPS, **options)
         assert p.n_changed <= k
         return p.evaluate(net, other_X, other_y)
 

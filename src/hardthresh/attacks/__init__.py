@@ -2,6 +2,7 @@
 
 from .problem import Attack
 from .result import UniversalPerturbation
+from .saturation import GreedySaturation
 from .search import universal_perturbation
 
-__all__ = ["Attack", "UniversalPerturbation", "universal_perturbation"]
+__all__ = ["Attack", "GreedySaturation", "UniversalPerturbation", "universal_perturbation"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from math import inf, prod
+from math import atanh, inf, prod
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from hardthresh.core.typing import Array
 from hardthresh.objectives.computed import Computed
 from hardthresh.objectives.sources import Torch, counted, imported, itself
 
-from .model import check_images, check_labels, check_model, check_target, classes_of, input_gradient, logits_of
+from .model import CHUNK, check_images, check_labels, check_model, check_target, classes_of, input_gradient, logits_of
 
 _CHECKED = 10  # images on which the model is checked; arbitrary, as a wrong model fails on any image
 _MARGIN = 0.5 / 255  # distance, as a share of the range, that the tanh map keeps from its ends: half a grey level
@@ -153,12 +153,56 @@ class Attack(Computed):
         """Return a tensor of images, perturbed by a point."""
         return perturb(images, delta, self.space, self.clip)
 
+    def full_moves(self, w: Array, target: int | None = None) -> tuple[Array, Array]:
+        """Return what each entry gains by a move to an end of the range in every image, and the better of two moves.
+
+        The gain is the decrease of the mean hinge (towards another class, if `target` is given) to first order, at
+        least 0; a move is the entry of a point that takes all images to an end of the range. Cost: two passes.
+        """
+        torch, (low, high) = imported("torch"), self.clip
+        target = self.target if target is None else target
+        to_low, to_high = (self.images.new_zeros(self.shape) for _ in range(2))
+        for share, (rows,) in self._batches():
+            self._count(2.0, share)
+            moved = self.perturbed(self.images[rows], w)
+            labels = None if self.labels is None else self.labels[rows]
+            slope = input_gradient(partial(self._clipped_hinge_at, labels=labels, target=target), moved)
+            if slope is not None:
+                to_low = to_low + share * (slope * (moved - low)).mean(0).flatten()
+                to_high = to_high + share * (slope * (moved - high)).mean(0).flatten()
+        gains = torch.maximum(to_low, to_high).clamp(min=0.0)
+        moves = torch.where(to_high > to_low, self._reach, -self._reach).to(gains.dtype)
+        return (gains.cpu().numpy(), moves.cpu().numpy()) if isinstance(w, np.ndarray) else (gains, moves)
+
+    def mean_hinge(self, w: Array, target: int | None = None) -> float:
+        """Return the mean of max(h, -kappa), towards another class if `target` is given. Cost: one pass."""
+        target, total = self.target if target is None else target, 0.0
+        with imported("torch").no_grad():
+            for share, (rows,) in self._batches():
+                self._count(1.0, share)
+                labels = None if self.labels is None else self.labels[rows]
+                hinge = self._clipped_hinge_at(self.perturbed(self.images[rows], w), labels, target)
+                total += share * float(hinge.mean())
+        return total
+
+    def nearest_classes(self, count: int) -> list[int]:
+        """Return the classes whose logits are nearest to the largest one, in the mean over some images."""
+        with imported("torch").no_grad():
+            Z = logits_of(self.model, self.images[:CHUNK])
+        gaps = (Z.amax(1, keepdim=True) - Z).mean(0)
+        return [int(j) for j in gaps.argsort(stable=True)[:count]]
+
+    @property
+    def _reach(self) -> float:
+        """The least entry of a point that takes every image to the upper end of the range, or as near as it can."""
+        return self.clip[1] - self.clip[0] if self.space == "pixel" else 2.0 * atanh(1.0 - 2.0 * _MARGIN)
+
     def has_zero_gradient(self) -> bool:
         """Return whether the gradient of h vanishes at every image, as for a model that rounds its input."""
         assert self._examples is not None
         for rows in imported("torch").arange(self.images.shape[0]).split(self._examples.chunk):
             labels = None if self.labels is None else self.labels[rows]
-            gradient = input_gradient(partial(self._hinge_at, labels=labels), self.images[rows])
+            gradient = input_gradient(partial(self._hinge_at, labels=labels, target=self.target), self.images[rows])
             if gradient is not None and bool(gradient.any()):
                 return False
         return True
@@ -167,21 +211,25 @@ class Attack(Computed):
         """Return the mean over the images with the given indices."""
         images = self.images[rows]
         moved = self.perturbed(images, delta)
-        hinge = self._hinge_at(moved, None if self.labels is None else self.labels[rows])
+        hinge = self._clipped_hinge_at(moved, None if self.labels is None else self.labels[rows], self.target)
         distance = imported("torch").linalg.vector_norm((moved - images).flatten(1), dim=1)
-        return (distance + self.c * _clamp(hinge, -self.kappa)).mean()
+        return (distance + self.c * hinge).mean()
 
-    def _hinge_at(self, images: Any, labels: Any) -> Any:
+    def _clipped_hinge_at(self, images: Any, labels: Any, target: int | None) -> Any:
+        """Return max(h, -kappa) at every image."""
+        return _clamp(self._hinge_at(images, labels, target), -self.kappa)
+
+    def _hinge_at(self, images: Any, labels: Any, target: int | None) -> Any:
         """Return h at every image, which is negative where a wrong class (or the target) has the largest logit."""
         Z = logits_of(self.model, images)
-        if self.target is None and self.loss == "top2":
+        if target is None and self.loss == "top2":
             first, second = Z.topk(2, dim=1).values.T
             return first - second
-        if self.target is None:
+        if target is None:
             own = Z.gather(1, labels[:, None])[:, 0]
             return own - Z.scatter(1, labels[:, None], -inf).amax(1)
-        others = imported("torch").cat([Z[:, : self.target], Z[:, self.target + 1 :]], dim=1)
-        return others.amax(1) - Z[:, self.target]
+        others = imported("torch").cat([Z[:, :target], Z[:, target + 1 :]], dim=1)
+        return others.amax(1) - Z[:, target]
 
 
 def perturb(images: Any, delta: Any, space: str, clip: tuple[float, float]) -> Any:

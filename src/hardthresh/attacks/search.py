@@ -19,10 +19,12 @@ from hardthresh.solvers import NormTest, ProbabilisticIHT, minimize
 from .model import CHUNK, classes_of, evaluation_mode, images_for
 from .problem import Attack, changes
 from .result import UniversalPerturbation, count_changed, measures, share
+from .saturation import GreedySaturation
 
-_STARTS = 4  # two with each kind of settings; arbitrary: more starts can only be stronger, and take longer
-_FIRST_BATCH = 500  # images of the first mini-batch of the first search; arbitrary
+_STARTS = 4  # the greedy search and three by steps; arbitrary: more can only be stronger, and take longer
+_FIRST_BATCH = 500  # images of the first mini-batch of the first search by steps; arbitrary
 _OTHER_BATCH = 50  # of the later searches: so few that the noise leads them to other pixels
+_CLASSES = 10  # towards which greedy searches without a target go; arbitrary: those of MNIST
 _COLOURS = (1, 3, 4)  # numbers of channels of common images: grey, RGB, RGBA
 
 
@@ -82,11 +84,12 @@ def universal_perturbation(
     c, kappa : float
         Weight of the hinge, and margin by which the logit of a wrong class should exceed the others.
     solver : Solver, optional
-        Default: `ProbabilisticIHT`, by turns with its default settings and with those of the paper. Mini-batches have
-        500 images at first in the first search, 50 in the others, and grow by the norm test.
+        Default: first `GreedySaturation`, without a target also towards each of the ten classes with the largest
+        logits; then `ProbabilisticIHT`, by turns with its default settings and with those of the paper, whose
+        mini-batches have 500 images at first, 50 in later searches, and grow by the norm test.
     starts : int, optional
-        Number of searches, on different mini-batches; the perturbation that misleads most images is returned.
-        Default: 4; 1 if a solver is given.
+        Number of searches, on different mini-batches; the perturbation that misleads most images is returned. The
+        greedy searches count as one. Default: 4; 1 if a solver is given.
     max_iter : int
         Limit of iterations of each search.
     seed : int
@@ -114,15 +117,17 @@ def universal_perturbation(
 
     Notes
     -----
-    Cost: at most three calls of the model on a mini-batch per iteration of each search. Heuristic: the problem is not
-    convex, and a stronger perturbation may exist; finding none does not prove that a model is robust. Searches that
-    differ only in their mini-batches end at perturbations of very different strength, which is why there are several.
-    In pixel space a search often ends early, at a point where the gradient vanishes: once the perturbation has made a
-    pixel black or white in every image, a larger change has no effect.
+    Cost: at most three calls of the model on a mini-batch per iteration of each search by steps; nine on 500 images for
+    each pixel of a greedy search. Heuristic: the problem is not convex, and a stronger perturbation may exist; finding
+    none does not prove that a model is robust. Searches by steps that differ only in their mini-batches end at
+    perturbations of very different strength, and with few pixels and no target they often end where they began, which
+    is why there are several, of two kinds. In pixel space a search by steps often ends early, at a point where the
+    gradient vanishes: once the perturbation has made a pixel black or white in every image, a larger change has no
+    effect.
 
-    Some searches end at `max_iter` instead (22 of 80 on two networks, k from 1 to 25), as all searches of the paper do,
-    which have a fixed number of iterations. There is no warning, because the strength of the perturbation is measured
-    whether or not the search converged; `UniversalPerturbation.converged`, its `message` and its repr report it.
+    Some searches end at `max_iter` instead, as all searches of the paper do, which have a fixed number of iterations.
+    There is no warning, because the strength of the perturbation is measured whether or not the search converged;
+    `UniversalPerturbation.converged`, its `message` and its repr report it.
 
     References
     ----------
@@ -155,7 +160,7 @@ def universal_perturbation(
                 "on a model without the rounding, and measure this one with evaluate()",
             )
         starts = checked_integer("starts", (1 if solver else _STARTS) if starts is None else starts, 1)
-        result = _strongest(f, _searches(f, constraint, solver, starts, seed, max_iter=max_iter, progress=progress))
+        result = _strongest(f, _searches(f, constraint, solver, starts, seed, max_iter, progress))
         perturbed = f.perturbed(images, result.w)
         before, _ = classes_of(model, images)
         after, _ = classes_of(model, perturbed)
@@ -176,26 +181,36 @@ def universal_perturbation(
 
 
 def _searches(
-    f: Attack, constraint: Constraint, solver: Solver | None, starts: int, seed: int, **options: Any
+    f: Attack, constraint: Constraint, solver: Solver | None, starts: int, seed: int, max_iter: int, progress: bool
 ) -> Iterator[Result]:
     """Yield the results of several searches, up to one that is interrupted."""
-    for start in range(starts):
-        # the first search of each kind of solver uses the seed itself, so that it equals a single search
-        own_seed = seed if start < 2 else int(np.random.default_rng((seed, start)).integers(2**31))
-        result = minimize(f, constraint, solver or _default_solver(f, start), seed=own_seed, **options)
+    solvers = list(_default_solvers(f, starts, max_iter)) if solver is None else [solver] * starts
+    for start, own_solver in enumerate(solvers):
+        # the first search of each solver uses the seed itself, so that it equals a single search
+        repeated = own_solver in solvers[:start]
+        own_seed = int(np.random.default_rng((seed, start)).integers(2**31)) if repeated else seed
+        result = minimize(f, constraint, own_solver, max_iter=max_iter, progress=progress, seed=own_seed)
         yield result
         if result.status is Status.INTERRUPTED:
             return
 
 
-def _default_solver(f: Attack, start: int) -> Solver:
-    """Return the solver of a search: by turns our settings and those of the paper, scaled by the range of images."""
-    if start % 2 == 0:
-        return ProbabilisticIHT(batch=NormTest(_OTHER_BATCH if start else _FIRST_BATCH))
+def _default_solvers(f: Attack, starts: int, max_iter: int) -> Iterator[Solver]:
+    """Yield `GreedySaturation`, without a target also towards each of the nearest classes, and `ProbabilisticIHT`.
+
+    The latter has by turns its default settings and those of the paper, scaled by the range of images.
+    """
+    for target in [None, *(f.nearest_classes(_CLASSES) if f.target is None else [])]:
+        yield GreedySaturation(target, rounds=max(1, max_iter))
     scale = f.clip[1] - f.clip[0] if f.space == "pixel" else 1.0
-    return ProbabilisticIHT(
-        variant="paper", alpha=scale**2, delta0=scale, delta_max=10.0 * scale, batch=NormTest(_OTHER_BATCH)
-    )
+    for start in range(starts - 1):
+        yield (
+            ProbabilisticIHT(batch=NormTest(_OTHER_BATCH if start else _FIRST_BATCH))
+            if start % 2 == 0
+            else ProbabilisticIHT(
+                variant="paper", alpha=scale**2, delta0=scale, delta_max=10.0 * scale, batch=NormTest(_OTHER_BATCH)
+            )
+        )
 
 
 def _strongest(f: Attack, results: Iterable[Result]) -> Result:
