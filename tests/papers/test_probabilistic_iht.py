@@ -289,8 +289,9 @@ def test_a_long_run_says_where_the_specification_would_have_stopped(library, tmp
     assert len(expression.example(**given, limit=20)["early"]) == 1
 
 
-@pytest.mark.parametrize("network", ["dense", "cnn"])
-def test_an_attack_in_small(library, network, tmp_path, monkeypatch):
+@pytest.fixture
+def small_attack(library, tmp_path, monkeypatch):
+    """The item with 120 artificial images, and runs of three iterations."""
     pytest.importorskip("torch")
     pytest.importorskip("lzma")
     attack = part(library, "fig1_fig2_attack")
@@ -300,18 +301,46 @@ def test_an_attack_in_small(library, network, tmp_path, monkeypatch):
     X[np.arange(120), 2 * y, 5] = 255
     np.savez(tmp_path / "mnist.npz", X_train=X, y_train=y, X_test=X, y_test=y)
     monkeypatch.setenv("HARDTHRESH_DATA", str(tmp_path))
-    for name in ("LIMIT", "EPOCHS"):
-        monkeypatch.setattr(attack, name, 3)
-    monkeypatch.setattr(attack, "BATCH", 40)
+    for name, value in {"LIMIT": 3, "RANDOM_LIMIT": 3, "RANDOM_STARTS": 2, "EPOCHS": 3, "BATCH": 40}.items():
+        monkeypatch.setattr(attack, name, value)
+    monkeypatch.setattr(attack, "SIZES", {"part": (120, 100, 80)})
     attack.images.cache_clear()
     attack.classifier.cache_clear()
-    given = {"network": network, "space": "pixel", "K": 25, "target": 5, "loss": "label", "seed": 0}
-    real, example = attack.run(**given), attack.example(**given)
+    yield attack
     attack.images.cache_clear()
     attack.classifier.cache_clear()
+
+
+@pytest.mark.parametrize("network", ["dense", "cnn"])
+@pytest.mark.parametrize("search", ["published", "greedy"])
+def test_an_attack_in_small(small_attack, network, search):
+    given = {
+        "network": network, "size": "part", "space": "tanh-paper", "K": 25, "target": 5, "loss": "label",
+        "search": search, "seed": 0,
+    }  # fmt: skip
+    real, example = small_attack.run(**given), small_attack.example(**given)
     assert real.keys() == example.keys()
     assert real["changed"] <= 25
-    assert real["outside"] <= 0.0
+    assert real["rate_before"] <= 1.0
+    # three iterations of three calls on 40 images, and a few passes over the 100 of the search
+    assert 3.6 <= real["calls"] <= (20.0 if search == "published" else 60.0)
+
+
+def test_random_starts_in_small(small_attack):
+    given = {"network": "dense", "size": "part", "K": 5, "seed": 0}
+    real = small_attack.random_starts(**given)
+    assert real.keys() == small_attack.example(**given).keys()
+    assert 0.0 <= real["misled"] <= 1.0
+
+
+def test_each_seed_draws_other_images_and_another_network(small_attack):
+    images, labels = small_attack.drawn("train", 100, 0)
+    np.testing.assert_array_equal(images, small_attack.images()["X_train"][:100])
+    assert len(labels) == 100
+    others, _ = small_attack.drawn("train", 100, 1)
+    assert not np.array_equal(images, others)
+    first, second = (small_attack.classifier("dense", "part", seed)[1].weight for seed in (0, 1))
+    assert not np.array_equal(first.detach(), second.detach())
 
 
 def test_without_torch_an_attack_says_so(library, monkeypatch):
@@ -323,4 +352,4 @@ def test_without_torch_an_attack_says_so(library, monkeypatch):
 
     monkeypatch.setattr(attack, "imported", absent)
     with pytest.raises(DatasetError, match="torch is not installed"):
-        attack.classifier("dense", 0)
+        attack.classifier("dense", "part", 0)
