@@ -90,6 +90,27 @@ def correlated_split(
     return Split(X, signal + noise, coef, np.sort(drawn), train, test)
 
 
+def conditioned_design(n_samples: int, n_features: int, n_nonzero: int, *, condition: float, seed: int = 0) -> Drawn:
+    """Draw a design whose planted columns have a given condition number, and y = X w with w of entries 1 and -1.
+
+    The eigenvalues of X'X / n on the planted columns are a geometric sequence from 1 / `condition` to 1, with random
+    singular vectors; each other column is normal with mean square 1. Draw order: the design, row by row; the
+    support, without replacement; the left and the right singular vectors; the signs. Designs of one seed and different
+    condition numbers share everything but the eigenvalues.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_samples, n_features))
+    X *= np.sqrt(n_samples) / np.linalg.norm(X, axis=0)
+    support = np.sort(rng.choice(n_features, n_nonzero, replace=False))
+    left, _ = np.linalg.qr(rng.standard_normal((n_samples, n_nonzero)))
+    right, _ = np.linalg.qr(rng.standard_normal((n_nonzero, n_nonzero)))
+    eigenvalues = np.geomspace(1.0, 1.0 / condition, n_nonzero)
+    X[:, support] = np.sqrt(n_samples) * (left * np.sqrt(eigenvalues)) @ right.T
+    coef = np.zeros(n_features)
+    coef[support] = rng.choice([-1.0, 1.0], n_nonzero)
+    return Drawn(X, X @ coef, coef, support)
+
+
 def _unit_normal_coef(
     rng: np.random.Generator, n_features: int, n_nonzero: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

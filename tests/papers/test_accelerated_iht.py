@@ -1,19 +1,21 @@
 """*IHT dies hard* (Khanna and Kyrillidis 2018): its experiments in small, and what they read off a run."""
 
 from importlib import import_module
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import inf
 from pathlib import Path
 
 import numpy as np
 import pytest
-from papers.accelerated_iht._data import correlated_split
+from papers.accelerated_iht._data import conditioned_design, correlated_split, toy
 
 from hardthresh.cli.reproduce import load_runner
 from hardthresh.constraints import Rank, Sparsity
-from hardthresh.core import minimize
+from hardthresh.core import iterate, minimize
 from hardthresh.datasets.files import DatasetError
 from hardthresh.objectives import LinearModel
+from hardthresh.solvers import IHT
+from hardthresh.steps import Fixed
 from levels import only_at
 
 PAPERS = Path(__file__).resolve().parents[2] / "papers"
@@ -29,15 +31,23 @@ SMALL = {
     "fig1_toy": {"limit": 30},
     "fig2_gaussian": {"m": 40, "n": 90, "planted": 3, "k": 3, "limit": 30},
     "fig3_correlated": {"limit": 30},
+    "fig4_skipped": {"limit": 30},
+    "lemma1_recursion": {"limit": 30},
+    "momenta": {"limit": 30},
+    "momentum_kappa": {"limit": 30},
     "momentum_study": {"limit": 30},
     "figs5to7_completion": {"height": 24, "width": 30, "rank": 2, "limit": 8, "snapshot": 4},
-    "table1_tumours": {"limit": 3, "kind": "twin"},
+    "table1_tumours": {"limit": 3, "kind": "twin", "ridges": [1.0], "sizes": [2], "grid_limit": 2},
     "approximate_projections": {"height": 24, "width": 30, "rank": 2, "limit": 8},
 }
 FIRST_OF_EACH = {  # cells of one kind return the same fields
     "fig1_toy": lambda cell: cell.arguments["what"],
     "fig2_gaussian": lambda cell: cell.arguments["method"],
     "fig3_correlated": lambda cell: cell.arguments["method"],
+    "fig4_skipped": lambda cell: cell.arguments.get("method"),
+    "lemma1_recursion": lambda cell: cell.arguments["n"],
+    "momenta": lambda cell: cell.arguments["method"],
+    "momentum_kappa": lambda cell: cell.arguments["method"],
     "momentum_study": lambda cell: (cell.arguments["name"], cell.arguments["method"]),
     "figs5to7_completion": lambda cell: cell.arguments["method"],
     "table1_tumours": lambda cell: (cell.arguments["what"], cell.arguments["method"]),
@@ -63,6 +73,154 @@ def test_a_made_up_result_has_the_fields_of_a_real_one(scripts, name):
         assert real.keys() == made_up.keys(), kind
         for field, value in made_up.items():
             assert isinstance(value, str) == isinstance(real[field], str), (kind, field)
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A small problem, its step 1/L, and its matrix and response."""
+    drawn = toy(40, 60, 4, seed=3)
+    f = LinearModel(drawn.X, drawn.y)
+    return f, 40 / np.linalg.norm(drawn.X, 2) ** 2, drawn.X, drawn.y
+
+
+def points_of(f, solver, iterations, k=4):
+    return [state.w for state in islice(iterate(f, Sparsity(k), solver), iterations + 1)]
+
+
+def largest(z, k=4):
+    kept = np.zeros_like(z)
+    best = np.argsort(-abs(z), kind="stable")[:k]
+    kept[best] = z[best]
+    return kept
+
+
+def test_heavy_ball_is_its_formula(scripts, small):
+    f, step, X, y = small
+    got = points_of(f, scripts("_momenta").HeavyBall(0.4, Fixed(step)), 30)
+    before = now = np.zeros(60)
+    for point in got[1:]:
+        before, now = now, largest(now + step * X.T @ (y - X @ now) / 40 + 0.4 * (now - before))
+        np.testing.assert_allclose(point, now, atol=1e-12)
+
+
+def test_double_overrelaxation_is_its_formula(scripts, small):
+    f, step, X, y = small
+    got = points_of(f, scripts("_momenta").DoubleOverrelaxation(Fixed(step)), 30)
+    before = now = np.zeros(60)
+
+    def minimised(at, direction):
+        image = X @ direction
+        return at + image @ (y - X @ at) / (image @ image) * direction if image @ image > 0 else at
+
+    for point in got[1:12]:
+        plain = largest(now + step * X.T @ (y - X @ now) / 40)
+        z = minimised(plain, plain - now)
+        relaxed = largest(minimised(z, z - before))
+        better = np.linalg.norm(y - X @ relaxed) < np.linalg.norm(y - X @ plain)
+        before, now = now, relaxed if better else plain
+        np.testing.assert_allclose(point, now, atol=1e-9)
+
+
+def test_alps_minimises_along_the_last_move(scripts, small):
+    f, step, X, y = small
+    solver = scripts("_common").published(scripts("_momenta").FreeMomentum(), step)
+    states = [*islice(iterate(f, Sparsity(4), solver), 12)]
+    for old, new in pairwise(states):
+        image = X @ (new.w - old.w)
+        assert new.momentum == pytest.approx(image @ (y - X @ new.w) / (image @ image), rel=1e-6, abs=1e-12)
+
+
+def test_a_skipped_momentum_never_increases_f(scripts, small):
+    f, step, _, _ = small
+    solver = scripts("_common").published(scripts("_momenta").SkippedMomentum(0.5), 3.0 * step)
+    states = [*islice(iterate(f, Sparsity(4), solver), 25)]
+    taus = {state.momentum for state in states[1:]}
+    assert taus == {0.0, 0.5}
+    for old, new in pairwise(states):
+        allowed = f.value(new.w + 0.5 * (new.w - old.w)) <= new.value
+        assert new.momentum == (0.5 if allowed else 0.0)
+
+
+def test_without_momentum_all_are_iterative_hard_thresholding(scripts, small):
+    f, step, _, _ = small
+    plain = points_of(f, IHT(Fixed(step)), 10)
+    momenta = scripts("_momenta")
+    for solver in (momenta.HeavyBall(0.0, Fixed(step)), scripts("_common").published(0.0, step)):
+        np.testing.assert_allclose(points_of(f, solver, 10), plain, atol=1e-13)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.3, 0.9])
+def test_the_rate_of_heavy_ball_is_that_of_its_matrix(scripts, momentum):
+    values, step = [0.2, 0.7, 1.5], 0.8
+    powers = [
+        np.linalg.matrix_power(np.array([[1.0 - step * value + momentum, -momentum], [1.0, 0.0]]), 400)
+        for value in values
+    ]
+    measured = max(np.linalg.norm(power, 2) for power in powers) ** (1 / 400)
+    assert scripts("_momenta").heavy_ball_rate(values, step, momentum) == pytest.approx(measured, rel=0.02)
+
+
+def test_the_planted_columns_have_the_condition_number(scripts):
+    drawn = conditioned_design(50, 12, 4, condition=30.0, seed=1)
+    on = drawn.X[:, drawn.support]
+    eigenvalues = np.linalg.eigvalsh(on.T @ on) / 50
+    assert eigenvalues[-1] == pytest.approx(1.0)
+    assert eigenvalues[-1] / eigenvalues[0] == pytest.approx(30.0)
+    np.testing.assert_allclose(drawn.y, on @ drawn.coef[drawn.support])
+    np.testing.assert_allclose((np.delete(drawn.X, drawn.support, axis=1) ** 2).mean(axis=0), 1.0)
+
+
+def test_the_published_example_of_skipped_momentum(scripts):
+    figure = scripts("fig4_skipped")
+    assert np.linalg.norm(figure.B - figure.PHI @ figure.BEFORE) == pytest.approx(1.1328, abs=2e-4)  # as published
+    found = figure.example_of_the_paper("paper")
+    assert found["residuals"][0] == pytest.approx(0.2224, abs=2e-4)
+    assert found["residuals"] == sorted(found["residuals"])
+    assert found["best"] < 0
+
+
+def test_the_ratio_of_lemma_1_by_hand(scripts):
+    ratios = scripts("lemma1_recursion").ratios
+    row = {"distances": [4.0, 2.0, 1.0], "matrix": [0.5, 0.25], "noise": 0.5}
+    np.testing.assert_allclose(
+        ratios(row), [2.0 / 3.5, 1.0 / 2.5]
+    )  # 0.5 * 4 + 0.25 * 4 + 0.5, 0.5 * 2 + 0.25 * 4 + 0.5
+    np.testing.assert_allclose(ratios(row, 0.0), [2.0 / 3.0, 1.0 / 2.0])
+
+
+def test_slopes_are_powers_of_the_condition_number(scripts):
+    study = scripts("momentum_kappa")
+    rows = [
+        {"method": "best", "seed": seed, "kappa": kappa, "arrived": kappa < 90, "found": 3.0 * kappa**0.5}
+        for seed in (0, 1)
+        for kappa in (10.0, 40.0, 160.0)
+    ]
+    assert study.slope(rows, "best", "found") == pytest.approx(0.5)
+
+
+def test_other_seeds_have_other_data(scripts):
+    for name in SMALL:
+        if name in ("fig2_gaussian", "figs5to7_completion", "approximate_projections"):
+            continue
+        drawn = [
+            {str(cell.arguments) for cell in scripts(name).ITEM.cells(False, seed) if "seed" in cell.arguments}
+            for seed in (0, 1)
+        ]
+        assert drawn[0], name
+        assert not drawn[0] & drawn[1], name
+
+
+def test_the_toy_of_another_seed_is_like_that_of_the_caption(scripts):
+    figure = scripts("fig1_toy")
+    assert figure.like_the_caption(409) == 409
+    other = figure.constants("constants", figure.like_the_caption(1409))
+    assert other["constants"][2] == pytest.approx(0.94, abs=0.01)
+
+
+def test_the_grid_of_table_1_is_that_of_the_paper(scripts):
+    table = scripts("table1_tumours")
+    assert [len(grid[True]) for grid in (table.RIDGES, table.GROUPS, table.BALLS)] == [6, 8, 6]
+    assert all(set(grid[False]) < set(grid[True]) for grid in (table.RIDGES, table.GROUPS, table.BALLS))
 
 
 def test_the_first_iteration_at_a_level(scripts):
