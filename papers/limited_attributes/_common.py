@@ -20,20 +20,38 @@ from hardthresh.limited import (
 )
 from hardthresh.limited.learner import Algorithm, Learner
 
+Method = Callable[[int, int], Algorithm]
+"""An algorithm by s and the seed of its random subsets."""
 
-def _hybrid(step: float) -> Callable[[int], Algorithm]:
+
+def hybrid(step: float) -> Method:
     """Return Algorithm 3 with the batches that were tuned on data set 100, and three explorations per round."""
-    return lambda s: Hybrid(step, Geometric(200, 2), Geometric(2000, 2), 3, 5, n_nonzero_coefs=s)
+    return lambda s, seed: Hybrid(step, Geometric(200, 2), Geometric(2000, 2), 3, 5, n_nonzero_coefs=s)
 
 
-METHODS: dict[str, Callable[[int], Algorithm]] = {
-    "adaptive": lambda s: AdaptiveHybrid(s),
-    "hybrid": _hybrid(0.3),
-    "hybrid .1": _hybrid(0.1),
-    "exploration": lambda s: Exploration(0.3, Geometric(100, 1.2), s),
-    "rda": lambda s: RegularizedDualAveraging(s, gamma=110.0),
-    "rda dense": lambda s: RegularizedDualAveraging(s, gamma=650.0, gradient="dense"),
-    "dantzig": lambda s: DantzigSelector(s, c=1.0),
+def exploration(step: float) -> Method:
+    """Return Algorithm 1 with the batches that were tuned on data set 100."""
+    return lambda s, seed: Exploration(step, Geometric(100, 1.2), s)
+
+
+def rda(gamma: float) -> Method:
+    """Return dual averaging with gradients at the predictor."""
+    return lambda s, seed: RegularizedDualAveraging(s, gamma=gamma, seed=seed)
+
+
+def dantzig(c: float) -> Method:
+    """Return the Dantzig selector."""
+    return lambda s, seed: DantzigSelector(s, c=c, seed=seed)
+
+
+METHODS: dict[str, Method] = {
+    "adaptive": lambda s, seed: AdaptiveHybrid(s),
+    "hybrid": hybrid(0.3),
+    "hybrid .1": hybrid(0.1),
+    "exploration": exploration(0.3),
+    "rda": rda(110.0),
+    "rda dense": lambda s, seed: RegularizedDualAveraging(s, gamma=650.0, gradient="dense", seed=seed),
+    "dantzig": dantzig(1.0),
 }
 """With the values that the specification tuned on data set 100; in AdaptiveHybrid there is nothing to tune."""
 
@@ -209,6 +227,11 @@ def number(value: float | None) -> float:
 def mean(values: Sequence[float]) -> float:
     """Return the mean; infinite if one is."""
     return float(np.mean(values))
+
+
+def slope(at: Sequence[float], values: Sequence[float]) -> float:
+    """Return the exponent of a power law, fitted by least squares to logarithms."""
+    return float(np.polyfit(np.log(at), np.log(values), 1)[0])
 
 
 def deviation(values: Sequence[float]) -> float:

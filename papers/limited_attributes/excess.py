@@ -16,7 +16,7 @@ from papers.runner.figures import LINES, label, legend, new_figure, remark
 
 from hardthresh.estimators import SparseLinearRegression
 
-from ._common import METHODS, NAMES, data, excess, follow, least_squares, mean, number
+from ._common import METHODS, NAMES, data, excess, follow, least_squares, mean, number, slope
 
 STREAMS = [10_000, 20_000, 45_000, 90_000]
 WIDTHS = [30, 50, 100, 500]
@@ -28,7 +28,7 @@ def run(method: str, seed: int, n: int, n_observed: int, size: float) -> dict[st
     X, y, _, _, truth = data("paper", seed, size)
     X, y, measure = X[:n], y[:n], excess(truth)
     if method == "adaptive":
-        found = follow(METHODS[method](25), X, y, n_observed, {"excess": measure}, level=0.1)
+        found = follow(METHODS[method](25, seed), X, y, n_observed, {"excess": measure}, level=0.1)
         hits = len({*found["support"]} & {*range(25)})
         return {"excess": found["excess"][-1], "hits": hits, "first": found["first"]}
     if method == "everything seen":
@@ -61,20 +61,20 @@ def values(rows: list[Row], **wanted: Any) -> list[float]:
 
 
 def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
-    """Return the excess of ours over that of least squares on the true support, and how many coefficients are right."""
+    """Return the excess of ours over that of least squares on the true support, exponents, and what was found."""
     best = {n: mean(values(rows, method="least squares", n=n)) for n in STREAMS}
-    numbers = {"least squares": [best[n] for n in STREAMS]}
-    grid = [(f"n = {n:,}", n, 50) for n in STREAMS] + [(f"s' = {w}", STREAMS[-1], w) for w in WIDTHS]
-    for name, n, width in grid:
-        runs = pick(rows, method="adaptive", n=n, n_observed=width)
-        numbers[name] = [mean([row["excess"] for row in runs]) / best[n], min(row["hits"] for row in runs)]
+    ours = {n: mean(values(rows, method="adaptive", n=n, n_observed=50)) for n in STREAMS}
+    wide = {width: mean(values(rows, method="adaptive", n=STREAMS[-1], n_observed=width)) for width in WIDTHS}
     fresh = pick(rows, method="adaptive", n=STREAMS[-1], n_observed=50)
-    numbers["examples to 0.1"] = [max(number(row["first"]) for row in fresh)]
     everything = pick(rows, method="everything seen")
-    numbers["everything seen"] = [
-        mean([row["excess"] for row in everything]) / best[STREAMS[-1]],
-        min(row["hits"] for row in everything),
-    ]
+    numbers = {"least squares": [best[n] for n in STREAMS]}
+    numbers |= {f"ratio, n = {n:,}": [ours[n] / best[n]] for n in STREAMS}
+    numbers |= {f"ratio, s' = {width}": [wide[width] / best[STREAMS[-1]]] for width in WIDTHS if width != 50}
+    numbers["exponent of n"] = [slope(STREAMS[1:], [ours[n] for n in STREAMS[1:]])]
+    numbers["s' = 30 / s' = 100"] = [wide[30] / wide[100]]
+    numbers["hits"] = [sum(row["hits"] for row in pick(rows, method="adaptive")) / len(pick(rows, method="adaptive"))]
+    numbers["examples to 0.1"] = [max(number(row["first"]) for row in fresh)]
+    numbers["everything seen"] = [mean([row["excess"] for row in everything]) / best[STREAMS[-1]]]
     return numbers
 
 
