@@ -1,7 +1,8 @@
 """*Limited attributes* (Murata and Suzuki 2018): its experiments in small, and the data of the specification."""
 
 from importlib import import_module
-from math import inf
+from itertools import combinations
+from math import inf, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from hardthresh.cli.reproduce import load_runner
 from hardthresh.datasets.files import DatasetError
-from hardthresh.limited import AdaptiveHybrid, Exploration
+from hardthresh.limited import AdaptiveHybrid, ArraySource, Exploration
+from hardthresh.limited.learner import Learner
 from levels import only_at
 
 PAPERS = Path(__file__).resolve().parents[2] / "papers"
@@ -26,6 +28,7 @@ SMALL = {
     "fig2_ct_slices": {"rows": 600, "points": [300]},
     "robustness": {"size": 0.02},
     "excess": {"size": 0.02, "n": 1000},
+    "naive": {"size": 0.1},
 }
 
 
@@ -116,3 +119,65 @@ def test_the_fragment_that_is_missing_is_named(scripts, monkeypatch, tmp_path):
     monkeypatch.setenv("HARDTHRESH_DATA", str(tmp_path))
     with pytest.raises(DatasetError, match=r"ctslice_fragment\.npz.*HARDTHRESH_DATA"):
         scripts("fig2_ct_slices")._fragment()
+
+
+# --- Section 3.1: estimators ---
+
+
+def all_subsets(x, n_observed):
+    """The zero-filled versions of one example, with every subset of its attributes."""
+    subsets = [list(subset) for subset in combinations(range(x.size), n_observed)]
+    filled = np.zeros((len(subsets), x.size))
+    for row, subset in zip(filled, subsets, strict=True):
+        row[subset] = x[subset]
+    return filled
+
+
+X0, Y0, W0 = np.array([1.0, -2.0, 0.5, 3.0]), 0.7, np.array([0.3, 0.0, -1.0, 2.0])
+
+
+def test_gradients_from_pairs_are_unbiased(scripts):
+    gradients = scripts("_estimators").from_pairs(all_subsets(X0, 2), np.full(6, Y0), W0, 2)
+    np.testing.assert_allclose(gradients.mean(axis=0), 2 * (W0 @ X0 - Y0) * X0, atol=1e-12)
+
+
+def test_gradients_from_the_support_are_unbiased(scripts):
+    w = np.array([0.0, 1.0, 0.0, 0.0])
+    drawn = scripts("_estimators").from_support(
+        np.tile(X0, (4000, 1)), np.full(4000, Y0), w, 3, np.random.default_rng(0)
+    )
+    expected = 2 * (w @ X0 - Y0) * X0
+    assert np.all(np.abs(drawn.mean(axis=0) - expected) < 5 * drawn.std(axis=0) / sqrt(4000))
+    assert np.all(np.count_nonzero(drawn, axis=1) == 2)
+
+
+def test_corrected_moments_are_unbiased_and_uncorrected_pairs_too_small(scripts):
+    estimators, filled = scripts("_estimators"), all_subsets(X0, 2)
+    second, first = estimators.moments(filled, np.full(6, Y0), 2, corrected=True)
+    np.testing.assert_allclose(second, np.outer(X0, X0))
+    np.testing.assert_allclose(first, Y0 * X0)
+    second, first = estimators.moments(filled, np.full(6, Y0), 2, corrected=False)
+    np.testing.assert_allclose(np.diag(second), X0**2)
+    assert second[0, 1] == pytest.approx(X0[0] * X0[1] / 3)  # seen in 1 of 6 subsets, divided by 1 / 2
+    np.testing.assert_allclose(first, Y0 * X0)
+
+
+def test_the_limit_of_zero_filled_least_squares(scripts):
+    covariance = np.array([[1.0, 0.5], [0.5, 1.0]])  # one of two is seen, so pairs never are
+    np.testing.assert_allclose(scripts("_estimators").limit(covariance, np.array([1.0, 0.0]), 1), [1.0, 0.5])
+
+
+def test_single_examples_follow_their_equation(scripts):
+    estimators, rng = scripts("_estimators"), np.random.default_rng(1)
+    X, y = rng.standard_normal((30, 8)), rng.standard_normal(30)
+    algorithm = estimators.SingleExamples(0.05, 0.5, 2, seed=3)
+    source = ArraySource(X, y, n_observed=5, shuffle=False)
+    got = Learner.for_source(algorithm, source).run(source).w
+    w = np.zeros(8)
+    for t in range(30):
+        explored = np.sort(np.random.default_rng((3, t, estimators._EXPLORED)).choice(8, 3, replace=False))
+        seen = np.isin(np.arange(8), explored)
+        z = w - 0.05 / sqrt(t + 1) * 2 * (w @ X[t] - y[t]) * (8 / 3) * X[t] * seen
+        w = np.where(np.isin(np.arange(8), np.argsort(-np.abs(z), kind="stable")[:2]), z, 0.0)
+    np.testing.assert_allclose(got, w, atol=1e-12)
+    assert source.meter.max_per_example <= 5
