@@ -10,7 +10,7 @@ import pytest
 
 from hardthresh.cli.reproduce import load_runner
 from hardthresh.datasets.files import DatasetError
-from hardthresh.limited import AdaptiveHybrid, ArraySource, Exploration
+from hardthresh.limited import AdaptiveHybrid, ArraySource, CostModel, Exploration
 from hardthresh.limited.learner import Learner
 from levels import only_at
 
@@ -29,6 +29,7 @@ SMALL = {
     "robustness": {"size": 0.02},
     "excess": {"size": 0.02, "n": 1000},
     "naive": {"size": 0.1},
+    "table1_rivals": {"n": 300},
 }
 
 
@@ -181,3 +182,42 @@ def test_single_examples_follow_their_equation(scripts):
         w = np.where(np.isin(np.arange(8), np.argsort(-np.abs(z), kind="stable")[:2]), z, 0.0)
     np.testing.assert_allclose(got, w, atol=1e-12)
     assert source.meter.max_per_example <= 5
+
+
+# --- Table 1: dual averaging that explores in some rounds ---
+
+
+@pytest.mark.parametrize("gradient", ["truncated", "dense"])
+def test_gradients_of_exploring_dual_averaging_are_unbiased(scripts, gradient):
+    algorithm = scripts("_dual_averaging").ExploringDualAveraging(1, 10.0, gradient=gradient)
+    model = CostModel.of(4, 3)
+    state = algorithm.start(model)
+    fields = {"dense": np.array([0.2, -1.0, 0.5, 0.0]), "chosen": np.array([1]), "seen": 8}
+    state = type(state)(**{name: getattr(state, name) for name in ("w", "summed", "observed")} | fields)
+
+    def estimate(observed):
+        found = np.zeros(4)
+        observed = np.array(observed)
+        found[observed] = algorithm.estimate(model, state, observed, X0[observed], Y0)
+        return found
+
+    explores = 1 / sqrt(9)
+    mean = (1 - explores) * estimate([1])
+    for subset in combinations(range(4), 3):
+        mean += explores / 4 * estimate(subset)
+    w = state.dense * ([1, 1, 1, 1] if gradient == "dense" else [0, 1, 0, 0])
+    np.testing.assert_allclose(mean, 2 * (w @ X0 - Y0) * X0, atol=1e-12)
+
+
+def test_exploring_dual_averaging_explores_in_few_rounds(scripts):
+    common = scripts("_common")
+    algorithm = scripts("_dual_averaging").ExploringDualAveraging(2, 30.0, seed=1)
+    X, y, _, _, _ = common.stream(900, 12, 2, dtype=np.float64, seed=0)
+    source = ArraySource(X, y, n_observed=6, shuffle=False)
+    learner = Learner.for_source(algorithm, source)
+    sizes = []
+    while (query := learner.query) is not None and learner.step(source):
+        sizes.append(query.indices.size)
+    assert {*sizes} == {2, 6}
+    assert sizes.count(6) == pytest.approx(2 * sqrt(900), abs=25)  # the sum of 1 / sqrt(t)
+    assert learner.final_state().support.tolist() == [0, 1]
