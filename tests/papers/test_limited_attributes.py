@@ -30,6 +30,7 @@ SMALL = {
     "excess": {"size": 0.02, "n": 1000},
     "naive": {"size": 0.1},
     "table1_rivals": {"n": 300},
+    "theorems": {},
 }
 
 
@@ -221,3 +222,39 @@ def test_exploring_dual_averaging_explores_in_few_rounds(scripts):
     assert {*sizes} == {2, 6}
     assert sizes.count(6) == pytest.approx(2 * sqrt(900), abs=25)  # the sum of 1 / sqrt(t)
     assert learner.final_state().support.tolist() == [0, 1]
+
+
+# --- the theorems ---
+
+
+def test_rates_of_the_theorems(scripts):
+    theorems = scripts("theorems")
+    assert theorems.RATES["exploration"] == pytest.approx(1 - 0.5 * (3 / 9) * 2 * 0.45 * 0.2)
+    assert theorems.RATES["exploitation"] == pytest.approx(1 - 0.25 * 2 * 0.2 * 0.6)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "most"), [("batch", 50, 20), ("right support", 100, 6), ("exploration over s' - s", 28, 34)]
+)
+def test_runs_of_the_theorems_make_all_updates(scripts, part, value, most):
+    found = scripts("theorems").run(part, value, seed=0)
+    assert len(found["excess"]) == scripts("theorems").UPDATES + 1
+    assert found["most"] == most
+    assert found["excess"][-1] < 0.1 * found["excess"][0]
+
+
+def test_rounds_of_hybrid(scripts):
+    found = scripts("theorems").run("rounds", 4, seed=0)
+    assert len(found["ends"]) == 4
+    assert len(found["excess"]) == 4 * (3 + 5) + 1
+    assert found["ends"] == found["excess"][8::8]
+
+
+def test_first_below(scripts):
+    first_below = scripts("theorems").first_below
+    assert first_below([4.0, 2.0, 0.3, 0.5], 0.1) == 2
+    assert first_below([4.0, 2.0], 0.1) == inf
+
+
+def test_the_exponent_of_a_power_law(scripts):
+    assert scripts("_common").slope([1, 2, 4], [3.0, 0.75, 0.1875]) == pytest.approx(-2)
