@@ -31,6 +31,7 @@ SMALL = {
     "naive": {"size": 0.1},
     "table1_rivals": {"n": 300},
     "theorems": {},
+    "tuning": {"size": 0.01},
 }
 
 
@@ -258,3 +259,10 @@ def test_first_below(scripts):
 
 def test_the_exponent_of_a_power_law(scripts):
     assert scripts("_common").slope([1, 2, 4], [3.0, 0.75, 0.1875]) == pytest.approx(-2)
+
+
+def test_the_figures_have_the_second_of_the_values_tried(scripts):
+    tried, methods = scripts("tuning").TRIED, scripts("_common").METHODS
+    for name, of_figure in (("synthetic", methods), ("blog", scripts("fig2_ct_slices").LEARNERS)):
+        for method, (factory, values) in tried[name].items():
+            assert factory(values[1])(10, 3) == of_figure[method](10, 3), (name, method)
