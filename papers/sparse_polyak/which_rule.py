@@ -21,7 +21,7 @@ from hardthresh.constraints import Sparsity
 from hardthresh.core import Passes, minimize
 from hardthresh.core.solver import Solver
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet
+from hardthresh.solvers import IHT, AcceleratedIHT, HardThresholdingPursuit, NesterovMomentum, WorkingSet
 from hardthresh.steps import (
     AdaptiveSparsePolyak,
     Backtracking,
@@ -31,8 +31,9 @@ from hardthresh.steps import (
     SparsePolyak,
 )
 
-from ._common import LOSS, Problem, fixed_step, quiet
+from ._common import LOSS, Problem, data_seeds, fixed_step, quiet
 from ._data import ar1_problem
+from ._rules import AdaptiveGradientDescent, AdaptiveProximalGradient, Level, ShortBarzilaiBorwein
 
 LIMIT = 300
 """Data passes after which a run is given up."""
@@ -65,6 +66,11 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "exact line search": lambda: IHT(step=ExactLineSearch()),
     "Barzilai-Borwein long": lambda: IHT(step=BarzilaiBorwein()),
     "Barzilai-Borwein short": lambda: IHT(step=BarzilaiBorwein(kind="short")),
+    "Barzilai-Borwein short full": lambda: IHT(step=ShortBarzilaiBorwein("full")),
+    "Malitsky-Mishchenko": lambda: IHT(step=AdaptiveGradientDescent("union")),
+    "adaPGM": lambda: IHT(step=AdaptiveProximalGradient("union")),
+    "adaptive level": lambda: IHT(step=Level("leading")),
+    "Nesterov": lambda: AcceleratedIHT(momentum=NesterovMomentum()),
     "pursuit": lambda: HardThresholdingPursuit(),
     "working set": lambda: WorkingSet(),
 }
@@ -81,6 +87,11 @@ NAMES = {
     "algorithm 2 c=2": "Algorithm 2, c = 2, T = 20",
     "Barzilai-Borwein long": "Barzilai-Borwein, long",
     "Barzilai-Borwein short": "Barzilai-Borwein, short, restricted",
+    "Barzilai-Borwein short full": "Barzilai-Borwein, short, full norm",
+    "Malitsky-Mishchenko": "Malitsky-Mishchenko, restricted",
+    "adaPGM": "adaPGM, restricted",
+    "adaptive level": "adaptive level, HT of s",
+    "Nesterov": "Nesterov with backtracking",
     "pursuit": "hard thresholding pursuit",
     "working set": "working set, our default",
 }
@@ -88,7 +99,7 @@ NAMES = {
 
 def applies(rule: str, problem: str) -> bool:
     """Return whether a rule is run: the loss of the Poisson model has no smoothness constant and no comparable zero."""
-    return problem != "G" or not (rule == "fixed" or rule == "SP1 target 0" or rule.startswith("algorithm"))
+    return problem != "G" or not (rule in ("fixed", "SP1 target 0", "adaptive level") or rule.startswith("algorithm"))
 
 
 @lru_cache(maxsize=1)
@@ -143,7 +154,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
     settings = [
         {"problem": problem, "rule": rule, "seed": which}
         for problem in PROBLEMS
-        for which in range(seed, seed + 3)
+        for which in data_seeds(seed, 3)
         for rule in RULES
         if applies(rule, problem)
     ]
@@ -159,6 +170,15 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
         if rule not in ORACLES:
             numbers[f"{rule} there"] = [float(np.median([row["there"] for row in found])) for found in here]
     best = np.min([numbers[f"{rule} there"] for rule in ("backtracking", "exact line search")], axis=0)
+    full, restricted = (np.array(numbers[f"Barzilai-Borwein short{norm} near"]) for norm in (" full", ""))
+    reached = np.isfinite(full)  # on F the full norm takes more passes than the limit
+    numbers["Barzilai-Borwein short: full / restricted"] = [float(np.median(full[reached] / restricted[reached]))]
+    on_f = {
+        rule: float(np.median([row["near"] for row in pick(rows, rule=rule, problem="F")]))
+        for rule in SOLVERS
+        if rule not in ("pursuit", "working set")
+    }
+    numbers["Nesterov / the best other rule on F"] = [on_f.pop("Nesterov") / min(on_f.values())]
     numbers["pursuit / line search"] = (np.array(numbers["pursuit there"]) / best).tolist()
     return numbers
 
