@@ -51,6 +51,17 @@ def test_lemma_2_has_the_eigenvalues_of_the_matrix(momentum, ratio):
 
 
 @pytest.mark.parametrize("momentum", MOMENTA)
+@pytest.mark.parametrize("ratio", [0.99, 0.9, 0.5])
+def test_lemma_3_has_the_powers_of_the_matrix(momentum, ratio):
+    """A^i = (l1^i - l2^i) / (l1 - l2) A - l1 l2 (l1^(i-1) - l2^(i-1)) / (l1 - l2) I."""
+    found = accelerated_guarantee(ratio, 1.0, momentum)
+    A, (first, second) = np.array(found.matrix), found.eigenvalues
+    for i in (1, 2, 3, 7, 20):
+        power = (first**i - second**i) * A - first * second * (first ** (i - 1) - second ** (i - 1)) * np.eye(2)
+        np.testing.assert_allclose(power / (first - second), np.linalg.matrix_power(A, i), rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("momentum", MOMENTA)
 @pytest.mark.parametrize("precision", [2.0, 1.0, 0.3, 1e-3, 1e-9])
 def test_theorem_1_follows_from_the_recursion(momentum, precision):
     found = accelerated_guarantee(0.8, 1.0, momentum, precision=precision)

@@ -33,6 +33,34 @@ def test_proposition_a_1_by_hand():
     assert "batch = 1,000 is below" in found.failures[1]
 
 
+def test_lemma_a_4_bounds_what_hard_thresholding_adds():
+    """It is attained where all entries that count are equal, and the sparse vector is the nearest."""
+    rng = np.random.default_rng(0)
+    for size, s, s_star in [(12, 6, 2), (9, 8, 8), (30, 10, 1)]:
+        for z in [np.ones(size), *rng.standard_normal((50, size))]:
+            kept, target = top_k(np.abs(z), s), top_k(np.abs(z), s_star)
+            added, distance = np.sum(np.delete(z, kept) ** 2), np.sum(np.delete(z, target) ** 2)
+            assert added <= (size - s) / (size - s_star) * distance * (1 + 1e-12)
+    assert added > 0.0
+
+
+def lemma_a_5(S, w, truth):
+    """Return the two sides for L(w) = (w - w*)' S (w - w*), strongly convex with twice the least eigenvalue of S."""
+    away, mu = w - truth, 2.0 * np.linalg.eigvalsh(S)[0]
+    gradient = (2.0 * S @ away)[(w != 0) | (truth != 0)]
+    return away @ S @ away, gradient @ gradient / mu - 0.25 * mu * away @ away
+
+
+def test_lemma_a_5_bounds_the_excess_by_the_gradient():
+    assert lemma_a_5(np.eye(3), np.array([2.0, 0.0, 0.0]), np.zeros(3)) == (4.0, 6.0)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        A = rng.standard_normal((15, 8))
+        w, truth = (rng.standard_normal(8) * (rng.random(8) < 0.4) for _ in range(2))
+        excess, bound = lemma_a_5(A.T @ A, w, truth)
+        assert excess <= bound
+
+
 def test_the_bound_is_that_of_one_update_after_another():
     asked = {**SIGNS, "d": 100, "n_observed": 50, "k": 30, "k_star": 10, "step": 0.1, "batch": 77, "excess": 4.0}
     for updates in (1, 2, 10, 500):
