@@ -1,15 +1,20 @@
 """Sphinx settings. The build fails on a warning, and warns of every public name that the reference lacks."""
 
+import csv
 import inspect
 from importlib import import_module
+from math import inf
+from statistics import median
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
+from sphinx.util.rst import escape
 
 import hardthresh
+from hardthresh.cli.reproduce import load_runner
 
 project = "hardthresh"
 author = "the hardthresh developers"
@@ -71,6 +76,27 @@ def report_missing_names(app: Sphinx, env: BuildEnvironment) -> None:
                 logging.getLogger(__name__).warning("hardthresh.%s.%s is missing in docs/api.rst", room, name)
 
 
+def write_claims(app: Sphinx) -> None:
+    """Write a table of the claims of each paper, and on how many seeds they are true; docs/papers.rst includes them."""
+    papers, generated = app.srcdir.parent / "papers", app.srcdir / "generated"
+    library = load_runner(papers).Library(papers)
+    generated.mkdir(exist_ok=True)
+    for paper in library.papers():
+        claims = [(item, claim) for item in library.items(paper) for claim in library.claims(paper, item)]
+        with (generated / f"claims_{paper}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([f"``{item}``", *map(escape, described(claim))] for item, claim in claims)
+
+
+def described(claim) -> list[str]:
+    """Return the cells of a claim: in words and numbers, where it is made, and what the seeds say of it."""
+    cells = [claim.claim, claim.inequality, claim.source, claim.verdict]
+    if not claim.spread:
+        return [*cells, "not yet"]
+    numbers = min(claim.spread), median(claim.spread), max(claim.spread)
+    shown = ["not reached" if number == inf else f"{number:.3g}" for number in numbers]
+    return [*cells, f"{sum(map(claim.is_true, claim.spread))} of {len(claim.spread)}", *shown]
+
+
 def write_mathml(translator, node):
     """Write a formula as MathML, which browsers read without a script from the network."""
     translator.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
@@ -79,5 +105,6 @@ def write_mathml(translator, node):
 
 def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", inline_renderers=(write_mathml, None), block_renderers=(write_mathml, None))
+    app.connect("builder-inited", write_claims)
     app.connect("autodoc-skip-member", skip_inherited_plumbing)
     app.connect("env-check-consistency", report_missing_names)
