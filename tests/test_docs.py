@@ -1,10 +1,13 @@
 """The documentation says what there is, and what it says runs. (The snippets of docs/ run as doctests.)"""
 
+import csv
 import inspect
 import re
 import runpy
+import tomllib
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 from matplotlib import pyplot as plt
@@ -82,3 +85,45 @@ def test_the_picture_of_the_readme_is_that_of_its_five_lines(tmp_path):
     plt.close("all")
     with Image.open(tmp_path / "again.png") as again:
         assert (again.size, again.text) == (drawn.size, drawn.text)
+
+
+DOCS = ROOT / "docs"
+PAPERS = [path.stem.removeprefix("paper_items_") for path in sorted(DOCS.glob("paper_items_*.csv"))]
+POINTER = re.compile(r"(?::(\w+):)?(`{1,2})~?(.+?)\2")
+
+
+def is_there(role, pointer, keys):
+    """Whether there is a page, a public or private name, a test, a row of the experiments, or a file."""
+    if role == "doc":
+        return (DOCS / f"{pointer.removeprefix('/')}.rst").is_file()
+    if "::" in pointer:
+        file, name = pointer.split("::")
+        return re.search(rf"^ *def {name}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE) is not None
+    if ": " in pointer:
+        item, key = pointer.split(": ", 1)
+        return key in keys.get(item, ())
+    if pointer.startswith("hardthresh."):
+        try:
+            return resolve_name(pointer) is not None
+        except (ImportError, AttributeError):
+            return False
+    return (ROOT / pointer).is_file()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_the_table_of_a_paper_names_exists(paper):
+    """Each item has a verdict, where it is, and the rows of the experiments, tests or figures that show it."""
+    keys = {}
+    for file in ("claims", "digits"):
+        path = ROOT / "papers" / paper / f"{file}.toml"
+        for item, rows in (tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}).items():
+            if isinstance(rows, list):
+                keys.setdefault(item, set()).update(row["key"] for row in rows if isinstance(row, dict))
+    with (DOCS / f"paper_items_{paper}.csv").open(encoding="utf-8", newline="") as table:
+        items = [*csv.DictReader(table)]
+    for item in items:
+        assert item["verdict"] in {"works", "partly", "missing", "no data"}, item
+        assert item["verdict"] != "works" or (item["where"] and item["shown by"]), item
+    cells = [cell for item in items for cell in (item["where"], item["shown by"])]
+    missing = [text for cell in cells for role, _, text in POINTER.findall(cell) if not is_there(role, text, keys)]
+    assert missing == []
