@@ -192,7 +192,7 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
         panel.set_xticks(SCALES, [f"{scale:g}" for scale in SCALES])
         panel.minorticks_off()
         label(panel, f"{model}, exact target: to {GOALS[model]:.0%} of the gap", "c", "iterations")
-    legend(panels[0], loc="upper left")
+    legend(panels[0], loc="lower right")
     for line, model in enumerate(GOALS):
         zero = pick(on_designs(rows), model=model, target="zero")
         unsettled = [int(np.sum(column(zero, "above", scale) > GOALS[model])) for scale in SCALES]
