@@ -97,7 +97,8 @@ def first_wrong_row(root: Path, item: str) -> str | None:
     if not wrong:
         raise RuntimeError(f"{item} ended with status {run.returncode}: {run.stderr.splitlines()[-1:]}")
     kinds = Counter(row["kind"] for row in wrong)
-    return f"{item}: {kinds['claim']} claims, {kinds['digits']} digits, such as {wrong[0]['what']!r}"
+    counts = ", ".join(f"{number} of kind {kind}" for kind, number in kinds.items())
+    return f"{item}: {counts}, such as {wrong[0]['what']!r}"
 
 
 def detected_by(root: Path, one: Mutant, reproduce: bool, named_only: bool, workers: str) -> str | None:

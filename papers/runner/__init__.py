@@ -8,7 +8,7 @@ whose name begins with an underscore is a helper.
 from __future__ import annotations
 
 from .claims import SEEDS, spread_of
-from .experiment import Cell, Item, Row, pick
+from .experiment import Cell, Item, Row, data_seeds, pick
 from .library import Library
 from .run import failed, rows_about, run
 from .show import print_list, print_rows, print_spread, print_summary, progress
@@ -19,6 +19,7 @@ __all__ = [
     "Item",
     "Library",
     "Row",
+    "data_seeds",
     "failed",
     "pick",
     "print_list",

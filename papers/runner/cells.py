@@ -15,6 +15,7 @@ import numpy as np
 
 from hardthresh.core.files import write_file
 
+from .digits import blas_kernel
 from .experiment import Cell, Row
 from .interrupt import whole_or_nothing
 
@@ -27,11 +28,12 @@ class Store:
     folder : Path
         Where the files are.
     code : str
-        A digest of the code that computes the cells, which is part of every key; see `digest`.
+        A digest of the code that computes the cells, which is part of every key, as is the kernel of the linear
+        algebra; see `digest`.
     """
 
     def __init__(self, folder: Path, code: str) -> None:
-        self._folder, self._common = folder, {"code": code}
+        self._folder, self._common = folder, {"code": code, "kernel": blas_kernel()}
 
     def read(self, cell: Cell) -> Row | None:
         """Return what was computed before; None where there is nothing, or nothing that can be trusted."""

@@ -1,15 +1,14 @@
 """What a paper claims, as inequalities that are checked on the data sets of every seed, in ``claims.toml``.
 
-The numbers of ten seeds, in ``spread.toml``, say how far a number moves from data set to data set. They widened are the
-interval in which the number of any other seed has to be.
+The numbers of ten seeds, in ``spread.toml``, say how far a number moves from data set to data set. The number of any
+other seed has to be within their range, `widened`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isnan
+from math import inf, isfinite, isnan
 from typing import Any, Literal
 
 from hardthresh.core.errors import InvalidInputError
@@ -48,6 +47,8 @@ class Claim:
         Whether it is true on all of the ten seeds, on some, or on none.
     reason : str
         Why it is not true on all of them, or why the numbers are spread so much.
+    count : bool
+        Whether the number is a count, which may differ by 1 from those of the ten seeds.
     spread : sequence of float
         The numbers of the ten seeds; empty if they were not measured.
     """
@@ -59,6 +60,7 @@ class Claim:
     high: float
     verdict: Verdict
     reason: str = ""
+    count: bool = False
     spread: Sequence[float] = ()
 
     @property
@@ -84,7 +86,7 @@ class Claim:
     @property
     def accepted(self) -> tuple[float, float]:
         """The range of the ten numbers, `widened`, and cut by the claim if it holds."""
-        low, high = widened(self.spread)
+        low, high = widened(self.spread, self.count)
         return (max(low, self.low), min(high, self.high)) if self.verdict == "holds" else (low, high)
 
     def is_true(self, number: float) -> bool:
@@ -109,26 +111,29 @@ class Claim:
         return low <= number <= high and not (self.verdict == "contradicted" and self.is_true(number))
 
 
-def widened(numbers: Sequence[float]) -> tuple[float, float]:
+def widened(numbers: Sequence[float], count: bool = False) -> tuple[float, float]:
     """Return the range of some numbers, widened by its own length on either side.
 
-    The length is a ratio if all numbers are positive and finite, and else a difference. It is at least 1 if all are
-    integers, and else at least 1 %. The range of ten normal numbers is 3.1 standard deviations long on average, so that
-    the interval reaches 4.6 of them to either side. An infinite number, "not reached", makes the interval infinite.
+    The length is the ratio of the ends if all numbers are positive and finite, and at least 1.01; else their
+    difference, and at least 1 % of the larger one. The interval of a count reaches to either side by at least 1. An
+    infinite number, "not reached", makes the interval infinite.
+
+    The range of ten normal numbers is 3.1 standard deviations long on average, so that the interval reaches 4.6 of them
+    to either side of its centre. Simulated, a new number is outside with probability 0.2 % (normal, lognormal), 0.3 to
+    0.8 % (counts), and up to 3 % (skewed shares, or a few outliers), because ten numbers may lie closely by chance.
     """
     finite = [number for number in numbers if abs(number) < inf]
     if not finite:
         return min(numbers), max(numbers)
-    low, high = min(finite), max(finite)
-    counts = all(number == int(number) for number in finite)
-    if low > 0:
-        ratio = max(high / low, 1.0 + SHARE)
-        low, high = low / ratio, high * ratio
+    low, high = least, greatest = min(finite), max(finite)
+    if least > 0:
+        ratio = max(greatest / least, 1.0 + SHARE)
+        low, high = least / ratio, greatest * ratio
     else:
-        margin = max(high - low, SHARE * max(abs(low), abs(high)))
-        low, high = low - margin, high + margin
-    if counts:
-        low, high = min(low, min(finite) - 1.0), max(high, max(finite) + 1.0)
+        margin = max(greatest - least, SHARE * max(abs(least), abs(greatest)))
+        low, high = least - margin, greatest + margin
+    if count:
+        low, high = min(low, least - 1.0), max(high, greatest + 1.0)
     return (-inf if -inf in numbers else low), (inf if inf in numbers else high)
 
 
@@ -155,7 +160,7 @@ def claims(rows: Any, spread: Mapping[str, Sequence[float]]) -> list[Claim]:
 
 def _claim(row: Mapping[str, Any], spread: Mapping[str, Sequence[float]]) -> Claim:
     try:
-        if unknown := row.keys() - {*TEXTS, "low", "high"}:
+        if unknown := row.keys() - {*TEXTS, "low", "high", "count"}:
             raise ValueError(f"an unknown field {min(unknown)!r}")
         if missing := [name for name in REQUIRED if name not in row]:
             raise ValueError(f"no {missing[0]!r}")
@@ -169,8 +174,10 @@ def _claim(row: Mapping[str, Any], spread: Mapping[str, Sequence[float]]) -> Cla
             raise ValueError(f"a lower bound {low:g} above its upper bound {high:g}")
         if low == -inf and high == inf:
             raise ValueError("no bound: it needs low or high")
+        if not isinstance(row.get("count", False), bool):
+            raise ValueError(f"count = {row['count']!r}; it must be true or false")
         claim = Claim(
-            **{name: row[name] for name in TEXTS if name in row},
+            **{name: row[name] for name in (*TEXTS, "count") if name in row},
             low=low,
             high=high,
             spread=tuple(map(float, spread.get(row["key"], ()))),
@@ -228,4 +235,4 @@ def _quoted(key: str) -> str:
 
 
 def _written(number: float) -> str:
-    return str(int(number)) if math.isfinite(number) and number == int(number) else f"{number:.6g}"
+    return str(int(number)) if isfinite(number) and number == int(number) else repr(number)

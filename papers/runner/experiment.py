@@ -64,3 +64,8 @@ class Item:
 def pick(rows: Sequence[Row], **wanted: Any) -> list[Row]:
     """Return the rows that have all these values."""
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def data_seeds(seed: int, number: int) -> range:
+    """Return the seeds of so many data sets; those of two values of ``--seed`` have none in common."""
+    return range(number * seed, number * (seed + 1))

@@ -66,7 +66,14 @@ class Library:
         return claims(self._toml(paper, "claims").get(item, []), spread.get(item, {}))
 
     def keep_spread(self, paper: str, item: str, spread: Mapping[str, Sequence[float]]) -> Path:
-        """Write the numbers of an item's claims into ``spread.toml``, in place of those that it has, and return it."""
+        """Write the numbers of an item's claims into ``spread.toml``, in place of those that it has, and return it.
+
+        Raises
+        ------
+        InvalidInputError
+            If a verdict is not that of the numbers, or there are too few of them; then nothing is written.
+        """
+        claims(self._toml(paper, "claims").get(item, []), spread)
         path = self.folder / paper / "spread.toml"
         found = {**self._toml(paper, "spread"), item: spread}
         write_file(path, write_spread({name: found[name] for name in self.items(paper) if name in found}).encode())

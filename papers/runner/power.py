@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import inf, isfinite
+from math import isfinite, isnan
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,8 +62,14 @@ def cannot_fail(
             ]
             numbers = _summary(item, changed, full)
             if numbers is not None:
-                pending = [judge for judge in pending if judge not in asked or judge.judge(numbers)["ok"]]
+                pending = [judge for judge in pending if judge not in asked or not _notices(judge, numbers)]
     return pending
+
+
+def _notices(judge: Judge, numbers: Numbers) -> bool:
+    """Return whether a judge refuses some numbers for what they are: NaN, which it always refuses, does not count."""
+    row = judge.judge(numbers)
+    return not row["ok"] and not any(map(isnan, row["got"]))
 
 
 def _groups(cells: Sequence[Cell]) -> Iterator[set[str]]:
@@ -127,8 +133,9 @@ def _arrived(values: list[Any]) -> list[Any]:
 
 
 def _diverged(values: list[Any]) -> list[Any]:
-    """A method that diverges in its first step."""
-    return values[:1] + [inf if _is_number(x) else x for x in values[1:]]
+    """A method whose first step takes it a hundred times as far as it was."""
+    first = values[0] if values and _is_number(values[0]) else 1.0
+    return values[:1] + [100.0 * first if _is_number(x) else x for x in values[1:]]
 
 
 def _is_number(value: Any) -> bool:

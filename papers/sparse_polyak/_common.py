@@ -27,11 +27,6 @@ from ._data import ar1_problem
 LOSS = {"linear": "squared", "logistic": "logistic", "poisson": "poisson"}
 
 
-def data_seeds(seed: int, number: int) -> range:
-    """Return the seeds of so many data sets; those of two values of ``--seed`` have none in common."""
-    return range(number * seed, number * (seed + 1))
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
     """An objective, the coefficients behind its data, and their value."""

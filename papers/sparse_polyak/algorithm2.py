@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import curves, label, new_figure, remark, shared_legend
 
 from hardthresh.constraints import Sparsity
 from hardthresh.steps import AdaptiveSparsePolyak
 
-from ._common import RULES, data_seeds, example, first, follow, planted
+from ._common import RULES, example, first, follow, planted
 
 MODELS = ("linear", "logistic")
 # (c, T): T = 0 is Algorithm 1 with the target f(theta*)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, label, legend, new_figure, remark
 from scipy.special import expit
 
@@ -21,7 +21,7 @@ from hardthresh.diagnostics import restricted_bounds, restricted_condition, stat
 from hardthresh.objectives import LinearModel
 from hardthresh.steps import SparsePolyak
 
-from ._common import LOSS, Problem, data_seeds, first, follow, measured, planted
+from ._common import LOSS, Problem, first, follow, measured, planted
 from ._common import example as drawn_up
 from ._data import ar1_problem
 from ._slopes import slope

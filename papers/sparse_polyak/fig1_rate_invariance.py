@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, curves, label, legend, new_figure, remark
 
 from hardthresh.constraints import Sparsity
 
-from ._common import RULES, data_seeds, example, first, follow, gaps, planted
+from ._common import RULES, example, first, follow, gaps, planted
 from ._slopes import slope
 
 SEEDS = {1000: 3, 2000: 2, 4000: 2, 8000: 1, 16000: 1}

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import NOTE, curves, label, new_figure, remark, shared_legend
 
 from hardthresh.constraints import Sparsity
 from hardthresh.steps import Fixed
 
-from ._common import RULES, data_seeds, example, first, fixed_step, follow, gaps, planted
+from ._common import RULES, example, first, fixed_step, follow, gaps, planted
 
 MODELS = ("linear", "logistic")
 NAMES = {"SP5": "Sparse Polyak, Algorithm 1", "fixed": "fixed step 2/(3L)"}

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import curves, label, new_figure, remark, shared_legend
 
 from hardthresh.datasets import fetch
 from hardthresh.objectives import LinearModel
 
-from ._common import data_seeds
 from ._real import BUDGETS, NAMES, SOLVERS, example, medians, on_grid, race, ratios, search, subset
 
 SUBSETS = 8

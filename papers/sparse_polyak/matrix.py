@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import curves, label, new_figure, remark, shared_legend
 
 from hardthresh.constraints import Rank
 
-from ._common import RULES, data_seeds, example, first, follow, gaps, measured
+from ._common import RULES, example, first, follow, gaps, measured
 
 # (s, n, omega, number of seeds)
 PROBLEMS = [(3, 1200, 0.0, 2), (6, 1200, 0.0, 2), (6, 1200, 0.5, 1), (6, 600, 0.0, 1)]

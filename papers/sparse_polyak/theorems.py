@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, MUTED, curves, label, new_figure, remark, shared_legend
 from scipy import sparse
 
@@ -32,7 +32,7 @@ from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT
 from hardthresh.steps import AdaptiveSparsePolyak, SparsePolyak
 
-from ._common import Problem, data_seeds, first, follow, gaps
+from ._common import Problem, first, follow, gaps
 from ._common import example as drawn_up
 from ._data import Drawn, ar1_problem
 

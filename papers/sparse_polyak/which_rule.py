@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import INK, MUTED, label, new_figure, remark
 
 from hardthresh.constraints import Sparsity
@@ -31,7 +31,7 @@ from hardthresh.steps import (
     SparsePolyak,
 )
 
-from ._common import LOSS, Problem, data_seeds, fixed_step, quiet
+from ._common import LOSS, Problem, fixed_step, quiet
 from ._data import ar1_problem
 from ._rules import AdaptiveGradientDescent, AdaptiveProximalGradient, Level, ShortBarzilaiBorwein
 

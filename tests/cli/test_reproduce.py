@@ -407,7 +407,9 @@ def test_a_verdict_against_the_numbers_is_refused(claimed, run, refused):
     assert result.exit_code == 2
     said = "error: claims.toml: the row 'growth' has the verdict 'holds', but it is true on 7 of 10 seeds: 'varies'"
     assert result.stderr.splitlines()[-1] == said
-    assert f"error: {refused('reproduce', 'tiny')}" == said  # before anything is computed
+    assert not claimed.with_name("spread.toml").exists()
+    claimed.with_name("spread.toml").write_text(f"[squares]\ngrowth = {[1.5, *range(3, 12)]}")
+    assert refused("reproduce", "tiny").endswith("it is true on 9 of 10 seeds: 'varies'")  # before anything is computed
 
 
 def test_the_check_runs_its_items_with_the_first_seed_and_a_new_one(claimed, done, computed, folder):
@@ -434,10 +436,16 @@ def test_a_row_that_cannot_fail_is_not_ok(run, folder):
         (["--keep-spread", "--seeds", "10", "--full"], "--keep-spread needs --seeds 10"),
         (["--check", "--full"], "--check chooses the size and the seeds"),
         (["--check", "--seed", "3"], "--check chooses the size and the seeds"),
+        (["--check"], "--check does not run tiny"),
     ],
 )
 def test_options_that_exclude_each_other(refused, options, said):
     assert refused("reproduce", "tiny", *options).startswith(said)
+
+
+@pytest.mark.parametrize("options", [["--full"], ["--seed", "1"], ["--seeds", "10", "--keep-spread"]])
+def test_options_without_an_item(refused, options):
+    assert refused("reproduce", *options).startswith("say which items to run")
 
 
 def test_an_item_of_which_nothing_is_expected_checks_nothing(run, folder):

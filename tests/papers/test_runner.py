@@ -153,20 +153,20 @@ def claim(runner, spread=(1.0,) * 10, **fields):
 
 
 @pytest.mark.parametrize(
-    ("numbers", "interval"),
+    ("numbers", "count", "interval"),
     [
-        ([2.0, 4.0, 3.0], (1.0, 8.0)),  # a ratio of 2 on either side
-        ([10, 11, 10], (9, 12.1)),  # counts: a ratio of 1.1, and at least 1
-        ([7, 7], (6, 8)),
-        ([0.5, 0.5], (0.5 / 1.01, 0.505)),  # other numbers: at least 1 %
-        ([-1.5, 2.0], (-5.0, 5.5)),  # of both signs: a difference
-        ([0, 3], (-3, 6)),
-        ([2.0, inf, 4.0], (1.0, inf)),
-        ([inf, inf], (inf, inf)),
+        ([2.0, 4.0, 3.0], False, (1.0, 8.0)),  # a ratio of 2 on either side
+        ([10, 11, 10], True, (9, 12.1)),  # a ratio of 1.1, and at least 1
+        ([7, 7], True, (6, 8)),
+        ([1.0, 1.0], False, (1.0 / 1.01, 1.01)),  # a share is no count: at least 1 %
+        ([-1.5, 2.0], False, (-5.0, 5.5)),  # of both signs: a difference
+        ([0, 3], True, (-3, 6)),
+        ([2.0, inf, 4.0], False, (1.0, inf)),
+        ([inf, inf], False, (inf, inf)),
     ],
 )
-def test_the_range_of_the_seeds_is_widened_by_its_length(runner, numbers, interval):
-    assert runner.claims.widened(numbers) == pytest.approx(interval)
+def test_the_range_of_the_seeds_is_widened_by_its_length(runner, numbers, count, interval):
+    assert runner.claims.widened(numbers, count) == pytest.approx(interval)
 
 
 def test_a_claim_that_holds_must_be_true_and_within_the_spread(runner):
@@ -201,7 +201,7 @@ def test_a_claim_is_not_about_the_full_size(runner):
             "the verdict 'contradicted', but it is true on 10 of 10 seeds: 'holds'",
         ),
         ((1.0,) * 9 + (3.0,), {}, "the verdict 'holds', but it is true on 9 of 10 seeds: 'varies'"),
-        ((1.0,) * 9 + (3.0,), {"verdict": "varies"}, "the verdict 'varies' and no reason"),
+        ((1.5,) * 9 + (2.1,), {"verdict": "varies"}, "the verdict 'varies' and no reason"),
         ((0.1,) * 9 + (0.6,), {}, "bounds from 0.0167 to 2 and no reason"),
         ((1.0,) * 3, {}, "the numbers of 3 seeds in spread.toml; it needs 10"),
         ((nan,) * 10, {}, "a number that is not a number"),
@@ -209,6 +209,7 @@ def test_a_claim_is_not_about_the_full_size(runner):
         ((), {"high": "2"}, "high = '2'; it must be a number"),
         ((), {"low": 3}, "a lower bound 3 above its upper bound 2"),
         ((), {"limit": 3}, "an unknown field 'limit'"),
+        ((), {"count": 1}, "count = 1; it must be true or false"),
         ((), {"source": ""}, "source = '', which is no text"),
     ],
 )
@@ -219,9 +220,7 @@ def test_a_claim_that_is_not_clear_is_refused(runner, spread, fields, problem):
 
 def test_the_spread_is_read_as_it_was_written(runner):
     spread = {"item": {'a "key" = 1': [1.0, 2.5, inf, 1 / 3], "b": [3]}}
-    assert tomllib.loads(runner.claims.write_spread(spread)) == {
-        "item": {'a "key" = 1': [1, 2.5, inf, 0.333333], "b": [3]}
-    }
+    assert tomllib.loads(runner.claims.write_spread(spread)) == spread
 
 
 # --- rows that cannot fail ---
@@ -251,13 +250,14 @@ def test_numbers_that_depend_on_the_runs_can_fail(runner):
 
 
 def test_constants_and_limits_cannot_fail(runner):
-    """A constant, the length of a run up to its limit, and an argument of the cells."""
+    """A constant, the length of a run up to its limit, an argument of the cells, and NaN by which all rows fail."""
 
     def summarise(rows):
         row = rows["fast"]
-        return {"one": 1.0, "length": len(row["curve"]) - 1, "limit": row["limit"]}
+        own = float(np.divide(row["curve"][-1], row["curve"][-1]))
+        return {"one": 1.0, "length": len(row["curve"]) - 1, "limit": row["limit"], "own": own}
 
-    limits = {"one": {"equals": 1}, "length": {"high": 4}, "limit": {"equals": 4}}
+    limits = {"one": {"equals": 1}, "length": {"high": 4}, "limit": {"equals": 4}, "own": {"equals": 1}}
     judges = [row for key, bounds in limits.items() for row in rows(runner, key=key, **bounds)]
     assert powerless(runner, summarise, judges) == [*limits]
 
@@ -294,6 +294,12 @@ def test_arguments_and_code_are_in_the_key(runner, tmp_path):
     for code, d in (("other code", 1), ("code", 2)):
         assert runner.cells.Store(tmp_path, code).read(cell(runner, d=d)) is None
     assert runner.cells.Store(tmp_path, "code").read(cell(runner, d=1)) is not None
+
+
+def test_a_cell_is_computed_again_with_another_kernel(runner, tmp_path, monkeypatch):
+    runner.cells.Store(tmp_path, "code").compute(cell(runner, d=1))
+    monkeypatch.setattr(runner.cells, "blas_kernel", lambda: "another")
+    assert runner.cells.Store(tmp_path, "code").read(cell(runner, d=1)) is None
 
 
 def test_a_digest_knows_every_change_of_the_code(runner, tmp_path):
@@ -463,6 +469,14 @@ def test_an_item_from_its_cells_to_its_figure(runner, name):
     [(stem, figure)] = item.draw(rows, False).items()
     assert stem == name
     assert all(panel.get_title() and panel.get_xlabel() and panel.lines for panel in figure.axes)
+
+
+def test_mutants_name_items_that_the_check_runs(runner):
+    library = runner.Library(PAPERS)
+    mutants = tomllib.loads((PAPERS.parent / "tests" / "mutants.toml").read_text(encoding="utf-8"))["mutant"]
+    named = {mutant["item"] for mutant in mutants if "item" in mutant}
+    assert named <= {f"{paper}/{item}" for paper in library.papers() for item in library.quick_check(paper)}
+    assert {item.partition("/")[0] for item in named} == {*library.papers()}
 
 
 def test_the_first_iteration_at_a_level(runner):

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from papers.runner import data_seeds
 from papers.sparse_polyak import corollaries, fig2_fixed_step, theorems
-from papers.sparse_polyak._common import data_seeds, first, follow, gaps, planted
+from papers.sparse_polyak._common import first, follow, gaps, planted
 from papers.sparse_polyak._data import ar1_problem
 from papers.sparse_polyak._real import at, race, ratios, subset
 

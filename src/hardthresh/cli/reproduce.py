@@ -68,6 +68,8 @@ def _reproduce(what: str, full: bool, seeds: range, check: bool, keep_spread: bo
     console = Terminal(width=width)
     library = runner.Library(papers, measured=not keep_spread)
     if what == "list" and not check:
+        if full or seeds != range(1):
+            raise InvalidInputError("say which items to run with --full, --seed or --seeds: all, PAPER or PAPER/ITEM")
         runner.print_list(console, library)
         return True
     if out.exists() and not out.is_dir():
@@ -75,6 +77,8 @@ def _reproduce(what: str, full: bool, seeds: range, check: bool, keep_spread: bo
     items = library.find("all" if what == "list" else what)
     if check:
         items = [(paper, name) for paper, name in items if name in library.quick_check(paper)]
+        if not items:
+            raise InvalidInputError(f"--check does not run {what}: it is not among `check` in claims.toml")
     for paper, name in items:
         runner.rows_about(library, paper, name, full, seeds[0])  # refuses bad rows before hours of work
     runs: list[tuple[str, Any, float]] = []
@@ -91,9 +95,7 @@ def _reproduce(what: str, full: bool, seeds: range, check: bool, keep_spread: bo
         runs += runs_of_item
     if len(runs) > 1:
         runner.print_summary(console, runs)
-    if keep_spread:
-        for paper, name in items:
-            runner.Library(papers).claims(paper, name)  # refuses a verdict that is not that of the new numbers
+    if keep_spread:  # the claims were judged before they were measured
         return all(answer.n_ok("digits") == answer.n_checked("digits") for _, answer, _ in runs)
     if not any(answer.n_checked() for _, answer, _ in runs):
         about = f"--seed {seeds[0]} of {what}" if seeds[0] else what
