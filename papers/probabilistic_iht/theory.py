@@ -23,6 +23,7 @@ from hardthresh.core.objective import value_rounding
 from hardthresh.diagnostics import model_accuracy, probabilistic_guarantee
 
 from ._common import PUBLISHED, Problem, follow, mean, regression, solver
+from ._process import POINTS, Process, falls_in_expectation
 
 DATA = {"n": 1000, "d": 200, "k": 10, "noise": 0.5, "low": 0.5, "high": 1.5}
 SETS = 4  # data sets for each seed
@@ -32,6 +33,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "published, all rows": {"eta1": 0.1},
     "restricted, all rows": {"eta1": 0.1, "clip": "restricted"},
     "stable, all rows": {**ETAS, "clip": "stable"},
+    "small start, all rows": {**ETAS, "clip": "stable", "delta0": 1e-4},  # begins in Case 1 of the proof of Theorem 3
     "published, fixed 50": {"batch": ["fixed", 50]},
     "published, authors 50": {"batch": ["authors", 50]},
     "stable, power 4": {**ETAS, "clip": "stable", "batch": ["power", 50, 4.0]},
@@ -90,7 +92,7 @@ def _measure(drawn: Problem, settings: dict[str, Any], seed: int) -> dict[str, A
     budget, states = Sparsity(DATA["k"]), []
     result, _ = follow(drawn.objective, budget, settings, LIMIT, seed=seed, states=states)
     f, clip = drawn.objective, settings.get("clip", "full")
-    given = {**PUBLISHED, **{name: settings[name] for name in settings if name.startswith("eta")}}
+    given = {**PUBLISHED, **{name: settings[name] for name in settings if name in PUBLISHED}}
     made = iterations(states, clip)
     at = [f.evaluate(state.w) for state in states]
     values = [one.value for one in at]
@@ -105,6 +107,9 @@ def _measure(drawn: Problem, settings: dict[str, Any], seed: int) -> dict[str, A
     part = [float(np.linalg.norm(one.gradient[it.index_set])) for one, it in zip(at, made, strict=False)]
     norms = [float(np.linalg.norm(one.gradient)) for one in at[: len(made)]]
     falls = [before - after for before, after in pairwise(values)]
+    process = Process.of(promised, given["gamma"])
+    phi = [process.fall(fall, *levels) for fall, levels in zip(falls, pairwise(s.delta for s in states), strict=True)]
+    cases = [_case(process, f, one, size, it) for one, size, it in zip(at, part, made, strict=False)]
     rises = [fall < 0.0 for it, fall in zip(made, falls, strict=True) if it.accepted]
     return {
         "delta": [it.delta for it in made],
@@ -122,7 +127,22 @@ def _measure(drawn: Problem, settings: dict[str, Any], seed: int) -> dict[str, A
         "models": (1.0 - accuracy.accurate_models) / promised.failure_rate,
         "values": (1.0 - accuracy.accurate_values) / promised.failure_rate,
         "stationarity": _smallest_L(result.w, at[-1].gradient) / drawn.L,
+        "accepted in case 1": [it.accepted for it, case in zip(made, cases, strict=True) if case == "1"],
+        "(35)": [phi[t] / process.by_gradient(norms[t], it.delta) for t, it in enumerate(made) if cases[t] == "1"],
+        "(36)": [phi[t] / process.by_increase(it.delta) for t, it in enumerate(made) if cases[t] == "1"],
+        "(38)": [phi[t] / process.by_reduction(it.delta) for t, it in enumerate(made) if cases[t] == "2"],
+        "phi": sum(phi) / sum(process.by_reduction(it.delta) for it in made),
+        "expected": []
+        if "batch" not in settings
+        else falls_in_expectation(process, f, budget, solver(settings), states, seed),
     }
+
+
+def _case(process: Process, f: Any, at: Any, part: float, it: Iteration) -> str:
+    """Return the case of the proof of Theorem 3; none if the trial changes f by no more than its rounding in Case 1."""
+    if not process.is_first_case(part, it.delta):
+        return "2"
+    return "1" if abs(it.ratio) * it.restricted * it.delta > value_rounding(f, at) else "none"
 
 
 def _descent(it: Iteration) -> float:
@@ -200,6 +220,8 @@ def example(name: str, settings: dict[str, Any], seeds: list[int]) -> dict[str, 
         "accurate",
     )
     one = {**dict.fromkeys([*numbers, "stationarity"], 0.5), "delta": falling, "part": falling, "gap": falling}
+    one |= {"(35)": falling, "(36)": falling, "(38)": falling, "phi": 2.0}
+    one |= {"accepted in case 1": [True] * 20, "expected": [True] * POINTS}
     return {"runs": [one for _ in seeds]}
 
 
@@ -245,7 +267,35 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
         numbers[f"{name}: inaccurate values over the allowed"] = mean(of[name], "values")
     sums = [float(np.sum(np.square(one["delta"]))) / one["bound"] for one in of["stable, all rows"]]
     numbers["stable, all rows: squared levels over the bound"] = max(sums)
+    numbers |= _of_the_process(of)
     return {key: [number] for key, number in numbers.items()}
+
+
+def _of_the_process(of: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
+    """Return how far the process of Theorem 3 falls, over what the proof says: exactly, in sum, and in expectation."""
+    start, published = of["small start, all rows"], of["published, all rows"]
+    numbers = {
+        f"{which}, small start: least fall over the bound": _least_fall(start, which) for which in ("(35)", "(36)")
+    }
+    numbers["(36), published: least fall over the bound"] = _least_fall(published, "(36)")
+    for name, runs in {"published": published, "small start": start}.items():
+        numbers[f"case 1, {name}: accepted"] = float(
+            np.mean(np.concatenate([one["accepted in case 1"] for one in runs]))
+        )
+    exact = [one for name in RUNS if "all rows" in name for one in of[name]]
+    numbers["(38), all rows: least fall over the bound"] = _least_fall(exact, "(38)")
+    for name in ("published, fixed 50", "published, authors 50", "stable, power 4", "stable, norm test"):
+        numbers[f"Phi, {name}: share of iterations with the expected fall"] = float(
+            np.mean([one["expected"] for one in of[name]])
+        )
+    for name in ("stable, power 4", "stable, norm test"):
+        numbers[f"Phi, {name}: fall over the sum of (38)"] = min(one["phi"] for one in of[name])
+    return numbers
+
+
+def _least_fall(runs: list[dict[str, Any]], which: str) -> float:
+    """Return the least fall of the process over its bound, among the iterations of the case that the bound is about."""
+    return min((ratio for one in runs for ratio in one[which]), default=inf)
 
 
 def _share_of_sum(levels: list[float]) -> float:

@@ -135,6 +135,26 @@ def test_inequalities_of_the_theory_by_hand(library):
     assert theory._smallest_L(np.array([0.0, 2.0, 0.0]), np.array([3.0, 0.0, -4.0])) == 2.0
 
 
+def test_the_process_of_theorem_3_by_hand(library):
+    process = part(library, "_process").Process(odds=10.0, zeta=5.0, c=0.4, gamma=2.0)
+    assert process.fall(0.3, 1.0, 2.0) == pytest.approx(0.0)  # f falls by .3, the squared level grows by 3
+    assert process.fall(0.0, 1.0, 0.5) == pytest.approx(0.75)  # (32), twice (38) and half of (36)
+    assert (process.by_reduction(1.0), process.by_increase(1.0)) == pytest.approx((0.375, 1.5))
+    assert process.by_gradient(3.0, 0.5) == pytest.approx(1.5)
+    assert [process.is_first_case(size, 0.1) for size in (0.6, 0.4)] == [True, False]
+
+
+def test_an_iteration_on_the_same_batches_is_that_of_the_run(library):
+    common, process = part(library, "_common"), part(library, "_process")
+    drawn, states, settings = common.regression(3, 60, 40, 4), [], {"batch": ["fixed", 20]}
+    common.follow(drawn.objective, Sparsity(4), settings, 20, seed=1, states=states)
+    given = (drawn.objective, Sparsity(4), common.solver(settings), states[7])
+    same, other = process.iterate_anew(*given, seed=1), process.iterate_anew(*given, seed=2)
+    np.testing.assert_allclose(same.w, states[8].w)
+    assert (same.delta, same.ratio) == pytest.approx((states[8].delta, states[8].ratio))
+    assert other.ratio != pytest.approx(states[8].ratio)
+
+
 @pytest.mark.parametrize("l2", [0.0, 0.3])
 def test_the_penalised_form_is_minimised_in_every_entry(library, l2):
     penalised = part(library, "_penalised")
