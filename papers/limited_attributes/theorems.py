@@ -1,5 +1,7 @@
 """Theorems 4.1, 4.3 and 4.4 and Corollaries 4.2 and 4.5: runs beside their bounds, how they scale, and plans.
 
+The runs with all attributes are those of the remark on full information in Section 4.1.
+
 The attributes are independent, plus or minus 1, so that the constants of the theorems are known: both are 2, and no
 attribute exceeds 1. The excess risk is |w - θ*|^2. The batches and the budget of the runs are far below those that the
 theorems ask for, so that the bounds need not hold.
@@ -30,6 +32,8 @@ LARGE, UPDATES, ROUNDS = 400, 20, 4  # batch of the runs beside the bounds, upda
 BATCHES = [50, 100, 200, LARGE]
 DIMENSIONS = [60, 120, 240, 480]
 SPARES = [7, 14, 28]  # s' - s, at the second of the dimensions
+ACTIVES = [3, 6, 12, 24]  # s*, with all attributes of the third of the dimensions, and twice as many coefficients
+RISK = 0.05  # the probability that a bound does not hold
 EXAMPLES = 48_000  # of the runs over d and over s' - s
 SETTLED = 5  # updates at the end whose mean is the floor; arbitrary: the floor is reached after about 8
 TARGET = 0.1  # of the excess at the start, in the plans
@@ -52,12 +56,20 @@ class Setting:
     spare: int = SPARE
     noise: float = NOISE
     wrong: int | None = None
+    active: int = ACTIVE
+    s: int = S
 
 
-def exploration(d: int, spare: int) -> Setting:
-    """Return `UPDATES` explorations of equal batches, with `EXAMPLES` examples in all."""
-    batch = EXAMPLES // (ceil(d / spare) * UPDATES)
-    return Setting(Exploration(STEP, batch, S, UPDATES), EXAMPLES, d, spare)
+def exploration(d: int, spare: int, active: int = ACTIVE) -> Setting:
+    """Return `UPDATES` explorations of equal batches, with `EXAMPLES` examples in all, and s = 2 s*."""
+    s = S // ACTIVE * active
+    algorithm = Exploration(STEP, EXAMPLES // (ceil(d / spare) * UPDATES), s, UPDATES)
+    return Setting(algorithm, EXAMPLES, d, spare, active=active, s=s)
+
+
+def with_all(d: int, active: int = ACTIVE) -> Setting:
+    """Return the same with all attributes observed, where the gradient is put together of two blocks."""
+    return exploration(d, d - S // ACTIVE * active, active)
 
 
 def hybrid(examples: int, d: int = D, rounds: int | None = None) -> Setting:
@@ -77,6 +89,8 @@ PARTS: dict[str, Callable[[int], Setting]] = {
     "exploration over d": lambda d: exploration(d, SPARE),
     "hybrid over d": lambda d: hybrid(EXAMPLES, d),
     "exploration over s' - s": lambda spare: exploration(DIMENSIONS[1], spare),
+    "all over d": with_all,
+    "all over s*": lambda active: with_all(DIMENSIONS[2], active),
 }
 VALUES: dict[str, list[int]] = {
     "batch": BATCHES,
@@ -87,6 +101,8 @@ VALUES: dict[str, list[int]] = {
     "exploration over d": DIMENSIONS,
     "hybrid over d": DIMENSIONS,
     "exploration over s' - s": SPARES,
+    "all over d": DIMENSIONS,
+    "all over s*": ACTIVES,
 }
 
 
@@ -96,13 +112,13 @@ def run(part: str, value: int, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng((seed, [*PARTS].index(part), value))
     X = rng.choice(np.array([-1.0, 1.0], dtype=np.float32), (setting.examples, setting.d))
     truth, w0 = np.zeros(setting.d), None
-    truth[rng.choice(setting.d, ACTIVE, replace=False)] = 1.0
+    truth[rng.choice(setting.d, setting.active, replace=False)] = 1.0
     y = X @ truth + setting.noise * rng.standard_normal(setting.examples)
     if setting.wrong is not None:
         w0 = np.zeros(setting.d)
         w0[np.flatnonzero(truth)[setting.wrong :]] = 0.5
         w0[np.flatnonzero(truth == 0)[: S - ACTIVE + setting.wrong]] = 0.5
-    source = ArraySource(X, y, n_observed=S + setting.spare, shuffle=False)
+    source = ArraySource(X, y, n_observed=setting.s + setting.spare, shuffle=False)
     learner = Learner.for_source(setting.algorithm, source, w0)
     excess, rounds = [], []
     for state in learner.iterate(source):
@@ -162,6 +178,11 @@ def summarise(rows: list[Row], full: bool) -> dict[str, float]:
     largest = {B: noisy[B][:, 1:] / bound(B, noisy[B][0, 0]) for B in BATCHES}
     used = mean([first_below(curve, TARGET) for curve in noisy[LARGE]])
     over_d = [floor(rows, "exploration over d", d) for d in DIMENSIONS]
+    all_over_d = [floor(rows, "all over d", d) for d in DIMENSIONS]
+    all_over_active = [floor(rows, "all over s*", active) for active in ACTIVES]
+    saved = [ceil(d / SPARE) / 2 for d in DIMENSIONS]  # with all attributes there are two blocks
+    fewer = [limited / full / blocks for limited, full, blocks in zip(over_d, all_over_d, saved, strict=True)]
+    minimax = ACTIVE * NOISE**2 / (EXAMPLES / (2 * UPDATES))  # of the examples of a block
     hybrid_over_d = [mean(curves(rows, "hybrid over d", d)[:, -1]) for d in DIMENSIONS]
     planned = plan()
     return {
@@ -171,6 +192,10 @@ def summarise(rows: list[Row], full: bool) -> dict[str, float]:
         "4.2: exponent of the batch": slope(BATCHES, [floor(rows, "batch", B) for B in BATCHES]),
         "4.2: exponent of d": slope(DIMENSIONS, np.array(over_d) / np.log(DIMENSIONS)),
         "4.2: exponent of s' - s": slope(SPARES, [floor(rows, "exploration over s' - s", v) for v in SPARES]),
+        "4.2, all: fewer attributes / all, over the blocks": float(np.exp(np.mean(np.log(fewer)))),
+        "4.2, all: exponent of d": slope(DIMENSIONS, np.array(all_over_d) / np.log(DIMENSIONS)),
+        "4.2, all: exponent of s*": slope(ACTIVES, all_over_active),
+        "4.2, all: excess / minimax, over log(d / δ)": all_over_d[-1] / minimax / float(np.log(DIMENSIONS[-1] / RISK)),
         "4.3: right support, excess / bound": float(np.max(right[:, 1:] / right[:, :1] / RATES["exploitation"] ** t)),
         "4.3: wrong support, excess / bound": float(np.max(wrong[:, 1:] / wrong[:, :1] * RATES["exploitation"])),
         "4.4: largest excess / bound": float(np.max(ends / (2.0 * ACTIVE * max(RATES.values()) ** rounds))),
@@ -190,7 +215,9 @@ def first_below(excess: Sequence[float], share: float) -> float:
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     """Draw the runs of Exploration beside its bound, the floors over d, and the rounds of Hybrid beside their bound."""
     figure, panels = new_figure(
-        1, 3, "The bounds hold, far above the runs; only the excess of Exploration grows with d"
+        1,
+        3,
+        "The bounds hold, far above the runs; the excess of Exploration grows with d, unless it sees all attributes",
     )
     start = float(ACTIVE)
     for line, B in enumerate((BATCHES[0], LARGE)):
@@ -200,6 +227,7 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     shown = {
         "Exploration": [floor(rows, "exploration over d", d) for d in DIMENSIONS],
         "Hybrid": [mean(curves(rows, "hybrid over d", d)[:, -1]) for d in DIMENSIONS],
+        "Exploration, all attributes": [floor(rows, "all over d", d) for d in DIMENSIONS],
     }
     for line, (name, values) in enumerate(shown.items()):
         panels[1].plot(DIMENSIONS, values, label=name, linewidth=1.6, **LINES[line])

@@ -251,6 +251,17 @@ def test_rounds_of_hybrid(scripts):
     assert found["ends"] == found["excess"][8::8]
 
 
+def test_all_attributes_take_two_blocks_and_every_s(scripts):
+    theorems = scripts("theorems")
+    for setting, s in ((theorems.with_all(480), 6), (theorems.with_all(240, 24), 48)):
+        cost_model = CostModel.of(setting.d, setting.s + setting.spare)
+        assert setting.s == setting.algorithm.n_nonzero_coefs == s
+        assert cost_model.n_observed == setting.d
+        assert setting.algorithm.blocks(cost_model) == 2
+        assert setting.algorithm.batches * 2 * theorems.UPDATES == setting.examples
+    assert 234 <= theorems.run("all over s*", 3, seed=0)["most"] <= 240
+
+
 def test_first_below(scripts):
     first_below = scripts("theorems").first_below
     assert first_below([4.0, 2.0, 0.3, 0.5], 0.1) == 2
