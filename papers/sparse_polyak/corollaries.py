@@ -1,4 +1,4 @@
-"""Corollaries 2 to 5, Lemmas 1, 2 and 7: how the constants, the gradient and the final error scale with n, d and s.
+"""Corollaries 2 to 5, Lemmas 1, 2 and 7, (14): how constants, the gradient and the final error scale with n, d and s.
 
 Algorithm 1 with c = 5 and the target f(theta*). The corollaries bound its squared error by a constant times
 s log(d) / n, or s d / n for matrices. Quick and full are the same.
@@ -23,6 +23,7 @@ from hardthresh.steps import SparsePolyak
 
 from ._common import LOSS, Problem, first, follow, measured, planted
 from ._common import example as drawn_up
+from ._convexity import least_curvature, unit
 from ._data import ar1_problem
 from ._slopes import slope
 
@@ -53,6 +54,18 @@ DIMENSIONS = [500, 2000, 8000]
 
 SIGNALS = [4.0, 16.0, 64.0, 256.0]
 """R = |theta*|^2 of Corollary 5."""
+
+CONVEXITY = {"over d": [(100, 10), (400, 10), (1600, 10)], "over n": [(400, 5), (400, 10), (400, 20), (400, 40)]}
+"""d and s for (14), with n = 20 s log d, so that s log(d) / n is the same for all."""
+
+DISTANCES = [0.1, 0.3, 1.0, 2.0, 4.0, 16.0, 64.0, 256.0]
+"""|y - x| in (14)."""
+
+PLACES = ("convexity", "convexity elsewhere")
+"""x in (14) is a multiple of the truth, or not."""
+
+CENTRES = [4.0, 64.0, 1024.0]
+"""|x|^2 in (14): that of the truth, and of its multiples."""
 
 LARGEST, SMALLEST = 4.0, 4.0 / 9.0
 """Bounds of the eigenvalues of the covariance of features with correlation 1/2: (1 - 1/2)^-2 and (1 + 1/2)^-2."""
@@ -116,12 +129,27 @@ def signal(squared_norm: float, seed: int) -> dict[str, Any]:
     return follow(problem, Sparsity(10), SparsePolyak(problem.f_star, relax=2), 60)
 
 
+def convexity(d: int, s: int, squared_norm: float, elsewhere: bool, seed: int) -> dict[str, Any]:
+    """Return the least left side of (14) over |y - x|^2, for y - x with 3s non-zeros, and logistic regression.
+
+    x is the multiple of the truth, or of a random vector with s non-zeros, that has the squared norm.
+    """
+    drawn = ar1_problem(d, s, 5, model="logistic", alpha=20.0, coef_squared_norm=CENTRES[0], seed=seed)
+    start = np.random.default_rng((seed, s)).standard_normal(d) if elsewhere else drawn.coef
+    objective = LinearModel(drawn.X, drawn.y, loss="logistic")
+    step = 4.0 / LARGEST  # the inverse of the largest curvature that is expected
+    least = least_curvature(objective, math.sqrt(squared_norm) * unit(start, s), 3 * s, DISTANCES, step, seed)
+    return {"least": least.tolist()}
+
+
 def run(what: str, model: str, n: int, d: int, s: int, squared_norm: float, seed: int) -> dict[str, Any]:
     """Return what one problem says of a radius, of the constants, or of the strength of the signal."""
     if what == "radius":
         return radius(model, n, d, s, seed)
     if what == "smoothness":
         return smoothness(d, seed)
+    if what in PLACES:
+        return convexity(d, s, squared_norm, what == PLACES[1], seed)
     return lemma(model, seed) if what == "lemma" else signal(squared_norm, seed)
 
 
@@ -133,6 +161,8 @@ def example(what: str, model: str, n: int, d: int, s: int, squared_norm: float, 
         return {"full": float(d), "restricted": 5.0}
     if what == "lemma":
         return {"smoothness": 0.5, "strong_convexity": 2.0}
+    if what in PLACES:
+        return {"least": [0.02 / (1.0 + distance) / squared_norm for distance in DISTANCES]}
     return {**drawn_up(60, seed), "error": [squared_norm * 0.9**t for t in range(61)]}
 
 
@@ -152,6 +182,11 @@ def cells(full: bool, seed: int) -> list[Cell]:
     settings += [{**blank, "what": "lemma", "model": model, "seed": seed} for model in SQUARED_NORM]
     for norm in SIGNALS:
         settings += [{**blank, "what": "signal", "squared_norm": norm, "seed": which} for which in data_seeds(seed, 2)]
+    sizes_of_14 = list(dict.fromkeys(size for sweep in CONVEXITY.values() for size in sweep))
+    places = [(what, d, s, CENTRES[0]) for what in PLACES for d, s in sizes_of_14]
+    places += [(PLACES[0], *CONVEXITY["over d"][1], norm) for norm in CENTRES[1:]]
+    for what, d, s, norm in places:
+        settings.append({**blank, "what": what, "d": d, "s": s, "squared_norm": norm, "seed": seed})
     name = "{what} {model} n={n} d={d} s={s} R={squared_norm:g} seed={seed}"
     return [Cell(name.format(**setting), run, setting) for setting in settings]
 
@@ -200,7 +235,34 @@ def summarise(rows: list[Row], full: bool) -> dict[str, float]:
     numbers["corollary 5 growth over log R"] = float(means[-1] / means[0]) / logs
     strong = [row for row in pick(rows, what="signal") if row["squared_norm"] > SIGNALS[0]]
     numbers["corollary 5 factor"] = max(far_factor(row) for row in strong)
+    return numbers | of_weak_convexity(rows)
+
+
+def of_weak_convexity(rows: list[Row]) -> dict[str, float]:
+    """Return how the constant of (14) depends on d, n, x, and where the quadratic form (2) fails."""
+    numbers: dict[str, float] = {}
+    for what, name in zip(PLACES, ("truth", "elsewhere"), strict=True):
+        for varied, sweep in CONVEXITY.items():
+            constants = [constant_of_14(rows, what, d, s, CENTRES[0]) for d, s in sweep]
+            sizes = [d if varied == "over d" else s for d, s in sweep]  # n is a multiple of s
+            numbers[f"(14a) {varied}, {name}"] = slope(sizes, constants)
+    curves = [np.array(row["least"]) for what in PLACES for row in pick(rows, what=what, squared_norm=CENTRES[0])]
+    near = sum(distance <= 1.0 for distance in DISTANCES)
+    beyond = np.array(DISTANCES[near:])
+    ratios = [np.min(curve[near:] * beyond) / np.min(curve[:near]) for curve in curves]
+    numbers["(14b) over (14a)"] = float(np.mean(ratios))
+    numbers["quadratic form beyond 1"] = max(slope(DISTANCES[-3:], list(curve[-3:])) for curve in curves)
+    d, s = CONVEXITY["over d"][1]
+    numbers["(14a) over |x|"] = slope(
+        [math.sqrt(norm) for norm in CENTRES], [constant_of_14(rows, PLACES[0], d, s, norm) for norm in CENTRES]
+    )
     return numbers
+
+
+def constant_of_14(rows: list[Row], what: str, d: int, s: int, norm: float) -> float:
+    """Return half of mu in (14a), up to the term with tau: the least over distances of at most 1."""
+    [row] = pick(rows, what=what, d=d, s=s, squared_norm=norm)
+    return min(row["least"][: sum(distance <= 1.0 for distance in DISTANCES)])
 
 
 def far_factor(row: Row) -> float:
@@ -233,5 +295,5 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
 
 
 ITEM = Item(
-    "Corollaries 2 to 5 and Lemmas 1, 2 and 7: errors and constants over n, d and s", cells, summarise, draw, example
+    "Corollaries 2 to 5, Lemmas 1, 2 and 7, (14): errors and constants over n, d and s", cells, summarise, draw, example
 )

@@ -7,7 +7,7 @@ same arrays as the reference generators.
 import os
 import warnings
 from functools import lru_cache
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import pytest
 from papers.runner import data_seeds
 from papers.sparse_polyak import corollaries, fig2_fixed_step, theorems
 from papers.sparse_polyak._common import first, follow, gaps, planted
+from papers.sparse_polyak._convexity import least_curvature
 from papers.sparse_polyak._data import ar1_problem
 from papers.sparse_polyak._real import at, race, ratios, subset
 
@@ -721,3 +722,42 @@ def test_the_parts_of_corollary_5_by_hand():
     assert corollaries.halving(row) == 2.0
     assert corollaries.far_factor(row) == 0.75  # the last step starts nearer than 1
     assert corollaries.far_factor({"error": [0.5, 0.4]}) == np.inf
+
+
+def test_the_weaker_strong_convexity_by_all_supports():
+    """Two coordinates of five, by a grid of the directions of each pair; and all five, by the least eigenvalue."""
+    rng = np.random.default_rng(2)
+    X, x = rng.standard_normal((40, 5)), np.array([0.5, 0.0, -1.0, 0.0, 0.0])
+    objective = LinearModel(X, (rng.random(40) < 0.5).astype(float), loss="logistic")
+    radii = [0.5, 8.0]
+    found = least_curvature(objective, x, 2, radii, 1.0, seed=0)
+    least = [np.inf, np.inf]
+    for pair in combinations(range(5), 2):
+        for angle in np.linspace(0.0, 2.0 * np.pi, 400):
+            direction = np.zeros(5)
+            direction[list(pair)] = np.cos(angle), np.sin(angle)
+            for place, radius in enumerate(radii):
+                u, v = X @ x, X @ (x + radius * direction)
+                left = np.mean(np.logaddexp(0, v) - np.logaddexp(0, u) - (v - u) / (1 + np.exp(-u)))
+                least[place] = min(least[place], left / radius**2)
+    assert np.all(found >= np.array(least) * (1.0 - 1e-3))
+    assert np.all(found <= np.array(least) * 1.1)  # the search is local
+    spread = 1.0 / (2.0 + 2.0 * np.cosh(X @ x))
+    [smallest, *_] = np.linalg.eigvalsh(X.T @ (spread[:, None] * X) / 40)
+    [near] = least_curvature(objective, x, 5, [1e-2], 4.0, seed=0)
+    assert near == pytest.approx(0.5 * smallest, rel=0.02)
+
+
+def test_the_parts_of_the_weaker_strong_convexity_by_hand():
+    """Curves that are 1 up to the distance 1 and then 2 / r; the constant falls like |x|^-2."""
+    rows = [
+        {**cell.arguments, "least": [4.0 / norm * (1.0 if r <= 1.0 else 2.0 / r) for r in corollaries.DISTANCES]}
+        for cell in corollaries.cells(False, 0)
+        if cell.arguments["what"] in corollaries.PLACES
+        for norm in [cell.arguments["squared_norm"]]
+    ]
+    found = corollaries.of_weak_convexity(rows)
+    assert found["(14b) over (14a)"] == pytest.approx(2.0)
+    assert found["quadratic form beyond 1"] == pytest.approx(-1.0)
+    assert found["(14a) over |x|"] == pytest.approx(-2.0)
+    assert found["(14a) over n, elsewhere"] == pytest.approx(0.0, abs=1e-12)
