@@ -24,8 +24,8 @@ NAMES = {"SP5": "Sparse Polyak, Algorithm 1", "fixed": "fixed step 2/(3L)"}
 ERRORS = [100.0, 10.0, 1.0, 0.1, 0.05, 0.03]
 
 
-MULTIPLES = 2.0 ** np.arange(0, 6, 0.5)
-"""The grid of fixed steps, in units of 2/(3 L): the longest is above any step that Sparse Polyak takes here."""
+MULTIPLES = 2.0 ** np.arange(0, 7.5, 0.5)
+"""The grid of fixed steps, in units of 2/(3 L): the longest is slower than the best one, or diverges."""
 
 
 def run(model: str, d: int, s: int, s_star: int, rule: str, seed: int, limit: int) -> dict[str, Any]:

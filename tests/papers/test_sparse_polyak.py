@@ -718,10 +718,12 @@ def test_the_lemmas_of_the_models_hold(model_name):
 
 
 def test_the_parts_of_corollary_5_by_hand():
-    row = {"error": [4.0, 3.0, 2.0, 0.9, 1.8], "squared_norm": 4.0}
-    assert corollaries.halving(row) == 2.0
-    assert corollaries.far_factor(row) == 0.75  # the last step starts nearer than 1
-    assert corollaries.far_factor({"error": [0.5, 0.4]}) == np.inf
+    errors = {4.0: [4.0, 3.0, 1.0, 0.9], 16.0: [16.0, 4.0, 2.0, 1.1, 0.5], 64.0: [64.0, 0.5], 256.0: [256.0, 1.5]}
+    rows = [{"what": "signal", "squared_norm": R, "error": error} for R, error in errors.items()]
+    assert corollaries.of_corollary_5(rows) == {
+        "corollary 5 growth over log R": 4 / 2 / 2,  # log 16 is twice log 4
+        "corollary 5 share within 1, R >= 64": 0.5,
+    }
 
 
 def test_the_weaker_strong_convexity_by_all_supports():
@@ -761,3 +763,8 @@ def test_the_parts_of_the_weaker_strong_convexity_by_hand():
     assert found["quadratic form beyond 1"] == pytest.approx(-1.0)
     assert found["(14a) over |x|"] == pytest.approx(-2.0)
     assert found["(14a) over n, elsewhere"] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_parts_of_corollary_1_by_hand():
+    row = {"error": [9.0, 4.0, 3.0, 3.3], "radius": 4.0, "found": [0.0, 0.5, 1.0, 1.0]}
+    assert theorems.of_corollary_1([row]) == {"support": 0.5, "factor": pytest.approx(1.1)}
