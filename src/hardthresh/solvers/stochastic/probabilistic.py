@@ -224,8 +224,9 @@ class ProbabilisticIHT(Solver):
     batch : BatchRule, optional
         How many examples to draw. Default: `NormTest`; `FullBatch` for an objective without ``rows``.
     value_batch : {"independent", "same", "separate"}
-        The examples of the two values: one new batch for both; that of the gradient, with which nearly every step is
-        accepted and no run converges; or one new batch for each, which a `Replay` does not store.
+        The examples of the two values: one new batch for both; that of the gradient, on which the step has been
+        fitted, so that too many steps are accepted, and batches that grow as :math:`\delta` falls stay small; or one
+        new batch for each, which a `Replay` does not store.
     vote : Vote, optional
         Uses the index set that the iterations elect in place of the newest. Only for constraints that allow any k
         coordinates, such as `Sparsity`.
