@@ -298,7 +298,6 @@ def _claims(rows: list[Row]) -> dict[str, float]:
         / of("D3 stochastic 50 Polyak whole solution", "F1"),
         "eta iterations: stable, .25 and 1 over 1e-4": of("eta stable eta1=0.25 eta2=1", "iterations")
         / of("eta stable eta1=0.0001 eta2=0.0001", "iterations"),
-        "eta F1: paper, eta1=.25": of("eta paper eta1=0.25 eta2=0.0001", "F1"),
         "D4 F1: worst over best of delta0 and gamma": min(levels) / max(levels),
         "D4 F1: delta_max=.1 over 10": of("D4 delta_max=.1", "F1") / of("D4 delta0=1", "F1"),
         "D4 F1: target x 1024, published over automatic": of("D4 target x 1024", "F1")

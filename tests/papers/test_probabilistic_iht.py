@@ -130,6 +130,9 @@ def test_inequalities_of_the_theory_by_hand(library):
     assert theory._descent(made) == pytest.approx(1.21 / 2.21)  # erratum 1
     assert made.drops
     assert made.restricted == pytest.approx(1.1)
+    falling = {"gap": [1.0, 0.5, 0.6, 0.4], "delta": [0.5, 1.0, 0.2], "C": 1.0}
+    assert theory._lemma_5({**falling, "trusted": [True, False, True]}) == pytest.approx(2.0)  # .5 / .25, and .2 / .04
+    assert theory._lemma_5({**falling, "trusted": [False, True, False]}) == pytest.approx(-0.1)
     assert theory._share_of_sum([1.0, 0.1, 0.01, 0.001]) == 0.25
     assert theory._share_of_sum([1.0] * 100) == 0.99
     assert theory._smallest_L(np.array([0.0, 2.0, 0.0]), np.array([3.0, 0.0, -4.0])) == 2.0
@@ -193,6 +196,20 @@ def test_the_least_values_of_small_graphs(library):
 
     twin = [min(best(chosen) for chosen in combinations(pairs, count)) for count in range(4)]
     assert penalised.lowest(f, S) == pytest.approx(twin, rel=1e-7)
+
+
+def test_the_distance_from_the_references_by_hand(library):
+    form = part(library, "penalised_form")
+    paths = [
+        {"part": "path", "method": form.REFERENCE, "runs": [{"values": [4.0, 2.0], "edges": [3, 7], "diagonal": 6.0}]},
+        {"part": "path", "method": "paper", "runs": [{"values": [4.5, 1.0]}]},
+    ]
+    assert form._above(paths, "paper") == [[0.25, -0.25]]
+    small = [
+        {"part": "exact", "method": form.REFERENCE, "runs": [{"values": [6.0, 4.0, 2.0, 1.0], "reached": 1.0}]},
+        {"part": "exact", "method": "paper", "runs": [{"values": [4.0, 3.0]}]},
+    ]
+    assert form._above(small, "paper") == [[0.0, 0.25]]
 
 
 def test_penalties_reach_the_lower_hull(library):
@@ -342,8 +359,6 @@ def test_an_attack_in_small(small_attack, network, search):
     assert real.keys() == example.keys()
     assert real["changed"] <= 25
     assert real["rate_before"] <= 1.0
-    # three iterations of three calls on 40 images, and a few passes over the 100 of the search
-    assert 3.6 <= real["calls"] <= (20.0 if search == "published" else 60.0)
 
 
 def test_random_starts_in_small(small_attack):
