@@ -133,7 +133,7 @@ def _claims(rows: list[Row]) -> dict[str, list[float]]:
 
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     """Draw the iterations of every method on every problem."""
-    title = "The momenta of others: double overrelaxation needs the fewest iterations; a skipped momentum is rare"
+    title = "The momenta of others: double overrelaxation needs the fewest iterations with the step 1/L"
     figure, panels = new_figure(1, 3, title, height=5.2)
     for panel, name in zip(panels, STUDIED, strict=True):
         limit = PROBLEMS[name][4]

@@ -13,7 +13,7 @@ from typing import Any
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.files import write_file
 
-from .claims import Claim, claims, write_spread
+from .claims import SEEDS, Claim, claims, write_spread
 from .digits import Digits, digits
 from .experiment import Item
 
@@ -73,6 +73,10 @@ class Library:
         InvalidInputError
             If a verdict is not that of the numbers, or there are too few of them; then nothing is written.
         """
+        if short := [key for key, numbers in spread.items() if len(numbers) != SEEDS]:
+            raise InvalidInputError(
+                f"{len(spread[short[0]])} of {SEEDS} seeds have the number {short[0]!r}; none is kept"
+            )
         claims(self._toml(paper, "claims").get(item, []), spread)
         path = self.folder / paper / "spread.toml"
         found = {**self._toml(paper, "spread"), item: spread}
@@ -100,9 +104,24 @@ class Library:
         return [(paper, item)] if item else [(paper, name) for name in self.items(paper)]
 
     def _toml(self, paper: str, name: str) -> dict[str, Any]:
-        """Return a file of a paper; nothing where there is none."""
+        """Return a file of a paper; nothing where there is none.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is no TOML, or has a table that is named after no item.
+        """
         path = self.folder / paper / f"{name}.toml"
-        return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        if not path.is_file():
+            return {}
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:  # also of UnicodeDecodeError
+            raise InvalidInputError(f"{path} cannot be read: {error}") from None
+        scripts = {script.stem for script in (self.folder / paper).glob("[!_]*.py")}
+        if unknown := content.keys() - scripts - {"title", "check"}:
+            raise InvalidInputError(f"{path} has a table {min(unknown)!r}, and {paper} has no such item")
+        return content
 
 
 def _among(kind: str, name: str, known: list[str]) -> None:

@@ -146,5 +146,5 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and not isfinite(value))
 
 
-CHANGES: list[Change] = [_scaled(2.0), _scaled(0.5), _slow, _frozen, _arrived, _diverged, _other]
+CHANGES: list[Change] = [_scaled(4.0), _scaled(0.25), _slow, _frozen, _arrived, _diverged, _other]
 LARGE_CHANGES: list[Change] = [_scaled(10.0), _scaled(0.1)]

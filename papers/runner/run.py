@@ -23,7 +23,7 @@ from .power import Judge, cannot_fail
 WORDS = {inf: "not reached", -inf: "minus infinity"}
 """What results.json says in place of a number that JSON does not have; NaN, which equals nothing, is "not a number"."""
 
-NO_POWER = "this row cannot fail: it stays ok when the results of the runs are doubled, halved, frozen or slowed down"
+NO_POWER = "this row cannot fail: it stays ok whatever the runs do; see papers/README.md"
 
 
 @dataclass(frozen=True, slots=True)

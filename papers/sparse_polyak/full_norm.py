@@ -162,7 +162,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
 
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     """Draw the factor over d, n and d at a fixed d / n, and the measured over the predicted iterations."""
-    title = "The classical step needs more iterations when d / n grows, and as many as the gradient norms predict"
+    title = "The classical step needs more iterations when d / n grows, about as many as the gradient norms predict"
     figure, panels = new_figure(2, 2, title, height=3.8)
     names = {"features": "d, n = 1,000", "rows": "n, d = 2,000", "both": "d, n = d / 2"}
     for panel, (sweep, name) in zip(panels, names.items(), strict=False):

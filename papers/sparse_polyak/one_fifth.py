@@ -181,7 +181,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
 
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     """Draw iterations and what is left at the end over c, and the share of the small problems that is solved."""
-    title = "The constant c: 1/2 diverges, about 1 is the fastest for an exact target, 5 is the safest for the target 0"
+    title = "The constant c: about 1 is the fastest for an exact target, 5 is the safest for the target 0"
     figure, panels = new_figure(2, 2, title, height=3.8)
     for panel, model in zip(panels, GOALS, strict=False):
         for line, design in enumerate(DESIGNS):

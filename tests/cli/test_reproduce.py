@@ -412,6 +412,30 @@ def test_a_verdict_against_the_numbers_is_refused(claimed, run, refused):
     assert refused("reproduce", "tiny").endswith("it is true on 9 of 10 seeds: 'varies'")  # before anything is computed
 
 
+def test_a_spread_is_kept_only_if_every_seed_has_its_numbers(claimed, done, run, folder):
+    done("reproduce", "tiny", "--seeds", "10", "--keep-spread")
+    before = claimed.with_name("spread.toml").read_text()
+    (folder / "trap").write_text("raise")
+    result = run("reproduce", "tiny", "--seeds", "10", "--keep-spread", "--out", "fresh")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].endswith("of 10 seeds have the number 'growth'; none is kept")
+    assert claimed.with_name("spread.toml").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[[squares", "cannot be read"),
+        (CLAIM.replace("[[squares]]", "[[sqares]]"), "has a table 'sqares', and tiny has no such item"),
+    ],
+)
+def test_a_file_of_claims_that_is_wrong_is_named(claimed, refused, content, said):
+    claimed.write_text(content)
+    message = refused("reproduce", "tiny")
+    assert said in message
+    assert "claims.toml" in message
+
+
 def test_the_check_runs_its_items_with_the_first_seed_and_a_new_one(claimed, done, computed, folder):
     shutil.copy(folder / "papers" / "tiny" / "squares.py", folder / "papers" / "tiny" / "long.py")
     done("reproduce", "tiny/squares", "--seeds", "10", "--keep-spread")

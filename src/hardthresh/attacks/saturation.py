@@ -153,7 +153,7 @@ class GreedySaturation(Solver):
         scores = xp.sqrt(gains)
         scores = xp.where(w == 0, scores, 1.0 + norm(scores))  # chosen entries before all others
         wider, found = replace(constraint, k=used + 1), []
-        for _ in range(max(self.candidates, ceil(constraint.k / self.rounds))):
+        for _ in range(min(max(self.candidates, ceil(constraint.k / self.rounds)), scores.shape[0])):
             joined = wider.project(scores).point != 0
             found.append(xp.where((w == 0) & joined, moves, w))
             scores = xp.where((w == 0) & joined, xp.zeros_like(scores), scores)

@@ -160,6 +160,7 @@ def universal_perturbation(
                 "on a model without the rounding, and measure this one with evaluate()",
             )
         starts = checked_integer("starts", (1 if solver else _STARTS) if starts is None else starts, 1)
+        max_iter = checked_integer("max_iter", max_iter, 0)
         result = _strongest(f, _searches(f, constraint, solver, starts, seed, max_iter, progress))
         perturbed = f.perturbed(images, result.w)
         before, _ = classes_of(model, images)

@@ -96,7 +96,8 @@ def _reproduce(what: str, full: bool, seeds: range, check: bool, keep_spread: bo
     if len(runs) > 1:
         runner.print_summary(console, runs)
     if keep_spread:  # the claims were judged before they were measured
-        return all(answer.n_ok("digits") == answer.n_checked("digits") for _, answer, _ in runs)
+        kinds = ("digits", "error")
+        return all(answer.n_ok(kind) == answer.n_checked(kind) for _, answer, _ in runs for kind in kinds)
     if not any(answer.n_checked() for _, answer, _ in runs):
         about = f"--seed {seeds[0]} of {what}" if seeds[0] else what
         raise InvalidInputError(
