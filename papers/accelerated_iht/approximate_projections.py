@@ -212,7 +212,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
                 found.append(Cell(f"constants {projection}", constants, given))
     if full:
         return found
-    for which in range(seed, seed + GROUP_SEEDS):
+    for which in range(GROUP_SEEDS * seed, GROUP_SEEDS * (seed + 1)):
         for method in GROUPING_METHODS:
             for projection in GROUPINGS:
                 given = {"model": "groups", "method": method, "projection": projection, "limit": 300, "seed": which}

@@ -127,7 +127,8 @@ def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for each design, budget and method, and one for the l1 thresholds."""
     found = [] if full else [Cell("l1 threshold", threshold, L1)]
     sizes = FULL_SIZES if full else QUICK_SIZES
-    for which in range(seed, seed + (1 if full else SEEDS)):
+    number = 1 if full else SEEDS
+    for which in range(number * seed, number * (seed + 1)):
         for size in sizes:
             m, n, planted, k, dtype, level, limit, methods = SIZES[size]
             for method in methods:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, label, legend, new_figure, remark
 
 from hardthresh.estimators import SparseLinearRegression
@@ -41,7 +41,8 @@ def run(method: str, seed: int, n: int, n_observed: int, size: float) -> dict[st
 def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for each data set, number of examples, and number of attributes."""
     found: list[dict[str, Any]] = []
-    for which in range(FRESH + seed, FRESH + seed + (5 if full else 2)):
+    for drawn in data_seeds(seed, 5 if full else 2):
+        which = FRESH + drawn
         sizes = [(n, 50) for n in STREAMS] + [(STREAMS[-1], width) for width in WIDTHS if width != 50]
         found += [{"method": "adaptive", "seed": which, "n": n, "n_observed": width} for n, width in sizes]
         found += [{"method": "least squares", "seed": which, "n": n, "n_observed": 25} for n in STREAMS]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, MUTED, label, new_figure, remark, shared_legend
 
 from ._common import METHODS, NAMES, data, deviation, error, example_curve, excess, follow, least_squares, mean, number
@@ -42,7 +42,7 @@ def run(method: str, seed: int, points: list[int], size: float) -> dict[str, Any
 def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for each data set and method."""
     found = []
-    for which in range(seed, seed + (5 if full else 2)):
+    for which in data_seeds(seed, 5 if full else 2):
         for method in shown(full):
             points = POINTS if method != "dantzig" else SOME if full else FEW
             found.append({"method": method, "seed": which, "points": points, "size": 1.0})

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, MUTED, NOTE, label, new_figure, remark, shared_legend
 
 from hardthresh.datasets import DatasetError, fetch_blogfeedback, fetch_ct_slices
@@ -138,10 +138,11 @@ def cells(full: bool, seed: int) -> list[Cell]:
     found: list[dict[str, Any]] = []
     for name in names:
         points = [] if name == "ct fragment" else POINTS
-        for which in range(seed, seed + (5 if full else 2)):
+        splits = data_seeds(seed, 5 if full else 2)
+        for which in splits:
             for s in BUDGETS:
                 methods = ["adaptive", "everything seen"] if name == "ct fragment" else tried(s)
-                methods = [m for m in methods if full or which == seed or m not in SLOW]
+                methods = [m for m in methods if full or which == splits[0] or m not in SLOW]
                 found += [{"name": name, "method": m, "s": s, "seed": which, "points": points} for m in methods]
             for m in WHOLE[1:]:
                 found.append({"name": name, "method": m, "s": 0, "seed": which, "points": []})

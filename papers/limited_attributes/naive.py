@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, MUTED, label, legend, new_figure, remark
 
 from hardthresh.limited import Exploration, Geometric
@@ -96,7 +96,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for each data set and method."""
     return [
         Cell(f"seed={which} {method}", run, {"method": method, "seed": which, "size": 1.0})
-        for which in range(seed, seed + (5 if full else 1))
+        for which in data_seeds(seed, 5 if full else 1)
         for method in (*ESTIMATES, *GRADIENTS, *ALGORITHMS)
     ]
 

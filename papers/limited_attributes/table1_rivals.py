@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, MUTED, label, new_figure, remark, shared_legend
 
 from hardthresh.limited import Exploration, Geometric, RegularizedDualAveraging
@@ -46,7 +46,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for each data set, algorithm and weight."""
     found = [
         {"method": method, "size": size, "gamma": gamma, "seed": which, "n": STREAM}
-        for which in range(seed, seed + (5 if full else 1))
+        for which in data_seeds(seed, 5 if full else 1)
         for size in SIZES
         for method in NAMES
         for gamma in (GAMMAS if method != "exploration" else [0.0])

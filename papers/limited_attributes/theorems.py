@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, label, legend, new_figure, remark
 
 from hardthresh.diagnostics import LimitedPlan, limited_guarantee, limited_plan
@@ -132,7 +132,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for each data set and run."""
     return [
         Cell(f"seed={which} {part} {value}", run, {"part": part, "value": value, "seed": which})
-        for which in range(seed, seed + (5 if full else 3))
+        for which in data_seeds(seed, 5 if full else 3)
         for part, values in VALUES.items()
         for value in values
     ]
