@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, MUTED, label, legend, new_figure, remark
 
 from hardthresh.constraints import Sparsity
@@ -156,7 +156,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
         for tau in FEW if "published" in step else TAUS:
             given = {"what": "toy", "seed": shown, "step": step, "tau": tau, "limit": LIMIT}
             found.append(Cell(f"toy {step} tau={tau}", run, given))
-    for which in range(TOYS[full] * seed, TOYS[full] * (seed + 1)):
+    for which in data_seeds(seed, TOYS[full]):
         found.append(Cell(f"seed {which}", population, {"what": "population", "seed": which, "limit": TOY_LIMIT[full]}))
     drawn = where_plain_arrives(LAW_SEED + 1000 * seed)
     for tau in LAW:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, label, new_figure, remark, shared_legend
 
 from hardthresh.baselines import FrankWolfe, L1Ball
@@ -127,8 +127,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for each design, budget and method, and one for the l1 thresholds."""
     found = [] if full else [Cell("l1 threshold", threshold, L1)]
     sizes = FULL_SIZES if full else QUICK_SIZES
-    number = 1 if full else SEEDS
-    for which in range(number * seed, number * (seed + 1)):
+    for which in data_seeds(seed, 1 if full else SEEDS):
         for size in sizes:
             m, n, planted, k, dtype, level, limit, methods = SIZES[size]
             for method in methods:

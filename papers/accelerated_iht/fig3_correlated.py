@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, label, new_figure, remark, shared_legend
 
 from hardthresh.baselines import AdaptiveForwardBackward, ForwardGreedy, Oblivious
@@ -119,7 +119,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
             run,
             {"method": method, "k": k, "seed": which, "limit": LIMIT},
         )
-        for which in range(SEEDS * seed, SEEDS * (seed + 1))
+        for which in data_seeds(seed, SEEDS)
         for method in METHODS
         for k in (LEVELS if method != "IHT 1/L" else [20])
     ]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, label, legend, new_figure, remark
 
 from hardthresh.constraints import Sparsity
@@ -87,7 +87,7 @@ def run(what: str, method: str, step: float, seed: int, limit: int) -> dict[str,
 def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for the published example, and one for each data set, step and method."""
     found = [Cell("the published example", example_of_the_paper, {"what": "paper"})]
-    for which in range(SEEDS * seed, SEEDS * (seed + 1)):
+    for which in data_seeds(seed, SEEDS):
         for step in STEPS:
             for method in METHODS:
                 given = {"what": "run", "method": method, "step": step, "seed": which, "limit": LIMIT}

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, label, new_figure, remark, shared_legend
 
 from hardthresh.constraints import Sparsity
@@ -77,7 +77,7 @@ def run(n: int, columns: str, tau: float, snr: float | None, seed: int, limit: i
 def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for each data set, number of rows, momentum, and the variants without the assumptions."""
     found = []
-    for which in range(SEEDS * seed, SEEDS * (seed + 1)):
+    for which in data_seeds(seed, SEEDS):
         for n in ROWS:
             columns = "4k" if n > 4 * K else "k"
             for tau in TAUS[n]:

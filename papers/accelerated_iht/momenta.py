@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, MUTED, NOTE, label, new_figure, remark
 
 from hardthresh.constraints import Sparsity
@@ -85,7 +85,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
             {"name": name, "method": method, "seed": which, "limit": PROBLEMS[name][4]},
         )
         for name in STUDIED
-        for which in range(SEEDS * seed, SEEDS * (seed + 1))
+        for which in data_seeds(seed, SEEDS)
         for method in NAMES
     ]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, MUTED, label, new_figure, remark, shared_legend
 
 from hardthresh.constraints import Sparsity
@@ -109,7 +109,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
             run,
             {"method": method, "condition": condition, "seed": which, "limit": LIMIT},
         )
-        for which in range(SEEDS * seed, SEEDS * (seed + 1))
+        for which in data_seeds(seed, SEEDS)
         for condition in CONDITIONS
         for method in METHODS
     ]

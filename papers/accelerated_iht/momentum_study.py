@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, MUTED, NOTE, label, new_figure, remark
 
 from hardthresh.constraints import Sparsity
@@ -53,7 +53,7 @@ def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for each problem, data set and method."""
     found = []
     for name, (kind, arguments, k, seeds, limit) in PROBLEMS.items():
-        for which in range(seeds * seed, seeds * (seed + 1)):
+        for which in data_seeds(seed, seeds):
             for method in STUDIED:
                 given = {
                     "name": name, "kind": kind, "arguments": arguments, "k": k, "method": method, "seed": which,
