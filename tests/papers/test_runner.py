@@ -390,6 +390,31 @@ def test_cells_have_names_and_keys_of_their_own(runner, tmp_path, full):
             assert len({store._path(cell) for cell in cells}) == len(cells) > 0
 
 
+def drawn(cells):
+    """The settings of the cells that draw something, one for each seed of a list of them."""
+    found = set()
+    for cell in cells:
+        lists = [name for name, value in cell.arguments.items() if "seed" in name and isinstance(value, list)]
+        settings = {name: value for name, value in cell.arguments.items() if name not in lists}
+        for name in lists:
+            found |= {(cell.function, json.dumps(settings, sort_keys=True), seed) for seed in cell.arguments[name]}
+        if not lists and any("seed" in name for name in settings):
+            found.add((cell.function, json.dumps(settings, sort_keys=True), None))
+    return found
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_no_seed_draws_the_data_of_the_next(runner, full):
+    """Only cells without a seed, such as an example of a paper, are in both."""
+    library = runner.Library(PAPERS)
+    for paper in library.papers():
+        for name in library.items(paper):
+            item = library.item(paper, name)
+            here, following = (drawn(item.cells(full, seed)) for seed in (0, 1))
+            assert here, f"{paper}/{name} draws nothing"
+            assert not here & following, f"{paper}/{name}"
+
+
 def made_up(item, full, seed):
     """Rows as a run would have them, with made-up results: they have been written and read like real ones."""
     return [
