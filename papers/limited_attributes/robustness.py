@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from papers.runner import Cell, Item, Row, pick
+from papers.runner import Cell, Item, Row, data_seeds, pick
 from papers.runner.figures import LINES, MUTED, NOTE, label, new_figure, remark, shared_legend
 
 from ._common import KINDS, METHODS, NAMES, budget, data, follow, least_squares, mean, number, test_excess
@@ -40,15 +40,15 @@ def run(kind: str, method: str, seed: int, s: int, n_observed: int, size: float)
 def cells(full: bool, seed: int) -> list[Cell]:
     """Return a cell for each data set and method."""
     found: list[dict[str, Any]] = []
-    ours, theirs = (5, 2) if full else (2, 1)
+    drawn, theirs = data_seeds(seed, 5 if full else 2), 2 if full else 1
     for kind in KINDS:
         s, width = budget(kind)
-        for which in range(ours):
-            for method in ("least squares", "adaptive", *(RIVALS if which < theirs else [])):
-                found.append({"kind": kind, "method": method, "seed": seed + which, "s": s, "n_observed": width})
-    for which in range(5 if full else 1):
+        for place, which in enumerate(drawn):
+            for method in ("least squares", "adaptive", *(RIVALS if place < theirs else [])):
+                found.append({"kind": kind, "method": method, "seed": which, "s": s, "n_observed": width})
+    for which in drawn if full else drawn[:1]:
         for s, width in (*((s, 50) for s in MISSPECIFIED), *((25, width) for width in WIDTHS)):
-            found.append({"kind": "paper", "method": "adaptive", "seed": seed + which, "s": s, "n_observed": width})
+            found.append({"kind": "paper", "method": "adaptive", "seed": which, "s": s, "n_observed": width})
     name = "{kind} seed={seed} {method} s={s} of {n_observed}"
     return [Cell(name.format(**given), run, {**given, "size": 1.0}) for given in found]
 
