@@ -163,13 +163,13 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
     numbers["overshot k"] = [7500 * l1["rho"][0], 750 * l1["rho"][0], 7500 * l1["rho"][1]]
 
     def ratio(size: str, slow: str, fast: str, level: float | None = None) -> list[float]:
-        """Return the mean over the data sets of the iterations of one method over those of another."""
+        """Return the median over the data sets of the iterations of one method over those of another."""
         pairs = zip(pick(rows, size=size, method=slow), pick(rows, size=size, method=fast), strict=True)
         counts = [
             [number(row["support"]) if level is None else first(row["value"], [level])[0] for row in pair]
             for pair in pairs
         ]
-        return [float(np.mean([a / b for a, b in counts]))]
+        return [float(np.median([a / b for a, b in counts]))]
 
     for name, slow, fast in (
         ("IHT / AccIHT .25", "IHT 1/L", "1/L .25"),
