@@ -141,7 +141,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
     if full:
         return numbers
     numbers |= {f"slope after {method}": [found] for method, found in slopes.items()}
-    for method in ("plain", "best", "Nesterov", "double"):
+    for method in ("best", "Nesterov", "double"):
         numbers[f"slope before {method}"] = [slope(rows, method, "found")]
     for method in ("1/4", "heavy 1/2"):
         here = [row for row in pick(rows, method=method) if row["arrived"]]

@@ -79,7 +79,6 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
     pairs = ["exploration / hybrid", "rda / exploration", "dantzig / exploration", "dantzig / rda", "hybrid / adaptive"]
     pairs += ["adaptive / least squares"] + ["rda dense / dantzig"] * full
     numbers |= {pair: [last[pair.split(" / ")[0]] / last[pair.split(" / ")[1]]] for pair in pairs}
-    numbers["exploration / rda after 10,000"] = [at(rows, "exploration", [10_000])[0] / at(rows, "rda", [10_000])[0]]
     fall = [
         log(one / other)
         for one, other in zip(at(rows, "rda", [5000, 45_000]), at(rows, "rda", [15_000, 75_000]), strict=True)

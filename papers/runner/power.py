@@ -50,12 +50,12 @@ def cannot_fail(
     """
     pending = list(judges)
     for change, only_wide in [*((change, False) for change in CHANGES), *((change, True) for change in LARGE_CHANGES)]:
-        for group in _groups(cells):
+        for group, names in _targets(cells, rows):
             asked = [judge for judge in pending if judge.reason or not only_wide]
             if not asked:
                 break
             changed = [
-                {**row, **{name: _changed(row[name], change) for name in row.keys() - cell.arguments.keys()}}
+                {**row, **{name: _changed(row[name], change) for name in names & row.keys()}}
                 if cell.name in group
                 else row
                 for cell, row in zip(cells, rows, strict=True)
@@ -70,6 +70,16 @@ def _notices(judge: Judge, numbers: Numbers) -> bool:
     """Return whether a judge refuses some numbers for what they are: NaN, which it always refuses, does not count."""
     row = judge.judge(numbers)
     return not row["ok"] and not any(map(isnan, row["got"]))
+
+
+def _targets(cells: Sequence[Cell], rows: Sequence[Row]) -> Iterator[tuple[set[str], set[str]]]:
+    """Yield what is changed at once: all results of a group of cells, then one result of all cells."""
+    arguments = {name for cell in cells for name in cell.arguments}
+    results = {name for row in rows for name in row} - arguments
+    for group in _groups(cells):
+        yield group, results
+    for name in sorted(results):
+        yield {cell.name for cell in cells}, {name}
 
 
 def _groups(cells: Sequence[Cell]) -> Iterator[set[str]]:
@@ -111,10 +121,16 @@ def _scaled(factor: float) -> Change:
 
 
 def _other(values: list[Any]) -> list[Any]:
-    """A yes for a no, one more of what is counted, and a number for what was not reached."""
-    return [
-        not x if isinstance(x, bool) else x + 1 if isinstance(x, int) else 1.0 if _is_missing(x) else x for x in values
-    ]
+    """A yes for a no, one more of what is counted, and 1 for what was not reached or is zero."""
+    return [_opposite(value) for value in values]
+
+
+def _opposite(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    return 1.0 if _is_missing(value) or value == 0.0 else value
 
 
 def _frozen(values: list[Any]) -> list[Any]:
@@ -127,15 +143,20 @@ def _slow(values: list[Any]) -> list[Any]:
     return [x for x in values for _ in range(2)][: len(values)]
 
 
+def _falling(values: list[Any]) -> list[Any]:
+    """A method that falls to half as much more in each step."""
+    return [0.5**step * value if _is_number(value) else value for step, value in enumerate(values)]
+
+
 def _arrived(values: list[Any]) -> list[Any]:
     """A method that is at zero after one step."""
     return values[:1] + [0.0 if _is_number(x) else x for x in values[1:]]
 
 
 def _diverged(values: list[Any]) -> list[Any]:
-    """A method whose first step takes it a hundred times as far as it was."""
-    first = values[0] if values and _is_number(values[0]) else 1.0
-    return values[:1] + [100.0 * first if _is_number(x) else x for x in values[1:]]
+    """A method whose first step takes it a hundred times as far as it was, or to 100."""
+    far = 100.0 * max(1.0, abs(values[0])) if values and _is_number(values[0]) else 100.0
+    return values[:1] + [far if _is_number(value) else value for value in values[1:]]
 
 
 def _is_number(value: Any) -> bool:
@@ -146,5 +167,5 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and not isfinite(value))
 
 
-CHANGES: list[Change] = [_scaled(4.0), _scaled(0.25), _slow, _frozen, _arrived, _diverged, _other]
-LARGE_CHANGES: list[Change] = [_scaled(10.0), _scaled(0.1)]
+CHANGES: list[Change] = [_scaled(4.0), _scaled(0.25), _slow, _frozen, _falling, _arrived, _diverged, _other]
+LARGE_CHANGES: list[Change] = [_scaled(100.0), _scaled(0.01)]

@@ -266,7 +266,7 @@ def test_a_reason_allows_wider_bounds_that_still_can_fail(runner):
     reason = {"reason": "rounding"}
     bounds = {
         "n": {"low": 2, "high": 25, **reason},
-        "m": {"low": 0.3, "high": 90, **reason},
+        "m": {"low": 0.01, "high": 900, **reason},
         "k": {"low": 5, "high": 20},
     }
     judges = [row for key, fields in bounds.items() for row in rows(runner, key=key, **fields)]
