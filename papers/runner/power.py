@@ -74,8 +74,7 @@ def _notices(judge: Judge, numbers: Numbers) -> bool:
 
 def _targets(cells: Sequence[Cell], rows: Sequence[Row]) -> Iterator[tuple[set[str], set[str]]]:
     """Yield what is changed at once: all results of a group of cells, then one result of all cells."""
-    arguments = {name for cell in cells for name in cell.arguments}
-    results = {name for row in rows for name in row} - arguments
+    results = {name for cell, row in zip(cells, rows, strict=True) for name in row.keys() - cell.arguments.keys()}
     for group in _groups(cells):
         yield group, results
     for name in sorted(results):
