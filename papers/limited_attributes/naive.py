@@ -149,15 +149,18 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     for line, method in enumerate(ALGORITHMS):
         name = "Exploration" if method == "exploration" else f"single examples, {method} steps"
         panels[2].plot([*POINTS, STREAM], _mean_curve(rows, method), label=name, linewidth=1.6, **LINES[line])
-    for panel in panels:
+    for panel, ticks in zip(panels, (SIZES, WIDTHS, [*POINTS, STREAM]), strict=True):
         panel.set_xscale("log")
         panel.set_yscale("log")
+        panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+        panel.minorticks_off()
     label(panels[0], "Least squares on moments", "examples", "excess risk")
     label(panels[1], "Gradient of one example", "attributes seen, of 128", "variance")
     label(panels[2], "Algorithms", "examples", "excess risk")
     for panel in panels:
         legend(panel)
-    remark(figure, f"geometric means of {len({row['seed'] for row in rows})} data sets")
+    number = len({row["seed"] for row in rows})
+    remark(figure, "one data set" if number == 1 else f"geometric means of {number} data sets")
     return {"naive": figure}
 
 

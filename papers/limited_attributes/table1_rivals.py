@@ -94,7 +94,9 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
         panel.set_yscale("log")
         label(panel, size, "examples", "excess risk")
     shared_legend(figure)
-    remark(figure, f"the best of three weights each; means of {len({row['seed'] for row in rows})} data sets")
+    number = len({row["seed"] for row in rows})
+    of = "one data set" if number == 1 else f"means of {number} data sets"
+    remark(figure, f"the best of three weights each; {of}")
     return {"table1_rivals": figure}
 
 

@@ -140,10 +140,11 @@ def cells(full: bool, seed: int) -> list[Cell]:
 
 def example(part: str, value: int, **_: Any) -> dict[str, Any]:
     """Return what a cell could have returned, at once."""
-    rounds = {"rounds": ROUNDS, "hybrid over d": ROUNDS + 1}.get(part, 1)
-    length = UPDATES if rounds == 1 else ROUNDS * (3 + EXPLOIT_STEPS)
+    rounds = {"rounds": ROUNDS, "hybrid over d": ROUNDS + 1}.get(part)  # the examples suffice for five
+    length = rounds * (3 + EXPLOIT_STEPS) if rounds else UPDATES
     curve = [3.0 * (value / LARGE) ** 0.1 * 0.5**t for t in range(length + 1)]
-    return {"excess": curve, "ends": curve[-rounds:], "most": 20}
+    ends = {"rounds": ROUNDS, "hybrid over d": ROUNDS + 2}.get(part, 1)  # and for the start of a sixth round
+    return {"excess": curve, "ends": curve[-ends:], "most": 20}
 
 
 def curves(rows: list[Row], part: str, value: int) -> np.ndarray:

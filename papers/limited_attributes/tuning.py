@@ -100,11 +100,15 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
                 shown = [end if end < inf else np.nan for end in ends(rows, name, method)]
                 panel.plot(np.array(values) / values[1], shown, label=method, linewidth=1.6, **LINES[line])
         panel.set_xscale("log")
+        panel.set_xticks([0.5, 1, 2], ["1/2", "1", "2"])
+        panel.minorticks_off()
         panel.set_yscale("log")
+        if name == "synthetic":
+            panel.set_ylim(top=100)  # beside a run that diverges to 1e14 all others look alike
         measure = "excess risk" if name == "synthetic" else "mean squared error, test"
         label(panel, name, "value / that of the figure", measure)
         panel.legend(fontsize=8.5, frameon=False)
-    remark(figure, "one data set; a point that is missing diverged")
+    remark(figure, "one data set; a line that leaves the panel, or a point that is missing, diverged")
     return {"tuning": figure}
 
 

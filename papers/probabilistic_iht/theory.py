@@ -311,14 +311,18 @@ def _share_of_sum(levels: list[float]) -> float:
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     """Draw the clipping level, the gradient on the index set, and f over the iterations."""
     figure, panels = new_figure(1, 3, "Theorems 3 and 4: does the clipping level vanish, and the gradient with it?")
-    fields = {"delta": "clipping level δ", "part": "‖∇f on the index set‖", "gap": "f − f*, at least 1e-16"}
+    fields = {
+        "delta": ("Clipping level", "δ"),
+        "part": ("Gradient on the index set", "norm of the gradient"),
+        "gap": ("Distance from the minimum", "f − f*, at least 1e-16"),
+    }
     names = ["published, all rows", "stable, all rows", "published, fixed 50", "stable, power 4", "stable, norm test"]
-    for panel, (field, title) in zip(panels, fields.items(), strict=True):
+    for panel, (field, (title, quantity)) in zip(panels, fields.items(), strict=True):
         for place, name in enumerate(names):
             [row] = pick(rows, name=name)
             curves(panel, [[max(value, 1e-16) for value in one[field]][:120] for one in row["runs"]], name, place)
         panel.set_yscale("log")
-        label(panel, title, "iteration", "")
+        label(panel, title, "iteration", quantity)
     shared_legend(figure)
     remark(
         figure, f"medians and ranges of {SETS} data sets; a run ends where δ < 1e-9; first 120 of {LIMIT} iterations"

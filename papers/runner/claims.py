@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from hardthresh.core.errors import InvalidInputError
 
@@ -20,13 +20,11 @@ SEEDS = 10
 
 TEXTS = ("key", "claim", "source", "verdict", "reason")
 REQUIRED = ("key", "claim", "source", "verdict")
-VERDICTS = {"holds": "all", "varies": "some", "contradicted": "none"}
-"""The verdicts, and on how many of the seeds a claim with this verdict is true."""
-
 SHARE = 0.01
 """The least margin of a number that is no count, as a share of it: what rounding and other kernels may change."""
 
 Verdict = Literal["holds", "varies", "contradicted"]
+"""Whether a claim is true on all of the ten seeds, on some, or on none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +91,6 @@ class Claim:
         """Return whether the claim is true of the number of one seed."""
         return self.low <= number <= self.high
 
-    def applies(self, full: bool, seed: int) -> bool:
-        """Return whether the claim is checked in such a run: all seeds, quick size."""
-        return not full
-
     def judge(self, numbers: Numbers) -> dict[str, Any]:
         """Return the row of the answer.
 
@@ -109,6 +103,44 @@ class Claim:
     def _agrees(self, number: float) -> bool:
         low, high = self.accepted
         return low <= number <= high and not (self.verdict == "contradicted" and self.is_true(number))
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimAtFullSize:
+    """A claim in a run of full size.
+
+    The spread is that of quick runs. Hence the inequality alone decides whether a claim that holds or is contradicted
+    does so at full size too; a number whose claim varies has to be within the range of the quick runs, `widened`.
+    """
+
+    claim: Claim
+
+    @property
+    def key(self) -> str:
+        """The key of the claim."""
+        return self.claim.key
+
+    @property
+    def what(self) -> str:
+        """The claim in words."""
+        return self.claim.what
+
+    @property
+    def reason(self) -> str:
+        """The reason of the claim."""
+        return self.claim.reason
+
+    def judge(self, numbers: Numbers) -> dict[str, Any]:
+        """Return the row of the answer."""
+        claim, got = self.claim, numbers_of(self.key, numbers)
+        expected = f"{claim.inequality}: {claim.verdict}"
+        if claim.verdict == "varies":
+            low, high = claim.accepted
+            expected += f"; here {low:.3g} to {high:.3g}"
+            ok = len(got) == 1 and low <= got[0] <= high
+        else:
+            ok = len(got) == 1 and not isnan(got[0]) and claim.is_true(got[0]) == (claim.verdict == "holds")
+        return {"key": self.key, "what": self.what, "expected": expected, "got": got, "ok": ok}
 
 
 def widened(numbers: Sequence[float], count: bool = False) -> tuple[float, float]:
@@ -167,8 +199,8 @@ def _claim(row: Mapping[str, Any], spread: Mapping[str, Sequence[float]]) -> Cla
         for name in TEXTS:
             if name in row and not (isinstance(row[name], str) and row[name]):
                 raise ValueError(f"{name} = {row[name]!r}, which is no text")
-        if row["verdict"] not in VERDICTS:
-            raise ValueError(f"verdict = {row['verdict']!r}; it must be one of {', '.join(VERDICTS)}")
+        if row["verdict"] not in get_args(Verdict):
+            raise ValueError(f"verdict = {row['verdict']!r}; it must be one of {', '.join(get_args(Verdict))}")
         low, high = _bound(row, "low", -inf), _bound(row, "high", inf)
         if low > high:
             raise ValueError(f"a lower bound {low:g} above its upper bound {high:g}")

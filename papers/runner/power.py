@@ -34,9 +34,6 @@ class Judge(Protocol):
     def what(self) -> str:
         """What the number is, in words."""
 
-    def applies(self, full: bool, seed: int) -> bool:
-        """Return whether the row is about such a run."""
-
     def judge(self, numbers: Numbers) -> dict[str, Any]:
         """Return the row of the answer."""
 

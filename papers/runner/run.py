@@ -15,6 +15,7 @@ import hardthresh
 from hardthresh.core.files import write_file
 
 from .cells import Store, digest, write
+from .claims import ClaimAtFullSize
 from .digits import Numbers, numbers_of
 from .experiment import Cell, Item, Row
 from .library import Library
@@ -85,8 +86,10 @@ def run(
     store = Store(folder / "cells", digest(Path(hardthresh.__file__).parent, *library.code(paper, name)))
     rows = _computed(cells, store, report)
     size = ("full size" if full else "quick run") + (f", seed {seed}" if seed else "")
-    files = _draw(item, rows, full, folder, suffix, f"({size})")
+    files = _draw(item, rows, full, folder, suffix, f"({size})".replace(" ", "\N{NO-BREAK SPACE}"))
     numbers = item.summarise(rows, full)
+    if full:  # that of some items is another experiment, without the numbers of their claims
+        judges = {judge: kind for judge, kind in judges.items() if kind == "digits" or judge.key in numbers}
     verdicts = [{"kind": kind, **judge.judge(numbers)} for judge, kind in judges.items()]
     passed = [judge for judge, row in zip(judges, verdicts, strict=True) if row["ok"] and seed == 0]  # once is enough
     without_power = cannot_fail(item, cells, rows, full, passed)
@@ -100,9 +103,16 @@ def run(
 
 
 def rows_about(library: Library, paper: str, name: str, full: bool, seed: int) -> dict[Judge, str]:
-    """Return the claims and the digits that are checked in such a run, with their kind: "claim" or "digits"."""
-    claims = {claim: "claim" for claim in library.claims(paper, name) if claim.applies(full, seed)}
-    return claims | {digits: "digits" for digits in library.digits(paper, name) if digits.applies(full, seed)}
+    """Return the claims and the digits that are checked in such a run, with their kind: "claim" or "digits".
+
+    In a run of full size the digits replace a claim with the same key, because it was measured at the quick size.
+    """
+    digits = [row for row in library.digits(paper, name) if row.applies(full, seed)]
+    claims: list[Judge] = [*library.claims(paper, name)]
+    if full:
+        measured = {row.key for row in library.digits(paper, name) if row.applies(full, seed=0)}
+        claims = [ClaimAtFullSize(claim) for claim in library.claims(paper, name) if claim.key not in measured]
+    return dict.fromkeys(claims, "claim") | dict.fromkeys(digits, "digits")
 
 
 def _computed(cells: Sequence[Cell], store: Store, report: Callable[[int, int, str], None]) -> list[Row]:
@@ -123,8 +133,7 @@ def _draw(item: Item, rows: list[Row], full: bool, folder: Path, suffix: str, si
     """Draw and write the figures; their titles say of which size the run was."""
     files = []
     for stem, figure in item.draw(rows, full).items():
-        title = f"{figure.get_suptitle()} {size.replace(' ', chr(0xA0))}"  # with no-break spaces
-        figure.suptitle(title, wrap=True)  # on a line of its own if it is too long
+        figure.suptitle(f"{figure.get_suptitle()} {size}", wrap=True)  # on a line of its own if it is too long
         files.append(folder / f"{stem}{suffix}.png")
         image = BytesIO()
         figure.savefig(image, format="png", dpi=110)
