@@ -147,7 +147,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
     numbers["cycles at k = 60"] = [sum(row["iterations"] >= LIMIT for row in cycling)]
     longest = max(row["iterations"] for row in pick(rows, method="safe + debias"))
     numbers["safe, most its"] = [longest]
-    return numbers if full else numbers | _claims(rows, *numbers["its at k = 20"])
+    return numbers | _claims(rows, *numbers["its at k = 20"])
 
 
 def _claims(rows: list[Row], plain: float, accelerated: float) -> dict[str, list[float]]:

@@ -106,7 +106,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
     """Return the published example, and the claims."""
     [paper] = pick(rows, what="paper")
     numbers = {"residuals": list(paper["residuals"]), "best tau": [paper["best"]]}
-    return numbers if full else numbers | _claims(rows)
+    return numbers | _claims(rows)
 
 
 def _claims(rows: list[Row]) -> dict[str, list[float]]:

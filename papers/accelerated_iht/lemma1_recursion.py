@@ -120,8 +120,6 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
     grows = pick(silent, n=60)
     reached = [first(row["distances"], [GOAL])[0] for row in theorem]
     numbers = {"theorem": [row["iterations"] for row in theorem], "iterations": reached}
-    if full:
-        return numbers
     return numbers | {
         "largest ratio": [max(float(ratios(row).max()) for row in silent)],
         "largest ratio, noise": [max(float(ratios(row).max()) for row in noisy)],

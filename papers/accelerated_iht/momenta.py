@@ -119,7 +119,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
         for name in STUDIED
     }
     numbers = {f"{name} iterations": [float(np.median(here)) for here in found] for name, found in counts.items()}
-    return numbers if full else numbers | _claims(rows)
+    return numbers | _claims(rows)
 
 
 def _claims(rows: list[Row]) -> dict[str, list[float]]:

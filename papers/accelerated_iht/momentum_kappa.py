@@ -138,8 +138,6 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
     """Return the exponents of kappa before and after the support is found, and how far the law is from the runs."""
     slopes = {method: slope(rows, method, "per e") for method in METHODS}
     numbers = {"slopes after": [*slopes.values()]}
-    if full:
-        return numbers
     numbers |= {f"slope after {method}": [found] for method, found in slopes.items()}
     for method in ("best", "Nesterov", "double"):
         numbers[f"slope before {method}"] = [slope(rows, method, "found")]

@@ -83,7 +83,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
                 numbers[f"{name} {method}"].append(float(np.mean([row["share"] for row in runs])))
     safe = [row for row in rows if row["method"].startswith("safe")]
     numbers["rises of the safeguarded"] = [sum(row["rises"] for row in safe)]
-    return numbers if full else numbers | _claims(rows)
+    return numbers | _claims(rows)
 
 
 def _claims(rows: list[Row]) -> dict[str, list[float]]:

@@ -60,6 +60,12 @@ class Item:
     draw: Callable[[list[Row], bool], Mapping[str, Figure]]
     example: Callable[..., Mapping[str, Any]]
 
+    def has_full_size(self, seed: int) -> bool:
+        """Return whether the cells of a run of full size differ from those of a quick run."""
+        return [(cell.name, cell.arguments) for cell in self.cells(True, seed)] != [
+            (cell.name, cell.arguments) for cell in self.cells(False, seed)
+        ]
+
 
 def pick(rows: Sequence[Row], **wanted: Any) -> list[Row]:
     """Return the rows that have all these values."""

@@ -61,7 +61,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, Any]:
         numbers |= {f"{name} {rule}": medians(here, rule=rule) for rule in NAMES}
         if not standardised:
             numbers[f"{name} steps"] = [row["chosen"] for row in pick(here, rule="fixed")]
-    return numbers if full else numbers | claimed(rows)
+    return numbers | claimed(rows)
 
 
 def claimed(rows: list[Row]) -> dict[str, float]:

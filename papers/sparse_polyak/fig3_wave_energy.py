@@ -71,7 +71,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, Any]:
     for data in SUBSTITUTES:
         here = pick(rows, data=data)
         numbers |= {f"{data} {rule}": medians(here, rule=rule) for rule in NAMES}
-        for upper, lower in () if full else (("SP5", "fixed"), ("SP1", "fixed"), ("SP5", "CP5")):
+        for upper, lower in (("SP5", "fixed"), ("SP1", "fixed"), ("SP5", "CP5")):
             numbers |= {f"{data} {key}": ratio for key, ratio in ratios(here, upper, lower).items()}
     return numbers
 

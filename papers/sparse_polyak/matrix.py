@@ -52,7 +52,7 @@ def summarise(rows: list[Row], full: bool) -> dict[str, Any]:
         numbers[name] = first(gaps(row), GAPS)
         if row["rule"] == "SP5":
             numbers[f"{name} error"] = [row["error"][-1] / row["size"]]
-    return numbers if full else numbers | claimed(rows)
+    return numbers | claimed(rows)
 
 
 def claimed(rows: list[Row]) -> dict[str, float]:

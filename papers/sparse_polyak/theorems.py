@@ -324,8 +324,6 @@ def of_theorem_2(row: Row) -> dict[str, float]:
 def summarise(rows: list[Row], full: bool) -> dict[str, float]:
     """Return the measured part of each statement over its bound, the worst over the data sets."""
     numbers: dict[str, float] = {}
-    if full:  # the claims are about the quick size, and this item has no other
-        return numbers
     for kind in NAMES:
         far = pick(rows, what="algorithm 1", kind=kind, strength=FAR[kind])
         numbers |= {f"{kind} theorem 1 {what}": number for what, number in of_theorem_1(far).items()}

@@ -449,6 +449,8 @@ def test_items_report_exactly_the_expected_numbers(runner, full):
     for paper in library.papers():
         for name in library.items(paper):
             item = library.item(paper, name)
+            if full and not item.has_full_size(seed=0):
+                continue
             for seed in (0, 1):
                 numbers = item.summarise(made_up(item, full, seed), full)
                 applying = [*runner.rows_about(library, paper, name, full, seed)]
