@@ -21,7 +21,14 @@ from hardthresh.core.typing import Array
 from hardthresh.solvers import BatchRule, FixedBatch
 from hardthresh.solvers.start import starting_point
 from hardthresh.solvers.stochastic.batches import check_batch_rule
-from hardthresh.solvers.stochastic.estimates import SampledState, count, estimate, fully_evaluated, on_batch
+from hardthresh.solvers.stochastic.estimates import (
+    SampledState,
+    count,
+    estimate,
+    first_size_rows,
+    fully_evaluated,
+    on_batch,
+)
 
 from .model import check_target
 from .problem import Attack
@@ -109,7 +116,7 @@ class GreedySaturation(Solver):
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> SampledState:
         at, projection = starting_point(objective, constraint, w0)
-        rows = self._rows(objective, seed, 0)
+        rows = first_size_rows(self.batch, objective, seed, 0)
         at = at if rows is None else estimate(objective, rows, at.point)
         # never exact, also on all images: f itself may grow, which the loop takes for a failure
         return SampledState(at=at, support=projection.support, seed=seed, exact=False)
@@ -123,7 +130,7 @@ class GreedySaturation(Solver):
         used, budget = structure.selected(state.support), min(structure.budget, structure.candidates)
         if used >= budget:
             return replace(state, iteration=state.iteration + 1, settled=_FULL)
-        rows = self._rows(objective, state.seed, state.iteration)
+        rows = first_size_rows(self.batch, objective, state.seed, state.iteration)
         sampled = on_batch(objective, rows)
         assert isinstance(sampled, Attack)
         trials = self._trials(sampled, constraint, state.w, used)
@@ -136,7 +143,7 @@ class GreedySaturation(Solver):
         iteration, size = state.iteration + 1, structure.selected(projection.support)
         if size == used:
             return replace(state, iteration=iteration, settled=_NOTHING)
-        rows = self._rows(objective, state.seed, iteration)
+        rows = first_size_rows(self.batch, objective, state.seed, iteration)
         return replace(
             state,
             at=estimate(objective, rows, projection.point),
@@ -160,13 +167,9 @@ class GreedySaturation(Solver):
         return found
 
     def recall(self, objective: Objective, state: State) -> float:
-        rows = self._rows(objective, state.seed, state.iteration)
+        rows = first_size_rows(self.batch, objective, state.seed, state.iteration)
         return on_batch(objective, rows).value(state.w)
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
         assert isinstance(state, SampledState)
         return fully_evaluated(objective, state)
-
-    def _rows(self, objective: Objective, seed: int, iteration: int) -> Array | None:
-        n = objective.traits.n_rows
-        return self.batch.gradient_rows(n, self.batch.first_size(n), seed, iteration)

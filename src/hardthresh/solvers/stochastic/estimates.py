@@ -17,7 +17,7 @@ from hardthresh.core.state import State
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 
-from .batches import random_halves
+from .batches import BatchRule, random_halves
 
 T = TypeVar("T")
 
@@ -52,6 +52,12 @@ def on_batch(objective: Objective, rows: Array | None) -> Objective:
     assert isinstance(objective, MeanObjective)
     zeros = objective.zeros()
     return objective.rows(namespace(zeros).asarray(rows, device=device(zeros)))
+
+
+def first_size_rows(batch: BatchRule, objective: Objective, seed: int, iteration: int) -> Array | None:
+    """Return the examples for the gradient of an iteration, if all batches have the first size; None for all."""
+    n = objective.traits.n_rows
+    return batch.gradient_rows(n, batch.first_size(n), seed, iteration)
 
 
 def count(rows: Array | None, n: int) -> int:

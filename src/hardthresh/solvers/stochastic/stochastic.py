@@ -15,7 +15,7 @@ from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
 
 from .batches import BatchRule, FixedBatch, FullBatch, check_batch_rule
-from .estimates import SampledState, count, estimate, full_value, fully_evaluated, on_batch
+from .estimates import SampledState, count, estimate, first_size_rows, full_value, fully_evaluated, on_batch
 
 
 @register("solver", "stochastic", lambda: [StochasticIHT(step=0.1, batch=FullBatch()), StochasticIHT(step=0.1)])
@@ -80,7 +80,7 @@ class StochasticIHT(Solver):
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> SampledState:
         at, projection = starting_point(objective, constraint, w0)
-        rows = self._rows(objective, seed, 0)
+        rows = first_size_rows(self.batch, objective, seed, 0)
         exact = rows is None
         at = at if exact else estimate(objective, rows, at.point)
         known = full_value(objective, at, exact, 0, self.full_value_every)
@@ -90,7 +90,7 @@ class StochasticIHT(Solver):
         assert isinstance(state, SampledState)
         projection = constraint.project(state.w - self.step * state.at.gradient, state.support)
         iteration = state.iteration + 1
-        rows = self._rows(objective, state.seed, iteration)
+        rows = first_size_rows(self.batch, objective, state.seed, iteration)
         at = estimate(objective, rows, projection.point)
         return replace(
             state,
@@ -104,13 +104,9 @@ class StochasticIHT(Solver):
         )
 
     def recall(self, objective: Objective, state: State) -> float:
-        rows = None if state.exact else self._rows(objective, state.seed, state.iteration)
+        rows = None if state.exact else first_size_rows(self.batch, objective, state.seed, state.iteration)
         return on_batch(objective, rows).value(state.w)
 
     def finish(self, objective: Objective, constraint: Constraint, state: State) -> State:
         assert isinstance(state, SampledState)
         return fully_evaluated(objective, state)
-
-    def _rows(self, objective: Objective, seed: int, iteration: int) -> Array | None:
-        n = objective.traits.n_rows
-        return self.batch.gradient_rows(n, self.batch.first_size(n), seed, iteration)
