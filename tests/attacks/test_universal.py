@@ -409,6 +409,20 @@ def test_tensors_come_back_as_tensors_in_their_dtype(net, digits):
     assert whole.images.dtype == np.float32
 
 
+def test_a_model_of_a_dtype_that_numpy_does_not_have(digits):
+    """Images come back in their own floating dtype, and integers in the least that holds every bfloat16."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).bfloat16()
+    images = digits[0][:50]
+    for given in (images, images.astype(float), np.rint(images).astype(int)):
+        p = ht.attacks.universal_perturbation(net, given, k=3, target=1, max_iter=5)
+        expected = given.dtype if given.dtype.kind == "f" else np.float32
+        assert p.images.dtype == p.originals.dtype == p.delta.dtype == expected
+        assert p.result.w.dtype == torch.bfloat16
+        assert p.n_changed == np.any(p.images != p.originals, axis=0).sum() > 0
+        assert p.evaluate(net, given).accuracy_after == p.accuracy_after
+
+
 def test_the_range_may_be_another(net, digits):
     X, y = 2.0 * digits[0][:300] - 1.0, digits[1][:300]
     p = ht.attacks.universal_perturbation(
@@ -438,6 +452,13 @@ def test_the_repr_is_short_and_says_what_counts(net, digits):
         assert word in said
     assert f"converged=False: {p.message}" in said
     assert "assigned" not in repr(attack(net, digits, k=1, target=None, max_iter=1))
+
+
+def test_the_repr_says_that_the_published_map_also_moves_other_pixels(net, digits):
+    published, ours = (attack(net, digits, k=0, space=space) for space in ("tanh-paper", "tanh"))
+    assert "(0 of k=0 pixels and the shift of space tanh-paper, accuracy" in repr(published)
+    assert (published.images != digits[0][:1200]).any()
+    assert "(0 of k=0 pixels, accuracy" in repr(ours)
 
 
 # --- the greedy search -----------------------------------------------------------------------------------------------

@@ -118,8 +118,14 @@ def images_for(model: Any, X: Any) -> tuple[Any, Callable[[Any], Any]]:
         return images, lambda t: t.detach().to(
             device=given.device, dtype=given.dtype if given.is_floating_point() else t.dtype
         )
-    dtype = given.numpy().dtype if given.is_floating_point() else None
-    return images, lambda t: t.detach().cpu().numpy().astype(dtype or t.detach().cpu().numpy().dtype)
+    dtype = given.dtype if given.is_floating_point() else None
+
+    def as_array(t: Any) -> np.ndarray:
+        exact = torch.float32 if t.dtype == torch.bfloat16 else t.dtype  # NumPy has no bfloat16
+        array: np.ndarray = t.detach().to(device="cpu", dtype=dtype or exact, copy=True).numpy()
+        return array
+
+    return images, as_array
 
 
 def check_images(images: Any, low: float, high: float) -> None:

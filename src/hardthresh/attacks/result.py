@@ -98,9 +98,10 @@ class UniversalPerturbation:
 
     def __repr__(self) -> str:
         accuracy = f"accuracy {self.accuracy_before:.3g} -> {self.accuracy_after:.3g}"
+        shifted = " and the shift of space tanh-paper" if self._space == "tanh-paper" else ""
         rate = "" if self.target is None else f", assigned to class {self.target}: {self.target_rate:.3g}"
         return (
-            f"UniversalPerturbation({self.n_changed} of k={self.k} {self.unit}s, {accuracy}{rate}, "
+            f"UniversalPerturbation({self.n_changed} of k={self.k} {self.unit}s{shifted}, {accuracy}{rate}, "
             f"converged={self.converged}: {self.message})"
         )
 
