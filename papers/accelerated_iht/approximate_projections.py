@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from papers.runner import Cell, Item, Row, data_seeds, pick
-from papers.runner.figures import LINES, label, legend, new_figure, remark, shared_legend
+from papers.runner.figures import GUIDE, LINES, MORE_LINES, MUTED, label, legend, new_figure, remark, shared_legend
 
 from hardthresh.constraints import OverlappingGroupSparsity, Rank
 from hardthresh.core.solver import Solver
@@ -327,18 +327,19 @@ def _ratio(one: float, other: float) -> float:
     return inf if one == inf else one / other
 
 
-def flops(projection: str, p: int, q: int, r: int) -> float:
-    """Return the operations of a projection of a p x q matrix, p <= q.
+def flops(projection: str, m: int, n: int, r: int) -> float:
+    """Return the operations of a projection of an m x n matrix, m <= n.
 
-    Golub and Van Loan (2013): 6 q p^2 + 20 p^3 for a decomposition (Figure 8.6.1), 4 m n^2 for an orthonormal basis.
+    Golub and Van Loan (2013): 6 n m^2 + 20 m^3 for a decomposition (Figure 8.6.1), 4 a b^2 for an orthonormal basis
+    of b vectors with a entries.
     """
     if projection == "exact":
-        return 6.0 * q * p**2 + 20.0 * p**3
+        return 6.0 * n * m**2 + 20.0 * m**3
     power, oversampling = SKETCHES[projection]
     width = r + oversampling(r)
-    products = (2 + 2 * power) * 2.0 * p * q * width
-    bases = 4.0 * width**2 * ((1 + power) * p + power * q)
-    return products + bases + 6.0 * q * width**2 + 20.0 * width**3 + 2.0 * r * (p * width + p * q)
+    products = (2 + 2 * power) * 2.0 * m * n * width
+    bases = 4.0 * width**2 * ((1 + power) * m + power * n)
+    return products + bases + 6.0 * n * width**2 + 20.0 * width**3 + 2.0 * r * (m * width + m * n)
 
 
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
@@ -379,17 +380,21 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
         ("tail approximation, exact head", [pair for pair in CONSTANTS if pair[0] == 1.0]),
         ("head approximation, exact tail", [pair for pair in CONSTANTS if pair[0] is not None and pair[1] == 1.0]),
     ]
-    for place, (name, pairs) in enumerate(lines):
+    for look, (name, pairs) in zip(MORE_LINES, lines, strict=True):
         runs = [pick(rows, model="worst", head=head, tail=tail, momentum=0.25)[0] for head, tail in pairs]
         at = [tail if tail > 1.0 or head is None else head for head, tail in pairs]
         counts = [min(first(run["value"], [ARRIVED])[0], run["limit"]) for run in runs]
         places = np.argsort(at)
-        panels[3].plot(np.array(at)[places], np.array(counts)[places], label=name, linewidth=1.6, **LINES[place])
+        panels[3].plot(np.array(at)[places], np.array(counts)[places], label=name, linewidth=1.6, **look)
+    limit = runs[0]["limit"]
+    panels[3].axhline(limit, color=GUIDE, linewidth=0.9)
+    text = f"not reached within {limit}"
+    panels[3].annotate(text, (0.5, limit), (0, 4), textcoords="offset points", color=MUTED, fontsize=8.5)
     panels[3].set_yscale("log")
     panels[3].set_ylim(15, 3000)  # room for the legend
     label(panels[3], "the worst supports, 400 × 1,000, k = 20", "constant", "iterations to f / f(0) = 1e-10")
     legend(panels[3], loc="upper left")
-    remark(figure, "one data set; 300 iterations: not reached; p: columns of a sketch more than the rank")
+    remark(figure, "one data set; p: columns of a sketch more than the rank")
     return {"approximate_projections": figure}
 
 

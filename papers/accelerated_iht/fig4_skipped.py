@@ -7,7 +7,7 @@ same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from papers.runner import Cell, Item, Row, data_seeds, pick
-from papers.runner.figures import LINES, label, legend, new_figure, remark
+from papers.runner.figures import INK, LINES, MUTED, label, legend, medians, new_figure, remark
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import LowerBound, Status, minimize
@@ -135,6 +135,11 @@ def _mean(rows: list[Row], field: str) -> float:
     return float(np.mean([row[field] for row in rows]))
 
 
+def _by_data_set(groups: Iterable[list[Row]], field: str) -> list[list[float]]:
+    """Return a number of each group of runs, one list for each data set."""
+    return [[row[field] for row in runs] for runs in zip(*groups, strict=True)]
+
+
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     """Draw the residual of the example over tau, and iterations and skipped iterations over the step."""
     title = (
@@ -144,27 +149,27 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     moved = NOW - BEFORE
     grid = np.linspace(-1.0, 1.0, 101)
     curve = [np.linalg.norm(B - PHI @ (NOW + tau * moved)) for tau in grid]
-    panels[0].plot(grid, curve, color=LINES[0]["color"], linewidth=1.6)
+    panels[0].plot(grid, curve, color=INK, linewidth=1.6)
     [paper] = pick(rows, what="paper")
-    panels[0].plot(TAUS, paper["residuals"], "o", color=LINES[0]["color"])
-    panels[0].axvline(paper["best"], color=LINES[1]["color"], linestyle="--", label=f"best τ = {paper['best']:.2f}")
+    panels[0].plot(TAUS, paper["residuals"], "o", color=INK)
+    panels[0].axvline(paper["best"], color=MUTED, linestyle="--", label=f"best τ = {paper['best']:.2f}")
     panels[0].set_ylim(0.0)
     label(panels[0], "the published example", "momentum τ", "‖b − Φv‖")
     legend(panels[0], loc="upper left")
     for line, method in enumerate(METHODS):
         runs = {step: pick(rows, what="run", method=method, step=step) for step in STEPS}
         done = {step: here for step, here in runs.items() if all(row["arrived"] for row in here)}
-        counts = [_mean(here, "iterations") for here in done.values()]
-        panels[1].plot([*done], counts, label=NAMES[method], linewidth=1.6, markersize=5, **LINES[line])
+        medians(panels[1], [*done], _by_data_set(done.values(), "iterations"), NAMES[method], line)
     panels[1].set_ylim(0.0)
-    label(panels[1], "120 × 400, k = 8: iterations", "step, in units of 1/β", "mean iterations")
+    label(panels[1], "120 × 400, k = 8: iterations", "step, in units of 1/β", "iterations")
     legend(panels[1], loc="upper right")
     skipped = {step: pick(rows, what="run", method="skipped", step=step) for step in STEPS}
-    shares = [1.0 - _mean(here, "used") for here in skipped.values()]
-    panels[2].plot(STEPS, shares, linewidth=1.6, markersize=5, **LINES[2])
+    shares = 1.0 - np.array(_by_data_set(skipped.values(), "used"))
+    medians(panels[2], STEPS, shares.tolist(), None, LINES[2])
     panels[2].set_ylim(0.0, 1.05)
     label(panels[2], "iterations without momentum, of the monotone rule", "step, in units of 1/β", "share")
-    remark(figure, "a line in the middle has only the steps with which all data sets arrive at f / f(0) = 1e-16")
+    arrived = f"a line in the middle has only the steps with which all of them arrive at f / f(0) = {GOAL:g}"
+    remark(figure, f"medians of {SEEDS} data sets, bands their range; {arrived}")
     return {"fig4_skipped": figure}
 
 

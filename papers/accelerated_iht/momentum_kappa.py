@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from papers.runner import Cell, Item, Row, data_seeds, pick
-from papers.runner.figures import LINES, MUTED, label, new_figure, remark, shared_legend
+from papers.runner.figures import GUIDE, LINES, MORE_LINES, MUTED, label, new_figure, remark, shared_legend
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import minimize
@@ -168,25 +168,26 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     title = "A constant τ changes the constant; one that adapts to κ, or double overrelaxation, changes the power"
     figure, panels = new_figure(1, 3, title, height=4.4)
     for panel, (field, name) in zip(panels, PANELS.items(), strict=True):
-        for line, method in enumerate(METHODS):
+        for look, method in zip(LINES + MORE_LINES, METHODS, strict=True):
             points = []
             for condition in CONDITIONS:
                 here = [row for row in pick(rows, method=method, condition=condition) if row["arrived"]]
                 if here:
                     points.append([float(np.median([row[key] for row in here])) for key in ("kappa", field)])
-            look = LINES[line % len(LINES)] | ({"linestyle": ":"} if line >= len(LINES) else {})
             panel.plot(*zip(*points, strict=True), label=NAMES[method], linewidth=1.5, markersize=4.5, **look)
         panel.set_xscale("log")
         panel.set_yscale("log")
         low, high = panel.get_ylim()
         ends = np.array(panel.get_xlim())
-        for power in (0.5, 1.0):
-            panel.plot(ends, 0.8 * low * (ends / ends[0]) ** power, color=MUTED, linewidth=0.8, linestyle="--")
+        for power, name_of_power in ((0.5, "√κ"), (1.0, "κ")):
+            guide = 0.8 * low * (ends / ends[0]) ** power
+            panel.plot(ends, guide, color=GUIDE, linewidth=0.9)
+            panel.annotate(name_of_power, (ends[1], guide[1]), (3, 0), textcoords="offset points", color=MUTED)
         panel.set_xlim(*ends)
         panel.set_ylim(0.7 * low, high)
         label(panel, name, "condition number κ = L / λ on the planted columns", "iterations")
     shared_legend(figure)
-    remark(figure, "medians of the data sets on which a method arrives; dashed: the powers 1/2 and 1 of κ")
+    remark(figure, "medians of the data sets on which a method arrives")
     return {"momentum_kappa": figure}
 
 

@@ -24,6 +24,16 @@ LINES: list[dict[str, Any]] = [
 ]
 """Colour, dashes and marker of the first line, the second line, ..."""
 
+MORE_LINES: list[dict[str, Any]] = [
+    {"color": "#2a9da0", "linestyle": (0, (3, 1, 1, 1)), "marker": "*"},
+    {"color": "#a0744a", "linestyle": (0, (5, 3)), "marker": "<"},
+    {"color": "#d6679c", "linestyle": (0, (1, 2)), "marker": ">"},
+]
+"""Three lines more, for a panel in which seven are too few."""
+
+GUIDE = "#9aa5b1"
+"""Colour of lines to compare with, such as a power or a diagonal; no method has it."""
+
 NOTE: dict[str, Any] = {"fontsize": 8.5, "color": MUTED, "horizontalalignment": "right"}
 """For a remark in a panel."""
 
@@ -67,11 +77,27 @@ def curves(
     length = min(len(run) for run in runs)
     values = np.array([run[:length] for run in runs], dtype=float)
     at = np.arange(length)
-    if band and len(runs) > 1:
-        low, high = np.quantile(values, (0.25, 0.75) if len(runs) > 4 else (0.0, 1.0), axis=0)
-        panel.fill_between(at, low, high, color=style["color"], alpha=0.18, linewidth=0)
+    if band:
+        _band(panel, at, values, style["color"])
     every = (0.02 * (LINES.index(style) if style in LINES else 0), 0.14)
     panel.plot(at, np.median(values, axis=0), label=name, linewidth=1.6, markersize=4.5, markevery=every, **style)
+
+
+def medians(
+    panel: Axes, at: Sequence[float], runs: Sequence[Sequence[float]], name: str | None, line: int | dict[str, Any]
+) -> None:
+    """Draw the median of the numbers of each run over an axis, with a marker at each, and a band as `curves` does."""
+    style = LINES[line] if isinstance(line, int) else line
+    values = np.array(runs, dtype=float)
+    _band(panel, at, values, style["color"])
+    panel.plot(at, np.median(values, axis=0), label=name, linewidth=1.6, markersize=5, **style)
+
+
+def _band(panel: Axes, at: Any, values: np.ndarray, color: str) -> None:
+    """Shade the range of several runs, of more than four the middle half."""
+    if len(values) > 1:
+        low, high = np.quantile(values, (0.25, 0.75) if len(values) > 4 else (0.0, 1.0), axis=0)
+        panel.fill_between(at, low, high, color=color, alpha=0.18, linewidth=0)
 
 
 def remark(figure: Figure, text: str) -> None:

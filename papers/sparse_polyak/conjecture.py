@@ -14,7 +14,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 from papers.runner import Cell, Item, Row, pick
-from papers.runner.figures import LINES, label, new_figure, remark, shared_legend
+from papers.runner.figures import LINES, MORE_LINES, label, new_figure, remark, shared_legend
 
 from hardthresh.constraints import Sparsity
 from hardthresh.core import minimize
@@ -99,6 +99,8 @@ def summarise(rows: list[Row], full: bool) -> dict[str, list[float]]:
 
 
 STYLES = {"full": "-", "union": "--", "leading": ":"}
+ALONE = [*LINES[5:], MORE_LINES[0]]
+"""The rules with one version."""
 
 
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
@@ -113,7 +115,7 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
             if rule in MEASURED:
                 style = {**LINES[families.index(family)], "linestyle": STYLES[measured]}
             else:
-                style = {**LINES[5], "linestyle": "-.", "marker": "x+1"[list(OTHERS).index(rule)]}
+                style = {**ALONE[list(OTHERS).index(rule)], "linestyle": "-."}
             panel.plot(DIMENSIONS[model], counts, label=rule, linewidth=1.4, markersize=4.5, **style)
         panel.set_xscale("log", base=2)
         panel.set_yscale("log")

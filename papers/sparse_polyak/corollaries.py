@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from papers.runner import Cell, Item, Row, data_seeds, pick
-from papers.runner.figures import LINES, label, legend, new_figure, remark
+from papers.runner.figures import LINES, label, legend, medians, new_figure, remark
 from scipy.special import expit
 
 from hardthresh.constraints import Rank, Sparsity
@@ -196,13 +196,18 @@ def cells(full: bool, seed: int) -> list[Cell]:
 
 def points(rows: list[Row], sweep: dict[str, Any], varied: str, what: str) -> list[float]:
     """Return the geometric means, over the data sets, of the final errors or another number at each size."""
-    means = []
+    numbers = np.array(by_data_set(rows, sweep, varied, what))
+    return [float(mean) for mean in np.exp(np.mean(np.log(numbers), axis=0))]
+
+
+def by_data_set(rows: list[Row], sweep: dict[str, Any], varied: str, what: str) -> list[list[float]]:
+    """Return the final errors or another number at each size, one list for each data set."""
+    found = []
     for value in sweep[varied]:
         size = {name: value if name == varied else sweep[name][0] for name in ("n", "d", "s")}
         chosen = pick(rows, what="radius", model=sweep["model"], **size)
-        numbers = [row["error"][-1] if what == "error" else row[what] for row in chosen]
-        means.append(float(np.exp(np.mean(np.log(numbers)))))
-    return means
+        found.append([row["error"][-1] if what == "error" else row[what] for row in chosen])
+    return [list(numbers) for numbers in zip(*found, strict=True)]
 
 
 def within_1(rows: list[Row], squared_norm: float) -> list[float]:
@@ -277,20 +282,22 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     for panel in panels:
         panel.set_xscale("log", base=2)
         panel.set_yscale("log")
+    models = list(DATA_SETS)
     for panel, varied in zip(panels, "nds", strict=False):
-        for line, (name, sweep) in enumerate(SWEEPS.items()):
+        for name, sweep in SWEEPS.items():
             if VARIED[name] == varied and " near " not in name:
-                means = points(rows, sweep, varied, "error")
-                panel.plot(sweep[varied], means, label=sweep["model"], linewidth=1.6, markersize=5, **LINES[line])
+                model = sweep["model"]
+                medians(panel, sweep[varied], by_data_set(rows, sweep, varied, "error"), model, models.index(model))
         label(panel, f"error over {varied}", varied, "squared error at the end")
-    for line, what in enumerate(("full", "restricted")):
+    for line, what in enumerate(("full", "restricted"), start=len(models)):
         constants = [row[what] for d in DIMENSIONS for row in pick(rows, what="smoothness", d=d)]
         name = "all directions" if what == "full" else "sparse directions"
         panels[3].plot(DIMENSIONS, constants, label=name, linewidth=1.6, markersize=5, **LINES[line])
     label(panels[3], "smoothness constant over d", "d", "largest curvature")
     for panel in panels:
         legend(panel)
-    remark(figure, "errors: geometric means of three data sets (logistic: six); constants: one data set")
+    errors = "errors: medians of three data sets, bands their range (logistic: of six, the middle half)"
+    remark(figure, f"{errors}; constants: one data set")
     return {"corollaries": figure}
 
 

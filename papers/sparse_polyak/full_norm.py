@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from papers.runner import Cell, Item, Row, pick
-from papers.runner.figures import INK, LINES, label, legend, new_figure, remark
+from papers.runner.figures import GUIDE, LINES, label, new_figure, remark, shared_legend
 from scipy.stats import norm
 
 from hardthresh.constraints import Sparsity
@@ -176,17 +176,18 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
         panel.set_xticks(axis, [f"{value:,}" for value in axis])
         panel.minorticks_off()
         label(panel, f"classical / Sparse Polyak, over {name}", name.partition(",")[0], "times as many iterations")
-    legend(panels[0], loc="upper left")
     last = panels[-1]
     for line, (model, scale) in enumerate((model, scale) for model in GOALS for scale in (5.0, 1.0)):
         found = pairs(rows, model=model, scale=scale)
         points = [row["predicted"] for row in found], [row["classical"] for row in found]
         last.plot(*points, **{**LINES[line], "linestyle": "none"}, markersize=5)
     ends = [5.0, 1000.0]
-    last.plot(ends, ends, color=INK, linewidth=0.8)
+    last.plot(ends, ends, color=GUIDE, linewidth=1.2, label="as predicted")
     last.set_xscale("log")
     last.set_yscale("log")
+    last.xaxis.set_major_formatter("{x:g}")
     label(last, "all problems", "predicted from the norms along Sparse Polyak", "iterations of the classical step")
+    shared_legend(figure)
     remark(figure, f"iterations to {GOALS['linear']:.0%} (linear) or {GOALS['logistic']:.0%} (logistic) of the gap")
     return {"full_norm": figure}
 

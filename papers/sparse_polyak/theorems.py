@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from papers.runner import Cell, Item, Row, data_seeds, pick
-from papers.runner.figures import LINES, MUTED, curves, label, new_figure, remark, shared_legend
+from papers.runner.figures import INK, LINES, MUTED, curves, label, legend, new_figure, remark, shared_legend
 from scipy import sparse
 
 from hardthresh.constraints import Sparsity
@@ -349,6 +350,9 @@ def summarise(rows: list[Row], full: bool) -> dict[str, float]:
     return numbers
 
 
+DASHES = dict(zip(STRENGTHS, ("-", "--", ":"), strict=True))
+
+
 def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     """Draw the squared distances of both algorithms over what is promised, and the share of the support."""
     figure, panels = new_figure(1, 3, "Runs of Sparse Polyak and what its theorems promise", height=4.0)
@@ -358,10 +362,9 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
         [row] = pick(rows, what="algorithm 2", kind=kind)
         curves(panels[2], [np.array(row["error"])[best_so_far(row)][:150] / row["final_radius"]], name, line)
     for line, kind in enumerate(OMEGA, start=1):
-        for strength, dash in zip(STRENGTHS, ("-", "--", ":"), strict=True):
+        for strength, dash in DASHES.items():
             chosen = pick(rows, what="algorithm 1", kind=kind, strength=strength)
-            shares = [np.array(row["found"][:60]) for row in chosen]
-            curves(panels[1], [np.mean(shares, axis=0)], None, {**LINES[line], "linestyle": dash})
+            curves(panels[1], [row["found"][:60] for row in chosen], None, {**LINES[line], "linestyle": dash})
     for panel in (panels[0], panels[2]):
         panel.axhline(1.0, color=MUTED, linewidth=0.8)
         panel.set_yscale("log")
@@ -369,10 +372,11 @@ def draw(rows: list[Row], full: bool) -> dict[str, Figure]:
     label(panels[1], "Corollary 1", "iterations", "share of the non-zeros that is found")
     label(panels[2], "Algorithm 2, best f so far", "iterations", "squared distance / radius² of Theorem 2")
     shared_legend(figure)
-    strengths = ", ".join(f"{strength:g}" for strength in STRENGTHS)
-    dashes = f"solid, dashed, dotted: smallest non-zero {strengths} of the SNR condition; means of three data sets"
-    bands = "left: medians of one or three data sets, bands their range; right: one data set, the first 150 iterations"
-    remark(figure, f"{bands}\ncentre: {dashes}")
+    dashes = [Line2D([], [], color=INK, linestyle=dash, label=f"{strength:g}") for strength, dash in DASHES.items()]
+    place = {"loc": "upper right", "bbox_to_anchor": (1.0, 0.93)}  # between the lines
+    legend(panels[1], handles=dashes, title="smallest non-zero / SNR", title_fontsize=8.5, **place)
+    bands = "left and centre: medians of three data sets, bands their range (all assumptions hold: one data set)"
+    remark(figure, f"{bands}; right: one data set, the first 150 iterations")
     return {"theorems": figure}
 
 
