@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from hardthresh.core.errors import InvalidInputError
 
-from .digits import WIDE, Numbers, numbers_of
+from .digits import WIDE, Numbers, numbers_of, refuse_repeated
 
 SEEDS = 10
 """The number of seeds, 0 to 9, whose numbers are kept."""
@@ -169,7 +169,7 @@ def widened(numbers: Sequence[float], count: bool = False) -> tuple[float, float
     return (-inf if -inf in numbers else low), (inf if inf in numbers else high)
 
 
-def claims(rows: Any, spread: Mapping[str, Sequence[float]]) -> list[Claim]:
+def claims(rows: Any, spread: Mapping[str, Sequence[float]], place: str = "claims.toml") -> list[Claim]:
     """Return the claims about one item.
 
     Parameters
@@ -178,19 +178,26 @@ def claims(rows: Any, spread: Mapping[str, Sequence[float]]) -> list[Claim]:
         From ``claims.toml``.
     spread : mapping of keys to sequences of float
         From ``spread.toml``.
+    place : str
+        Where the rows are, for messages.
 
     Raises
     ------
     InvalidInputError
         If a row lacks a field, has one that we do not know or no finite bound, if its verdict is not that of the
-        numbers, or if it needs a reason and has none.
+        numbers, if it needs a reason and has none, or if two rows have the same key
+        and the same verdict.
     """
     if not isinstance(rows, list):
-        raise InvalidInputError(f"claims.toml: rows are written [[item]], got {rows!r}")
-    return [_claim(row, spread) for row in rows]
+        raise InvalidInputError(f"{place}: rows are written [[item]], got {rows!r}")
+    found = [_claim(row, spread, place) for row in rows]
+    # of two inequalities about one number, one may hold and a stricter one not
+    named = ((f"{claim.key!r} with verdict {claim.verdict!r}", (claim.key, claim.verdict)) for claim in found)
+    refuse_repeated(named, place)
+    return found
 
 
-def _claim(row: Mapping[str, Any], spread: Mapping[str, Sequence[float]]) -> Claim:
+def _claim(row: Mapping[str, Any], spread: Mapping[str, Sequence[float]], place: str) -> Claim:
     try:
         if unknown := row.keys() - {*TEXTS, "low", "high", "count"}:
             raise ValueError(f"an unknown field {min(unknown)!r}")
@@ -216,7 +223,7 @@ def _claim(row: Mapping[str, Any], spread: Mapping[str, Sequence[float]]) -> Cla
         )
         _check_spread(claim)
     except ValueError as error:
-        raise InvalidInputError(f"claims.toml: the row {row.get('key', 'without a key')!r} has {error}") from None
+        raise InvalidInputError(f"{place}: the row {row.get('key', 'without a key')!r} has {error}") from None
     return claim
 
 

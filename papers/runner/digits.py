@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
 from typing import Any
@@ -80,8 +80,8 @@ def blas_kernel() -> str | None:
     return kernels.pop() if len(kernels) == 1 else None
 
 
-def digits(rows: Any) -> list[Digits]:
-    """Return the rows of ``digits.toml`` on one item.
+def digits(rows: Any, place: str = "digits.toml") -> list[Digits]:
+    """Return the rows of ``digits.toml`` on one item; `place` is where they are, for messages.
 
     ``low``, ``high`` and ``equals`` are numbers or lists of numbers. ``equals`` stands for both bounds, with a distance
     ``within``, or ``relative``: a share of the number itself. A single number holds for the whole list.
@@ -91,14 +91,32 @@ def digits(rows: Any) -> list[Digits]:
     InvalidInputError
         If these are no rows, or one lacks its key or what was expected, has a field that we do not know, lists of
         different lengths, a number that no result could fail (one without a finite bound), or bounds that are wide
-        without a reason.
+        without a reason; or if two rows have the same key, mode and kernel.
     """
     if not isinstance(rows, list):
-        raise InvalidInputError(f"digits.toml: rows are written [[item]], got {rows!r}")
-    return [_digits(row) for row in rows]
+        raise InvalidInputError(f"{place}: rows are written [[item]], got {rows!r}")
+    found = [_digits(row, place) for row in rows]
+    named = ((f"{row.key!r} with mode {row.mode!r}", (row.key, row.mode, row.kernel)) for row in found)
+    refuse_repeated(named, place)
+    return found
 
 
-def _digits(row: Mapping[str, Any]) -> Digits:
+def refuse_repeated(rows: Iterable[tuple[str, Hashable]], place: str) -> None:
+    """Refuse rows, given as names and what has to differ, of which two are the same: one would hide the other.
+
+    Raises
+    ------
+    InvalidInputError
+        If two are the same.
+    """
+    seen: set[Hashable] = set()
+    for name, key in rows:
+        if key in seen:
+            raise InvalidInputError(f"{place}: there are two rows {name}; remove one, or give them keys that differ")
+        seen.add(key)
+
+
+def _digits(row: Mapping[str, Any], place: str) -> Digits:
     """Return one row, or refuse it."""
     try:
         _check_fields(row)
@@ -107,7 +125,7 @@ def _digits(row: Mapping[str, Any]) -> Digits:
             if 0 < WIDE * low < high < inf and "reason" not in row:
                 raise ValueError(f"bounds from {low:g} to {high:g} and no reason")
     except ValueError as error:
-        raise InvalidInputError(f"digits.toml: the row {row.get('key', 'without a key')!r} has {error}") from None
+        raise InvalidInputError(f"{place}: the row {row.get('key', 'without a key')!r} has {error}") from None
     return Digits(
         key=row["key"],
         what=row.get("what", row["key"]),

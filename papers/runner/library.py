@@ -58,12 +58,12 @@ class Library:
 
     def digits(self, paper: str, item: str) -> list[Digits]:
         """Return the rows of ``digits.toml`` on an item."""
-        return digits(self._toml(paper, "digits").get(item, []))
+        return digits(self._toml(paper, "digits").get(item, []), self._place(paper, "digits", item))
 
     def claims(self, paper: str, item: str) -> list[Claim]:
         """Return the rows of ``claims.toml`` on an item, with the numbers of ``spread.toml``."""
         spread = self._toml(paper, "spread") if self.measured else {}
-        return claims(self._toml(paper, "claims").get(item, []), spread.get(item, {}))
+        return self._claims(paper, item, spread.get(item, {}))
 
     def keep_spread(self, paper: str, item: str, spread: Mapping[str, Sequence[float]]) -> Path:
         """Write the numbers of an item's claims into ``spread.toml``, in place of those that it has, and return it.
@@ -77,7 +77,7 @@ class Library:
             raise InvalidInputError(
                 f"{len(spread[short[0]])} of {SEEDS} seeds have the number {short[0]!r}; none is kept"
             )
-        claims(self._toml(paper, "claims").get(item, []), spread)
+        self._claims(paper, item, spread)
         path = self.folder / paper / "spread.toml"
         found = {**self._toml(paper, "spread"), item: spread}
         write_file(path, write_spread({name: found[name] for name in self.items(paper) if name in found}).encode())
@@ -102,6 +102,13 @@ class Library:
         if item:
             _among(f"item of {paper}", item, self.items(paper))
         return [(paper, item)] if item else [(paper, name) for name in self.items(paper)]
+
+    def _claims(self, paper: str, item: str, spread: Mapping[str, Sequence[float]]) -> list[Claim]:
+        return claims(self._toml(paper, "claims").get(item, []), spread, self._place(paper, "claims", item))
+
+    def _place(self, paper: str, name: str, item: str) -> str:
+        """Return where the rows on an item are, for messages."""
+        return f"{self.folder / paper / name}.toml, [[{item}]]"
 
     def _toml(self, paper: str, name: str) -> dict[str, Any]:
         """Return a file of a paper; nothing where there is none.

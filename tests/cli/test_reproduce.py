@@ -333,7 +333,8 @@ def test_a_row_that_cannot_be_read_is_refused_before_anything_runs(refused, fold
     path = folder / "papers" / "tiny" / "digits.toml"
     path.write_text(EXPECTED.replace("equals = 30", "high = inf"))
     said = refused("reproduce", "tiny")
-    assert said.startswith("digits.toml: the row 'sum' has a number without a bound")
+    place = str(Path("papers", "tiny", "digits.toml"))
+    assert said.startswith(f"{place}, [[squares]]: the row 'sum' has a number without a bound")
     assert computed() == []
 
 
@@ -405,7 +406,10 @@ def test_a_verdict_against_the_numbers_is_refused(claimed, run, refused):
     claimed.write_text(CLAIM.replace('"varies"', '"holds"'))
     result = run("reproduce", "tiny", "--seeds", "10", "--keep-spread")
     assert result.exit_code == 2
-    said = "error: claims.toml: the row 'growth' has the verdict 'holds', but it is true on 7 of 10 seeds: 'varies'"
+    said = (
+        f"error: {Path('papers', 'tiny', 'claims.toml')}, [[squares]]: the row 'growth' has the verdict 'holds', "
+        "but it is true on 7 of 10 seeds: 'varies'"
+    )
     assert result.stderr.splitlines()[-1] == said
     assert not claimed.with_name("spread.toml").exists()
     claimed.with_name("spread.toml").write_text(f"[squares]\ngrowth = {[1.5, *range(3, 12)]}")

@@ -123,6 +123,30 @@ def test_a_row_without_a_field_that_it_needs_is_refused(runner, row, said):
         runner.digits.digits([row])
 
 
+def test_two_rows_about_the_same_are_refused(runner):
+    """One of them is a copy whose key was not changed."""
+    row = {"key": "n", "expected": "5", "equals": 5}
+    with pytest.raises(InvalidInputError, match=r"^here: there are two rows 'n' with mode 'both'"):
+        runner.digits.digits([row, {**row, "equals": 6, "mode": "both"}], "here")
+    apart = [row, {**row, "mode": "full"}, {**row, "kernel": "A"}, {**row, "kernel": "B"}, {**row, "key": "m"}]
+    assert len(runner.digits.digits(apart)) == 5
+    claim = {"key": "n", "claim": "It is small", "source": "Theorem 1", "high": 2, "verdict": "holds"}
+    with pytest.raises(InvalidInputError, match=r"^there: there are two rows 'n' with verdict 'holds'; "):
+        runner.claims.claims([claim, {**claim, "high": 3}], {}, "there")
+    assert len(runner.claims.claims([claim, {**claim, "high": 1, "verdict": "contradicted"}], {})) == 2
+
+
+def test_a_message_names_the_file_and_the_item(runner, tmp_path):
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / "item.py").write_text("")
+    library = runner.Library(tmp_path)
+    for name, read in (("claims", library.claims), ("digits", library.digits)):
+        path = tmp_path / "paper" / f"{name}.toml"
+        path.write_text('[[item]]\nkey = "n"\n')
+        with pytest.raises(InvalidInputError, match=re.escape(f"{path}, [[item]]: the row 'n' has no")):
+            read("paper", "item")
+
+
 def test_a_table_in_place_of_rows_is_refused(runner):
     with pytest.raises(InvalidInputError, match=r"rows are written \[\[item\]\]"):
         runner.digits.digits({"key": "n", "expected": "5", "equals": 5})
