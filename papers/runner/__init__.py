@@ -10,7 +10,7 @@ from __future__ import annotations
 from .claims import SEEDS, spread_of
 from .experiment import Cell, Item, Row, data_seeds, pick
 from .library import Library
-from .run import failed, rows_about, run
+from .run import check_folders, failed, rows_about, run
 from .show import print_list, print_rows, print_spread, print_summary, progress
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Item",
     "Library",
     "Row",
+    "check_folders",
     "data_seeds",
     "failed",
     "pick",

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from io import BytesIO
 from math import inf, isfinite, isnan
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import hardthresh
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.files import write_file
 
 from .cells import Store, digest, write
@@ -167,12 +169,37 @@ def failed(
         "expected": "no error",
         "got": [],
         "ok": False,
-        "error": " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split()),
+        "error": one_line(error),
     }
     _write_results(paper, name, out, full, seed, [row], {})
     file = out / paper / name / f"error{_suffix(seed)}.txt"
     write(file, "".join(traceback.format_exception(error)))
     return Answer([row], [file], {})
+
+
+def one_line(error: Exception) -> str:
+    """Return the class and the message of an error on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
+
+
+def check_folders(out: Path, items: Sequence[tuple[str, str]]) -> None:
+    """Make the folders of the results of some items, and check that files can be written there.
+
+    Raises
+    ------
+    InvalidInputError
+        If one of them is a file, or cannot be made or written to.
+    """
+    for paper, name in items:
+        folder = out / paper / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise InvalidInputError(
+                f"results cannot be written into {folder}: {error.strerror}; name another folder with --out"
+            ) from error
 
 
 def _suffix(seed: int) -> str:

@@ -97,8 +97,9 @@ ITEM = Item("Sums of squares", cells, summarise, draw, lambda number: {"value": 
 
 
 @pytest.fixture(autouse=True)
-def tiny(folder):
+def tiny(folder, monkeypatch):
     """A folder with one paper of one item, where the command looks for it."""
+    monkeypatch.delenv("COLUMNS", raising=False)  # tables are as wide as in a file, whatever the terminal
     shutil.copytree(PAPERS / "runner", folder / "papers" / "runner", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "papers" / "tiny").mkdir()
     (folder / "papers" / "tiny" / "digits.toml").write_text(EXPECTED)
@@ -222,6 +223,25 @@ def test_an_error_of_one_item_leaves_the_others(run, folder, broken, said):
     [line] = [line for line in result.stdout.splitlines() if said in line]
     assert "another.py, line " in line
     assert line.split()[-1] == "NO"
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("ITEM = ", "SyntaxError: invalid syntax (another.py, line 1)"),
+        ("import nothing_of_this_name", "ModuleNotFoundError: No module named 'nothing_of_this_name'"),
+        ("ITEMS = []", "AttributeError: module 'papers.tiny.another' has no attribute 'ITEM'"),
+    ],
+    ids=["syntax", "import", "no item"],
+)
+@pytest.mark.parametrize("columns", ["80", "160"])
+def test_the_list_goes_on_after_an_item_that_cannot_be_imported(run, folder, monkeypatch, broken, said, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    (folder / "papers" / "tiny" / "another.py").write_text(broken)
+    result = run("reproduce")
+    assert result.exit_code == 1
+    assert f"cannot be imported: {said}" in " ".join(result.stdout.split())
+    assert "Sums of squares" in result.stdout
 
 
 def test_an_error_with_another_seed_is_not_of_the_first(done, run, folder):
@@ -400,6 +420,24 @@ def test_a_claim_that_was_not_measured_is_not_ok(claimed, run):
     result = run("reproduce", "tiny", "--seed", "3")
     assert result.exit_code == 1
     assert "at least 2: not measured" in result.stdout
+
+
+LONG = "the sum of the squares of the first four numbers, as in the table of the appendix, with every data set"
+
+
+def test_tables_are_read_in_eighty_columns(claimed, run, folder, monkeypatch):
+    """The texts of a row are below one another, over the whole width, and nothing is cut off."""
+    monkeypatch.setenv("COLUMNS", "80")
+    path = folder / "papers" / "tiny" / "digits.toml"
+    path.write_text(EXPECTED.replace("sum of the squares", LONG))
+    result = run("reproduce", "tiny", "--seeds", "2")
+    text = " ".join(result.stdout.split())
+    assert f"yes {LONG} got: 30 expected: 30" in text
+    assert "The last square is several times the first (Theorem 0) 6.25 to 16, median 11.12 at least 2: varies" in text
+    assert result.stdout.splitlines()[-1].split()[:7] == ["total", "0", "of", "2", "1", "of", "1"]
+    lines = [*result.stdout.splitlines(), *run("reproduce").stdout.splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert not any("\N{HORIZONTAL ELLIPSIS}" in line for line in lines)
 
 
 def test_a_verdict_against_the_numbers_is_refused(claimed, run, refused):
@@ -613,6 +651,27 @@ def test_the_folder_may_have_another_name(done, folder):
 def test_out_must_not_be_a_file(refused, folder):
     (folder / "results").write_text("")
     assert refused("reproduce", "tiny", "--out", "results") == "results is a file; --out must be a folder"
+
+
+@pytest.mark.parametrize("file", ["results", "results/tiny", "results/tiny/squares"])
+def test_results_that_cannot_be_written_are_noticed_before_the_work(refused, folder, computed, file):
+    (folder / file).parent.mkdir(parents=True, exist_ok=True)
+    (folder / file).write_text("")
+    out = "results/deeper" if file == "results" else "results"
+    item = str(Path(out, "tiny", "squares"))
+    assert refused("reproduce", "tiny", "--out", out).startswith(f"results cannot be written into {item}: ")
+    assert computed() == []
+
+
+def test_a_write_protected_folder_is_noticed_before_the_work(refused, computed, monkeypatch):
+    def protected(*arguments, **settings):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", protected)  # the command imports the runner after this
+    item = str(Path("results", "tiny", "squares"))
+    said = f"results cannot be written into {item}: Permission denied; name another folder with --out"
+    assert refused("reproduce", "tiny", "--out", "results") == said
+    assert computed() == []
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch, refused):

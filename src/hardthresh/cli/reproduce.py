@@ -5,6 +5,7 @@ The experiments come with the repository, not with the package: the command impo
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -40,7 +41,8 @@ def reproduce(
     """Run the experiments of the papers, and compare the results with the claims and numbers of the papers.
 
     An interrupted run continues where it stopped: finished parts are kept under --out. The exit code is 1 if a claim
-    or a number is not as expected, an item fails, or data are missing, and 2 if nothing was checked.
+    or a number is not as expected, an item fails (in the list: cannot be imported), or data are missing, and 2 if
+    nothing was checked.
     """
     try:
         ok = _reproduce(what, full, range(seed, seed + seeds), check, keep_spread, out, papers)
@@ -57,21 +59,22 @@ def _reproduce(what: str, full: bool, seeds: range, check: bool, keep_spread: bo
     Raises
     ------
     InvalidInputError
-        If there is no such item, options exclude each other, or nothing is expected of the items.
+        If there is no such item, options exclude each other, results cannot be written, or nothing is expected of the
+        items.
     """
     runner: Any = load_runner(papers)
     if keep_spread and (full or check or seeds != range(runner.SEEDS)):
         raise InvalidInputError(f"--keep-spread needs --seeds {runner.SEEDS}, without --seed, --full and --check")
     if check and (full or seeds != range(1)):
         raise InvalidInputError("--check chooses the size and the seeds: use it without --full, --seed and --seeds")
-    width = None if sys.stdout.isatty() else 160  # of a file; arbitrary: tables need about 150
+    # None is that of the terminal, or COLUMNS; 160 that of a file, arbitrary: tables need about 150
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
     console = Terminal(width=width)
     library = runner.Library(papers, measured=not keep_spread)
     if what == "list" and not check:
         if full or seeds != range(1):
             raise InvalidInputError("say which items to run with --full, --seed or --seeds: all, PAPER or PAPER/ITEM")
-        runner.print_list(console, library)
-        return True
+        return bool(runner.print_list(console, library))
     if out.exists() and not out.is_dir():
         raise InvalidInputError(f"{out} is a file; --out must be a folder")
     items = library.find("all" if what == "list" else what)
@@ -81,6 +84,7 @@ def _reproduce(what: str, full: bool, seeds: range, check: bool, keep_spread: bo
             raise InvalidInputError(f"--check does not run {what}: it is not among `check` in claims.toml")
     for paper, name in items:
         runner.rows_about(library, paper, name, full, seeds[0])  # refuses bad rows before hours of work
+    runner.check_folders(out, items)
     runs: list[tuple[str, Any, float]] = []
     for paper, name in items:
         chosen = [0, runner.SEEDS] if check else [*seeds]  # seed 0, and the first that is not in spread.toml
