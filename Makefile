@@ -76,7 +76,7 @@ clean: ## remove everything that make has built
 .venv/test.stamp: EXTRAS = test
 .venv/docs.stamp: EXTRAS = docs
 .venv/bench.stamp: EXTRAS = bench
-.venv/%.stamp: pyproject.toml | $(BIN)/python
+.venv/%.stamp: pyproject.toml hatch_build.py src/hardthresh/_kernel.c | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	touch $@
 

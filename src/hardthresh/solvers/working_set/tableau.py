@@ -9,6 +9,8 @@ import numpy as np
 from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 
+from hardthresh.core.compiled import kernel
+
 _TIE = 1 - 1e-7
 """Gains above this share of the best one are ties: the rounding that `_ERROR` permits changes a gain by less."""
 _DEPENDENT = 1e-9
@@ -90,7 +92,8 @@ class Tableau:
         signs: np.ndarray | None = None,
     ) -> None:
         start_columns = np.asarray(chosen, dtype=np.intp)
-        self._gram, self.signs, self.n_free = gram, signs, n_free
+        self._gram, self.n_free = gram, n_free
+        self.signs = None if signs is None else np.asarray(signs, dtype=np.float64)
         self._gram_rows = np.arange(gram.shape[0]) if gram_rows is None else gram_rows
         self._norms = gram.diagonal()[self._gram_rows]
         self._dependent = np.where(self._norms > 0, _DEPENDENT * self._norms, np.inf)
@@ -226,37 +229,33 @@ class Tableau:
 
     def exchanges(self, count: int) -> list[tuple[int, int, float]]:
         """Return the best exchanges of `count` chosen columns, largest decrease first; see `best_exchange`."""
-        gain, loss = self._exchange_gains()
-        falls = gain.max(axis=1) - loss
+        falls, columns = self._best_replacements()
         best = np.argsort(-falls, kind="stable")[:count]
-        return [(self.n_free + int(i), int(gain[i].argmax()), 0.5 * float(falls[i])) for i in best]
+        return [(self.n_free + int(i), int(columns[i]), 0.5 * float(falls[i])) for i in best]
 
     def best_exchange(self) -> tuple[int, int, float]:
         """Return the slot of a chosen column, the column to replace it, and by how much q falls (< 0 if it rises)."""
         if self.size == self.n_free or self._unexplained.size == 0:
             return 0, 0, 0.0
-        gain, loss = self._exchange_gains()
-        fall = gain.max(axis=1) - loss
-        i = int(fall.argmax())
-        return self.n_free + i, int(gain[i].argmax()), 0.5 * float(fall[i])
+        falls, columns = self._best_replacements()
+        i = int(falls.argmax())
+        return self.n_free + i, int(columns[i]), 0.5 * float(falls[i])
 
-    def _exchange_gains(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return twice the gain of each column (axis 1) once a chosen one (axis 0) is dropped, and twice its cost."""
+    def _best_replacements(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return twice the fall of q by the best replacement of each chosen column that is not free, and its number."""
         size, free = self.size, self.n_free
         diagonal, cancelled = self._inverse_diagonal()
         scale = 1.0 / np.sqrt(diagonal[free:])
         shift = self.coef[free:] * scale
-        scaled = self._table[1 + free : size + 1, self.slots :] * scale[:, None]  # U_ij / sqrt(A_ii)
-        slope = scaled * shift[:, None]
-        slope += self.slope
-        slope = self._allowed(slope)
-        unexplained = np.multiply(scaled, scaled, out=scaled)  # in place, as these arrays are large
-        unexplained += np.maximum(self._unexplained, self._dependent) + self._excluded
-        gains = np.divide(slope, unexplained, out=unexplained)
-        gains *= slope
-        loss = shift * shift
-        loss[cancelled[free:]] = np.inf
-        return gains, loss
+        regressions = self._table[1 + free : size + 1, self.slots :]
+        unexplained = np.maximum(self._unexplained, self._dependent) + self._excluded
+        compiled = kernel()
+        find = best_replacements if compiled is None else compiled.best_replacements
+        gains, columns = np.empty(size - free), np.empty(size - free, dtype=np.int64)
+        find(regressions, scale, shift, self.slope, unexplained, self.signs, gains, columns)
+        falls = gains - shift * shift
+        falls[cancelled[free:]] = -np.inf
+        return falls, columns
 
     def add(self, j: int) -> bool:
         """Add a column, unless it is a combination of those chosen, and return whether q has fallen.
@@ -286,7 +285,7 @@ class Tableau:
 
     def _allowed(self, slope: np.ndarray) -> np.ndarray:
         """Return slopes, with zero where a coefficient would have the wrong sign."""
-        return slope if self.signs is None else np.where(slope * self.signs < 0, 0.0, slope)
+        return slope if self.signs is None else allowed(slope, self.signs)
 
     def _enter(self, j: int) -> None:
         size = self.size
@@ -370,6 +369,52 @@ class Tableau:
             slot = int(wrong[int(np.argmin(reach))])
             point = self._all_coefficients(self.chosen, here + float(np.min(reach)) * (coef - here))
             self._leave(slot)
+
+
+def best_replacements(
+    regressions: np.ndarray,
+    scale: np.ndarray,
+    shift: np.ndarray,
+    slope: np.ndarray,
+    unexplained: np.ndarray,
+    signs: np.ndarray | None,
+    gains: np.ndarray,
+    columns: np.ndarray,
+) -> None:
+    r"""Find the best replacement of each chosen column, as the compiled kernel does.
+
+    After the i-th is dropped, column j gains :math:`(g_j + t_i u_{ij})^2 / 2(h_j + u_{ij}^2)` with the scaled
+    regression :math:`u_{ij} = U_{ij} / \sqrt{A_{ii}}` and :math:`t_i = b_i / \sqrt{A_{ii}}`.
+
+    Parameters
+    ----------
+    regressions : array, shape (s, m)
+        U.
+    scale, shift : array, shape (s,)
+        :math:`1 / \sqrt{A_{ii}}` and t.
+    slope, unexplained : array, shape (m,)
+        g, and h, which is infinite for columns that may not be added.
+    signs : array, shape (m,), optional
+        The sign that a coefficient must have, or 0.
+    gains, columns : array, shape (s,)
+        Receive twice the gain of the best column, and its number, the lowest of equal ones.
+    """
+    scaled = regressions * scale[:, None]
+    slopes = scaled * shift[:, None]
+    slopes += slope
+    if signs is not None:
+        slopes = allowed(slopes, signs)
+    divisor = np.multiply(scaled, scaled, out=scaled)  # in place, as these arrays are large
+    divisor += unexplained
+    found = np.divide(slopes, divisor, out=divisor)
+    found *= slopes
+    columns[:] = found.argmax(axis=1)
+    gains[:] = found[np.arange(columns.size), columns]
+
+
+def allowed(slope: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """Return slopes, with zero where a coefficient would have the wrong sign."""
+    return np.where(slope * signs < 0, 0.0, slope)
 
 
 def independent_columns(gram: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
