@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for type checkers and editors
     )
     from hardthresh.core import Result as Result
     from hardthresh.core import Status as Status
+    from hardthresh.core import show_versions as show_versions
     from hardthresh.estimators import *
     from hardthresh.limited import LimitedAttributeLogisticRegression as LimitedAttributeLogisticRegression
     from hardthresh.limited import LimitedAttributeRegression as LimitedAttributeRegression
@@ -61,6 +62,7 @@ _HOME = {
     "LimitedAttributeRegression": "limited",
     "iterate": "solvers",
     "minimize": "solvers",
+    "show_versions": "core",
     "load": "storage",
     "save": "storage",
 }

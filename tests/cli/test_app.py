@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import hardthresh
 from hardthresh.cli import main
 from hardthresh.cli.app import app
+from hardthresh.core.compiled import describe_kernel
 from levels import at, only_at
 
 COMMANDS = ["fit", "predict", "show", "demo", "reproduce", "convert-journal", "list"]
@@ -33,7 +34,7 @@ def test_without_a_command_there_is_help(done):
 
 
 def test_version(done):
-    assert done("--version") == f"hardthresh {hardthresh.__version__}\n"
+    assert done("--version") == f"hardthresh {hardthresh.__version__}\nkernel: {describe_kernel()}\n"
 
 
 @pytest.mark.parametrize(

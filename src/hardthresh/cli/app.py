@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from hardthresh import __version__
+from hardthresh.core.compiled import describe_kernel
 from hardthresh.core.errors import HardThreshError
 
 from .convert_journal import convert_journal
@@ -74,11 +75,11 @@ def _print_warning(message: Warning | str, *where: object, **more: object) -> No
 
 def _version(wanted: bool) -> None:
     if wanted:
-        write_stdout(f"hardthresh {__version__}\n")
+        write_stdout(f"hardthresh {__version__}\nkernel: {describe_kernel()}\n")
         raise typer.Exit
 
 
-VERSION = typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+VERSION = typer.Option("--version", callback=_version, is_eager=True, help="Print the version, and which kernel runs.")
 
 app = typer.Typer(
     name="hardthresh",

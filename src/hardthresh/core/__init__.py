@@ -45,6 +45,7 @@ from .stopping import (
     default_stopping,
 )
 from .support import Support
+from .versions import show_versions
 
 __all__ = [
     "BaseObjective",
@@ -99,6 +100,7 @@ __all__ = [
     "register",
     "registered",
     "require",
+    "show_versions",
     "smallest_lipschitz",
     "stored",
 ]

@@ -51,6 +51,12 @@ def _libraries() -> list[Any]:
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
+def blas_libraries() -> list[str]:
+    """Return a description of each BLAS library: its name, version and number of threads."""
+    found = (library.info() for library in _libraries())
+    return [f"{one['internal_api']} {one['version'] or '?'}, threads: {one['num_threads']}" for one in found]
+
+
 @contextmanager
 def serial_blas() -> Iterator[None]:
     """Run BLAS on one thread within this context; also a decorator.
