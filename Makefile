@@ -69,7 +69,8 @@ bench-peers: $(PEERS) ## install the packages that need an environment of their 
 	touch $@
 
 clean: ## remove everything that make has built
-	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache \
+	  src/hardthresh/_kernel.abi3.so src/hardthresh/_kernel.pyd
 
 .venv/demo.stamp: EXTRAS = cli,report
 .venv/reproduce.stamp: EXTRAS = cli,report,torch
