@@ -1,16 +1,22 @@
-/* Compiled forms of NumPy code that spends its time on passes over short arrays.
+/* The local search of `hardthresh.solvers.working_set.tableau`, compiled.
  *
- * Every function has a NumPy equivalent, which it is tested against and which runs where this file was not compiled;
- * only core/compiled.py imports the module. It is written in C11 on the limited API of CPython 3.11, so that one wheel
- * serves every later Python, and takes arrays by the buffer protocol, so that it needs no header but Python's.
+ * The functions make the same moves as the NumPy methods of a `Tableau`, which document them and which run where this
+ * module was not built. The notation is that of the class: S are the chosen columns, A is the inverse of G_SS, b are the
+ * coefficients, g is the slope of each column, h what S leaves of it unexplained, and U = A G_S. are the regressions of
+ * all columns on S. A move changes b, A, g and h by one product of a row of A, or of the regression of the new column,
+ * with the rows of G: it reads s rows and writes one. U, which takes s rows to write, is only needed to compare
+ * exchanges; it is computed at the first comparison, and updated from there on.
  *
- * The build sets -ffp-contract=off: an expression has the same bits in every clone and with every compiler.
+ * C11 on the limited API of CPython 3.11. The GIL is released within a search.
  */
+#ifndef Py_LIMITED_API
 #define Py_LIMITED_API 0x030B0000
+#endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <math.h>
-#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The loader takes the first of these clones that the processor can run. The levels of x86-64 are sets of features,
@@ -20,184 +26,977 @@
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define WIDE "x86-64-v4"
 #define MIDDLE "x86-64-v3"
-#define CLONED __attribute__((target_clones("arch=" WIDE, "arch=" MIDDLE, "default")))
+#define VECTORISED __attribute__((target_clones("arch=" WIDE, "arch=" MIDDLE, "default")))
 #else
-#define CLONED
+#define VECTORISED
+#endif
+#if defined(_MSC_VER)
+#define INLINE static __forceinline
+#define restrict __restrict
+#else
+#define INLINE static inline __attribute__((always_inline))
 #endif
 
-/* Return the level of the clone that runs, or "baseline" if the compiler made no clones. */
-static PyObject *instruction_set(PyObject *module, PyObject *unused) {
-    (void)module, (void)unused;
+typedef int64_t index_t;
+
+/* The constants of tableau.py, which says where they come from. */
+static const double TIE = 1 - 1e-7, DEPENDENT = 1e-9, DOUBTFUL = 1e-3, ERROR = 1e-10;
+
+/* ---- vectors -------------------------------------------------------------------------------------------------- */
+
+/* y += sum_i f[i] rows[i][first:]; four rows at a time, so that y is read and written once for four. */
+VECTORISED static void add_rows(double *restrict y, const double *const *rows, index_t first, const double *restrict f,
+                                index_t count, index_t n)
+{
+    index_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const double *restrict r0 = rows[i] + first, *restrict r1 = rows[i + 1] + first,
+                     *restrict r2 = rows[i + 2] + first, *restrict r3 = rows[i + 3] + first;
+        const double f0 = f[i], f1 = f[i + 1], f2 = f[i + 2], f3 = f[i + 3];
+        for (index_t t = 0; t < n; t++) y[t] += (f0 * r0[t] + f1 * r1[t]) + (f2 * r2[t] + f3 * r3[t]);
+    }
+    for (; i < count; i++) {
+        const double *restrict r = rows[i] + first;
+        const double fi = f[i];
+        for (index_t t = 0; t < n; t++) y[t] += fi * r[t];
+    }
+}
+
+/* y += factor x */
+VECTORISED static void add_scaled(double *restrict y, const double *restrict x, double factor, index_t n)
+{
+    for (index_t t = 0; t < n; t++) y[t] += factor * x[t];
+}
+
+VECTORISED static void divide(double *restrict y, double divisor, index_t n)
+{
+    for (index_t t = 0; t < n; t++) y[t] /= divisor;
+}
+
+/* y += scale row^2 */
+VECTORISED static void add_squares(double *restrict y, const double *restrict row, double scale, index_t n)
+{
+    for (index_t t = 0; t < n; t++) y[t] += row[t] * (row[t] * scale);
+}
+
+enum { LANES = 16 };
+
+INLINE double allowed(double slope, const double *signs, index_t t)
+{
+    return signs && slope * signs[t] < 0 ? 0.0 : slope;
+}
+
+/* The gain of adding each column, and the largest of them. */
+INLINE double gains_of(const double *restrict slope, const double *restrict unexplained,
+                       const double *restrict dependent, const double *restrict excluded, const double *signs,
+                       double *restrict gain, index_t m)
+{
+    double best[LANES] = {0.0}, largest = 0.0;
+    index_t t = 0;
+    for (; t + LANES <= m; t += LANES)
+        for (int l = 0; l < LANES; l++) {
+            const double s = allowed(slope[t + l], signs, t + l);
+            const double rest = unexplained[t + l] > dependent[t + l] ? unexplained[t + l] : (double)INFINITY;
+            const double g = 0.5 * s * (s / (rest + excluded[t + l]));
+            gain[t + l] = g;
+            best[l] = g > best[l] ? g : best[l];
+        }
+    for (; t < m; t++) {
+        const double s = allowed(slope[t], signs, t);
+        const double rest = unexplained[t] > dependent[t] ? unexplained[t] : (double)INFINITY;
+        gain[t] = 0.5 * s * (s / (rest + excluded[t]));
+        largest = gain[t] > largest ? gain[t] : largest;
+    }
+    for (int l = 0; l < LANES; l++) largest = best[l] > largest ? best[l] : largest;
+    return largest;
+}
+
+VECTORISED static double unsigned_gains(const double *slope, const double *unexplained, const double *dependent,
+                                        const double *excluded, double *gain, index_t m)
+{
+    return gains_of(slope, unexplained, dependent, excluded, NULL, gain, m);
+}
+
+VECTORISED static double signed_gains(const double *slope, const double *unexplained, const double *dependent,
+                                      const double *excluded, const double *signs, double *gain, index_t m)
+{
+    return gains_of(slope, unexplained, dependent, excluded, signs, gain, m);
+}
+
+/* Twice the gain of a column once a chosen one is dropped, whose row of U, times `scale`, is u. */
+INLINE double exchange_gain(double row, double slope, double rest, double scale, double shift, const double *signs,
+                            index_t t)
+{
+    const double u = row * scale, s = allowed(slope + u * shift, signs, t);
+    return s / (rest + u * u) * s;
+}
+
+/* The largest of these gains over the columns. */
+INLINE double largest_exchange_gain(const double *restrict row, const double *restrict slope,
+                                    const double *restrict rest, double scale, double shift, const double *signs,
+                                    index_t m)
+{
+    double best[LANES], largest = -(double)INFINITY;
+    index_t t = 0;
+    for (int l = 0; l < LANES; l++) best[l] = -(double)INFINITY;
+    for (; t + LANES <= m; t += LANES)
+        for (int l = 0; l < LANES; l++) {
+            const double g = exchange_gain(row[t + l], slope[t + l], rest[t + l], scale, shift, signs, t + l);
+            best[l] = g > best[l] ? g : best[l];
+        }
+    for (; t < m; t++) {
+        const double g = exchange_gain(row[t], slope[t], rest[t], scale, shift, signs, t);
+        largest = g > largest ? g : largest;
+    }
+    for (int l = 0; l < LANES; l++) largest = best[l] > largest ? best[l] : largest;
+    return largest;
+}
+
+VECTORISED static double unsigned_exchange(const double *row, const double *slope, const double *rest, double scale,
+                                           double shift, index_t m)
+{
+    return largest_exchange_gain(row, slope, rest, scale, shift, NULL, m);
+}
+
+VECTORISED static double signed_exchange(const double *row, const double *slope, const double *rest, double scale,
+                                         double shift, const double *signs, index_t m)
+{
+    return largest_exchange_gain(row, slope, rest, scale, shift, signs, m);
+}
+
+/* ---- the tableau ---------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const double *gram;
+    index_t gram_size;
+    const index_t *gram_rows; /* the row of gram for each column, or NULL if column t is row t */
+    index_t m;
+    const double *norms, *dependent, *start_slope, *start_coef, *signs; /* signs may be NULL */
+    const double **rows; /* of each column over all columns: NULL until it is needed, then of gram or of gathered */
+    double *gathered;
+    double *row, *rest, *point, *cholesky, *factor, *regression, *forward; /* scratch, never live across a move */
+    const double **chosen_rows;
+    index_t *wanted;
+} Problem;
+
+typedef struct {
+    const Problem *problem;
+    double *inverse, *coef, *slope, *unexplained, *excluded; /* A (slots x slots), b, g, h; infinite for S, else 0 */
+    double *regressions;                                     /* U (slots x m), if has_regressions */
+    index_t *chosen, slots, size, n_free;
+    int has_regressions;
+    double decrease;
+} Tableau;
+
+/* The row of G for a column, over the columns of the tableau. */
+static const double *row_of(const Problem *p, index_t j)
+{
+    if (p->rows[j] == NULL) {
+        const double *restrict row = p->gram + (p->gram_rows ? p->gram_rows[j] : j) * p->gram_size;
+        if (p->gram_rows) {
+            double *restrict out = p->gathered + j * p->m;
+            for (index_t t = 0; t < p->m; t++) out[t] = row[p->gram_rows[t]];
+            row = out;
+        }
+        p->rows[j] = row;
+    }
+    return p->rows[j];
+}
+
+static const double **rows_of_chosen(const Tableau *T)
+{
+    for (index_t i = 0; i < T->size; i++) T->problem->chosen_rows[i] = row_of(T->problem, T->chosen[i]);
+    return T->problem->chosen_rows;
+}
+
+/* Copy a tableau, all but its regressions, into one that may have another number of slots. */
+static void copy_to(Tableau *to, const Tableau *from)
+{
+    const size_t m = (size_t)from->problem->m, size = (size_t)from->size;
+    for (index_t i = 0; i < from->size; i++)
+        memcpy(to->inverse + i * to->slots, from->inverse + i * from->slots, sizeof(double) * size);
+    memcpy(to->coef, from->coef, sizeof(double) * size);
+    memcpy(to->slope, from->slope, sizeof(double) * m);
+    memcpy(to->unexplained, from->unexplained, sizeof(double) * m);
+    memcpy(to->excluded, from->excluded, sizeof(double) * m);
+    memcpy(to->chosen, from->chosen, sizeof(index_t) * size);
+    to->size = from->size;
+    to->n_free = from->n_free;
+    to->decrease = from->decrease;
+    to->has_regressions = 0;
+}
+
+static void swap(Tableau *a, Tableau *b)
+{
+    const Tableau kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Compute U = A G_S., by blocks of columns whose rows stay in the first cache. */
+static void compute_regressions(Tableau *T)
+{
+    enum { BLOCK = 64 };
+    const index_t m = T->problem->m;
+    if (T->has_regressions) return;
+    const double **rows = rows_of_chosen(T);
+    memset(T->regressions, 0, sizeof(double) * (size_t)(T->size * m));
+    for (index_t first = 0; first < m; first += BLOCK) {
+        const index_t n = first + BLOCK < m ? BLOCK : m - first;
+        for (index_t i = 0; i < T->size; i++)
+            add_rows(T->regressions + i * m + first, rows, first, T->inverse + i * T->slots, T->size, n);
+    }
+    T->has_regressions = 1;
+}
+
+/* Compute everything from the Gram matrix for some columns, without combinations of earlier ones. */
+static void compute(Tableau *T, const index_t *wanted, index_t count)
+{
+    const Problem *p = T->problem;
+    const index_t m = p->m, slots = T->slots;
+    double *L = p->cholesky, *z = p->factor, *f = p->regression;
+    const double **half = p->chosen_rows; /* the rows of L^-1 G_S., then of L^-1 */
+    index_t size = 0, n_free = 0;
+    for (index_t w = 0; w < count; w++) {
+        const index_t j = wanted[w];
+        const double norm = p->norms[j], scale = norm > 0 ? sqrt(norm) : 1.0;
+        double *line = L + size * slots, unexplained = norm / scale / scale;
+        for (index_t i = 0; i < size; i++) {
+            double product = row_of(p, T->chosen[i])[j] / sqrt(p->norms[T->chosen[i]]) / scale;
+            for (index_t k = 0; k < i; k++) product -= L[i * slots + k] * line[k];
+            line[i] = product / L[i * slots + i];
+            unexplained -= line[i] * line[i];
+        }
+        if (!(unexplained > DEPENDENT)) continue;
+        line[size] = sqrt(unexplained);
+        T->chosen[size++] = j;
+        n_free += w < T->n_free;
+    }
+    T->size = size;
+    T->n_free = n_free;
+    memset(T->excluded, 0, sizeof(double) * (size_t)m);
+    for (index_t i = 0; i < size; i++) T->excluded[T->chosen[i]] = (double)INFINITY;
+
+    double *slope = T->slope, rise = 0.0; /* at the start, with zeros for the columns that are not chosen */
+    memcpy(slope, p->start_slope, sizeof(double) * (size_t)m);
+    for (index_t j = 0; j < m; j++)
+        if (p->start_coef[j] != 0.0 && T->excluded[j] == 0.0) add_scaled(slope, row_of(p, j), p->start_coef[j], m);
+    for (index_t j = 0; j < m; j++)
+        if (p->start_coef[j] != 0.0 && T->excluded[j] == 0.0)
+            rise += p->start_coef[j] * 0.5 * (p->start_slope[j] + slope[j]);
+
+    T->decrease = -rise;
+    memcpy(T->unexplained, p->norms, sizeof(double) * (size_t)m);
+    for (index_t i = 0; i < size; i++) { /* L^-1 G_S. in the place of U, and z = L^-1 g_S */
+        const index_t j = T->chosen[i];
+        const double scale = sqrt(p->norms[j]), pivot = L[i * slots + i];
+        double *row = T->regressions + i * m;
+        z[i] = slope[j] / scale;
+        for (index_t k = 0; k < i; k++) {
+            z[i] -= L[i * slots + k] * z[k];
+            f[k] = -L[i * slots + k] / pivot;
+        }
+        z[i] /= pivot;
+        T->decrease += 0.5 * z[i] * z[i];
+        memset(row, 0, sizeof(double) * (size_t)m);
+        add_scaled(row, row_of(p, j), 1.0 / (scale * pivot), m);
+        add_rows(row, half, 0, f, i, m);
+        half[i] = row;
+        add_squares(T->unexplained, row, -1.0, m);
+    }
+    for (index_t i = 0; i < size; i++) f[i] = -z[i];
+    add_rows(slope, half, 0, f, size, m);
+    for (index_t i = 0; i < size; i++) { /* L^-1 in the place of A, and b = start + (L^-1)' z */
+        double *row = T->inverse + i * slots;
+        for (index_t k = 0; k < i; k++) f[k] = -L[i * slots + k] / L[i * slots + i];
+        memset(row, 0, sizeof(double) * (size_t)size);
+        row[i] = 1.0 / (L[i * slots + i] * sqrt(p->norms[T->chosen[i]]));
+        add_rows(row, half, 0, f, i, i);
+        half[i] = row;
+        T->coef[i] = p->start_coef[T->chosen[i]];
+    }
+    add_rows(T->coef, half, 0, z, size, size);
+    for (int part = 0; part < 2; part++) { /* times L^-T, from the last row: U and A */
+        const index_t n = part ? size : m;
+        double *rows = part ? T->inverse : T->regressions;
+        const index_t stride = part ? slots : m;
+        for (index_t i = 0; i < size; i++) half[i] = rows + i * stride;
+        for (index_t i = size - 1; i >= 0; i--) {
+            const double pivot = L[i * slots + i];
+            for (index_t k = i + 1; k < size; k++) f[k] = -L[k * slots + i];
+            add_rows(rows + i * stride, half + i + 1, 0, f + i + 1, size - i - 1, n);
+            divide(rows + i * stride, pivot, n);
+        }
+        for (index_t i = 0; i < size; i++) divide(rows + i * stride, sqrt(p->norms[T->chosen[i]]), n);
+    }
+    T->has_regressions = 1;
+}
+
+/* The error of a regression of column j at the others, where it must be zero, as a share of a coefficient. */
+static double error_of(const Tableau *T, const double *row, double divisor, index_t except, index_t j)
+{
+    double worst = 0.0;
+    for (index_t i = 0; i < T->size; i++) {
+        const index_t other = T->chosen[i];
+        const double norms = T->problem->norms[j] / T->problem->norms[other];
+        const double error = fabs(row[other] / divisor) * sqrt(norms);
+        if (i != except && !(error <= worst)) worst = error; /* NaN counts */
+    }
+    return worst;
+}
+
+static void enter(Tableau *T, index_t j)
+{
+    const Problem *p = T->problem;
+    const index_t slots = T->slots, size = T->size, m = p->m;
+    const double *own = row_of(p, j), **rows = rows_of_chosen(T);
+    double *row = p->row, *f = p->factor, *regression = p->regression;
+    for (index_t i = 0; i < size; i++) f[i] = -own[T->chosen[i]];
+    memset(regression, 0, sizeof(double) * (size_t)size); /* minus that of the new column on the chosen ones */
+    for (index_t i = 0; i < size; i++) add_scaled(regression, T->inverse + i * slots, f[i], size);
+    memcpy(row, own, sizeof(double) * (size_t)m);
+    add_rows(row, rows, 0, regression, size, m);
+    const double unexplained = T->unexplained[j], coef = T->slope[j] / unexplained;
+    if (unexplained < DOUBTFUL * p->norms[j] && !(error_of(T, row, unexplained, -1, j) <= ERROR)) {
+        memcpy(p->wanted, T->chosen, sizeof(index_t) * (size_t)size);
+        p->wanted[size] = j;
+        compute(T, p->wanted, size + 1);
+        if (T->excluded[j] == 0.0) T->unexplained[j] = 0.0; /* a combination of the others, up to rounding */
+        return;
+    }
+    T->decrease += 0.5 * T->slope[j] * coef;
+    divide(row, unexplained, m);
+    add_squares(T->unexplained, row, -unexplained, m);
+    add_scaled(T->slope, row, -coef * unexplained, m);
+    add_scaled(T->coef, regression, coef, size);
+    for (index_t i = 0; i < size; i++) {
+        const double scaled = regression[i] / unexplained;
+        add_scaled(T->inverse + i * slots, regression, scaled, size);
+        T->inverse[i * slots + size] = T->inverse[size * slots + i] = scaled;
+        if (T->has_regressions) add_scaled(T->regressions + i * m, row, regression[i], m);
+    }
+    T->inverse[size * slots + size] = 1.0 / unexplained;
+    T->coef[size] = coef;
+    if (T->has_regressions) memcpy(T->regressions + size * m, row, sizeof(double) * (size_t)m);
+    T->chosen[size] = j;
+    T->excluded[j] = (double)INFINITY;
+    T->size = size + 1;
+}
+
+static void leave(Tableau *T, index_t slot)
+{
+    const Problem *p = T->problem;
+    const index_t slots = T->slots, last = T->size - 1, j = T->chosen[slot], m = p->m;
+    double *row = p->row, *f = p->factor, *A = T->inverse;
+    const double diagonal = A[slot * slots + slot], coef = T->coef[slot];
+    if (T->has_regressions) {
+        memcpy(row, T->regressions + slot * m, sizeof(double) * (size_t)m);
+    } else {
+        memset(row, 0, sizeof(double) * (size_t)m);
+        add_rows(row, rows_of_chosen(T), 0, A + slot * slots, last + 1, m);
+    }
+    if (!(diagonal * p->norms[j] < 1.0 / DOUBTFUL) && !(error_of(T, row, 1.0, slot, j) <= ERROR)) {
+        memcpy(p->wanted, T->chosen, sizeof(index_t) * (size_t)last);
+        if (slot < last) p->wanted[slot] = T->chosen[last];
+        compute(T, p->wanted, last);
+        return;
+    }
+    T->decrease -= 0.5 * coef * (coef / diagonal);
+    divide(row, diagonal, m);
+    add_squares(T->unexplained, row, diagonal, m);
+    add_scaled(T->slope, row, coef, m);
+    memcpy(f, A + slot * slots, sizeof(double) * (size_t)(last + 1));
+    add_scaled(T->coef, f, -coef / diagonal, last + 1);
+    for (index_t i = 0; i <= last; i++) {
+        if (i == slot) continue;
+        add_scaled(A + i * slots, f, -f[i] / diagonal, last + 1);
+        if (T->has_regressions) add_scaled(T->regressions + i * m, row, -f[i], m);
+    }
+    T->excluded[j] = 0.0;
+    if (slot < last) { /* the last one takes its slot */
+        for (index_t i = 0; i < last; i++) A[i * slots + slot] = A[i * slots + last];
+        memcpy(A + slot * slots, A + last * slots, sizeof(double) * (size_t)last);
+        A[slot * slots + slot] = A[last * slots + last];
+        T->coef[slot] = T->coef[last];
+        T->chosen[slot] = T->chosen[last];
+        if (T->has_regressions)
+            memcpy(T->regressions + slot * m, T->regressions + last * m, sizeof(double) * (size_t)m);
+    }
+    T->size = last;
+}
+
+/* Put the coefficients into a point over all columns. */
+static void to_point(const Tableau *T, double *point)
+{
+    memset(point, 0, sizeof(double) * (size_t)T->problem->m);
+    for (index_t i = 0; i < T->size; i++) point[T->chosen[i]] = T->coef[i];
+}
+
+/* Drop columns until all signs are right, going from a point with right signs towards the minimiser. */
+static void restore_signs(Tableau *T, double *point)
+{
+    const double *signs = T->problem->signs;
+    for (;;) {
+        double reach = (double)INFINITY;
+        index_t slot = -1;
+        for (index_t i = 0; i < T->size; i++) {
+            const double here = point[T->chosen[i]], coef = T->coef[i];
+            if (!(coef * signs[T->chosen[i]] < 0)) continue;
+            const double part = here / (here - coef);
+            if (slot < 0 || part < reach) reach = part, slot = i;
+        }
+        if (slot < 0) return;
+        for (index_t i = 0; i < T->size; i++) {
+            double *here = point + T->chosen[i];
+            *here += reach * (T->coef[i] - *here);
+        }
+        point[T->chosen[slot]] = 0.0;
+        leave(T, slot);
+    }
+}
+
+/* Add a column, unless it is a combination of those chosen, and return whether q has fallen. */
+static int add(Tableau *T, index_t j)
+{
+    const Problem *p = T->problem;
+    const double decrease = T->decrease;
+    if (!(T->unexplained[j] > p->dependent[j])) return 0;
+    if (p->signs) to_point(T, p->point);
+    enter(T, j);
+    if (p->signs) restore_signs(T, p->point);
+    return T->decrease > decrease;
+}
+
+static void drop(Tableau *T, index_t slot)
+{
+    const Problem *p = T->problem;
+    if (p->signs) to_point(T, p->point);
+    leave(T, slot);
+    if (p->signs) restore_signs(T, p->point);
+}
+
+static double diagonal_of(const Tableau *T, index_t slot) { return T->inverse[slot * T->slots + slot]; }
+
+static double cost_of(const Tableau *T, index_t slot)
+{
+    const double diagonal = diagonal_of(T, slot), coef = T->coef[slot];
+    return diagonal > 0 && slot >= T->n_free ? 0.5 * coef * (coef / diagonal) : (double)INFINITY;
+}
+
+/* ---- moves ---------------------------------------------------------------------------------------------------- */
+
+/* The column whose addition lowers q most; of equal gains the one with the largest unexplained share, then the first. */
+static index_t best_addition(const Tableau *T, double *gain_of_it)
+{
+    const Problem *p = T->problem;
+    const double *slope = T->slope;
+    double *gain = p->rest;
+    const double largest =
+        p->signs ? signed_gains(slope, T->unexplained, p->dependent, T->excluded, p->signs, gain, p->m)
+                 : unsigned_gains(slope, T->unexplained, p->dependent, T->excluded, gain, p->m);
+    double share = 0.0;
+    index_t best = -1;
+    *gain_of_it = 0.0;
+    if (!(largest > 0.0)) return 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (index_t j = 0; j < p->m && (pass == 0 || best < 0); j++) {
+            if (!(gain[j] >= TIE * largest)) continue;
+            const double unexplained = T->unexplained[j] / p->norms[j];
+            if (pass == 0)
+                share = unexplained > share ? unexplained : share;
+            else if (unexplained >= TIE * share)
+                best = j;
+        }
+    if (best < 0) return 0;
+    *gain_of_it = gain[best];
+    return best;
+}
+
+static void grow(Tableau *T, index_t size, double rounding)
+{
+    while (T->size < size) {
+        double gain;
+        const index_t j = best_addition(T, &gain);
+        if (!(gain > rounding) || !add(T, j)) return;
+    }
+}
+
+static void shrink(Tableau *T, index_t size)
+{
+    while (T->size > size && T->size > T->n_free) {
+        index_t cheapest = T->n_free;
+        double least = cost_of(T, cheapest);
+        for (index_t i = T->n_free + 1; i < T->size; i++) {
+            const double cost = cost_of(T, i);
+            if (cost < least) least = cost, cheapest = i;
+        }
+        drop(T, cheapest);
+    }
+}
+
+/* The chosen column and its replacement that lower q most; returns by how much. */
+static double best_exchange(Tableau *T, index_t *slot, index_t *column)
+{
+    const Problem *p = T->problem;
+    const index_t m = p->m;
+    const double *slope = T->slope, *signs = p->signs;
+    double *rest = p->rest, best = -(double)INFINITY, largest = -1.0;
+    if (T->size == T->n_free || m == 0) return 0.0;
+    compute_regressions(T);
+    for (index_t t = 0; t < m; t++) {
+        const double unexplained = T->unexplained[t];
+        rest[t] = (unexplained > p->dependent[t] ? unexplained : p->dependent[t]) + T->excluded[t];
+    }
+    for (index_t i = T->n_free; i < T->size; i++) {
+        const double *row = T->regressions + i * m, diagonal = diagonal_of(T, i);
+        if (!(diagonal > 0)) continue; /* cancelled by rounding */
+        const double scale = 1.0 / sqrt(diagonal), shift = T->coef[i] * scale;
+        const double gain = signs ? signed_exchange(row, slope, rest, scale, shift, signs, m)
+                                  : unsigned_exchange(row, slope, rest, scale, shift, m);
+        if (gain - shift * shift > best) best = gain - shift * shift, *slot = i;
+    }
+    if (!(best > 0.0)) return best;
+    const double scale = 1.0 / sqrt(diagonal_of(T, *slot)), shift = T->coef[*slot] * scale;
+    for (index_t t = 0; t < m; t++) {
+        const double gain = exchange_gain(T->regressions[*slot * m + t], slope[t], rest[t], scale, shift, signs, t);
+        if (gain > largest) largest = gain, *column = t;
+    }
+    return 0.5 * best;
+}
+
+/* Make the best exchanges as long as one lowers q by more than a negligible amount. */
+static void descend(Tableau *T, Tableau *spare, index_t size, double rounding, double negligible)
+{
+    index_t slot = 0, column = 0;
+    while (best_exchange(T, &slot, &column) > negligible) {
+        const double before = T->decrease;
+        copy_to(spare, T); /* tried there first, without regressions */
+        drop(spare, slot);
+        add(spare, column);
+        grow(spare, size, rounding); /* where bounds on signs have made other columns leave */
+        if (!(spare->decrease > before + negligible)) return;
+        drop(T, slot);
+        add(T, column);
+        grow(T, size, rounding);
+        if (!(T->decrease > before + negligible)) copy_to(T, spare); /* by rounding */
+    }
+}
+
+static int same_support(const Tableau *a, const Tableau *b)
+{
+    if (a->size != b->size) return 0;
+    for (index_t i = 0; i < a->size; i++)
+        if (b->excluded[a->chosen[i]] == 0.0) return 0;
+    return 1;
+}
+
+/* Add columns and drop as many, and the other way round, as long as one of these moves helps. */
+static void add_drop(Tableau *T, Tableau *trial, Tableau *spare, index_t size, const index_t *counts, index_t n_counts,
+                     index_t rounds, double rounding, double negligible)
+{
+    for (index_t round = 0, helped = 1; helped && round < rounds; round++) {
+        helped = 0;
+        for (index_t move = 0; move < 2 * n_counts; move++) {
+            const index_t count = counts[move / 2];
+            copy_to(trial, T);
+            if (move % 2 == 0) {
+                grow(trial, size + count, rounding);
+                shrink(trial, size);
+            } else {
+                shrink(trial, size - count);
+                grow(trial, size, rounding);
+            }
+            if (same_support(trial, T)) continue;
+            descend(trial, spare, size, rounding, negligible);
+            if (trial->decrease > T->decrease + negligible) {
+                swap(T, trial);
+                helped = 1;
+            }
+        }
+    }
+}
+
+/* ---- what the outside sees ------------------------------------------------------------------------------------ */
+
+enum { SIZE, N_FREE, DECREASE, LOWEST_SCORE, LOWEST_COST, N_FACTS };
+
+static void report(const Tableau *T, index_t *chosen, double *coef, double *facts)
+{
+    double score = (double)INFINITY, least = (double)INFINITY;
+    for (index_t i = 0; i < T->size; i++) {
+        chosen[i] = T->chosen[i];
+        coef[i] = T->coef[i];
+    }
+    for (index_t i = T->n_free; i < T->size; i++) {
+        const double diagonal = diagonal_of(T, i) > 0 ? diagonal_of(T, i) : 1.0, cost = cost_of(T, i);
+        const double outside = cost / (diagonal * T->problem->norms[T->chosen[i]]);
+        score = outside < score ? outside : score;
+        least = cost < least ? cost : least;
+    }
+    facts[SIZE] = (double)T->size;
+    facts[N_FREE] = (double)T->n_free;
+    facts[DECREASE] = T->decrease;
+    facts[LOWEST_SCORE] = T->size > T->n_free ? score : 0.0;
+    facts[LOWEST_COST] = least;
+}
+
+enum { N_ARRAYS = 11, TABLE = 7, N_OTHERS = 4 };
+
+typedef struct {
+    Py_buffer views[N_ARRAYS + 5];
+    int count;
+    double *memory;
+    Problem problem;
+    double *table, *unexplained, *excluded; /* of the caller: row 0 is [-b, g], row 1 + i is [A_i., U_i.] */
+    index_t *chosen, slots;
+    Tableau tableau, others[N_OTHERS];
+} Call;
+
+static void finish(Call *call)
+{
+    while (call->count) PyBuffer_Release(&call->views[--call->count]);
+    free(call->memory);
+    call->memory = NULL;
+}
+
+static void *view(Call *call, PyObject *array, int writable)
+{
+    Py_buffer *buffer = &call->views[call->count];
+    if (PyObject_GetBuffer(array, buffer, PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) < 0) return NULL;
+    call->count++;
+    return buffer->buf;
+}
+
+static double *take(double **memory, index_t n)
+{
+    double *taken = *memory;
+    *memory += n;
+    return taken;
+}
+
+/* Read the arrays of a tableau (see `Tableau.arrays`) and allocate everything, with room for `most` columns or those of
+ * the caller, and for `n_forward` numbers. */
+static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most, index_t n_forward)
+{
+    Problem *p = &call->problem;
+    void *at[N_ARRAYS];
+    Py_ssize_t length[N_ARRAYS];
+    call->count = 0;
+    call->memory = NULL;
+    if (!PyTuple_Check(arrays) || PyTuple_Size(arrays) != N_ARRAYS) {
+        PyErr_Format(PyExc_TypeError, "the arrays of a tableau must be a tuple of %d", N_ARRAYS);
+        return -1;
+    }
+    for (int i = 0; i < N_ARRAYS; i++) {
+        PyObject *array = PyTuple_GetItem(arrays, i);
+        at[i] = NULL;
+        length[i] = 0;
+        if (array == NULL || (array != Py_None && !(at[i] = view(call, array, i >= TABLE)))) {
+            finish(call);
+            return -1;
+        }
+        if (at[i]) length[i] = call->views[call->count - 1].len / 8; /* all are of float64 or int64 */
+    }
+    const index_t m = length[2];
+    call->table = at[TABLE];
+    call->unexplained = at[TABLE + 1];
+    call->excluded = at[TABLE + 2];
+    call->chosen = at[TABLE + 3];
+    call->slots = length[TABLE + 3];
+    p->gram = at[0];
+    p->gram_size = (index_t)llround(sqrt((double)length[0]));
+    p->gram_rows = at[1];
+    p->m = m;
+    p->norms = at[2];
+    p->dependent = at[3];
+    p->start_slope = at[4];
+    p->start_coef = at[5];
+    p->signs = at[6];
+    const index_t room = most < m ? most : m, slots = room > call->slots ? room : call->slots;
+    const index_t each = slots * slots + 2 * slots + 3 * m + slots * m, gathered = p->gram_rows ? m * m : 0;
+    const index_t scratch = 4 * m + slots * slots + 4 * (slots + 1) + n_forward + gathered;
+    double *memory = call->memory = malloc(sizeof(double) * (size_t)(scratch + (1 + N_OTHERS) * each));
+    if (memory == NULL) {
+        finish(call);
+        PyErr_NoMemory();
+        return -1;
+    }
+    p->row = take(&memory, m);
+    p->rest = take(&memory, m);
+    p->point = take(&memory, m);
+    p->rows = (const double **)take(&memory, m);
+    p->cholesky = take(&memory, slots * slots);
+    p->factor = take(&memory, slots + 1);
+    p->regression = take(&memory, slots + 1);
+    p->chosen_rows = (const double **)take(&memory, slots + 1);
+    p->wanted = (index_t *)take(&memory, slots + 1);
+    p->forward = take(&memory, n_forward);
+    p->gathered = take(&memory, gathered);
+    for (index_t j = 0; j < m; j++) p->rows[j] = NULL;
+    for (int i = 0; i <= N_OTHERS; i++) {
+        Tableau *T = i ? &call->others[i - 1] : &call->tableau;
+        *T = (Tableau){.problem = p, .slots = slots, .n_free = n_free};
+        T->inverse = take(&memory, slots * slots);
+        T->coef = take(&memory, slots);
+        T->chosen = (index_t *)take(&memory, slots);
+        T->slope = take(&memory, m);
+        T->unexplained = take(&memory, m);
+        T->excluded = take(&memory, m);
+        T->regressions = take(&memory, slots * m);
+    }
+    return 0;
+}
+
+/* Begin with the tableau of the caller. */
+static int load(Call *call, PyObject *arrays, index_t size, index_t n_free, double decrease, index_t most,
+                index_t n_forward)
+{
+    if (begin(call, arrays, n_free, most, n_forward) < 0) return -1;
+    Tableau *T = &call->tableau;
+    const index_t m = call->problem.m, slots = call->slots;
+    for (index_t i = 0; i < size; i++) {
+        T->coef[i] = -call->table[i];
+        memcpy(T->inverse + i * T->slots, call->table + (i + 1) * (slots + m), sizeof(double) * (size_t)size);
+    }
+    memcpy(T->slope, call->table + slots, sizeof(double) * (size_t)m);
+    memcpy(T->unexplained, call->unexplained, sizeof(double) * (size_t)m);
+    memcpy(T->excluded, call->excluded, sizeof(double) * (size_t)m);
+    memcpy(T->chosen, call->chosen, sizeof(index_t) * (size_t)size);
+    T->size = size;
+    T->decrease = decrease;
+    return 0;
+}
+
+/* Write the tableau of the call into the arrays of the caller, and return what is no array. */
+static PyObject *answer(Call *call)
+{
+    Tableau *T = &call->tableau;
+    const index_t m = call->problem.m, slots = call->slots, size = T->size, stride = slots + m;
+    compute_regressions(T);
+    memset(call->table, 0, sizeof(double) * (size_t)((size + 1) * stride));
+    for (index_t i = 0; i < size; i++) {
+        double *row = call->table + (i + 1) * stride;
+        call->table[i] = -T->coef[i];
+        memcpy(row, T->inverse + i * T->slots, sizeof(double) * (size_t)size);
+        memcpy(row + slots, T->regressions + i * m, sizeof(double) * (size_t)m);
+    }
+    for (index_t i = size + 1; i <= slots; i++) memset(call->table + i * stride, 0, sizeof(double) * (size_t)stride);
+    memcpy(call->table + slots, T->slope, sizeof(double) * (size_t)m);
+    memcpy(call->unexplained, T->unexplained, sizeof(double) * (size_t)m);
+    memcpy(call->excluded, T->excluded, sizeof(double) * (size_t)m);
+    memcpy(call->chosen, T->chosen, sizeof(index_t) * (size_t)size);
+    PyObject *found = Py_BuildValue("nnd", (Py_ssize_t)size, (Py_ssize_t)T->n_free, T->decrease);
+    finish(call);
+    return found;
+}
+
+static index_t largest(const index_t *counts, index_t n)
+{
+    index_t most = 0;
+    for (index_t i = 0; i < n; i++) most = counts[i] > most ? counts[i] : most;
+    return most;
+}
+
+/* compute(arrays, n_free, wanted): fill a tableau; the other functions begin with one that is filled. */
+static PyObject *py_compute(PyObject *module, PyObject *args)
+{
+    PyObject *arrays, *wanted;
+    Py_ssize_t n_free;
+    Call call;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OnO", &arrays, &n_free, &wanted)) return NULL;
+    if (begin(&call, arrays, n_free, 0, 0) < 0) return NULL;
+    Py_buffer columns;
+    if (PyObject_GetBuffer(wanted, &columns, PyBUF_C_CONTIGUOUS) < 0) {
+        finish(&call);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    compute(&call.tableau, columns.buf, columns.len / (Py_ssize_t)sizeof(index_t));
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&columns);
+    return answer(&call);
+}
+
+/* grow(arrays, size, n_free, decrease, target, rounding) */
+static PyObject *py_grow(PyObject *module, PyObject *args)
+{
+    PyObject *arrays;
+    Py_ssize_t size, n_free, target;
+    double decrease, rounding;
+    Call call;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Onndnd", &arrays, &size, &n_free, &decrease, &target, &rounding)) return NULL;
+    if (load(&call, arrays, size, n_free, decrease, 0, 0) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    grow(&call.tableau, target, rounding);
+    Py_END_ALLOW_THREADS
+    return answer(&call);
+}
+
+/* shrink(arrays, size, n_free, decrease, target) */
+static PyObject *py_shrink(PyObject *module, PyObject *args)
+{
+    PyObject *arrays;
+    Py_ssize_t size, n_free, target;
+    double decrease;
+    Call call;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Onndn", &arrays, &size, &n_free, &decrease, &target)) return NULL;
+    if (load(&call, arrays, size, n_free, decrease, 0, 0) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    shrink(&call.tableau, target);
+    Py_END_ALLOW_THREADS
+    return answer(&call);
+}
+
+/* descend(arrays, size, n_free, decrease, target, counts, rounds, rounding, negligible): exchanges, then add-drop moves
+ * by each of the counts. */
+static PyObject *py_descend(PyObject *module, PyObject *args)
+{
+    PyObject *arrays, *counts;
+    Py_ssize_t size, n_free, target, rounds;
+    double decrease, rounding, negligible;
+    Call call;
+    Py_buffer moves;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OnndnOndd", &arrays, &size, &n_free, &decrease, &target, &counts, &rounds, &rounding,
+                          &negligible))
+        return NULL;
+    if (PyObject_GetBuffer(counts, &moves, PyBUF_C_CONTIGUOUS) < 0) return NULL;
+    const index_t n_counts = moves.len / (Py_ssize_t)sizeof(index_t);
+    if (load(&call, arrays, size, n_free, decrease, target + largest(moves.buf, n_counts), 0) < 0) {
+        PyBuffer_Release(&moves);
+        return NULL;
+    }
+    Tableau *T = &call.tableau, *trial = &call.others[0], *spare = &call.others[1];
+    Py_BEGIN_ALLOW_THREADS
+    descend(T, spare, target, rounding, negligible);
+    add_drop(T, trial, spare, target, moves.buf, n_counts, rounds, rounding, negligible);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&moves);
+    return answer(&call);
+}
+
+typedef struct {
+    index_t n_sizes, n_counts, width, backward_start, rounds;
+    const index_t *sizes, *counts;
+    double rounding, negligible;
+    index_t *chosen;
+    double *coef, *facts;
+} Targets;
+
+static void reach(const Targets *to, index_t which, Tableau *T, Tableau *trial, Tableau *spare)
+{
+    const index_t size = to->sizes[which];
+    descend(T, trial, size, to->rounding, to->negligible);
+    add_drop(T, trial, spare, size, to->counts + which * to->n_counts, to->n_counts, to->rounds, to->rounding,
+             to->negligible);
+    report(T, to->chosen + which * to->width, to->coef + which * to->width, to->facts + which * N_FACTS);
+}
+
+/* For each size, by increasing size: the better of the forward and the backward path, improved. */
+static void forward_backward(const Targets *to, const Tableau *start, Tableau *others, double *forward)
+{
+    Tableau *path = &others[0], *T = &others[1], *trial = &others[2], *spare = &others[3];
+    const index_t first = start->size;
+    copy_to(path, start);
+    for (index_t size = first; size <= to->backward_start; size++) {
+        grow(path, size, to->rounding);
+        forward[size - first] = path->decrease;
+    }
+    for (index_t i = to->n_sizes - 1; i >= 0; i--) {
+        const index_t size = to->sizes[i];
+        shrink(path, size);
+        to->facts[i * N_FACTS] = -1.0; /* the forward path is better */
+        if (size >= first && size <= to->backward_start && forward[size - first] > path->decrease + to->negligible)
+            continue;
+        copy_to(T, path);
+        grow(T, size, to->rounding); /* where bounds on signs have made other columns leave */
+        reach(to, i, T, trial, spare);
+    }
+    copy_to(path, start); /* the forward path once more: what to keep of it was not known */
+    for (index_t i = 0; i < to->n_sizes; i++) {
+        if (to->facts[i * N_FACTS] >= 0.0) continue;
+        grow(path, to->sizes[i], to->rounding);
+        copy_to(T, path);
+        reach(to, i, T, trial, spare);
+    }
+}
+
+/* forward_backward(arrays, size, n_free, decrease, sizes, backward_start, most, counts, rounds, rounding, negligible,
+ * chosen, coef, facts): `counts` has a row for each size, and so have the three arrays that it fills; no move has more
+ * than `most` columns. */
+static PyObject *py_forward_backward(PyObject *module, PyObject *args)
+{
+    PyObject *arrays, *given[5];
+    Py_ssize_t size, n_free, backward_start, most, rounds;
+    Call call;
+    Targets to;
+    double decrease;
+    void *at[5];
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OnndOnnOnddOOO", &arrays, &size, &n_free, &decrease, &given[0], &backward_start,
+                          &most, &given[1], &rounds, &to.rounding, &to.negligible, &given[2], &given[3], &given[4]))
+        return NULL;
+    const index_t lengths = backward_start + 1 > size ? backward_start + 1 - size : 1;
+    if (load(&call, arrays, size, n_free, decrease, most, lengths) < 0) return NULL;
+    for (int i = 0; i < 5; i++)
+        if (!(at[i] = view(&call, given[i], i > 1))) {
+            finish(&call);
+            return NULL;
+        }
+    const Py_buffer *last = &call.views[call.count - 5];
+    to.sizes = at[0];
+    to.counts = at[1];
+    to.chosen = at[2];
+    to.coef = at[3];
+    to.facts = at[4];
+    to.n_sizes = last[0].len / (Py_ssize_t)sizeof(index_t);
+    to.n_counts = to.n_sizes ? last[1].len / (Py_ssize_t)sizeof(index_t) / to.n_sizes : 0;
+    to.width = to.n_sizes ? last[2].len / (Py_ssize_t)sizeof(index_t) / to.n_sizes : 0;
+    to.backward_start = backward_start;
+    to.rounds = rounds;
+    Py_BEGIN_ALLOW_THREADS
+    forward_backward(&to, &call.tableau, call.others, call.problem.forward);
+    Py_END_ALLOW_THREADS
+    finish(&call);
+    Py_RETURN_NONE;
+}
+
+/* The level of the clone that runs, or "baseline" if the compiler made no clones. */
+static PyObject *instruction_set(PyObject *module, PyObject *unused)
+{
     const char *name = "baseline";
+    (void)module, (void)unused;
 #ifdef WIDE
     name = __builtin_cpu_supports(WIDE) ? WIDE : __builtin_cpu_supports(MIDDLE) ? MIDDLE : "default";
 #endif
     return PyUnicode_FromString(name);
 }
 
-/* ---- arrays ------------------------------------------------------------------------------------------------------ */
-
-/* What an argument must be. */
-typedef struct {
-    const char *name;
-    int ndim;
-    enum { FLOAT64, INT64 } type;
-    enum { READ, WRITE, READ_OR_NONE } use;
-} Argument;
-
-/* Get a view of an array, whose entries must be adjacent along the last axis. A view of None is all zeros. */
-static int get_array(PyObject *object, Py_buffer *view, const Argument *wanted) {
-    if (wanted->use == READ_OR_NONE && object == Py_None) {
-        memset(view, 0, sizeof *view);
-        return 0;
-    }
-    const int flags = PyBUF_STRIDES | PyBUF_FORMAT | (wanted->use == WRITE ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(object, view, flags) < 0) return -1;
-    const char *letters = wanted->type == FLOAT64 ? "d" : "lq"; /* "l" or "q" is int64, which depends on the platform */
-    const char *format = view->format == NULL ? "B" : view->format;
-    const int last = wanted->ndim - 1;
-    if (view->ndim != wanted->ndim) {
-        PyErr_Format(PyExc_ValueError, "%s must have %d axes, not %d", wanted->name, wanted->ndim, view->ndim);
-    } else if (strlen(format) != 1 || strchr(letters, *format) == NULL || view->itemsize != 8) {
-        const char *type = wanted->type == FLOAT64 ? "float64" : "int64";
-        PyErr_Format(PyExc_TypeError, "%s must hold %s, not items of the format '%s'", wanted->name, type, format);
-    } else if (view->shape[last] > 1 && view->strides[last] != 8) {
-        PyErr_Format(PyExc_ValueError, "the entries of %s must be adjacent along its last axis", wanted->name);
-    } else {
-        return 0;
-    }
-    PyBuffer_Release(view);
-    return -1;
-}
-
-static void release(Py_buffer *views, Py_ssize_t count) {
-    for (Py_ssize_t i = 0; i < count; i++) PyBuffer_Release(&views[i]);
-}
-
-static int get_arrays(PyObject *const *objects, Py_ssize_t given, Py_buffer *views, const Argument *wanted,
-                      Py_ssize_t count) {
-    if (given != count) {
-        PyErr_Format(PyExc_TypeError, "%zd arrays are needed, not %zd", count, given);
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (get_array(objects[i], &views[i], &wanted[i]) < 0) {
-            release(views, i);
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int check_length(const Py_buffer *view, const Argument *wanted, Py_ssize_t length) {
-    if (view->obj == NULL || view->shape[0] == length) return 0; /* None, or as it has to be */
-    PyErr_Format(PyExc_ValueError, "%s must have %zd entries, not %zd", wanted->name, length, view->shape[0]);
-    return -1;
-}
-
-/* ---- exchanges --------------------------------------------------------------------------------------------------- */
-
-/* The number of maxima that run side by side: one alone would wait for the comparison before it. On an AMD EPYC, for
- * 80 rows of 400 or 1600, 16 takes at most a sixth more than the best of 8, 16 and 32 with vectors of 256 or 512 bits,
- * and the worst takes up to 1.4 times as long as the best. */
-#define LANES 16
-
-/* Return the gain of a column, (g + t u)^2 / (h + u^2); 0 if a sign is given and g + t u has the other. */
-static inline double gain_of(double u, double shift, double slope, double unexplained, const double *sign) {
-    double g = u * shift + slope;
-    if (sign != NULL && g * *sign < 0.0) g = 0.0;
-    return g / (u * u + unexplained) * g;
-}
-
-/* Find the largest gain of a row and the first column that has it. NaN counts as the largest, as in NumPy. */
-CLONED static void best_of_row(const double *restrict row, const double *restrict slope,
-                               const double *restrict unexplained, const double *restrict signs, double scale,
-                               double shift, Py_ssize_t m, double *largest, long long *place) {
-    double best[LANES] = {0.0}, sum[LANES] = {0.0}, overall = 0.0, total = 0.0;
-    long long where[LANES] = {0}, column = 0;
-    const Py_ssize_t whole = m - m % LANES;
-    for (Py_ssize_t start = 0; start < whole; start += LANES) {
-        for (int i = 0; i < LANES; i++) {
-            const Py_ssize_t j = start + i;
-            const double gain = gain_of(row[j] * scale, shift, slope[j], unexplained[j], signs ? &signs[j] : NULL);
-            const int better = gain > best[i];
-            best[i] = better ? gain : best[i];
-            where[i] = better ? j : where[i];
-            sum[i] += gain;
-        }
-    }
-    for (int i = 0; i < LANES; i++) {
-        total += sum[i];
-        if (best[i] > overall || (best[i] == overall && where[i] < column)) overall = best[i], column = where[i];
-    }
-    for (Py_ssize_t j = whole; j < m; j++) {
-        const double gain = gain_of(row[j] * scale, shift, slope[j], unexplained[j], signs ? &signs[j] : NULL);
-        if (gain > overall) overall = gain, column = j;
-        total += gain;
-    }
-    for (Py_ssize_t j = 0; isnan(total) && j < m; j++) { /* gains are >= 0: their sum is NaN if one of them is */
-        const double gain = gain_of(row[j] * scale, shift, slope[j], unexplained[j], signs ? &signs[j] : NULL);
-        if (isnan(gain)) overall = gain, column = j, total = 0.0;
-    }
-    *largest = overall;
-    *place = column;
-}
-
-static const Argument EXCHANGE[] = {
-    {"regressions", 2, FLOAT64, READ}, {"scale", 1, FLOAT64, READ},       {"shift", 1, FLOAT64, READ},
-    {"slope", 1, FLOAT64, READ},       {"unexplained", 1, FLOAT64, READ}, {"signs", 1, FLOAT64, READ_OR_NONE},
-    {"gains", 1, FLOAT64, WRITE},      {"columns", 1, INT64, WRITE},
-};
-enum { REGRESSIONS, SCALE, SHIFT, SLOPE, UNEXPLAINED, SIGNS, GAINS, COLUMNS, EXCHANGE_ARGUMENTS };
-
-/* Find the best replacement of each chosen column; best_replacements() of tableau.py has the formula. The lock of the
- * interpreter is kept: the scan takes microseconds, and getting the lock back from a busy thread takes milliseconds. */
-static PyObject *best_replacements(PyObject *module, PyObject *const *objects, Py_ssize_t given) {
-    (void)module;
-    Py_buffer a[EXCHANGE_ARGUMENTS];
-    if (get_arrays(objects, given, a, EXCHANGE, EXCHANGE_ARGUMENTS) < 0) return NULL;
-    const Py_ssize_t s = a[REGRESSIONS].shape[0], m = a[REGRESSIONS].shape[1];
-    const Py_ssize_t lengths[] = {[SCALE] = s, [SHIFT] = s, [SLOPE] = m, [UNEXPLAINED] = m,
-                                  [SIGNS] = m, [GAINS] = s, [COLUMNS] = s};
-    for (int i = SCALE; i < EXCHANGE_ARGUMENTS; i++) {
-        if (check_length(&a[i], &EXCHANGE[i], lengths[i]) < 0) {
-            release(a, EXCHANGE_ARGUMENTS);
-            return NULL;
-        }
-    }
-    const double *scale = a[SCALE].buf, *shift = a[SHIFT].buf;
-    double *gains = a[GAINS].buf;
-    long long *columns = a[COLUMNS].buf;
-    for (Py_ssize_t i = 0; i < s; i++) {
-        const double *row = (const double *)((const char *)a[REGRESSIONS].buf + i * a[REGRESSIONS].strides[0]);
-        best_of_row(row, a[SLOPE].buf, a[UNEXPLAINED].buf, a[SIGNS].buf, scale[i], shift[i], m, &gains[i], &columns[i]);
-    }
-    release(a, EXCHANGE_ARGUMENTS);
-    Py_RETURN_NONE;
-}
-
-/* ---- the module -------------------------------------------------------------------------------------------------- */
-
 static PyMethodDef methods[] = {
-    {"instruction_set", instruction_set, METH_NOARGS,
-     "instruction_set()\n--\n\n"
-     "Return the level of x86-64 of the clones that run, such as \"x86-64-v3\"; \"default\" is the lowest one.\n\n"
-     "It is \"baseline\" if the compiler made no clones, as on other processors."},
-    {"best_replacements", (PyCFunction)(void (*)(void))best_replacements, METH_FASTCALL,
-     "best_replacements(regressions, scale, shift, slope, unexplained, signs, gains, columns, /)\n--\n\n"
-     "Find the best replacement of each chosen column, and write its gain and its number into the last two arrays.\n\n"
-     "For s chosen columns and m columns: `regressions` of shape (s, m), `scale` and `shift` of shape (s,), `slope`,\n"
-     "`unexplained` and `signs` (or None) of shape (m,), `gains` and `columns` of shape (s,); all are float64, and\n"
-     "`columns` is int64. Entries must be adjacent along the last axis."},
+    {"instruction_set", instruction_set, METH_NOARGS, NULL},
+    {"compute", py_compute, METH_VARARGS, NULL},
+    {"grow", py_grow, METH_VARARGS, NULL},
+    {"shrink", py_shrink, METH_VARARGS, NULL},
+    {"descend", py_descend, METH_VARARGS, NULL},
+    {"forward_backward", py_forward_backward, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
+
+static struct PyModuleDef_Slot slots[] = {{0, NULL}};
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "hardthresh._kernel",
-    .m_doc = "Compiled forms of NumPy code that spends its time on passes over short arrays.",
+    .m_doc = "The compiled moves of a tableau; see hardthresh.solvers.working_set.tableau.",
     .m_size = 0,
     .m_methods = methods,
+    .m_slots = slots,
 };
 
-PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&definition); }
+PyMODINIT_FUNC PyInit__kernel(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -20,6 +20,9 @@ from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, minimiz
 from hardthresh.solvers.working_set.tableau import Tableau
 from levels import in_turn, only_at
 
+FAST = WorkingSet(effort="fast")
+"""What `path` chooses for linear models."""
+
 
 class Interrupting(LinearModel):
     """Behaves like the user's Ctrl-C during one of the gradients."""
@@ -56,7 +59,7 @@ def objective():
 
 def test_each_budget_gives_what_it_gives_alone(objective):
     for budget, result in zip((5, 1, 8), path(objective, Sparsity, (5, 1, 8)), strict=True):
-        alone = minimize(objective, Sparsity(budget))
+        alone = minimize(objective, Sparsity(budget), FAST)
         assert_array_equal(result.support, alone.support)
         assert_allclose(result.w, alone.w, rtol=1e-9)
         assert_allclose(result.history["value"], alone.history["value"], rtol=1e-9)
@@ -180,7 +183,7 @@ def test_a_number_alone_has_the_support_that_it_has_in_a_path(loss, kind, seed):
     objective, constraint = of_kind(kind, loss, seed)
     budgets = SQUARED_BUDGETS if loss == "squared" else LOGISTIC_BUDGETS
     for k, run in zip(budgets, path(objective, constraint, budgets), strict=True):
-        assert_same_run(run, minimize(objective, constraint(k)), rtol=1e-3 if kind == "float32" else 1e-7)
+        assert_same_run(run, minimize(objective, constraint(k), FAST), rtol=1e-3 if kind == "float32" else 1e-7)
         assert_consistent(run)
         assert run.converged
 
@@ -233,7 +236,7 @@ def test_budgets_from_none_to_all_columns(loss, shape):
     budgets = [0, 1, 2, 5, 9, 12, 15, 30, 31, 100]
     runs = list(path(objective, Sparsity, budgets))
     for k, run in zip(budgets, runs, strict=True):
-        assert_same_run(run, minimize(objective, Sparsity(k)))
+        assert_same_run(run, minimize(objective, Sparsity(k), FAST))
         assert_consistent(run)
     assert not runs[0].w.any()
     assert runs[0].support.indices.size == 0
@@ -256,7 +259,7 @@ def test_a_perfect_fit_ends_its_own_run_only(noise):
     objective = LinearModel(X, y)
     runs = list(path(objective, Sparsity, range(8)))
     for k, run in enumerate(runs):
-        alone = minimize(objective, Sparsity(k))
+        alone = minimize(objective, Sparsity(k), FAST)
         assert run.status is alone.status
         assert run.converged
         assert_allclose(run.w, alone.w, atol=1e-8)
@@ -277,7 +280,7 @@ def test_the_limit_of_iterations_is_each_runs_own(solver, max_iter):
     for k, run in zip(
         (1, 4, 12, 30), path(objective, constraint, (1, 4, 12, 30), solver, max_iter=max_iter), strict=True
     ):
-        alone = minimize(objective, constraint(k), solver, max_iter=max_iter)
+        alone = minimize(objective, constraint(k), solver or FAST, max_iter=max_iter)
         assert_same_run(run, alone)
         assert_consistent(run)
         assert run.n_iter <= max_iter
@@ -300,7 +303,7 @@ def test_a_rule_ends_each_run_where_it_would_end_it_alone(solver, stop):
     budgets = (1, 3, 4, 12, 30)
     statuses = set()
     for k, run in zip(budgets, path(objective, constraint, budgets, solver, stop=stop, max_iter=60), strict=True):
-        assert_same_run(run, minimize(objective, constraint(k), solver, stop=stop, max_iter=60))
+        assert_same_run(run, minimize(objective, constraint(k), solver or FAST, stop=stop, max_iter=60))
         assert_consistent(run)
         statuses.add(run.status)
     if stop == Chosen(4):
@@ -311,11 +314,11 @@ def test_passes_are_those_of_all_runs():
     objective, constraint = of_kind("plain", "squared", 0)
     (limited,) = path(objective, constraint, [30], stop=Passes(2.0))
     assert limited.status is Status.BUDGET
-    alone = [minimize(objective, constraint(k)).passes for k in SQUARED_BUDGETS]
+    alone = [minimize(objective, constraint(k), FAST).passes for k in SQUARED_BUDGETS]
     shared = [run.passes for run in path(objective, constraint, SQUARED_BUDGETS)]
     assert max(shared) < 0.5 * sum(alone)
     for k, passes in zip(SQUARED_BUDGETS, shared, strict=True):
-        assert passes >= minimize(objective, constraint(k)).passes - 1e-9
+        assert passes >= minimize(objective, constraint(k), FAST).passes - 1e-9
 
 
 @pytest.mark.parametrize("warm_start", [False, True])

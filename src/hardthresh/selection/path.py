@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -35,7 +36,9 @@ def path(
     budgets : iterable of int
         In the order to yield them; increasing for a useful warm start.
     solver : Solver, optional
-        Default: chosen for each budget as by `minimize`.
+        Default: chosen for each budget as by `minimize`, but ``WorkingSet(effort="fast")`` in the place of
+        ``WorkingSet()``, because most results of a path only have to be compared with their neighbours. Call `minimize`
+        for the budget that you choose.
     warm_start : bool
         Whether each fit starts from the last one's answer, so that an answer depends on the budgets before it, and all
         budgets after a perfect fit get that fit. Without it, each answer is the one for that budget alone, up to
@@ -54,7 +57,9 @@ def path(
     -----
     Without `warm_start` the budgets of `WorkingSet`, the default solver of linear models, run side by side: they share
     the Gram matrix, the forward path, and each product with the data, so that fifty budgets cost a few times what one
-    does. Their results come when the last of them is done, and their passes and seconds are those of all.
+    does. Their results come when the last of them is done, and their passes and seconds are those of all. With the
+    default effort "fast" f is 1.7 % above the lowest known value on average (see the guide to speed), and fifty budgets
+    take a fifth to a third of the time that they take with "balanced".
 
     Examples
     --------
@@ -68,12 +73,17 @@ def path(
     if not isinstance(budgets, Iterable):
         raise InvalidInputError(f"budgets must be several numbers, such as range(1, 11); got {format_value(budgets)}")
     sets = [constraint(budget) for budget in budgets]
-    solvers = [solver or choose_solver(objective, one, tol=tol) for one in sets]
+    solvers = [solver or _ranking(choose_solver(objective, one, tol=tol)) for one in sets]
     fitted = _warm_started if warm_start else _independent
     for result in fitted(objective, sets, solvers, tol=tol, **options):
         if result.status is Status.INTERRUPTED:  # the best iterate of one budget does not answer for the others
             raise KeyboardInterrupt
         yield result
+
+
+def _ranking(solver: Solver) -> Solver:
+    """Return a solver with as much effort as is needed to rank budgets."""
+    return replace(solver, effort="fast") if isinstance(solver, WorkingSet) else solver
 
 
 def _independent(

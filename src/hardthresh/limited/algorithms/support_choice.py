@@ -9,7 +9,7 @@ import numpy as np
 
 from hardthresh.core.typing import Array
 from hardthresh.limited.cost_model import ROUNDING, CostModel
-from hardthresh.solvers.local_search import descend, grow, shrink
+from hardthresh.solvers.working_set.search import descend, grow, shrink
 from hardthresh.solvers.working_set.tableau import Tableau
 
 from .moments import Moments

@@ -24,10 +24,10 @@ from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, Standardized
 from hardthresh.objectives import LinearModel
-from hardthresh.solvers.local_search import descend, forward_backward, grow
 
 from .iteration import EFFORTS
 from .model import screen, tolerances_at_scale, union
+from .search import descend, forward_backward, grow
 from .state import next_checkpoint, path_cap
 from .tableau import Tableau
 
@@ -327,11 +327,10 @@ class _Folds:
         sizes = [tableau.n_free + k for k in budgets]
         backward_start = tableau.n_free + ceil(_BACKWARD_START * budgets[-1])
         best = forward_backward(tableau, sizes, backward_start, rounding, negligible)
-        fits = {size: (fit.chosen, fit.coef) for size, fit in best}
-        used = sorted({place for chosen, _ in fits.values() for place in chosen})
+        used = np.unique(np.concatenate([fit.chosen for fit in best.values()]))
         coefs, intercepts = np.zeros((len(sizes), len(used))), np.empty(len(sizes))
         for row, size in enumerate(sizes):
-            chosen, coef = fits[size]
+            chosen, coef = best[size].chosen, best[size].coef
             coefs[row, np.searchsorted(used, chosen)] = coef
             intercepts[row] = moments.y_mean - float(coef @ moments.x_mean[chosen])
         return FoldPath(fold.working_set[used], coefs, intercepts)

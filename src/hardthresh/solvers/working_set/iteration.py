@@ -17,6 +17,7 @@ from hardthresh.core.typing import Array
 from hardthresh.solvers.exchange import rank_exchanges
 
 from .model import Gram, LocalModel, screen, tolerances, union
+from .search import Fit
 from .state import (
     CONVERGED,
     PATH_ENDED,
@@ -52,6 +53,9 @@ class Effort:
     prefetch : tuple of float
         The budgets at which the columns are screened before runs reach their own, as shares of the next checkpoint of
         the forward path; for a quadratic only.
+    parts : int
+        In how many parts the chosen columns are divided to screen the others at the fits without each part, where the
+        columns that could replace it have high scores; for a quadratic only, none if 0.
     add_drop : tuple of float
         How many columns the add-drop moves add and drop, as shares of k.
     final_exchanges : int
@@ -63,23 +67,58 @@ class Effort:
 
     screening_ratio: float
     prefetch: tuple[float, ...] = ()
+    parts: int = 0
     add_drop: tuple[float, ...] = ()
     final_exchanges: int = 0
     recheck_ratio: float = inf
 
 
-# Tuned (see the guide to speed). On 160 linear models, not used for tuning, another value in "balanced" changes f as
-# follows. Screening ratio: 1 % lower with 0.1, 2 % higher with 0.5 or 0.7. Prefetch: at most 0.4 % higher
-# with 0.5 or 0.8 in place of 0.64. Recheck ratio: 0.8 % lower with 0.5, 0.02 % higher with 0.9 or 1. What lowers f has
-# a price: on 24 models of 500 x 3,000, a screening ratio of 0.1 needs a Gram matrix of 1.5 times as many columns and
-# 15 % more CPU time, a recheck ratio of 0.5 needs 2 % more passes and 5 % more CPU time.
+# Chosen on 240 linear models of eight sizes, 60 x 120 to 500 x 1,000 and 150 x 3,000, with correlated columns. How far f
+# is above the lowest value that any of ten settings found, on average, and the CPU time relative to "fast":
+#
+#   "fast"                                  1.7 %   1.0
+#   "balanced"                              0.18 %  1.7
+#   "balanced", no partial fits             1.4 %   1.1
+#   "balanced", add_drop=(0.25, 0.5, 1.0)   0.29 %  1.6
+#   "balanced", screening ratio 0.35        0.01 % more
+#   "balanced", prefetch=(1.0, 0.64)        0.02 % more
+#   "balanced", recheck ratio 0             0.04 % less, 2.2
+#   "thorough"                              0.12 %  5.1
+_ADD_DROP = (0.1, 0.25, 0.5, 1.0, 2.0)
 EFFORTS = {
-    "fast": Effort(screening_ratio=0.35, prefetch=(1.0,)),
-    "balanced": Effort(screening_ratio=0.35, prefetch=(1.0, 0.64), add_drop=(0.25,), recheck_ratio=0.8),
+    "fast": Effort(screening_ratio=0.35, prefetch=(1.0, 0.64), add_drop=(0.25,), recheck_ratio=0.8),
+    "balanced": Effort(screening_ratio=0.2, prefetch=(1.0,), parts=4, add_drop=_ADD_DROP, recheck_ratio=0.8),
     "thorough": Effort(
-        screening_ratio=0.2, prefetch=(1.0, 0.64, 1.0), add_drop=(0.25, 0.5, 1.0), final_exchanges=16, recheck_ratio=0.0
+        screening_ratio=0.1,
+        prefetch=(1.0, 0.64, 1.0),
+        parts=8,
+        add_drop=(0.05, 0.15, 0.35, 0.7, 1.5, *_ADD_DROP),
+        final_exchanges=16,
+        recheck_ratio=0.0,
     ),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class FitToScreen:
+    """A fit on the working set of a group at which the other columns are to be screened.
+
+    Attributes
+    ----------
+    group : RunGroup
+        The group.
+    fit : Fit
+        The fit.
+    threshold : float
+        The score above which a column joins the working set.
+    most : int
+        How many columns may join.
+    """
+
+    group: RunGroup
+    fit: Fit
+    threshold: float
+    most: int
 
 
 @dataclass(slots=True)
@@ -178,13 +217,14 @@ class Iteration:
         model = self.model(group)
         path = model.grown(checkpoint)
         widest = max(runs, key=lambda run: self.budgets[run])
-        better = first_improvement(self.objective, self.constraints[widest], checkpoint, group.state, model, [path])
+        fits = [Fit.of(path)]
+        better = first_improvement(self.objective, self.constraints[widest], checkpoint, group.state, model, fits)
         if better is not None:
             better = replace(better, checkpoint=checkpoint, reference_score=path.highest_score())
             self.better |= dict.fromkeys(runs, better)
 
     def prefetch(self, groups: Sequence[RunGroup]) -> None:
-        """Screen the columns at fits whose budgets are shares of the next checkpoint (step 2).
+        """Screen the columns at fits whose budgets are shares of the next checkpoint, and at partial fits (step 2).
 
         The gradients for one share, also those of groups at other checkpoints, are one product with the data.
         """
@@ -196,21 +236,37 @@ class Iteration:
             stale = [
                 group for group in groups if group.finishing and group.prefetched.get(share) is not group.working_set
             ]
-            if not stale:
-                continue
-            budgets = [ceil(share * cast(int, group.next_checkpoint)) for group in stale]
-            models = [self.model(group) for group in stale]
-            fits = [model.best(budget, backward_start=budget) for model, budget in zip(models, budgets, strict=True)]
-            points = [model.point(fit, self.states[0].w) for model, fit in zip(models, fits, strict=True)]
-            evaluations = self.objective.evaluate_many(points)
-            for group, budget, model, fit, at in zip(stale, budgets, models, fits, evaluations, strict=True):
-                score = model.lowest_chosen_score(fit, budget)
-                threshold = max(self.effort.screening_ratio * score, model.rounding)
-                most = max(_LEAST_CAP, ceil(_PREFETCH_CAP * budget))
-                inside = group.prefetched[share] = group.working_set
-                new = self.screen(at.gradient, group.state.curvature, inside, threshold, most)
-                group.working_set = union(inside, new)
-            self.extend_gram(groups)
+            fits = []
+            for group in stale:
+                group.prefetched[share] = group.working_set
+                fits.append(self.fit_to_screen(group, ceil(share * cast(int, group.next_checkpoint))))
+            self.screen_at(fits)
+        fits = []
+        for group in groups:
+            if self.effort.parts and (group.finishing or group.next_checkpoint is None):
+                whole = self.fit_to_screen(group, group.next_checkpoint or max(group.budgets.values()))
+                partial = self.model(group).partial_fits(whole.fit, self.effort.parts)
+                fits += [replace(whole, fit=fit, most=max(_LEAST_CAP, whole.fit.size)) for fit in partial]
+        self.screen_at(fits)
+
+    def fit_to_screen(self, group: RunGroup, budget: int) -> FitToScreen:
+        """Return the forward path at a budget, improved by exchanges, with the scores that count as high there."""
+        model = self.model(group)
+        fit = model.best(budget, backward_start=budget)
+        score = model.lowest_chosen_score(fit, budget)
+        threshold = max(self.effort.screening_ratio * score, model.rounding)
+        return FitToScreen(group, fit, threshold, max(_LEAST_CAP, ceil(_PREFETCH_CAP * budget)))
+
+    def screen_at(self, fits: Sequence[FitToScreen]) -> None:
+        """Add columns to the working sets by the gradients at some fits, which are one product with the data."""
+        if not fits:
+            return
+        points = [self.model(one.group).point(one.fit, self.states[0].w) for one in fits]
+        for one, at in zip(fits, self.objective.evaluate_many(points), strict=True):
+            group = one.group
+            new = self.screen(at.gradient, group.state.curvature, group.working_set, one.threshold, one.most)
+            group.working_set = union(group.working_set, new)
+        self.extend_gram([one.group for one in fits])
 
     def reach_budgets(self, group: RunGroup) -> None:
         """Find the points of the runs that reach their budgets, by the forward and the backward path (step 3)."""
@@ -218,14 +274,14 @@ class Iteration:
         if not runs_at:
             return
         quadratic, model = self.objective.traits.quadratic, self.model(group)
-        for budget, best in model.forward_backward(runs_at, group.backward_start):
-            if quadratic:
-                tableaus = [model.add_drop(best, budget, self.effort.add_drop)]
-            else:  # f may rise where the model falls; it does not rise when columns are only added
-                tableaus = [best, model.grown(budget)]
+        add_drop = self.effort.add_drop if quadratic else ()
+        for budget, best in model.forward_backward(runs_at, group.backward_start, add_drop).items():
+            fits = [best]
+            if not quadratic:  # f may rise where the model falls; it does not rise when columns are only added
+                fits.append(Fit.of(model.grown(budget)))
             runs = runs_at[budget]
             constraint = self.constraints[runs[0]]
-            better = first_improvement(self.objective, constraint, budget, group.state, model, tableaus)
+            better = first_improvement(self.objective, constraint, budget, group.state, model, fits)
             if better is not None:
                 is_last = quadratic and self.effort.recheck_ratio == inf
                 better = replace(better, checkpoint=None, is_last=is_last)  # these runs leave the forward path
@@ -237,11 +293,11 @@ class Iteration:
         objective, constraint, state, model = self.objective, self.constraints[run], group.state, self.model(group)
         quadratic = objective.traits.quadratic
         grown = model.grown(budget)
-        exchanged = model.descend(grown, budget)
-        tableaus = [model.add_drop(exchanged, budget, self.effort.add_drop)]
+        tableaus = [model.descend(grown, budget, self.effort.add_drop)]
         if not quadratic:  # f may fall where the model rises a little
+            exchanged = model.descend(grown, budget)
             tableaus += [exchanged, grown, model.tableau, *model.close_exchanges(grown)]
-        better = first_improvement(objective, constraint, budget, state, model, tableaus)
+        better = first_improvement(objective, constraint, budget, state, model, [*map(Fit.of, tableaus)])
         better = better or refit_without_curvature(objective, constraint, state, model)
         better = better or self.try_all_exchanges(group, run)
         if better is not None:
@@ -263,7 +319,7 @@ class Iteration:
         if not objective.traits.quadratic:
             tried = (model.exchanged(exchange.removed, exchange.added) for exchange in ranked[:_TRIED])
             tableaus += [tableau for tableau in tried if tableau is not None]
-        return first_improvement(objective, constraint, budget, state, model, tableaus)
+        return first_improvement(objective, constraint, budget, state, model, [*map(Fit.of, tableaus)])
 
     def evaluate_and_finish(self) -> list[WorkingState]:
         """Return the next states: at the better points, evaluated, or with fewer columns; other runs end."""

@@ -15,18 +15,16 @@ from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
 from hardthresh.core.typing import Array
-from hardthresh.solvers.local_search import add_drop, descend, forward_backward, grow
 from hardthresh.solvers.subspace import refine
 from hardthresh.steps.line_search import Candidate
 
+from .search import Fit, descend, forward_backward, grow
 from .tableau import Tableau
 
 _CLOSE_EXCHANGES, _CLOSE = 10, 0.3
 """How many exchanges are tried although the model rises, and by which share of the cost of the dropped column at most.
 Of 48 logistic and Poisson fits, 3 have a higher f with a share of 0, 1 with 0.1 or 0.2, and all have the same with 0.3
 to 0.8, and with 3 to 40 exchanges."""
-_ROUNDS = 50
-"""Limit of rounds of add-drop moves; 2,000 searches of correlated and nearly collinear columns took 7 at most."""
 _REFIT_ROUNDS = 8
 """Limit of Newton steps of a refit: 2 of these 48 fits have a higher f with 4, and all have the same with 6 to 25."""
 REFIT_TOL = 1e-3
@@ -81,28 +79,35 @@ def tolerances_at_scale(eps: float, tol: float, scale: float) -> tuple[float, fl
 @stored("state/working_set_gram", upgrades=[renames(gram="matrix")])
 @dataclass(frozen=True, slots=True)
 class Gram:
-    """The Hessian of a quadratic for some columns, by increasing index; empty for other objectives."""
+    """The Hessian of a quadratic for some columns, in the order in which they came; empty for other objectives."""
 
     columns: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     matrix: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
     def including(self, objective: LinearObjective, at: Evaluation, wanted: np.ndarray) -> Gram:
-        """Return the Hessian for more columns, of which only the new blocks are computed."""
-        new = difference(wanted, self.columns)
+        """Return the Hessian for more columns, increasing ones, of which only the new blocks are computed."""
+        new = difference(wanted, np.sort(self.columns))
         if new.size == 0:
             return self
-        columns = np.sort(np.concatenate([self.columns, new]))
-        old_places, new_places = np.searchsorted(columns, self.columns), np.searchsorted(columns, new)
+        known = self.columns.size
         added = objective.columns(move(new, at.point))
-        matrix = np.empty((columns.size, columns.size))
-        matrix[np.ix_(old_places, old_places)] = self.matrix
-        matrix[np.ix_(new_places, new_places)] = to_numpy(added.hessian(at))
-        if self.columns.size:
-            known = objective.columns(move(self.columns, at.point))
-            cross = to_numpy(known.cross_hessian(at, added))
-            matrix[np.ix_(old_places, new_places)] = cross
-            matrix[np.ix_(new_places, old_places)] = cross.T
-        return Gram(columns, matrix)
+        matrix = np.empty((known + new.size, known + new.size))
+        matrix[:known, :known] = self.matrix
+        matrix[known:, known:] = to_numpy(added.hessian(at))
+        if known:
+            order = np.argsort(self.columns)
+            before = objective.columns(move(self.columns[order], at.point))
+            cross = np.empty((known, new.size))
+            cross[order] = to_numpy(before.cross_hessian(at, added))
+            matrix[:known, known:] = cross
+            matrix[known:, :known] = cross.T
+        return Gram(np.concatenate([self.columns, new]), matrix)
+
+    def rows(self, wanted: np.ndarray) -> np.ndarray:
+        """Return the row of the matrix for each of some of its columns."""
+        order = np.argsort(self.columns)
+        rows: np.ndarray = order[np.searchsorted(self.columns, wanted, sorter=order)]
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,7 @@ class LocalModel:
         at = state.at
         indices = move(columns, at.point)
         if objective.traits.quadratic:
-            matrix, rows = gram.matrix, np.searchsorted(gram.columns, columns)
+            matrix, rows = gram.matrix, gram.rows(columns)
         else:
             matrix, rows = double(objective.columns(indices).hessian(at)), np.arange(columns.size)
         w = double(gather(at.point, indices))
@@ -153,38 +158,34 @@ class LocalModel:
         return cls(columns, gram, tableau, *tolerances(state, tol))
 
     def grown(self, budget: int) -> Tableau:
-        """Return the tableau of the state with the best columns added until the budget is used; see `local_search`."""
+        """Return the tableau of the state with the best columns added until the budget is used; see `search`."""
         tableau = self.tableau.copy()
         grow(tableau, tableau.n_free + budget, self.rounding)
         return tableau
 
-    def forward_backward(self, budgets: Collection[int], backward_start: int) -> Iterator[tuple[int, Tableau]]:
-        """Yield each budget with the better of the forward and the backward path; see `local_search`."""
+    def forward_backward(
+        self, budgets: Collection[int], backward_start: int, add_drop: Sequence[float] = ()
+    ) -> dict[int, Fit]:
+        """Return for each budget the better of the forward and the backward path, improved; see `search`."""
         free = self.tableau.n_free
         sizes, start = {free + k for k in budgets}, free + backward_start
-        for size, best in forward_backward(self.tableau, sizes, start, self.rounding, self.negligible):
-            yield size - free, best
+        found = forward_backward(self.tableau, sizes, start, self.rounding, self.negligible, add_drop)
+        return {size - free: fit for size, fit in found.items()}
 
-    def best(self, budget: int, backward_start: int) -> Tableau:
+    def best(self, budget: int, backward_start: int) -> Fit:
         """Return the better path at one budget: the forward path, if the backward path starts at this budget."""
-        return next(self.forward_backward({budget}, backward_start))[1]
+        return self.forward_backward({budget}, backward_start)[budget]
 
-    def descend(self, tableau: Tableau, budget: int) -> Tableau:
-        """Return the tableau after exchanges; see `local_search`."""
-        return descend(tableau, tableau.n_free + budget, self.rounding, self.negligible)
+    def descend(self, tableau: Tableau, budget: int, add_drop: Sequence[float] = ()) -> Tableau:
+        """Return the tableau after exchanges and add-drop moves; see `search`."""
+        return descend(tableau, tableau.n_free + budget, self.rounding, self.negligible, add_drop)
 
-    def add_drop(self, tableau: Tableau, budget: int, shares: Sequence[float]) -> Tableau:
-        """Return the tableau after add-drop moves by shares of the budget, made as long as one helps."""
-        for _ in range(_ROUNDS):
-            before = tableau
-            for share in shares:
-                count = max(1, round(share * budget))
-                for moved in add_drop(tableau, tableau.n_free + budget, count, self.rounding, self.negligible):
-                    if moved.decrease > tableau.decrease + self.negligible:
-                        tableau = moved
-            if tableau is before:
-                break
-        return tableau
+    def partial_fits(self, fit: Fit, parts: int) -> list[Fit]:
+        """Return the fits without each of some parts of the chosen columns; columns of a part are not neighbours."""
+        free, rest = fit.chosen[: fit.n_free], np.sort(fit.chosen[fit.n_free :])
+        part = np.arange(rest.size) % parts
+        kept = [np.concatenate([free, rest[part != left_out]]) for left_out in range(min(parts, rest.size))]
+        return [Fit.of(self.tableau.with_columns(chosen)) for chosen in kept]
 
     def close_exchanges(self, tableau: Tableau) -> Iterator[Tableau]:
         """Yield the best exchanges of which the model says that they gain nearly as much as they lose."""
@@ -206,28 +207,27 @@ class LocalModel:
         tableau.add(j)
         return tableau
 
-    def lowest_chosen_score(self, tableau: Tableau, budget: int) -> float:
+    def lowest_chosen_score(self, fit: Fit, budget: int) -> float:
         """Return the score that the least useful chosen column would have outside: 0 while the budget is not used."""
-        full = 0 < budget <= tableau.size - tableau.n_free
-        return tableau.lowest_chosen_score() if full else 0.0
+        return fit.lowest_chosen_score if 0 < budget <= fit.size - fit.n_free else 0.0
 
-    def point(self, tableau: Tableau, like: Array) -> Array:
-        """Return a tableau's minimiser as a full point."""
-        indices = self.columns[tableau.chosen]
+    def point(self, fit: Fit, like: Array) -> Array:
+        """Return a fit as a full point."""
+        indices = self.columns[fit.chosen]
         order = np.argsort(indices)
-        coef = namespace(like).astype(move(tableau.coef[order], like), like.dtype)
+        coef = namespace(like).astype(move(fit.coef[order], like), like.dtype)
         return scatter(coef, move(indices[order], like), like.shape[0])
 
-    def refit(self, objective: LinearObjective, constraint: Constraint, state: State, tableau: Tableau) -> Candidate:
-        """Return the point after Newton steps on f from a tableau's minimiser; if f is not lower there, from the state.
+    def refit(self, objective: LinearObjective, constraint: Constraint, state: State, fit: Fit) -> Candidate:
+        """Return the point after Newton steps on f from a fit; if f is not lower there, from the state.
 
         The steps stop early once they cannot beat the state, and then there is no second start. This test is left out
         if the support contains the state's, because then a lower f exists. If neither start has led to a lower f, the
         last point is returned.
         """
         lower = state.value - self.negligible
-        below = inf if set(tableau.chosen) >= set(self.tableau.chosen) else lower
-        at_model_minimum = constraint.project(self.point(tableau, state.at.point))
+        below = inf if set(fit.chosen.tolist()) >= set(self.tableau.chosen) else lower
+        at_model_minimum = constraint.project(self.point(fit, state.at.point))
         support = at_model_minimum.support
         at_state = Projection(support.restrict(state.at.point), support)
         for start in (at_model_minimum, at_state):

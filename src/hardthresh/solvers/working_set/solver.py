@@ -43,15 +43,18 @@ class WorkingSet(Solver):
     1. Forward path: screen at the null model, where the reference score is 0. Add the column of the working set that
        lowers the quadratic model of f most, and at checkpoints of 4, 10, 25, ... columns compute the gradient and
        screen; the reference score is that of the best column inside that is not chosen.
-    2. Prefetch, for a quadratic only, at the last checkpoint below k: fit models of 1 and 0.64 times the next
-       checkpoint, whatever k is, and screen at their gradients. From here on the reference score is that of the least
-       useful chosen column, as if it were not chosen.
+    2. Prefetch, for a quadratic only, at the last checkpoint below k: fit a model as large as the next checkpoint,
+       whatever k is, and screen at its gradient. From here on the reference score is that of the least useful chosen
+       column, as if it were not chosen. Then divide the chosen columns into four parts, and screen at the fits without
+       each part: a column that could replace one of the part has a high score there, and a low one while that column is
+       chosen.
     3. Reach the budget: take the better of the forward path and of the backward path, which starts at three times the
        last checkpoint below k (1.2 to 3 times k; 9 columns for k up to 4). Exchange one column for another as long as
-       that lowers the model. For a quadratic, then make add-drop moves: add k/4 columns and drop as many, and the other
-       way round.
+       that lowers the model. For a quadratic, then make add-drop moves: add k/10 columns and drop as many, and the
+       other way round, then k/4, k/2, k and 2k.
     4. Recheck: compute the gradient. If a column outside has nearly (0.8 of) the reference score, or if f is not
-       quadratic, screen, and repeat exchanges and add-drop moves. Stop when they do not lower f.
+       quadratic, screen as in step 2 at the present support, and repeat exchanges and add-drop moves. Stop when they do
+       not lower f.
 
     With a starting point w0 only step 4 is done.
 
@@ -61,9 +64,11 @@ class WorkingSet(Solver):
     Parameters
     ----------
     effort : {"fast", "balanced", "thorough"}
-        "fast" prefetches once, makes no add-drop moves, and leaves out step 4 if f is quadratic. "thorough" admits more
-        columns to the working set, prefetches three times, adds and drops up to k columns, repeats step 4 until nothing
-        lowers f, and finally considers exchanges of the 16 least useful features for all others.
+        "fast" admits fewer columns to the working set, screens at a fit of 0.64 times the next checkpoint instead of at
+        fits without a part, and adds and drops k/4 columns only; `hardthresh.selection.path` uses it. "thorough" admits
+        more columns, prefetches three times, leaves out each of eight parts, adds and drops ten numbers of columns,
+        repeats step 4 until nothing lowers f, and finally considers exchanges of the 16 least useful features for all
+        others.
     tol : float
         Decrease of f, > 0, that counts as progress, relative to the larger of :math:`|f|` and the decrease of f since
         the null model. A stage of the forward path, from one checkpoint to the next, that lowers f by no more also ends
@@ -77,12 +82,12 @@ class WorkingSet(Solver):
 
     Notes
     -----
-    Needs no step size and no smoothness constant. Cost: two passes, one for each checkpoint below k, two to prefetch,
-    and one for each recheck: 7 to 12; memory for the Gram matrix of about 4k + 300 columns. Before a run reaches its
-    budget, all that depends on k is the last checkpoint, so that runs with other budgets can share the forward path
-    (see the method `path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and
-    for a quadratic no exchange within the working set improves it, unless the run ended on the forward path (see
-    `tol`). Global optimality is not claimed (heuristic).
+    Needs no step size and no smoothness constant. Cost: two passes, one for each checkpoint below k, five to prefetch,
+    four of which are one product with the data, and five for each recheck that searches: 9 to 20; memory for the Gram
+    matrix of about 4k + 300 columns. Before a run reaches its budget, all that depends on k is the last checkpoint, so
+    that runs with other budgets can share the forward path (see the method `path`). Guarantee: monotone; when the run
+    has converged, the point is minimal on its support, and for a quadratic no exchange within the working set improves
+    it, unless the run ended on the forward path (see `tol`). Global optimality is not claimed (heuristic).
 
     References
     ----------

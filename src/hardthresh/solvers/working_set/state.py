@@ -17,7 +17,7 @@ from hardthresh.core.typing import Array
 from hardthresh.solvers.subspace import FULL_SOLVE, refine
 
 from .model import REFIT_TOL, Gram, LocalModel
-from .tableau import Tableau
+from .search import Fit
 
 _FIRST_CHECKPOINT, STRIDE, _BACKWARD_START = 4, 2.5, 3
 """The forward path has checkpoints at 4, 10, 25, 63, ... columns. A run leaves it at the last checkpoint below its
@@ -170,7 +170,7 @@ class RunGroup:
 class Improvement:
     """A better point, not evaluated yet, with what its state will know (see `WorkingState`).
 
-    For a quadratic it has the tableau of the point, and the model that the tableau belongs to.
+    For a quadratic it has the fit of the point, and the model that the fit belongs to.
     """
 
     projection: Projection
@@ -181,7 +181,7 @@ class Improvement:
     negligible: float
     checkpoint: int | None = None
     is_last: bool = False
-    tableau: Tableau | None = None
+    fit: Fit | None = None
     model: LocalModel | None = None
 
 
@@ -191,29 +191,30 @@ def first_improvement(
     budget: int,
     state: WorkingState,
     model: LocalModel,
-    tableaus: Sequence[Tableau],
+    fits: Sequence[Fit],
 ) -> Improvement | None:
-    """Return the first of some tableaus' minimisers where f is lower by more than a negligible amount.
+    """Return the first of some fits where f is lower by more than a negligible amount.
 
-    If f is quadratic the tableau says how much lower f is; else the coefficients are refitted by Newton steps on f.
+    If f is quadratic the fit says how much lower f is; else the coefficients are refitted by Newton steps on f.
     """
     gram, columns, negligible = model.gram, model.columns, model.negligible
     if objective.traits.quadratic:
-        lower = next((tableau for tableau in tableaus if tableau.decrease > negligible), None)
+        lower = next((fit for fit in fits if fit.decrease > negligible), None)
         if lower is None:
             return None
         projection = constraint.project(model.point(lower, state.w))
         score = model.lowest_chosen_score(lower, budget)
-        return Improvement(projection, None, gram, columns, score, negligible, tableau=lower, model=model)
+        return Improvement(projection, None, gram, columns, score, negligible, fit=lower, model=model)
     here = model.tableau
     tried = {frozenset(here.chosen)} if here.decrease <= negligible else set()
-    for tableau in tableaus:
-        if frozenset(tableau.chosen) in tried:
+    for fit in fits:
+        support = frozenset(fit.chosen.tolist())
+        if support in tried:
             continue
-        tried.add(frozenset(tableau.chosen))
-        fitted = model.refit(objective, constraint, state, tableau)
+        tried.add(support)
+        fitted = model.refit(objective, constraint, state, fit)
         if fitted.value < state.value - negligible:
-            score = model.lowest_chosen_score(tableau, budget)
+            score = model.lowest_chosen_score(fit, budget)
             return Improvement(fitted.projection, fitted.prediction, gram, columns, score, negligible)
     return None
 
@@ -244,18 +245,18 @@ def with_fewer_columns(
     model. Then smaller budgets are searched, one after the other, until f agrees with the model and the model says that
     fewer columns are worse. In double precision that is hardly ever needed.
     """
-    tableau, model = better.tableau, better.model
-    if tableau is None or model is None:
+    fit, model = better.fit, better.model
+    if fit is None or model is None:
         return better, at
     value = inf if isnan(at.value) else at.value
     best, lowest = better, value
-    while (size := tableau.size - tableau.n_free) > 0:
-        modelled = state.value - tableau.decrease
+    while (size := fit.size - fit.n_free) > 0:
+        modelled = state.value - fit.decrease
         trusted = value - modelled < max(model.negligible, _TRUSTED * value)
-        if trusted and modelled + float(tableau.costs().min()) >= lowest - model.negligible:
+        if trusted and modelled + fit.lowest_cost >= lowest - model.negligible:
             break
-        tableau = model.best(size - 1, size)
-        projection = constraint.project(model.point(tableau, state.w))
+        fit = model.best(size - 1, size)
+        projection = constraint.project(model.point(fit, state.w))
         value = float(objective.value(projection.point))
         if value < lowest:
             best, lowest = replace(better, projection=projection, reference_score=0.0), value

@@ -60,10 +60,14 @@ class Tableau:
 
     Attributes
     ----------
+    size : int
+        How many columns are chosen, free ones included.
     decrease : float
         How much lower q is than at `coef`.
     n_free : int
         As given, less those that are combinations of other free columns.
+    slots : int
+        For how many chosen columns there is room; `reserve` makes more.
 
     Notes
     -----
@@ -91,13 +95,13 @@ class Tableau:
         gram_rows: np.ndarray | None = None,
         signs: np.ndarray | None = None,
     ) -> None:
-        start_columns = np.asarray(chosen, dtype=np.intp)
-        self._gram, self.n_free = gram, n_free
-        self.signs = None if signs is None else np.asarray(signs, dtype=np.float64)
-        self._gram_rows = np.arange(gram.shape[0]) if gram_rows is None else gram_rows
+        start_columns = np.asarray(chosen, dtype=np.int64)
+        self._gram, self.n_free = np.ascontiguousarray(gram), n_free
+        self.signs = None if signs is None else np.ascontiguousarray(signs, dtype=np.float64)
+        self._gram_rows = np.arange(gram.shape[0]) if gram_rows is None else np.ascontiguousarray(gram_rows)
         self._norms = gram.diagonal()[self._gram_rows]
         self._dependent = np.where(self._norms > 0, _DEPENDENT * self._norms, np.inf)
-        self._start_slope = slope
+        self._start_slope = np.ascontiguousarray(slope)
         self._start_coef = self._all_coefficients(start_columns, np.zeros(start_columns.size) if coef is None else coef)
         self._compute(start_columns)
         if signs is not None:
@@ -105,11 +109,18 @@ class Tableau:
 
     def _compute(self, wanted: np.ndarray) -> None:
         """Compute everything from the Gram matrix for some columns, without combinations of earlier ones."""
+        compiled = kernel()
+        if compiled is not None:
+            m, self.slots = self._norms.size, wanted.size
+            self._table, self._chosen = np.empty((self.slots + 1, self.slots + m)), np.empty(self.slots, np.int64)
+            self._unexplained, self._excluded = np.empty(m), np.empty(m)
+            self.take(compiled.compute(self.arrays, self.n_free, wanted))
+            return
         block = self._gram_rows[wanted]
         scale = np.sqrt(self._norms[wanted])
         kept, factor = independent_columns(self._gram[np.ix_(block, block)], scale)
         scale, chosen = scale[kept], wanted[kept]
-        self.chosen, self.n_free = chosen.tolist(), int(np.count_nonzero(kept < self.n_free))
+        self._chosen, self.size, self.n_free = chosen, chosen.size, int(np.count_nonzero(kept < self.n_free))
         slope, rise = self._start_on(chosen)
         m, s = self._norms.size, chosen.size
         rows = self._rows(chosen)
@@ -124,8 +135,8 @@ class Tableau:
             self._table[1:, s:] = dtrtrs(factor, half, lower=1, trans=1)[0] / scale[:, None]
         self._unexplained = self._norms - np.sum(half * half, axis=0)
         self._excluded = np.zeros(m)  # infinite for the chosen columns, so that adding them gains nothing
-        self._excluded[self.chosen] = np.inf
-        self.decrease = 0.5 * float(change @ slope[self.chosen]) - rise
+        self._excluded[chosen] = np.inf
+        self.decrease = 0.5 * float(change @ slope[chosen]) - rise
 
     def _start_on(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the slope at the start once columns that are not chosen are set to zero, and by how much q rises."""
@@ -137,25 +148,49 @@ class Tableau:
         pull = zeroed[removed] @ self._rows(removed)
         return self._start_slope + pull, float(zeroed[removed] @ (self._start_slope + 0.5 * pull)[removed])
 
-    def _all_coefficients(self, chosen: Sequence[int] | np.ndarray, coef: np.ndarray) -> np.ndarray:
+    def _all_coefficients(self, chosen: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Return coefficients of chosen columns as those of all columns."""
         full = np.zeros(self._norms.size)
-        full[np.asarray(chosen, dtype=np.intp)] = coef
+        full[chosen] = coef
         return full
 
     def copy(self) -> Self:
         """Return an independent tableau that shares the Gram matrix."""
         twin = object.__new__(type(self))
         vars(twin).update(vars(self))
-        for name in ("_table", "_unexplained", "_excluded"):
+        for name in ("_table", "_unexplained", "_excluded", "_chosen"):
             setattr(twin, name, getattr(self, name).copy())
-        twin.chosen = list(self.chosen)
         return twin
 
+    def with_columns(self, chosen: np.ndarray) -> Self:
+        """Return a tableau of the same quadratic on other columns, of which the free ones come first."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other._compute(chosen)
+        return other
+
     @property
-    def size(self) -> int:
-        """How many columns are chosen, free ones included."""
-        return len(self.chosen)
+    def arrays(self) -> tuple[np.ndarray | None, ...]:
+        """The arrays that the compiled kernel reads and, from the table on, changes."""
+        return (
+            self._gram, self._gram_rows, self._norms, self._dependent, self._start_slope, self._start_coef, self.signs,
+            self._table, self._unexplained, self._excluded, self._chosen,
+        )  # fmt: skip
+
+    @property
+    def numbers(self) -> tuple[int, int, float]:
+        """What is no array: how many columns are chosen, how many of them are free, and the decrease."""
+        return self.size, self.n_free, self.decrease
+
+    def take(self, numbers: tuple[int, int, float]) -> None:
+        """Take the numbers from the compiled kernel, which has changed the arrays."""
+        self.size, self.n_free, self.decrease = numbers
+
+    @property
+    def chosen(self) -> list[int]:
+        """The chosen columns, by their slots."""
+        chosen: list[int] = self._chosen[: self.size].tolist()
+        return chosen
 
     @property
     def coef(self) -> np.ndarray:
@@ -192,7 +227,7 @@ class Tableau:
         size, free = self.size, self.n_free
         if size == free:
             return 0.0
-        inverse_share = self._inverse_diagonal()[0][free:] * self._norms[self.chosen[free:]]
+        inverse_share = self._inverse_diagonal()[0][free:] * self._norms[self._chosen[free:size]]
         return float((self.costs()[free:] / inverse_share).min())
 
     def highest_score(self) -> float:
@@ -229,33 +264,37 @@ class Tableau:
 
     def exchanges(self, count: int) -> list[tuple[int, int, float]]:
         """Return the best exchanges of `count` chosen columns, largest decrease first; see `best_exchange`."""
-        falls, columns = self._best_replacements()
+        gain, loss = self._exchange_gains()
+        falls = gain.max(axis=1) - loss
         best = np.argsort(-falls, kind="stable")[:count]
-        return [(self.n_free + int(i), int(columns[i]), 0.5 * float(falls[i])) for i in best]
+        return [(self.n_free + int(i), int(gain[i].argmax()), 0.5 * float(falls[i])) for i in best]
 
     def best_exchange(self) -> tuple[int, int, float]:
         """Return the slot of a chosen column, the column to replace it, and by how much q falls (< 0 if it rises)."""
         if self.size == self.n_free or self._unexplained.size == 0:
             return 0, 0, 0.0
-        falls, columns = self._best_replacements()
-        i = int(falls.argmax())
-        return self.n_free + i, int(columns[i]), 0.5 * float(falls[i])
+        gain, loss = self._exchange_gains()
+        fall = gain.max(axis=1) - loss
+        i = int(fall.argmax())
+        return self.n_free + i, int(gain[i].argmax()), 0.5 * float(fall[i])
 
-    def _best_replacements(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return twice the fall of q by the best replacement of each chosen column that is not free, and its number."""
+    def _exchange_gains(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return twice the gain of each column (axis 1) once a chosen one (axis 0) is dropped, and twice its cost."""
         size, free = self.size, self.n_free
         diagonal, cancelled = self._inverse_diagonal()
         scale = 1.0 / np.sqrt(diagonal[free:])
         shift = self.coef[free:] * scale
-        regressions = self._table[1 + free : size + 1, self.slots :]
-        unexplained = np.maximum(self._unexplained, self._dependent) + self._excluded
-        compiled = kernel()
-        find = best_replacements if compiled is None else compiled.best_replacements
-        gains, columns = np.empty(size - free), np.empty(size - free, dtype=np.int64)
-        find(regressions, scale, shift, self.slope, unexplained, self.signs, gains, columns)
-        falls = gains - shift * shift
-        falls[cancelled[free:]] = -np.inf
-        return falls, columns
+        scaled = self._table[1 + free : size + 1, self.slots :] * scale[:, None]  # U_ij / sqrt(A_ii)
+        slope = scaled * shift[:, None]
+        slope += self.slope
+        slope = self._allowed(slope)
+        unexplained = np.multiply(scaled, scaled, out=scaled)  # in place, as these arrays are large
+        unexplained += np.maximum(self._unexplained, self._dependent) + self._excluded
+        gains = np.divide(slope, unexplained, out=unexplained)
+        gains *= slope
+        loss = shift * shift
+        loss[cancelled[free:]] = np.inf
+        return gains, loss
 
     def add(self, j: int) -> bool:
         """Add a column, unless it is a combination of those chosen, and return whether q has fallen.
@@ -265,7 +304,7 @@ class Tableau:
         if not self._unexplained[j] > self._dependent[j]:
             return False
         decrease = self.decrease
-        before = None if self.signs is None else self._all_coefficients(self.chosen, self.coef)
+        before = None if self.signs is None else self._all_coefficients(self._chosen[: self.size], self.coef)
         self._enter(j)
         if before is not None:
             self._restore_signs(before)
@@ -273,7 +312,7 @@ class Tableau:
 
     def drop(self, slot: int) -> None:
         """Drop the column in a slot, which the last chosen column takes; columns with wrong signs leave too."""
-        before = None if self.signs is None else self._all_coefficients(self.chosen, self.coef)
+        before = None if self.signs is None else self._all_coefficients(self._chosen[: self.size], self.coef)
         self._leave(slot)
         if before is not None:
             self._restore_signs(before)
@@ -285,54 +324,51 @@ class Tableau:
 
     def _allowed(self, slope: np.ndarray) -> np.ndarray:
         """Return slopes, with zero where a coefficient would have the wrong sign."""
-        return slope if self.signs is None else allowed(slope, self.signs)
+        return slope if self.signs is None else np.where(slope * self.signs < 0, 0.0, slope)
 
     def _enter(self, j: int) -> None:
         size = self.size
         if size == self.slots:
-            self._enlarge(2 * size + 8)
-        table, slots = self._table, self.slots
+            self.reserve(2 * size + 8)
+        table, slots, chosen = self._table, self.slots, self._chosen[:size]
         products = self._gram[self._gram_rows[j]].take(self._gram_rows)
-        row = -(products[self.chosen] @ table[1 : size + 1])
+        row = -(products[chosen] @ table[1 : size + 1])
         row[slots:] += products
         row[size] = 1.0
         unexplained, slope = self._unexplained[j], table[0, slots + j]
-        if unexplained < _DOUBTFUL * self._norms[j] and self._error(row / unexplained, self.chosen, j) > _ERROR:
-            self._compute(np.asarray([*self.chosen, j], dtype=np.intp))
-            if j not in self.chosen:
+        if unexplained < _DOUBTFUL * self._norms[j] and self._error(row / unexplained, chosen, j) > _ERROR:
+            self._compute(np.append(chosen, j))
+            if self._excluded[j] == 0.0:
                 self._unexplained[j] = 0.0  # a combination of the others, up to rounding
             return
         self._unexplained = self._unexplained - row[slots:] * (row[slots:] / unexplained)
         row /= unexplained
         self._update(row, slots + j)
         table[size + 1] = row
-        self.chosen.append(j)
+        self._chosen[size], self.size = j, size + 1
         self._excluded[j] = np.inf
         self.decrease += 0.5 * float(slope) * (float(slope) / float(unexplained))
 
     def _leave(self, slot: int) -> None:
-        table, last, j = self._table, self.size - 1, self.chosen[slot]
+        table, last, j = self._table, self.size - 1, self._chosen[slot]
         diagonal = table[slot + 1, slot]
-        others = self.chosen[:slot] + self.chosen[slot + 1 :]
         doubtful = not diagonal * self._norms[j] < 1.0 / _DOUBTFUL  # also where it is NaN
-        if doubtful and self._error(table[slot + 1], others, j) > _ERROR:
-            rest = self.chosen[:last]
-            if slot < last:
-                rest[slot] = self.chosen[last]
-            self._compute(np.asarray(rest, dtype=np.intp))
+        if doubtful and self._error(table[slot + 1], np.delete(self._chosen[: self.size], slot), j) > _ERROR:
+            self._chosen[slot] = self._chosen[last]
+            self._compute(self._chosen[:last].copy())
             return
         row = table[slot + 1] / diagonal
         self.decrease -= 0.5 * float(table[0, slot]) * (float(table[0, slot]) / float(diagonal))
         self._unexplained = self._unexplained + row[self.slots :] * (row[self.slots :] * diagonal)
         self._update(row, slot)
         self._excluded[j] = 0.0
-        table[slot + 1], self.chosen[slot] = table[last + 1], self.chosen[last]  # the last one takes its slot
+        table[slot + 1], self._chosen[slot] = table[last + 1], self._chosen[last]  # the last one takes its slot
         table[: last + 2, slot] = table[: last + 2, last]
         table[last + 1] = 0.0
         table[: last + 2, last] = 0.0
-        self.chosen.pop()
+        self.size = last
 
-    def _error(self, row: np.ndarray, others: list[int], j: int) -> float:
+    def _error(self, row: np.ndarray, others: np.ndarray, j: int) -> float:
         """Return the error of `row`, the regression of column j, at the `others`, where it must be zero.
 
         It is in units of the columns, as a share of a coefficient.
@@ -345,12 +381,16 @@ class Tableau:
         used = self._table[: self.size + 1]  # whole rows: the transpose is contiguous for Fortran, and changed in place
         dger(-1.0, row, used[:, column].copy(), a=used.T, overwrite_a=1)
 
-    def _enlarge(self, slots: int) -> None:
+    def reserve(self, slots: int) -> None:
+        """Make room for so many chosen columns, if there is less."""
+        if slots <= self.slots:
+            return
         size = self.size
-        table = np.zeros((slots + 1, slots + self._gram_rows.size))
+        table, chosen = np.zeros((slots + 1, slots + self._gram_rows.size)), np.zeros(slots, np.int64)
         table[: size + 1, :size] = self._table[: size + 1, :size]
         table[: size + 1, slots:] = self._table[: size + 1, self.slots :]
-        self._table, self.slots = table, slots
+        chosen[:size] = self._chosen[:size]
+        self._table, self._chosen, self.slots = table, chosen, slots
 
     def _restore_signs(self, point: np.ndarray) -> None:
         """Drop columns until all signs are right, from coefficients with right signs.
@@ -361,60 +401,15 @@ class Tableau:
         assert self.signs is not None
         while True:
             coef = self.coef
-            wrong = np.flatnonzero(coef * self.signs[self.chosen] < 0)
+            chosen = self._chosen[: self.size]
+            wrong = np.flatnonzero(coef * self.signs[chosen] < 0)
             if wrong.size == 0:
                 return
-            here = point[self.chosen]
+            here = point[chosen]
             reach = here[wrong] / (here[wrong] - coef[wrong])
             slot = int(wrong[int(np.argmin(reach))])
-            point = self._all_coefficients(self.chosen, here + float(np.min(reach)) * (coef - here))
+            point = self._all_coefficients(chosen, here + float(np.min(reach)) * (coef - here))
             self._leave(slot)
-
-
-def best_replacements(
-    regressions: np.ndarray,
-    scale: np.ndarray,
-    shift: np.ndarray,
-    slope: np.ndarray,
-    unexplained: np.ndarray,
-    signs: np.ndarray | None,
-    gains: np.ndarray,
-    columns: np.ndarray,
-) -> None:
-    r"""Find the best replacement of each chosen column, as the compiled kernel does.
-
-    After the i-th is dropped, column j gains :math:`(g_j + t_i u_{ij})^2 / 2(h_j + u_{ij}^2)` with the scaled
-    regression :math:`u_{ij} = U_{ij} / \sqrt{A_{ii}}` and :math:`t_i = b_i / \sqrt{A_{ii}}`.
-
-    Parameters
-    ----------
-    regressions : array, shape (s, m)
-        U.
-    scale, shift : array, shape (s,)
-        :math:`1 / \sqrt{A_{ii}}` and t.
-    slope, unexplained : array, shape (m,)
-        g, and h, which is infinite for columns that may not be added.
-    signs : array, shape (m,), optional
-        The sign that a coefficient must have, or 0.
-    gains, columns : array, shape (s,)
-        Receive twice the gain of the best column, and its number, the lowest of equal ones.
-    """
-    scaled = regressions * scale[:, None]
-    slopes = scaled * shift[:, None]
-    slopes += slope
-    if signs is not None:
-        slopes = allowed(slopes, signs)
-    divisor = np.multiply(scaled, scaled, out=scaled)  # in place, as these arrays are large
-    divisor += unexplained
-    found = np.divide(slopes, divisor, out=divisor)
-    found *= slopes
-    columns[:] = found.argmax(axis=1)
-    gains[:] = found[np.arange(columns.size), columns]
-
-
-def allowed(slope: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    """Return slopes, with zero where a coefficient would have the wrong sign."""
-    return np.where(slope * signs < 0, 0.0, slope)
 
 
 def independent_columns(gram: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,131 @@
+"""Local search on a tableau: by the compiled kernel, or by the functions of `local_search`, which document the moves.
+
+Each function is one call of the kernel, whatever the number of moves and of budgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hardthresh.core.compiled import kernel
+from hardthresh.solvers import local_search
+from hardthresh.solvers.local_search import ADD_DROP_ROUNDS
+
+from .tableau import Tableau
+
+_SIZE, _N_FREE, _DECREASE, _LOWEST_SCORE, _LOWEST_COST = range(5)
+"""The places of numbers in an answer of the kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What is to be known of a tableau once the search has ended.
+
+    Attributes
+    ----------
+    chosen, coef : array, shape (s,)
+        The chosen columns, free ones first, and their coefficients.
+    n_free : int
+        How many of them are free.
+    decrease : float
+        By how much q is lower than at the start.
+    lowest_chosen_score, lowest_cost : float
+        As the methods of `Tableau`.
+    """
+
+    chosen: np.ndarray
+    coef: np.ndarray
+    n_free: int
+    decrease: float
+    lowest_chosen_score: float
+    lowest_cost: float
+
+    @classmethod
+    def of(cls, tableau: Tableau) -> Fit:
+        """Return the fit of a tableau."""
+        return cls(
+            np.array(tableau.chosen, dtype=np.int64), tableau.coef, tableau.n_free, tableau.decrease,
+            tableau.lowest_chosen_score(), float(np.min(tableau.costs(), initial=np.inf)),
+        )  # fmt: skip
+
+    @property
+    def size(self) -> int:
+        """How many columns are chosen."""
+        return self.chosen.size
+
+
+def grow(tableau: Tableau, size: int, rounding: float) -> None:
+    """Add columns to a tableau; see `local_search.grow`."""
+    compiled = kernel()
+    if compiled is None:
+        local_search.grow(tableau, size, rounding)
+        return
+    tableau.reserve(min(size, tableau.slope.size))
+    tableau.take(compiled.grow(tableau.arrays, *tableau.numbers, size, rounding))
+
+
+def shrink(tableau: Tableau, size: int) -> None:
+    """Drop columns from a tableau; see `local_search.shrink`."""
+    compiled = kernel()
+    if compiled is None:
+        local_search.shrink(tableau, size)
+        return
+    tableau.take(compiled.shrink(tableau.arrays, *tableau.numbers, size))
+
+
+def descend(tableau: Tableau, size: int, rounding: float, negligible: float, add_drop: Sequence[float] = ()) -> Tableau:
+    """Return a tableau after exchanges and then add-drop moves by shares of the budget; see `local_search`."""
+    counts = _counts(size - tableau.n_free, add_drop)
+    compiled = kernel()
+    if compiled is None:
+        exchanged = local_search.descend(tableau, size, rounding, negligible)
+        return local_search.add_drop(exchanged, size, counts, rounding, negligible)
+    after = tableau.copy()
+    after.reserve(min(size, tableau.slope.size))
+    moves = np.array(counts, dtype=np.int64)
+    numbers = compiled.descend(after.arrays, *after.numbers, size, moves, ADD_DROP_ROUNDS, rounding, negligible)
+    after.take(numbers)
+    return after
+
+
+def forward_backward(
+    tableau: Tableau,
+    sizes: Collection[int],
+    backward_start: int,
+    rounding: float,
+    negligible: float,
+    add_drop: Sequence[float] = (),
+) -> dict[int, Fit]:
+    """Return the fit of each size: the better of two paths, improved; see `local_search.forward_backward`."""
+    compiled, free = kernel(), tableau.n_free
+    if compiled is None:
+        found = {}
+        for size, best in local_search.forward_backward(tableau, sizes, backward_start, rounding, negligible):
+            counts = _counts(size - free, add_drop)
+            found[size] = Fit.of(local_search.add_drop(best, size, counts, rounding, negligible))
+        return found
+    increasing = sorted(sizes)
+    moves = np.array([_counts(size - free, add_drop) for size in increasing], dtype=np.int64)
+    width = min(increasing[-1], tableau.slope.size)
+    most = max(backward_start, increasing[-1] + int(np.max(moves, initial=0)))
+    chosen, coef = np.empty((len(increasing), width), np.int64), np.empty((len(increasing), width))
+    facts = np.empty((len(increasing), 5))
+    compiled.forward_backward(
+        tableau.arrays, *tableau.numbers, np.array(increasing, dtype=np.int64), backward_start, most, moves,
+        ADD_DROP_ROUNDS, rounding, negligible, chosen, coef, facts,
+    )  # fmt: skip
+    return {
+        size: Fit(
+            chosen[i, : int(row[_SIZE])], coef[i, : int(row[_SIZE])], int(row[_N_FREE]), row[_DECREASE],
+            row[_LOWEST_SCORE], row[_LOWEST_COST],
+        )
+        for i, (size, row) in enumerate(zip(increasing, facts.tolist(), strict=True))
+    }  # fmt: skip
+
+
+def _counts(budget: int, shares: Sequence[float]) -> list[int]:
+    """Return how many columns each of the add-drop moves adds and drops."""
+    return [max(1, round(share * budget)) for share in shares]
