@@ -73,8 +73,8 @@ class Effort:
     recheck_ratio: float = inf
 
 
-# Chosen on 240 linear models of eight sizes, 60 x 120 to 500 x 1,000 and 150 x 3,000, with correlated columns. How far f
-# is above the lowest value that any of ten settings found, on average, and the CPU time relative to "fast":
+# Chosen on 240 linear models of eight sizes, 60 x 120 to 500 x 1,000 and 150 x 3,000, with correlated columns. By how
+# much f exceeds the lowest value of ten settings, on average, and the CPU time relative to "fast":
 #
 #   "fast"                                  1.7 %   1.0
 #   "balanced"                              0.18 %  1.7
