@@ -13,6 +13,9 @@ import scipy.sparse
 RIDGE = 1e-6
 """Of every logistic objective and of its refit, so that separable classes have finite coefficients."""
 
+SMALL_SAMPLE_RIDGE = 1e-3
+"""The same where samples are small and nearly separable: without it all objectives there would be almost 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

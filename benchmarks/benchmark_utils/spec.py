@@ -35,6 +35,26 @@ def logistic(n: int, d: int, k: int, rho: float, scale: float, seed: int) -> Dra
     return X, _classes(rng, X[:, support] @ beta, scale), support
 
 
+def correlated(
+    n: int, d: int, k: int, design: str, rho: float, snr: float, loss: str, seed: int, block: int = 10
+) -> Drawn:
+    """Return an instance of the study of quality: columns of mean square 1 that resemble one another.
+
+    `design` is "ar1" (as in `least_squares`) or "blocks": `block` neighbours share a factor, so that each pair of them
+    has correlation rho, and the blocks are independent. y is centred. For two classes `snr` is the variance of the
+    linear predictor over that of the logistic distribution, pi^2 / 3, which is that of the noise of a classifier.
+    Instances of one seed are independent of one another.
+    """
+    rng = np.random.default_rng((seed, n, d, round(1000 * rho), round(10 * snr)))
+    X = _autoregressive(rng, n, d, rho) if design == "ar1" else _blocks(rng, n, d, rho, block)
+    support, beta = _plant(rng, np.arange(d), k)
+    f = X[:, support] @ beta
+    if loss == "logistic":
+        return X, _classes(rng, f, math.pi * math.sqrt(snr / 3.0)), support
+    y = f + rng.standard_normal(n) * math.sqrt(f.var() / snr)
+    return X, y - y.mean(), support
+
+
 def sparse_text(n: int, d: int, density: float, k: int, loss: str, signal: float, seed: int) -> Drawn:
     """Return counts like those of words, by column: Zipf frequencies, positive values, nothing centred or scaled.
 
@@ -67,6 +87,14 @@ def _autoregressive(rng: Any, n: int, d: int, rho: float) -> Any:
     X -= X.mean(0)
     X /= np.sqrt((X * X).mean(0))
     return X
+
+
+def _blocks(rng: Any, n: int, d: int, rho: float, block: int) -> Any:
+    factors = rng.standard_normal((n, -(-d // block)))
+    X = math.sqrt(rho) * np.repeat(factors, block, axis=1)[:, :d] + math.sqrt(1 - rho) * rng.standard_normal((n, d))
+    X -= X.mean(0)
+    X /= np.sqrt((X * X).mean(0))
+    return np.asfortranarray(X)
 
 
 def _plant(rng: Any, candidates: Any, k: int) -> tuple[Any, Any]:

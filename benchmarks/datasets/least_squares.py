@@ -12,13 +12,17 @@ DESIGNS = ((0, 10), (0, 1), (0.5, 10), (0.9, 10), (0.9, 1))
 
 
 class Dataset(BaseDataset):
-    """AR(1) columns of correlation rho, k planted coefficients, a signal-to-noise ratio."""
+    """AR(1) columns of correlation rho, k planted coefficients, a signal-to-noise ratio.
+
+    y is centred: `intercept` is for comparisons with estimators, which fit one.
+    """
 
     name = "least_squares"
     parameters = {  # noqa: RUF012
         "n, d, k": list(SIZES),
         "rho, snr": list(DESIGNS),
         "seed": [0],
+        "intercept": [False],
     }
     test_config = {"n": 100, "d": 200, "k": 5}  # noqa: RUF012
 
@@ -30,4 +34,4 @@ class Dataset(BaseDataset):
     def get_data(self) -> dict[str, Any]:
         """Draw the instance."""
         X, y, truth = spec.least_squares(self.n, self.d, self.k, self.rho, self.snr, self.seed)
-        return {"X": X, "y": y, "loss": "squared", "k": self.k, "truth": truth}
+        return {"X": X, "y": y, "loss": "squared", "k": self.k, "truth": truth, "intercept": self.intercept}

@@ -11,22 +11,28 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import hardthresh
 from hardthresh.core.files import write_file
 from hardthresh.datasets import DatasetError
 
-from . import completion, contest, page, smoke, startup, summaries, tables
+from . import completion, contest, files, goals, page, quality, smoke, startup, summaries, tables
 from .tasks import OURS, Task, tasks, tiny
 from .workers import Crew, Entrant
 
 DEFAULT = ("startup", "fixed", "logistic", "path", "cv", "sparse", "real")
 ALONE = ("startup", "completion")
 """Tasks without entrants: each runs its own processes."""
+
+CHOOSING = (2000, 2001, 2002, 2003, 2004)
+"""Seeds for choosing between variants of the code. Figures to report are of others, which nobody looks at before."""
+
+CACHE = files.ROOT.parent / ".bench-cache"
 
 BUSY = "import numpy as np; X, r = np.ones((2000, 4000)), np.ones(2000)\nwhile True: X.T @ r"
 
@@ -50,8 +56,10 @@ def main() -> int:
             report["startup"] = _startup(startup.SIZES[:1], repeats=1)
             _run("smoke", tiny(), list(crew.entrants.values()), options, rows)
             status = _judge(rows, update=options.update)
-        known = tasks(options.seeds)
-        for name in () if options.smoke else options.task:
+        known = tasks(options.seeds or (0,))
+        if options.table:
+            _goals(options, crew, report)
+        for name in () if options.smoke or options.table else options.task:
             if name == "startup":
                 report["startup"] = _startup(startup.SIZES, repeats=5)
                 continue
@@ -81,17 +89,51 @@ def _parser() -> argparse.ArgumentParser:
     known = ", ".join([*ALONE, *tasks()])
     add("--task", type=names, default=DEFAULT, metavar="A,B", help=f"of {known}; default {','.join(DEFAULT)}")
     add("--only", default="", metavar="TEXT", help="only the instances with TEXT in their name")
-    add("--seeds", type=lambda text: tuple(map(int, text.split(","))), default=(0,), metavar="0,1", help="default 0")
+    add("--seeds", type=_seeds, metavar="0,3-5", help="default 0; with --table 2000-2004, 2000-2002 if quick")
     add("--peers", type=names, default=(), metavar="A,B", help="instead of the default ones; `all` for all, `none`")
     add("--ours", type=names, default=(), metavar="A,B", help="of ours, instead of the default ones")
     add("--seconds", type=float, metavar="S", help="spent on every solver and instance")
     add("--limit", type=float, metavar="S", help="after which a single run is ended")
     add("--contended", type=int, nargs="?", const=1, default=0, metavar="N", help="N busy processes beside it (1)")
+    add("--table", nargs="?", const="all", choices=("all", "speed", "quality"), help="the goals and what is measured")
+    add("--quick", action="store_true", help="with --table: fewer and smaller instances, in less than three minutes")
+    add("--cache", type=Path, default=CACHE, metavar="FOLDER", help="with --table: where answers of peers are kept")
     add("--json", type=Path, metavar="FILE", help="write every row to FILE")
     add("--smoke", action="store_true", help="tiny instances, and the gate on passes and objective")
     add("--update", action="store_true", help="with --smoke: write expected.json instead of checking it")
     add("--page", action="store_true", help="write the tables of README.md from results/*.json, and measure nothing")
     return parser
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    """Return the numbers of a list in which "3-5" stands for 3, 4 and 5."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        seeds += range(int(first), int(last or first) + 1)
+    return tuple(seeds)
+
+
+def _goals(options: argparse.Namespace, crew: Crew, report: dict[str, Any]) -> None:
+    """Measure what the table of goals needs, print it, and add everything to the report."""
+    seeds = options.seeds or (CHOOSING[:3] if options.quick else CHOOSING)
+    findings = goals.Findings()
+    if options.table != "speed":
+        cache = quality.Cache(options.cache)
+        findings.objectives = quality.compare([*quality.real(), *quality.simulated(seeds)], cache)
+        findings.optima = quality.enumerate_all(seeds)
+        for table in (*quality.summary(findings.objectives), quality.optimum_summary(findings.optima)):
+            print(table.text(), flush=True)
+    if options.table != "quality":
+        races = [race for race in goals.races(seeds) if not (options.quick and race.slow)]
+        if options.quick:
+            races = [replace(race, seconds=race.seconds / 4) for race in races]
+        limit = 60.0 if options.limit is None else options.limit
+        findings.times = goals.run(races, crew, limit=limit, only=options.only)
+    print(goals.table(findings).text(), flush=True)
+    after = os.getloadavg()[0]
+    print(f"\n{report['machine']['build']} build; load {report['machine']['load']:.1f} before and {after:.1f} after")
+    report["goals"] = {"seeds": seeds, "quick": options.quick, "load_after": after, **asdict(findings)}
 
 
 def _entrants(task: Task, crew: Crew, options: argparse.Namespace) -> list[Entrant]:
@@ -168,6 +210,7 @@ def _machine(crew: Crew, contended: int) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan"),
         "threads": 1,
+        "build": _build(),
         "contended": contended,
         "versions": versions,
     }
@@ -179,6 +222,14 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     return platform.machine()
+
+
+def _build() -> str:
+    """Return whether hardthresh runs compiled code."""
+    if os.environ.get("HARDTHRESH_PURE", "0") not in ("", "0"):
+        return "pure"
+    package = Path(hardthresh.__file__).parent
+    return "compiled" if any(next(package.rglob(f"*{end}"), None) for end in (".so", ".pyd")) else "pure"
 
 
 def _rounded(value: Any) -> Any:
