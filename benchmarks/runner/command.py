@@ -53,8 +53,11 @@ def main() -> int:
         rows = report["rows"] = []
         status = 0
         if options.smoke:
-            report["startup"] = _startup(startup.SIZES[:1], repeats=1)
-            _run("smoke", tiny(), list(crew.entrants.values()), options, rows)
+            report["startup"] = _startup(startup.SIZES[:1], repeats=1, entries=("estimator",))
+            judged = [
+                entrant for name, entrant in crew.entrants.items() if name != "hardthresh restarts"
+            ]  # ten pursuits
+            _run("smoke", tiny(), judged, options, rows)
             status = _judge(rows, update=options.update)
         known = tasks(options.seeds or (0,))
         if options.table:
@@ -117,23 +120,29 @@ def _seeds(text: str) -> tuple[int, ...]:
 def _goals(options: argparse.Namespace, crew: Crew, report: dict[str, Any]) -> None:
     """Measure what the table of goals needs, print it, and add everything to the report."""
     seeds = options.seeds or (CHOOSING[:3] if options.quick else CHOOSING)
-    findings = goals.Findings()
+    findings, shown = goals.Findings(), []
+
+    def show(*made: tables.Table) -> None:
+        shown.extend(made)
+        print(*(table.text() for table in made), sep="\n", flush=True)
+
     if options.table != "speed":
-        cache = quality.Cache(options.cache)
-        findings.objectives = quality.compare([*quality.real(), *quality.simulated(seeds)], cache)
-        findings.optima = quality.enumerate_all(seeds)
-        for table in (*quality.summary(findings.objectives), quality.optimum_summary(findings.optima)):
-            print(table.text(), flush=True)
+        instances = [*quality.real(), *quality.simulated(seeds)]
+        findings.objectives = quality.compare(instances, quality.Cache(options.cache))
+        findings.optima = quality.compare_with_optimum(seeds)
+        show(*quality.summary(findings.objectives), quality.optimum_summary(findings.optima))
     if options.table != "quality":
         races = [race for race in goals.races(seeds) if not (options.quick and race.slow)]
         if options.quick:
-            races = [replace(race, seconds=race.seconds / 4) for race in races]
+            races = [replace(race, seconds=race.seconds / 2) for race in races]
         limit = 60.0 if options.limit is None else options.limit
         findings.times = goals.run(races, crew, limit=limit, only=options.only)
-    print(goals.table(findings).text(), flush=True)
+        show(goals.slowest(findings))
+    show(goals.table(findings))
     after = os.getloadavg()[0]
     print(f"\n{report['machine']['build']} build; load {report['machine']['load']:.1f} before and {after:.1f} after")
-    report["goals"] = {"seeds": seeds, "quick": options.quick, "load_after": after, **asdict(findings)}
+    settings = {"seeds": seeds, "quick": options.quick, "load_after": after}
+    report["goals"] = {**settings, "tables": [asdict(table) for table in shown], **asdict(findings)}
 
 
 def _entrants(task: Task, crew: Crew, options: argparse.Namespace) -> list[Entrant]:
@@ -175,8 +184,8 @@ def _judge(rows: list[dict[str, Any]], *, update: bool) -> int:
     return 1 if worse else 0
 
 
-def _startup(sizes: tuple[tuple[int, int, int], ...], repeats: int) -> dict[str, Any]:
-    found = {"imports": startup.imports(repeats), "first_fits": startup.first_fits(sizes, repeats)}
+def _startup(sizes: tuple[tuple[int, int, int], ...], repeats: int, **settings: Any) -> dict[str, Any]:
+    found = {"imports": startup.imports(repeats), "first_fits": startup.first_fits(sizes, repeats, **settings)}
     print(tables.imports(found["imports"]).text(), flush=True)
     print(tables.first_fits(found["first_fits"]).text(), flush=True)
     return found

@@ -35,6 +35,11 @@ def _section(path: Path) -> str:
         parts += [tables.first_fits(report["startup"]["first_fits"]).markdown()]
     if "completion" in report:
         parts += [tables.completion(report["completion"]).markdown()]
+    if "goals" in report:
+        found = report["goals"]
+        seeds = f"{found['seeds'][0]} to {found['seeds'][-1]}"
+        parts += [f"Seeds {seeds}; {report['machine']['build']} build; load {found['load_after']:.1f} at the end."]
+        parts += [tables.Table(**table).markdown() for table in found["tables"]]
     for name, task in tasks().items():
         rows = [row for row in report["rows"] if row["task"] == name]
         parts += [table.markdown() for table in summaries.of(name, task.title, rows)] if rows else []

@@ -19,9 +19,9 @@ import numpy as np
 from benchmark_utils import enumeration, refit, spec
 from benchmark_utils.problem import Problem
 
+import hardthresh
 from hardthresh.core.files import write_file
 from hardthresh.datasets import DatasetError
-from hardthresh.solvers import pursuit
 
 from . import files
 from .tables import Table
@@ -79,15 +79,17 @@ PACKAGES = ("abess", "scikit-learn OMP")
 
 
 def entrants() -> tuple[Entrant, ...]:
-    """Return who takes part, the default first."""
-    pursued = f"{crc32(Path(pursuit.__file__).read_bytes()):08x}"
-    return (
+    """Return who takes part and is here, the default first."""
+    pursuit = Path(hardthresh.__file__).parent / "solvers" / "pursuit.py"
+    edition = f"{crc32(pursuit.read_bytes()):08x}"
+    ours = (
         Entrant("default", "hardthresh", {"solver": "default"}),
         Entrant("thorough", "hardthresh", {"solver": "thorough"}),
-        Entrant("restarts", "hardthresh", {"solver": "restarts"}, pursued),
-        Entrant("abess", "abess", {}, version("abess")),
-        Entrant("scikit-learn OMP", "sklearn_omp", {}, version("scikit-learn")),
+        Entrant("restarts", "hardthresh", {"solver": "restarts"}, edition),
     )
+    packages = {"abess": "abess", "scikit-learn OMP": "sklearn_omp"}
+    solvers = {label: files.load("solver", stem) for label, stem in packages.items()}
+    return ours + tuple(Entrant(label, packages[label], {}, version(s.distribution)) for label, s in solvers.items())
 
 
 class Cache:
@@ -161,7 +163,7 @@ def compare(instances: Iterable[tuple[str, Instance]], cache: Cache) -> list[Row
     return rows
 
 
-def enumerate_all(seeds: Iterable[int]) -> list[Row]:
+def compare_with_optimum(seeds: Iterable[int]) -> list[Row]:
     """Return a row for each of 45 tiny instances for each seed: the optimum and what ours and the packages found."""
     rows = []
     everybody = [entrant for entrant in entrants() if entrant.label != "restarts"]

@@ -69,11 +69,13 @@ def imports(repeats: int) -> dict[str, Any]:
     return {"seconds": seconds, "median": medians, "beyond": beyond}
 
 
-def first_fits(sizes: tuple[tuple[int, int, int], ...], repeats: int) -> list[dict[str, Any]]:
+def first_fits(
+    sizes: tuple[tuple[int, int, int], ...], repeats: int, entries: tuple[str, ...] = ("minimize", "estimator")
+) -> list[dict[str, Any]]:
     """Return, per size and entry point, the CPU seconds of the first and the second fit of fresh processes."""
     rows = []
     for size in sizes:
-        for what in ("minimize", "estimator"):
+        for what in entries:
             pairs = [json.loads(_output(_FIRST_FIT.format(size=size, what=what))) for _ in range(repeats)]
             first, second = median(a for a, _ in pairs), median(b for _, b in pairs)
             rows.append({"size": size, "what": what, "pairs": pairs, "first": first, "second": second})

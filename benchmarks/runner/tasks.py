@@ -10,7 +10,7 @@ from benchmark_utils.bases import grid
 from .files import load
 
 OURS = ("hardthresh", "hardthresh fast", "hardthresh thorough", "hardthresh pursuit", "hardthresh estimator")
-PATHS = ((1000, 5000, 20, 0, 10), (1000, 5000, 20, 0.5, 1), (2000, 20000, 30, 0.5, 10))
+PATHS = ((200, 500, 10, 0.5, 10), (1000, 5000, 20, 0, 10), (1000, 5000, 20, 0.5, 1), (2000, 20000, 30, 0.5, 10))
 UNITS = ({}, {"y": 1e-3}, {"y": 1e3}, {"x": 1e-3}, {"x": 1e3})
 SUFFIX = {"fixed": "", "path": " EBIC", "cv": " CV"}
 
@@ -74,6 +74,18 @@ def tasks(seeds: tuple[int, ...] = (0,)) -> dict[str, Task]:
             (*OURS, "abess", "scikit-learn OMP", "scikit-learn Lasso"),
             limit=20.0,
         ),
+        "small": Task(
+            "Small tables",
+            _small(seeds),
+            ("hardthresh", "hardthresh thorough", "hardthresh estimator", "abess", "scikit-learn OMP"),
+            seconds=0.2,
+        ),
+        "recovery": Task(
+            "Support recovery",
+            _recovery(seeds if len(seeds) > 1 else tuple(range(5))),
+            (*OURS, "abess", "scikit-learn OMP"),
+            seconds=0.0,
+        ),
         "recall": Task(
             "Recall: AR(1) rho 0.9, n 500, d 3000, k 20, SNR 9",
             _recall(seeds if len(seeds) > 1 else tuple(range(5))),
@@ -102,10 +114,14 @@ def tiny() -> Task:
     correlated = {"n": 300, "d": 600, "k": 8, "rho": 0.9, "snr": 10}
     classes = {"n": 300, "d": 400, "k": 4, "rho": 0.3, "scale": 3.0}
     text = {"n": 2000, "d": 300, "density": 0.05, "k": 5, "loss": "squared", "signal": 10.0}
+    blocks = {"n": 100, "d": 200, "k": 5, "design": "blocks", "rho": 0.8, "snr": 3.0, "loss": "logistic"}
+    pulses = {"kind": "pulses", "n": 120, "d": 100, "k": 5, "rho": 0.0}
     instances = (
         Instance("fixed", "least_squares", regression),
         Instance("fixed", "least_squares", correlated),
         Instance("fixed", "logistic", classes),
+        Instance("fixed", "correlated", blocks),
+        Instance("fixed", "recovery", pulses),
         Instance("fixed", "sparse_text", text),
         Instance("path", "least_squares", regression),
         Instance("cv", "least_squares", regression),
@@ -126,6 +142,22 @@ def _paths(question: str, seeds: tuple[int, ...]) -> tuple[Instance, ...]:
 def _recall(seeds: tuple[int, ...]) -> tuple[Instance, ...]:
     settings = {"n": 500, "d": 3000, "k": 20, "rho": 0.9, "snr": 9}
     return tuple(Instance("fixed", "least_squares", {**settings, "seed": seed}) for seed in seeds)
+
+
+def _small(seeds: tuple[int, ...]) -> tuple[Instance, ...]:
+    """Return 100 x 200 for both losses, and the real tables."""
+    classes = [{"n": 100, "d": 200, "k": 5, "rho": rho, "scale": 3.0} for rho in (0, 0.5, 0.9)]
+    designs = load("dataset", "least_squares").parameters["rho, snr"]
+    regressions = [{"n": 100, "d": 200, "k": 5, "rho": rho, "snr": snr} for rho, snr in designs]
+    drawn = [("least_squares", found) for found in regressions] + [("logistic", found) for found in classes]
+    real = grid(load("dataset", "small_table").parameters)
+    simulated = (Instance("fixed", stem, {**found, "seed": seed}) for seed in seeds for stem, found in drawn)
+    return (*simulated, *(Instance("fixed", "small_table", found) for found in real))
+
+
+def _recovery(seeds: tuple[int, ...]) -> tuple[Instance, ...]:
+    parameters = {**load("dataset", "recovery").parameters, "seed": list(seeds)}
+    return tuple(Instance("fixed", "recovery", combination) for combination in grid(parameters))
 
 
 def _real(question: str, name: str, loss: str, k: int) -> Instance:
