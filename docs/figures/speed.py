@@ -386,6 +386,25 @@ def table_of_losses(rows: list[Row]) -> list[list[str]]:
     return [["instance", "lower objective", "faster, and not worse"], *(body or [["none", "–", "–"]])]
 
 
+def table_of_goals(folder: Path) -> list[list[str]]:
+    """Return what was measured before, the goals, and what each build reaches, from the results of ``--table``."""
+    header, lines = ["", "before", "goal"], {}
+    for path in sorted(folder.glob("*.json")):
+        report = json.loads(path.read_text(encoding="utf-8"))
+        found = report.get("goals")
+        if found is None or found["quick"]:
+            continue
+        machine, seeds = report["machine"], found["seeds"]
+        loads = f"load {machine['load']:.1f} to {found['load_after']:.1f}"
+        header.append(f"{machine['build']} build, seeds {seeds[0]} to {seeds[-1]}, {loads}")
+        table = next(table for table in found["tables"] if table["title"] == "Goals")
+        for title, before, goal, measured, _ in table["rows"]:
+            lines.setdefault(title, [title, before, goal]).append(measured or "–")
+    if not lines:
+        return [[*header, "measured"], ["not measured yet", "–", "–", "–"]]
+    return [header, *([*line, *["–"] * (len(header) - len(line))] for line in lines.values())]
+
+
 def numbers(rows: list[Row]) -> dict[str, str]:
     """Return what the text substitutes."""
     found = {}
@@ -434,6 +453,7 @@ def main(arguments: list[str]) -> str | None:
         plt.close(figure)
     for name, table in (("solvers", table_of_solvers), ("efforts", table_of_efforts), ("losses", table_of_losses)):
         write_table(DOCS / "guide" / f"speed_{name}.csv", table(rows))
+    write_table(DOCS / "guide" / "speed_goals.csv", table_of_goals(folder))
     values = {**numbers(rows), "source": source(machines)}
     lines = [f".. |{name}| replace:: {value}" for name, value in values.items()]
     if folder.resolve() != RESULTS.resolve():
