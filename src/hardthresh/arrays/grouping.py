@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from math import frexp
 
 import numpy as np
-from array_api_compat import device, is_numpy_array
+from array_api_compat import device
 
 from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.schema import stored
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 
 from .indexing import gather, mask_of
 from .namespace import move, namespace
@@ -43,7 +43,7 @@ def scaled_squares(z: Array) -> Array:
         raise NotFiniteError("the point to threshold contains NaN; check the data, or take a smaller step")
     limit = 1000 if xp.finfo(z.dtype).bits == 64 else 120
     unit = z * 2.0 ** -max(-limit, min(limit, frexp(size)[1] if size < float("inf") else 0))
-    if is_numpy_array(unit):
+    if is_numpy(unit):
         unit = unit.astype(np.float64, copy=False)
     squares: Array = unit * unit
     return squares
@@ -80,7 +80,7 @@ class Grouping:
 
     def sums(self, v: Array) -> Array:
         """Return the sum of a vector's entries over each group, shape (count,); always the same to the last bit."""
-        if is_numpy_array(v):
+        if is_numpy(v):
             return np.bincount(self.numbers, weights=v, minlength=self.count + 1)[: self.count]
         xp = namespace(v)
         padded = xp.concat([v, xp.zeros(1, dtype=v.dtype, device=device(v))])
@@ -111,7 +111,7 @@ class Grouping:
         Cost O(d log d).
         """
         xp = namespace(magnitude)
-        if is_numpy_array(magnitude):
+        if is_numpy(magnitude):
             order = np.lexsort((-magnitude, self.numbers))
         else:
             order = xp.argsort(-magnitude, stable=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from array_api_compat import device, is_numpy_array
+from array_api_compat import device
 
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 
 from .namespace import namespace
 
@@ -23,7 +23,7 @@ def gather(v: Array, indices: Array) -> Array:
     -------
     array, shape (m,)
     """
-    return v[indices] if is_numpy_array(v) else namespace(v).take(v, indices, axis=0)
+    return v[indices] if is_numpy(v) else namespace(v).take(v, indices, axis=0)
 
 
 def gather_columns(X: Array, indices: Array) -> Array:
@@ -40,7 +40,7 @@ def gather_columns(X: Array, indices: Array) -> Array:
     -------
     array, shape (n, m)
     """
-    if not is_numpy_array(X):
+    if not is_numpy(X):
         return namespace(X).take(X, indices, axis=1)
     return X.T[indices].T
 
@@ -60,7 +60,7 @@ def mask_of(indices: Array, size: int) -> Array:
     array of bool, shape (size,)
     """
     xp = namespace(indices)
-    if is_numpy_array(indices):
+    if is_numpy(indices):
         mask = xp.zeros(size, dtype=xp.bool)
         mask[indices] = True
         return mask
@@ -85,7 +85,7 @@ def scatter(values: Array, indices: Array, size: int) -> Array:
     array, shape (size,)
     """
     xp = namespace(values)
-    if is_numpy_array(values):
+    if is_numpy(values):
         full = xp.zeros(size, dtype=values.dtype)
         full[indices] = values
         return full

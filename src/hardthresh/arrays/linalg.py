@@ -7,12 +7,12 @@ from functools import partial
 from math import frexp, inf, isqrt, sqrt
 
 import numpy as np
-from array_api_compat import device, is_numpy_array
+from array_api_compat import device
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse import csr_array
 
 from hardthresh.core.threads import in_pieces
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 
 from .namespace import namespace
 from .pieces import THINNEST, number_of_pieces, ranges, sum_in_order
@@ -49,8 +49,8 @@ def product(A: Array, B: Array) -> Array:
     piece returns enough numbers.
     """
     width = 1 if B.ndim == 1 else B.shape[1]
-    pieces = number_of_pieces(A, A.shape, width) if is_numpy_array(B) else 1
-    turned = B.ndim == 2 and is_numpy_array(A) and (A.flags.f_contiguous or A.shape[0] < A.shape[1])
+    pieces = number_of_pieces(A, A.shape, width) if is_numpy(B) else 1
+    turned = B.ndim == 2 and is_numpy(A) and (A.flags.f_contiguous or A.shape[0] < A.shape[1])
     if pieces == 1:
         return _turned(np.matmul, A, B) if turned else A @ B
     m, n = A.shape
@@ -116,7 +116,7 @@ def times_transpose(A: Array, B: Array) -> Array:
     -------
     array, shape (m, p)
     """
-    if is_numpy_array(B) and B.shape[1] >= _LARGE and _SPARSE * np.count_nonzero(B) < B.size:
+    if is_numpy(B) and B.shape[1] >= _LARGE and _SPARSE * np.count_nonzero(B) < B.size:
         image: Array = (csr_array(B) @ A.T).T
         return image
     return A @ B.T
@@ -140,7 +140,7 @@ def symmetric_part(A: Array, diagonal: Array | None = None) -> Array:
     even *= 0.5
     if diagonal is None:
         return even
-    if is_numpy_array(even):
+    if is_numpy(even):
         np.einsum("ii->i", even)[...] += diagonal
         return even
     return even + namespace(even).eye(even.shape[0], dtype=even.dtype, device=device(even)) * diagonal
@@ -228,7 +228,7 @@ def inverse_semidefinite(A: Array) -> Array:
     diagonal = xp.linalg.diagonal(A)
     scale = xp.where(diagonal > 0, 1 / xp.sqrt(xp.where(diagonal > 0, diagonal, xp.ones_like(diagonal))), 0 * diagonal)
     unit = A * scale[:, None] * scale[None, :]
-    inverse = inverse_definite(unit) if is_numpy_array(A) else None
+    inverse = inverse_definite(unit) if is_numpy(A) else None
     if inverse is not None:
         return inverse * scale[:, None] * scale[None, :]
     values, vectors = xp.linalg.eigh(unit)

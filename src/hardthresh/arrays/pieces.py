@@ -6,9 +6,8 @@ from itertools import pairwise
 from math import prod
 
 import numpy as np
-from array_api_compat import is_numpy_array
 
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 
 _BYTES, _OPERATIONS = 3e10, 5e10
 """Bytes that one core reads, and double-precision operations that it performs, in a second: 2.4e10 and 6e10 were
@@ -38,10 +37,12 @@ def number_of_pieces(like: Array, shape: tuple[int, ...], width: float = 1.0) ->
         1 if the operation takes a core less than a millisecond, or if `like` is not a NumPy array of floating-point
         numbers.
     """
-    if not is_numpy_array(like) or like.dtype.kind != "f":
+    if not is_numpy(like) or like.dtype.kind != "f":
         return 1
     entries, size = prod(shape), like.itemsize
     seconds = max(entries * size / _BYTES, 2 * entries * width * (size / 8) / _OPERATIONS)
+    if seconds < _FEWEST * _PIECE:
+        return 1
     pieces = min(int(seconds / _PIECE), _MOST, max(shape, default=0) // THINNEST)
     return pieces if pieces >= _FEWEST else 1
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_numpy_array
 
 from hardthresh.core.errors import InvalidInputError, format_value
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 
 from .factored import FactoredMatrix
 from .namespace import namespace, to_numpy
@@ -72,8 +71,8 @@ def truncated_svd(A: Array, rank: int, method: str = "auto", start: Array | None
         return _of_factors(A, rank, method, start)
     if method == "auto":
         large = small > _SMALL and 5 * rank < small
-        method = "lanczos" if large and is_numpy_array(A) and A.dtype == np.float64 else "lapack"
-    if method == "lanczos" and not is_numpy_array(A):
+        method = "lanczos" if large and is_numpy(A) and A.dtype == np.float64 else "lapack"
+    if method == "lanczos" and not is_numpy(A):
         raise InvalidInputError("Lanczos works on NumPy arrays only; use method='lapack' or 'randomized'")
     none = not bool(namespace(A).any(A != 0))  # where ARPACK cannot start
     if method == "lapack" or rank >= small - 1 or rank == 0 or none:

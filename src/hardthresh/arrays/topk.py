@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from array_api_compat import is_numpy_array, is_torch_array
+from array_api_compat import is_torch_array
 
 from hardthresh.core.errors import NotFiniteError
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 
 from .indexing import where_true
 from .namespace import namespace
@@ -46,10 +46,13 @@ def top_k(magnitude: Array, k: int) -> Array:
         _refuse_nan(xp.any(xp.isnan(magnitude)))
         return where_true(xp.ones_like(magnitude, dtype=xp.bool))
     least = _kth_largest(magnitude, k)
-    if is_numpy_array(magnitude):
+    if is_numpy(magnitude):
+        chosen = (magnitude >= least).nonzero()[0]
+        if chosen.size == k:
+            return chosen
         above = np.flatnonzero(magnitude > least)
         equal = np.flatnonzero(magnitude == least)[: k - above.size]
-        return np.sort(np.concatenate([above, equal])) if equal.size else above
+        return np.sort(np.concatenate([above, equal]))
     larger, equal = magnitude > least, magnitude == least
     room = k - xp.sum(xp.astype(larger, xp.int64))
     return where_true(larger | (equal & (xp.cumulative_sum(xp.astype(equal, xp.int64)) <= room)))
@@ -58,7 +61,7 @@ def top_k(magnitude: Array, k: int) -> Array:
 def _kth_largest(magnitude: Array, k: int) -> Array:
     """Return the k-th largest value, 1 <= k <= n; NaN counts as larger than everything, so it is always noticed."""
     xp = namespace(magnitude)
-    if is_numpy_array(magnitude):
+    if is_numpy(magnitude):
         nonzero = np.count_nonzero(magnitude)
         if 2 * nonzero < magnitude.size:  # selection is slow among many equal entries
             positive = magnitude[~(magnitude <= 0)]
@@ -67,7 +70,7 @@ def _kth_largest(magnitude: Array, k: int) -> Array:
                 return magnitude.dtype.type(0)
             magnitude = positive if positive.size >= k else magnitude
         largest = np.partition(magnitude, magnitude.size - k)[magnitude.size - k :]
-        _refuse_nan(np.isnan(np.max(largest)))
+        _refuse_nan(np.isnan(largest.max()))
         return largest[0]
     _refuse_nan(xp.any(xp.isnan(magnitude)))
     if is_torch_array(magnitude):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import gather, mask_of, namespace, to_numpy, top_k, where_true
+from hardthresh.arrays import gather, mask_of, namespace, scatter, to_numpy, top_k
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
@@ -118,14 +118,15 @@ class Sparsity(Constraint):
         inside = self._clip(z)
         # half of z^2 - (z - inside)^2, without cancellation; inside is z where there are no bounds
         gain = xp.abs(z) if inside is z else inside * (z - 0.5 * inside)
-        is_free = xp.zeros_like(z, dtype=xp.bool)
         if self.free:
-            is_free = mask_of(self._free(z), z.shape[0])
             # free coordinates rank last, so that they use no budget; a NaN is kept, so that `top_k` raises
+            is_free = mask_of(self._free(z), z.shape[0])
             gain = xp.where(is_free & (z == z), -xp.ones_like(gain), gain)
         chosen = top_k(gain, min(self.k, z.shape[0] - len(self.free)))
-        point = xp.where(mask_of(chosen, z.shape[0]) | is_free, inside, xp.zeros_like(z))
-        return Projection(point, Coordinates(where_true(is_free | (point != 0))))
+        chosen = chosen[gather(inside, chosen) != 0]
+        if self.free:
+            chosen = xp.sort(xp.concat([chosen, self._free(z)]))
+        return Projection(scatter(gather(inside, chosen), chosen, z.shape[0]), Coordinates(chosen))
 
     def relax(self, factor: float) -> Sparsity:
         return replace(self, k=ceil(factor * self.k))
@@ -147,7 +148,8 @@ class Sparsity(Constraint):
         return CoordinateBudget(candidates, self.k, self.free, signs)
 
     def hard_threshold(self, v: Array, start: Support | None = None) -> Array:
-        return replace(self, lower=None, upper=None).project(v).point
+        unbounded = self.lower is None and self.upper is None
+        return (self if unbounded else replace(self, lower=None, upper=None)).project(v).point
 
     def free_part(self, w: Array, gradient: Array, support: Support) -> Support:
         if self.lower is None and self.upper is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import chain
 
 import numpy as np
-from array_api_compat import device, is_numpy_array
+from array_api_compat import device
 
 from hardthresh.arrays import (
     all_finite,
@@ -24,7 +24,7 @@ from hardthresh.arrays import (
 from hardthresh.arrays.pieces import number_of_pieces, ranges, sum_in_order
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.threads import in_pieces
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 
 from .base import Design
 
@@ -100,7 +100,7 @@ class DenseDesign(Design):
         return total
 
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
-        if center is None and is_numpy_array(r) and r.ndim == 1 and r.size and np.all(r == r[0]):
+        if center is None and is_numpy(r) and r.ndim == 1 and r.size and np.all(r == r[0]):
             return r[0] * np.einsum("ij,ij->j", self._X, self._X)  # no copy
         if self._by_columns():
             pairs = ((self._X[:, c], None if center is None else center[c]) for c in self._blocks(axis=1))
@@ -121,7 +121,7 @@ class DenseDesign(Design):
         if isinstance(indices, slice):
             return self.of(self._X[indices, :])
         X = self._X  # which np.take would copy as a whole in Fortran order
-        return self.of(X[indices, :] if is_numpy_array(X) else namespace(X).take(X, indices, axis=0))
+        return self.of(X[indices, :] if is_numpy(X) else namespace(X).take(X, indices, axis=0))
 
     def dense(self) -> Array:
         return self._X
@@ -146,7 +146,7 @@ class DenseDesign(Design):
 
     def _by_columns(self) -> bool:
         """Return whether blocks of columns are contiguous, and blocks of rows are not."""
-        return is_numpy_array(self._X) and bool(self._X.flags.f_contiguous) and self.shape[1] > 1
+        return is_numpy(self._X) and bool(self._X.flags.f_contiguous) and self.shape[1] > 1
 
     def _blocks(self, axis: int) -> list[slice]:
         """Return ranges of rows (axis 0) or columns (1) small enough to make a temporary copy of."""
@@ -244,7 +244,7 @@ def finish_moments(design: Design, mean: Array, variance: Array, weights: Array)
 
 def is_large_part(design: Design, entries: int) -> bool:
     """Return whether a part of a design has too many entries to be copied at once; False but for NumPy arrays."""
-    return entries > _LARGEST_COPY and design.shape[0] > 1 and is_numpy_array(design.zeros(0))
+    return entries > _LARGEST_COPY and design.shape[0] > 1 and is_numpy(design.zeros(0))
 
 
 def _as_slice(indices: np.ndarray) -> np.ndarray | slice:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from array_api_compat import device, is_numpy_array
+from array_api_compat import device
 
 from hardthresh.arrays import all_finite, as_double, gather, namespace, where_true
 from hardthresh.core.errors import InvalidInputError, numbered
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 
 from .base import Design
 from .dense import DenseDesign, SomeColumns, is_large_part
@@ -145,7 +145,7 @@ class Standardized(Design):
 
     def dense(self) -> Array:
         xp, X = namespace(self.mean), self._design.dense()
-        if is_numpy_array(X):  # one array, without another one for the column of ones
+        if is_numpy(X):  # one array, without another one for the column of ones
             full = np.ones(self.shape, dtype=X.dtype, order="F" if X.flags.f_contiguous else "C")
             inner = full[:, : X.shape[1]]
             np.subtract(X, self.mean, out=inner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from array_api_compat import device, is_array_api_obj, is_numpy_array
+from array_api_compat import device, is_array_api_obj
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
@@ -22,6 +22,7 @@ from hardthresh.core.solver import Solver
 from hardthresh.core.state import Trace
 from hardthresh.core.stationarity import leading_norm
 from hardthresh.core.threads import serial_blas
+from hardthresh.core.typing import is_numpy
 from hardthresh.losses import Loss
 from hardthresh.solvers.start import starting_point
 
@@ -554,4 +555,4 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
 
 def _is_foreign(X: Any) -> bool:
     """Return whether X is an array of another library than NumPy."""
-    return bool(is_array_api_obj(X)) and not is_numpy_array(X)
+    return bool(is_array_api_obj(X)) and not is_numpy(X)
