@@ -50,9 +50,9 @@ def top_k(magnitude: Array, k: int) -> Array:
         chosen = (magnitude >= least).nonzero()[0]
         if chosen.size == k:
             return chosen
-        above = np.flatnonzero(magnitude > least)
-        equal = np.flatnonzero(magnitude == least)[: k - above.size]
-        return np.sort(np.concatenate([above, equal]))
+        above = (magnitude > least).nonzero()[0]
+        equal = (magnitude == least).nonzero()[0][: k - above.size]
+        return np.sort(np.concatenate([above, equal])) if above.size else equal
     larger, equal = magnitude > least, magnitude == least
     room = k - xp.sum(xp.astype(larger, xp.int64))
     return where_true(larger | (equal & (xp.cumulative_sum(xp.astype(equal, xp.int64)) <= room)))

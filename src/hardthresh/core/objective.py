@@ -78,7 +78,7 @@ class Contract(ProtocolMeta):
     """
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return all(_has(instance, name) for name in _members(cls))
+        return not _missing(instance, cls)
 
 
 @lru_cache
@@ -92,16 +92,22 @@ _NEVER_EVALUATED = ("shape", "traits", "lower_bound")
 """Properties that may be expensive: where the class has them, an instance has them too."""
 
 
-def _has(instance: object, name: str) -> bool:
-    """Return whether an object has a member that is not None.
+def _missing(instance: object, contract: type) -> list[str]:
+    """Return the members of a contract that an object does not have, or that are None.
 
     A function of the class is a method of all its instances except those that set it to None. Whatever else the class
     has, such as a property or a slot, the instance is asked for.
     """
-    of_class = getattr(type(instance), name, None)
-    if type(of_class) is FunctionType or (name in _NEVER_EVALUATED and of_class is not None):
-        return getattr(instance, "__dict__", {}).get(name, of_class) is not None
-    return getattr(instance, name, None) is not None
+    cls, own = type(instance), getattr(instance, "__dict__", {})
+    missing = []
+    for name in _members(contract):
+        of_class = getattr(cls, name, None)
+        if type(of_class) is FunctionType or (name in _NEVER_EVALUATED and of_class is not None):
+            if name in own and own[name] is None:
+                missing.append(name)
+        elif getattr(instance, name, None) is None:
+            missing.append(name)
+    return missing
 
 
 @runtime_checkable
@@ -291,8 +297,7 @@ def require(objective: object, contract: type, by: str) -> None:
     CapabilityError
         Naming who asks and everything that is missing.
     """
-    if not isinstance(objective, contract):
-        missing = [name for name in _members(contract) if not _has(objective, name)]
+    if missing := _missing(objective, contract):
         raise CapabilityError(_what_is_missing(objective, missing, by))
 
 

@@ -20,6 +20,8 @@ _REVIEWED = (Status.MAX_ITER, Status.BUDGET)
 _PERFECT = 1e-15
 """The gap to the lower bound, relative to the null model, of a perfect fit: a few units of rounding of float64."""
 
+_ALWAYS, _PERFECT_FIT = Unbounded() | Settled(), LowerBound(_PERFECT)
+
 
 def stopping_rule(solver: Solver, stop: StopRule | None, max_iter: int, tol: float) -> StopRule:
     """Return the rule that ends a run, for the arguments of `minimize`."""
@@ -28,12 +30,11 @@ def stopping_rule(solver: Solver, stop: StopRule | None, max_iter: int, tol: flo
     checked_number("tol", tol, least=0.0, finite=False)
     if stop is not None and not isinstance(stop, StopRule):
         raise InvalidInputError(f"stop must be a StopRule such as Passes(100) | Seconds(60), got {format_value(stop)}")
-    always = Unbounded() | Settled()
     if stop is not None:
-        return stop | always | MaxIter(max_iter)
+        return stop | _ALWAYS | MaxIter(max_iter)
     if tol > 0:
-        return always | LowerBound(_PERFECT) | solver.stopping(tol) | MaxIter(max_iter)
-    return always | MaxIter(max_iter)
+        return _ALWAYS | _PERFECT_FIT | solver.stopping(tol) | MaxIter(max_iter)
+    return _ALWAYS | MaxIter(max_iter)
 
 
 class Record:
@@ -61,6 +62,7 @@ class Record:
         self._best: State | None = None
         self._last = start
         self._answer: State | None = None
+        self._finite = True
         self.ended: Stop | None = None
 
     def add(self, state: State) -> None:
@@ -70,13 +72,15 @@ class Record:
         self._last = state
         self._history.record({**state.record(), "passes": state.passes, "seconds": perf_counter() - self._began})
         comparable = state.exact and self._best is not None and self._best.exact  # estimates are of different things
-        if is_finite(state) and not (comparable and state.value >= self._best.value):  # type: ignore[union-attr]
+        self._finite = is_finite(state)
+        if self._finite and not (comparable and state.value >= self._best.value):  # type: ignore[union-attr]
             self._best = state
 
     def judge(self, rule: StopRule, callback: Callable[[State], None] | None = None) -> None:
         """Find out whether the run ends at the last state; if so, have the solver finish it and look at it again."""
         run = self._seen(self._last)
-        self.ended = NotFinite().check(run) or self._called_back(callback) or rule.check(run)
+        not_finite = None if self._finite else NotFinite().check(run)
+        self.ended = not_finite or self._called_back(callback) or rule.check(run)
         if self.ended is None:
             return
         reviewed = self.ended.status.converged or self.ended.status in _REVIEWED

@@ -79,12 +79,14 @@ class Runner:
 
         Where f is not finite there they are those of the start itself.
         """
-        null = null if is_finite(null) else start
+        finite = is_finite(null)
+        if not finite and null is not start:
+            null, finite = start, is_finite(start)
         trace = Trace(
             self.meter.passes,
             null_value=null.value,
-            null_gradient=leading_norm(self.constraint, null.at.gradient) if is_finite(null) else nan,
-            size=norm(null.w) or _FIRST * norm(start.w),
+            null_gradient=leading_norm(self.constraint, null.at.gradient) if finite else nan,
+            size=norm(null.w) or (0.0 if null is start else _FIRST * norm(start.w)),
         )
         return replace(start, trace=trace)
 
@@ -95,10 +97,11 @@ class Runner:
 
     def moved(self, old: State, new: S) -> S:
         """Return a new state of the solver with the trace of the loop."""
-        trace = replace(
-            old.trace,
+        trace = Trace(
             passes=self.meter.passes,
             stable_for=old.trace.stable_for + 1 if old.support == new.support else 0,
+            null_value=old.trace.null_value,
+            null_gradient=old.trace.null_gradient,
             previous_value=old.value if old.exact else nan,
             size=old.trace.size or _FIRST * norm(new.w),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Self
 
 from hardthresh.arrays import namespace
@@ -49,6 +50,7 @@ class Composite(BaseObjective):
 
     def __init__(self, design: LinearMap, targets: Targets, loss: str | Loss, l2: float | Array) -> None:
         self.design, self.targets, self.l2 = design, targets, l2
+        self._ridged = bool(l2) if isinstance(l2, float) else bool(namespace(l2).any(l2 != 0))
         self.loss = _as_loss(loss)
         self.loss.check_targets(self.y)
         self.lower_bound = self.loss.lower_bound * self._n_outputs
@@ -80,7 +82,7 @@ class Composite(BaseObjective):
     @property
     def traits(self) -> Traits:  # type: ignore[override]
         """Quadratic if the loss is."""
-        return Traits(quadratic=self.loss.quadratic, n_rows=int(self.y.shape[0]))
+        return _traits(self.loss.quadratic, int(self.y.shape[0]))
 
     def attains_bound(self) -> bool:
         """Return whether every loss has a finite minimiser, or every coordinate a ridge."""
@@ -181,15 +183,24 @@ class Composite(BaseObjective):
         return self._weighted_sum(losses)
 
     def _pull(self, values: Array, w: Array) -> Array:
-        """Return A' times values, plus the ridge times a point."""
-        return self.design.pullback(values) + self.l2 * w
+        """Return A' times values, plus the ridge times a point: without one, not the zeros or factors of that."""
+        pulled = self.design.pullback(values)
+        return pulled + self.l2 * w if self._ridged else pulled
 
     def _ridge(self, w: Array) -> float:
         """Return the sum of the squares of a point, times the ridge."""
+        if not self._ridged:
+            return 0.0
         xp = namespace(w)
-        if not isinstance(self.l2, float):
-            return float(xp.sum(self.l2 * w * w))
-        return self.l2 * float(xp.sum(w * w)) if self.l2 else 0.0
+        if isinstance(self.l2, float):
+            return self.l2 * float(xp.sum(w * w))
+        return float(xp.sum(self.l2 * w * w))
+
+
+@lru_cache
+def _traits(quadratic: bool, n_rows: int) -> Traits:
+    """Return traits, which solvers ask for many times in each iteration."""
+    return Traits(quadratic=quadratic, n_rows=n_rows)
 
 
 def _as_loss(loss: Any) -> Loss:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from array_api_compat import device
@@ -135,7 +136,7 @@ def checked_ridge(l2: Any, like: Array, d: int | None = None) -> Array:
     if tuple(l2.shape) not in ((), (d,)):
         needed = "a number" if d is None else f"a number or ({d},)"
         raise InvalidInputError(f"l2 has shape {tuple(l2.shape)}; {needed} is needed")
-    if not bool(xp.all(l2 >= 0)) or not all_finite(l2):
+    if not bool(xp.all((l2 >= 0) & (l2 < inf))):
         raise InvalidInputError("l2 must be finite and >= 0 everywhere")
     return l2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,9 @@ class LinearModel(Composite):
             pulled = self.design.pullback(xp.stack([self.weights * slope for slope in slopes], axis=1))
             for i, (w, u) in enumerate(zip(some, predictions, strict=True)):
                 value = self._mean(losses[i]) + 0.5 * self._ridge(w)
-                evaluations.append(Evaluation(w, value, pulled[:, i] + self.l2 * w, u))
+                slope = pulled[:, i]
+                gradient = slope + self.l2 * w if self._ridged else xp.asarray(slope, copy=True)
+                evaluations.append(Evaluation(w, value, gradient, u))
         return evaluations
 
     def hessian_diag(self, at: Evaluation) -> Array:
@@ -147,8 +150,10 @@ class LinearModel(Composite):
     def _check_squares(self, squares: Array, curvature: Array) -> None:
         """Refuse columns whose squares overflow, or vanish where the column does not."""
         xp = namespace(squares)
+        if bool(xp.all((squares > 0) & (squares < inf))):
+            return
         outside = ~xp.isfinite(squares)
-        if not bool(xp.any(outside)) and not bool(xp.all(squares > 0)):
+        if not bool(xp.any(outside)):
             zero = where_true(squares == 0)
             tilt = curvature * xp.linspace(
                 1.0, 2.0, curvature.shape[0], dtype=curvature.dtype, device=device(curvature)

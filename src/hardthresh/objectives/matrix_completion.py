@@ -219,9 +219,6 @@ class MatrixCompletion(Composite):
     def _mean(self, losses: Array) -> float:
         return float(self.weights @ losses)
 
-    def _pull(self, values: Array, W: Array) -> Array:
-        return super()._pull(values, W) if self.l2 else self.design.pullback(values)  # without the factors of W
-
 
 def _indices(x: Any, n: int, size: int, name: str) -> np.ndarray:
     """Return row or column numbers, checked."""

@@ -42,6 +42,8 @@ def starting_point(objective: Objective, constraint: Constraint, w0: Any) -> tup
         fit = _fit(objective, constraint, projection)
         return objective.evaluate(fit.projection.point, fit.prediction), fit.projection
     at = objective.evaluate(projection.point)
+    if chosen is not None and chosen.shape[0] == 0:
+        return at, projection
     if isinstance(objective, SmoothObjective) and norm(projection.support.restrict(at.gradient)) > 0.0:
         fit = refine(objective, constraint, projection, at.prediction, cg_iterations=0, rounds=FULL_SOLVE)
         projection, at = fit.projection, objective.evaluate(fit.projection.point, fit.prediction)
