@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hardthresh.arrays import (
     all_finite,
     as_floating,
+    column_squares,
     conjugate_gradients,
     gather,
     gather_columns,
@@ -413,6 +414,23 @@ def test_all_finite(library):
         ([np.inf], False),
     ):
         assert all_finite(convert(np.array(values), library)) is expected
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(300, 70), (70, 300), (1, 900), (900, 1), (50, 0), (0, 5)])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_squares_of_columns_in_pieces(order, dtype, shape, threads, monkeypatch):
+    X = np.asarray(np.random.default_rng(0).standard_normal(shape), dtype=dtype, order=order)
+    expected = (X.astype(np.float64) ** 2).sum(axis=0)
+    rounding = 40 * np.finfo(dtype).eps
+    np.testing.assert_allclose(column_squares(X), expected, rtol=rounding)
+    monkeypatch.setattr("hardthresh.arrays.pieces._PIECE", 1e-9)
+    monkeypatch.setattr("hardthresh.core.threads.thread_count", lambda: threads)
+    in_pieces = column_squares(X)
+    assert in_pieces.dtype == dtype
+    np.testing.assert_allclose(in_pieces, expected, rtol=rounding)
+    np.testing.assert_allclose(column_squares(X[:, ::-1]), expected[::-1], rtol=rounding)
 
 
 @libraries

@@ -88,9 +88,10 @@ def assert_is(design, X, tol=1e-12):
     np.testing.assert_allclose(to_numpy(design.pullback(like(design, r))), X.T @ r, **close)
     several = rng.standard_normal((n, 3))
     np.testing.assert_allclose(to_numpy(design.pullback(like(design, several))), X.T @ several, **close)
-    np.testing.assert_allclose(
-        to_numpy(design.pullback_squares(like(design, r))), (X**2).T @ r, rtol=tol, atol=10 * tol
-    )
+    for weights in (r, np.full(n, 0.3)):
+        np.testing.assert_allclose(
+            to_numpy(design.pullback_squares(like(design, weights))), (X**2).T @ weights, rtol=tol, atol=10 * tol
+        )
     for count in {0, 1, d // 8, d}:
         w = np.zeros(d)
         w[rng.permutation(d)[:count]] = 1.0 + rng.random(count)
@@ -451,6 +452,29 @@ def test_a_sparse_design_is_never_made_dense(monkeypatch):
 def test_arguments_other_than_numeric_matrices_are_refused(X, message):
     with pytest.raises(InvalidInputError, match=message):
         as_design(X)
+
+
+@pytest.mark.parametrize("storage", ["C", "F", "strided", "csc_array"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("in_pieces", [True, False])
+def test_one_entry_that_is_not_finite_is_noticed(storage, dtype, bad, in_pieces, monkeypatch):
+    if in_pieces:
+        monkeypatch.setattr("hardthresh.arrays.pieces._PIECE", 1e-9)
+    for i, j in product((0, 24, 49), (0, 20, 39)):
+        X = np.zeros((50, 40), dtype=dtype)
+        X[i, j] = bad
+        with pytest.raises(InvalidInputError, match="X contains NaN or infinity"):
+            as_design(STORAGES[storage](X))
+
+
+@pytest.mark.parametrize("storage", ["C", "F", "csc_array"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_finite_entries_whose_squares_overflow_are_taken(storage, dtype):
+    X = np.full((50, 40), 0.9 * np.finfo(dtype).max, dtype=dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert as_design(STORAGES[storage](X)).shape == (50, 40)
 
 
 def test_a_design_is_taken_as_it_is():

@@ -4,6 +4,7 @@ from .factored import FactoredMatrix, Pattern
 from .grouping import Grouping, scaled_squares
 from .indexing import gather, gather_columns, mask_of, scatter, union, where_true
 from .linalg import (
+    column_squares,
     conjugate_gradients,
     gram_product,
     inverse_definite,
@@ -26,6 +27,7 @@ __all__ = [
     "all_finite",
     "as_double",
     "as_floating",
+    "column_squares",
     "conjugate_gradients",
     "double",
     "gather",

@@ -15,7 +15,7 @@ from hardthresh.core.threads import in_pieces
 from hardthresh.core.typing import Array, is_numpy
 
 from .namespace import namespace
-from .pieces import THINNEST, number_of_pieces, ranges, sum_in_order
+from .pieces import THINNEST, number_of_pieces, ranges, split, sum_in_order
 
 _SAFE = 1e3  # times rounding: smaller pivots are left to the eigenvalues
 _LARGE, _SPARSE = 500, 20
@@ -100,6 +100,25 @@ def gram_product(X: Array) -> Array:
 
     in_pieces(fill, pairs)
     return gram
+
+
+def column_squares(X: np.ndarray) -> np.ndarray:
+    """Return the sum of the squares of each column; of a large array in pieces, on several threads.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+        A NumPy array of floating-point numbers.
+
+    Returns
+    -------
+    array, shape (d,)
+        The same bits whatever the number of threads; not finite where an entry is not, or a sum overflows.
+    """
+    pieces = split(X)
+    with np.errstate(over="ignore"):
+        parts = in_pieces(lambda some: np.einsum("ij,ij->j", some, some), pieces)  # without a copy
+        return sum_in_order(parts) if pieces[0].shape[1] == X.shape[1] else np.concatenate(parts)
 
 
 def times_transpose(A: Array, B: Array) -> Array:

@@ -12,6 +12,7 @@ from hardthresh.arrays import (
     all_finite,
     as_double,
     as_floating,
+    column_squares,
     gather,
     gather_columns,
     gram_product,
@@ -53,7 +54,9 @@ class DenseDesign(Design):
         X = as_floating(X, name="X")
         if X.ndim != 2:
             raise InvalidInputError(f"X must be a matrix (examples x columns), got {X.ndim} dimensions")
-        if not all_finite(X):
+        # the squares, which most solvers need, are finite only if the entries are: so the data are read once for both
+        self._squares = column_squares(X) if is_numpy(X) else None
+        if not (self._squares is not None and np.isfinite(self._squares).all()) and not all_finite(X):
             raise InvalidInputError("X contains NaN or infinity; remove or impute these entries first")
         self._X = X
 
@@ -61,7 +64,7 @@ class DenseDesign(Design):
     def of(cls, X: Array) -> DenseDesign:
         """Return the design of a finite matrix, unchecked."""
         design = cls.__new__(cls)
-        design._X = X
+        design._X, design._squares = X, None
         return design
 
     @property
@@ -101,7 +104,7 @@ class DenseDesign(Design):
 
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
         if center is None and is_numpy(r) and r.ndim == 1 and r.size and np.all(r == r[0]):
-            return r[0] * np.einsum("ij,ij->j", self._X, self._X)  # no copy
+            return r[0] * (column_squares(self._X) if self._squares is None else self._squares)
         if self._by_columns():
             pairs = ((self._X[:, c], None if center is None else center[c]) for c in self._blocks(axis=1))
             return namespace(r).concat([product(_squares(X, c).T, r) for X, c in pairs])
@@ -127,9 +130,9 @@ class DenseDesign(Design):
         return self._X
 
     def double(self) -> Design:
-        if is_large_part(self, self.shape[0] * self.shape[1]) and self._X.dtype != np.float64:
-            return InDouble(self)
-        return self.of(as_double(self._X))
+        if self._X.dtype == namespace(self._X).float64:
+            return self
+        return InDouble(self) if is_large_part(self, self.shape[0] * self.shape[1]) else self.of(as_double(self._X))
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         xp = namespace(self._X)

@@ -75,7 +75,9 @@ class SparseDesign(Design):
         return (self._X.T @ weighted).toarray()
 
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
-        return _square_sums(self._X, r, self.zeros(self.shape[1]) if center is None else center)
+        if center is None:
+            return _with_entries(self._X, self._X.data * self._X.data).T @ r
+        return _square_sums(self._X, r, center)
 
     def columns(self, indices: Array) -> Design:
         return self._of(self._X[:, indices])
@@ -113,17 +115,20 @@ def _by_columns(X: Any) -> Any:
     return X
 
 
+def _with_entries(X: Any, entries: np.ndarray) -> Any:
+    """Return a matrix with other entries in the places of the stored ones."""
+    return sp.csc_array((entries, X.indices, X.indptr), shape=X.shape)
+
+
 def _square_sums(X: Any, r: Array, center: Array) -> Array:
     """Return the sum over rows of r_i (x_ij - c_j)^2: the stored entries one by one, the zeros of a column together."""
     gaps = X.data - np.repeat(center, np.diff(X.indptr))
-    squares = sp.csc_array((gaps * gaps, X.indices, X.indptr), shape=X.shape)
-    return squares.T @ r + (_weights_of_zeros(X, r).T * center * center).T
+    return _with_entries(X, gaps * gaps).T @ r + (_weights_of_zeros(X, r).T * center * center).T
 
 
 def _weights_of_zeros(X: Any, r: Array) -> Array:
     """Return the sum of r over the rows where a column stores nothing; zero where the rest is rounding."""
-    stored = sp.csc_array((np.ones_like(X.data), X.indices, X.indptr), shape=X.shape)
     total = np.sum(r, axis=0)
-    zeros = total - stored.T @ r
+    zeros = total - _with_entries(X, np.ones_like(X.data)).T @ r
     rounding = 64 * np.finfo(zeros.dtype).eps * np.abs(total)
     return np.where(np.abs(zeros) < rounding, 0.0, zeros)
