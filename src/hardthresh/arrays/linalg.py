@@ -275,8 +275,12 @@ def inverse_definite(A: np.ndarray) -> np.ndarray | None:
     factor, failed = potrf(A, lower=True)
     if failed or np.min(factor.diagonal()) ** 2 < _SAFE * A.shape[0] * np.finfo(A.dtype).eps:
         return None
-    lower, failed = potri(factor, lower=True)
-    return None if failed else np.tril(lower) + np.tril(lower, -1).T
+    lower, failed = potri(factor, lower=True)  # with zeros above the diagonal, as potrf leaves them
+    if failed:
+        return None
+    inverse = lower + lower.T
+    np.einsum("ii->i", inverse)[...] = lower.diagonal()
+    return inverse
 
 
 def inverse_factor(A: np.ndarray, eps: float) -> np.ndarray:

@@ -128,6 +128,20 @@ class Sparsity(Constraint):
             chosen = xp.sort(xp.concat([chosen, self._free(z)]))
         return Projection(scatter(gather(inside, chosen), chosen, z.shape[0]), Coordinates(chosen))
 
+    def project_onto(self, z: Array, support: Support, start: Support | None = None) -> Projection:
+        indices = support.indices
+        counted = indices.shape[0] - len(self.free)
+        if counted > self.k or self.lower is not None or self.upper is not None:
+            return self.project(z, start)
+        xp = namespace(z)
+        values = gather(z, indices)
+        if bool(xp.any(xp.isnan(values))):
+            return self.project(z, start)  # which says what is wrong
+        kept = values != 0
+        if self.free:
+            kept = kept | gather(mask_of(self._free(z), z.shape[0]), indices)
+        return Projection(scatter(values, indices, z.shape[0]), Coordinates(indices[kept]))
+
     def relax(self, factor: float) -> Sparsity:
         return replace(self, k=ceil(factor * self.k))
 

@@ -285,4 +285,5 @@ def known_finite(X: Any) -> bool:
 
 def numpy_dtype(X: Any) -> type[np.float32] | type[np.float64]:
     """Return NumPy's dtype of the precision of X."""
-    return np.float32 if "float32" in str(X.dtype) else np.float64
+    is_single = X.dtype == np.float32 if isinstance(X.dtype, np.dtype) else "float32" in str(X.dtype)
+    return np.float32 if is_single else np.float64

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import all_finite, double, gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
@@ -252,7 +252,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             ensure_all_finite=not known_finite(X),
             reset=reset,
         )
-        y = to_numpy(column_or_1d(y, warn=True))
+        y = to_numpy(y)
         weights = row_weights(sample_weight, X)
         if not self._loss.classifies:
             self._loss.check_domain(as_numbers(y, "y"), None if weights is None else weights > 0)
@@ -366,7 +366,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             self.groups_ = problem.groups(result.support)
             self.n_nonzero_groups_ = len(self.groups_)
         else:
-            self.n_nonzero_coefs_ = int(np.setdiff1d(to_numpy(self.support_), self._always()).size)
+            self.n_nonzero_coefs_ = len(set(to_numpy(self.support_).tolist()).difference(self._always()))
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
         self.offset_used_ = problem.offset_given
