@@ -23,17 +23,17 @@ from levels import only_at
 
 
 def blas_threads():
-    return [library.get_num_threads() for library in threads._libraries()]
+    return [library.get_num_threads() for library in threads.blas_libraries()]
 
 
 @pytest.fixture(autouse=True)
 def three_threads():
     """BLAS with three threads, whatever the environment says."""
     before = blas_threads()
-    for library in threads._libraries():
+    for library in threads.blas_libraries():
         threads._limit(library, 3)
     yield
-    for library, number in zip(threads._libraries(), before, strict=True):
+    for library, number in zip(threads.blas_libraries(), before, strict=True):
         threads._limit(library, number)
 
 

@@ -11,11 +11,13 @@ from array_api_compat import device
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse import csr_array
 
-from hardthresh.core.threads import in_pieces
+from hardthresh.core.threads import blas_libraries, in_pieces
 from hardthresh.core.typing import Array, is_numpy
 
 from .namespace import namespace
 from .pieces import THINNEST, number_of_pieces, ranges, split, sum_in_order
+
+blas_libraries()  # found on import: the first fit of a small table would take several times as long as the others
 
 _SAFE = 1e3  # times rounding: smaller pivots are left to the eigenvalues
 _LARGE, _SPARSE = 500, 20
@@ -278,7 +280,7 @@ def inverse_definite(A: np.ndarray) -> np.ndarray | None:
     lower, failed = potri(factor, lower=True)  # with zeros above the diagonal, as potrf leaves them
     if failed:
         return None
-    inverse = lower + lower.T
+    inverse: np.ndarray = lower + lower.T
     np.einsum("ii->i", inverse)[...] = lower.diagonal()
     return inverse
 

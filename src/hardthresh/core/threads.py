@@ -43,8 +43,11 @@ _process = _Process()
 
 
 @cache
-def _libraries() -> list[Any]:
-    """Return the controllers of the BLAS libraries of NumPy and SciPy, after loading that of SciPy."""
+def blas_libraries() -> list[Any]:
+    """Return the controllers of the BLAS libraries of NumPy and SciPy, after loading that of SciPy.
+
+    The first call takes 5 to 15 ms, because threadpoolctl looks at all libraries of the process.
+    """
     importlib.import_module("scipy.linalg")
     from threadpoolctl import ThreadpoolController
 
@@ -73,7 +76,7 @@ def serial_blas() -> Iterator[None]:
 
 
 def _enter(hold: _Hold) -> None:
-    libraries = _libraries()
+    libraries = blas_libraries()
     with _process.lock:
         if _process.threads is None:
             _process.threads = [library.get_num_threads() for library in libraries]
@@ -88,7 +91,7 @@ def _leave(hold: _Hold) -> None:
         if _process.threads is None:  # in a child process that was forked within the context
             return
         holders = {other.thread for other in _process.holds}
-        for library, threads in zip(_libraries(), _process.threads, strict=True):
+        for library, threads in zip(blas_libraries(), _process.threads, strict=True):
             if not holders or (getattr(library, "threading_layer", "") == "openmp" and hold.thread not in holders):
                 _limit(library, threads)
         if not holders:
@@ -105,7 +108,7 @@ def _begin_child() -> None:
     global _process
     parent, _process = _process, _Process()
     if parent.threads is not None:
-        for library, threads in zip(_libraries(), parent.threads, strict=True):
+        for library, threads in zip(blas_libraries(), parent.threads, strict=True):
             _limit(library, threads)
 
 
@@ -115,7 +118,7 @@ if hasattr(os, "register_at_fork"):
 
 def thread_count() -> int:
     """Return the number of threads of the library: that of BLAS outside `serial_blas`, at most one per processor."""
-    threads = _process.threads or [library.get_num_threads() for library in _libraries()]
+    threads = _process.threads or [library.get_num_threads() for library in blas_libraries()]
     return max(1, min(max(threads, default=1), _processors()))
 
 
