@@ -135,7 +135,10 @@ class LinearModel(Composite):
         return evaluations
 
     def hessian_diag(self, at: Evaluation) -> Array:
-        """Return the diagonal of the Hessian at an evaluated point, shape (d,): one data pass.
+        """Return the diagonal of the Hessian at an evaluated point, shape (d,): counted as one data pass.
+
+        If all examples have the same curvature, as for equal weights and ``loss="squared"``, a dense NumPy array was
+        read for it when it was checked, and is not read again.
 
         Raises
         ------
@@ -167,6 +170,8 @@ class LinearModel(Composite):
     def hessian(self, at: Evaluation) -> Array:
         """Return the Hessian at an evaluated point as a (d, d) matrix; for models of few columns."""
         gram = self.design.gram(self._weighted_curvature(at))
+        if not self._ridged:
+            return gram
         ridge = namespace(gram).eye(gram.shape[0], dtype=gram.dtype, device=device(gram)) * self.l2
         return gram + ridge
 
