@@ -54,9 +54,9 @@ def blas_libraries() -> list[Any]:
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-def blas_libraries() -> list[str]:
+def described_libraries() -> list[str]:
     """Return a description of each BLAS library: its name, version and number of threads."""
-    found = (library.info() for library in _libraries())
+    found = (library.info() for library in blas_libraries())
     return [f"{one['internal_api']} {one['version'] or '?'}, threads: {one['num_threads']}" for one in found]
 
 

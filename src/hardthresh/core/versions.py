@@ -7,7 +7,7 @@ import platform
 from hardthresh import __version__
 
 from .compiled import describe_kernel
-from .threads import blas_libraries, thread_count
+from .threads import described_libraries, thread_count
 
 REQUIRED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "array-api-compat")
 """The packages that every installation has, those of scikit-learn that are used directly included."""
@@ -44,7 +44,7 @@ def show_versions() -> None:
         ("Python", f"{platform.python_version()} ({platform.python_implementation()})"),
         ("platform", platform.platform()),
         *((name, found) for name in (*REQUIRED, *OPTIONAL) if (found := _installed(name)) is not None),
-        *(("BLAS", library) for library in blas_libraries()),
+        *(("BLAS", library) for library in described_libraries()),
         ("threads", str(thread_count())),
     ]
     width = max(len(name) for name, _ in rows)
