@@ -14,7 +14,7 @@ from hardthresh.arrays import to_numpy
 from hardthresh.constraints import Sparsity
 from hardthresh.core import InvalidInputError
 from hardthresh.core.meter import Meter
-from hardthresh.designs import DenseDesign, SparseDesign, Standardized, as_design, dense, standardize
+from hardthresh.designs import DenseDesign, SparseDesign, Standardized, as_design, centred, dense, standardize
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import minimize
 from levels import draws
@@ -576,3 +576,73 @@ def test_known_squares_follow_the_sum_of_the_weights(intercept):
     for times in (1.0, 0.25, 3.0):
         expected = (times * weights) @ np.asarray(design.dense()) ** 2
         np.testing.assert_allclose(design.pullback_squares(times * weights), expected, rtol=1e-12)
+
+
+def slow_part_moments(X, weights, y, parts, centred):
+    """The sums of the definition, one part after another, in double precision."""
+    found = []
+    for rows in parts:
+        Z, s, target = X[rows].astype(float), weights[rows], y[rows]
+        mean = s @ Z / s.sum() if centred else np.zeros(X.shape[1])
+        gaps = Z - mean
+        found.append((mean, s @ gaps**2, (s * (target - centred * (s @ target) / s.sum())) @ gaps))
+    return [np.stack(each) for each in zip(*found, strict=True)]
+
+
+PARTS = {
+    "slices": [np.arange(0, 4), np.arange(4, 9)],
+    "mixed": [np.array([1, 8, 3]), np.array([2, 4, 5, 7])],
+    "twice": [np.array([1, 1, 4, 2, 8]), np.arange(9)],
+}
+
+
+@pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("standardized", ["as it is", "scaled", "scaled, intercept"])
+@storages
+def test_moments_of_parts(storage, standardized, centred, parts):
+    X, y = matrix(), np.random.default_rng(1).standard_normal(N) + 2.0
+    design = as_design(STORAGES[storage](X))
+    if standardized != "as it is":
+        design = standardize(design, like(design, WEIGHTS), scale=True, intercept=standardized != "scaled")
+        X = to_numpy(design.dense())
+    rows = [like(design, part) for part in PARTS[parts]]
+    found = design.part_moments(like(design, WEIGHTS), like(design, y), rows, centred=centred)
+    for one, other in zip(found, slow_part_moments(X, WEIGHTS, y, PARTS[parts], centred), strict=True):
+        assert_allclose(to_numpy(one), other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("block", [16, 1 << 18])
+def test_moments_of_parts_keep_small_variances_of_large_columns(order, dtype, block, monkeypatch):
+    """In blocks of any size: nothing that cancels is subtracted, nor the rounding of a mean kept."""
+    monkeypatch.setattr(dense, "_BLOCK", block)
+    rng = np.random.default_rng(2)
+    level = {np.float32: 1e4, np.float64: 1e9}[dtype]
+    X = np.array(level + rng.integers(-3, 4, (300, 70)), dtype=dtype, order=order)
+    X[:, 3] = X[0, 3]
+    y, weights = rng.standard_normal(300).astype(dtype), rng.uniform(0.5, 2.0, 300).astype(dtype)
+    parts = [np.arange(100), np.sort(rng.permutation(np.arange(100, 300))[:150])]
+    found = DenseDesign(X).part_moments(weights, y, parts, centred=True)
+    shifted = slow_part_moments(X.astype(float) - level, weights.astype(float), y.astype(float), parts, True)
+    assert_allclose(found[0], shifted[0] + level, rtol=1e-15)
+    assert_allclose(found[1], shifted[1], rtol=1e-9, atol=1e-9)
+    assert_allclose(found[2], shifted[2], rtol=1e-6, atol=1e-6)
+
+
+def test_moments_of_parts_count_three_passes_over_their_rows():
+    meter = Meter()
+    design = as_design(matrix()).metered(meter)
+    design.part_moments(WEIGHTS, WEIGHTS, [np.arange(3), np.arange(3, 9)], centred=True)
+    assert meter.passes == 3.0
+
+
+@pytest.mark.parametrize("storage", ["C", "csc_array", "torch"])
+def test_centred_columns_are_the_columns_less_something(storage):
+    design, mean = as_design(STORAGES[storage](matrix())), np.arange(5.0)
+    found = centred(design, like(design, mean))
+    assert_allclose(to_numpy(found.dense()), matrix() - mean, rtol=0, atol=1e-15)
+    assert_allclose(
+        to_numpy(found.gram(like(design, WEIGHTS))), (matrix() - mean).T * WEIGHTS @ (matrix() - mean), atol=1e-12
+    )

@@ -9,7 +9,7 @@ from .dense import DenseDesign
 from .observed import ObservedEntries, observe
 from .operator import OperatorDesign, is_operator
 from .sparse import SparseDesign
-from .standardized import Standardized, standardize
+from .standardized import Standardized, centred, standardize
 
 __all__ = [
     "DenseDesign",
@@ -20,6 +20,7 @@ __all__ = [
     "SparseDesign",
     "Standardized",
     "as_design",
+    "centred",
     "observe",
     "standardize",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
-from hardthresh.arrays import namespace
+from hardthresh.arrays import gather, namespace
 from hardthresh.core.meter import Meter
 from hardthresh.core.typing import Array
 
@@ -75,6 +76,44 @@ class Design(LinearMap):
         For r of shape (n, q) the (d, q) sums.
         """
 
+    def part_moments(
+        self, weights: Array, y: Array, parts: Sequence[Array], *, centred: bool
+    ) -> tuple[Array, Array, Array]:
+        r"""Return the moments of each column over several parts of the rows, as of the folds of cross-validation.
+
+        .. math:: m_{bj} = \\frac{\\sum_{i \\in b} s_i x_{ij}}{\\sum_{i \\in b} s_i}, \\qquad
+                  v_{bj} = \\sum_{i \\in b} s_i (x_{ij} - m_{bj})^2, \\qquad
+                  c_{bj} = \\sum_{i \\in b} r_i (x_{ij} - m_{bj})
+
+        Nothing that could cancel is subtracted: the squares are those of centred entries.
+
+        Parameters
+        ----------
+        weights : array, shape (n,)
+            s, non-negative, not all zero over any part.
+        y : array, shape (n,)
+            The target.
+        parts : sequence of array of int
+            The rows of each part; a row may be in several, or twice in one.
+        centred : bool
+            False for moments about zero: then m is taken as 0.
+
+        Returns
+        -------
+        mean, squares, products : array, shape (n_parts, d)
+            m, v and c, in double precision or in that of the data.
+        """
+        xp = namespace(y)
+        found = []
+        for rows in parts:
+            part, s, gaps, mean = self.rows(rows), gather(weights, rows), gather(y, rows), self.zeros(self.shape[1])
+            if centred:
+                mean = part.pullback(s) / xp.sum(s)
+                gaps = gaps - xp.sum(s * gaps) / xp.sum(s)
+            found.append((mean, part.pullback_squares(s, mean), part.pullback(s * gaps)))
+        mean, squares, products = (xp.stack(list(each)) for each in zip(*found, strict=True))
+        return mean, squares, products
+
     @abstractmethod
     def columns(self, indices: Array) -> Design:
         """Return the design of some columns, by increasing index."""
@@ -140,6 +179,13 @@ class Metered(Design):
     def pullback_squares(self, r: Array, center: Array | None = None) -> Array:
         self._meter.add(self._share * (1 if r.ndim == 1 else r.shape[1]))
         return self._design.pullback_squares(r, center)
+
+    def part_moments(
+        self, weights: Array, y: Array, parts: Sequence[Array], *, centred: bool
+    ) -> tuple[Array, Array, Array]:
+        rows = sum(part.shape[0] for part in parts)
+        self._meter.add(3 * self._share * rows / max(self.shape[0], 1))
+        return self._design.part_moments(weights, y, parts, centred=centred)
 
     def columns(self, indices: Array) -> Design:
         share = self._share * indices.shape[0] / max(self.shape[1], 1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import cast
 
 import numpy as np
 from array_api_compat import device
@@ -32,6 +33,7 @@ from .base import Design
 _BLOCK = 1 << 18  # entries worked on at a time: 2 MB of float64 stay in the cache
 _GRAM_BLOCK = 1 << 22  # entries of a scaled copy
 _PART_BLOCK, _FEWEST_ROWS = 1 << 18, 1024  # entries copied at a time of a part, and rows: with fewer BLAS is slow
+_NARROWEST = 64  # columns of a block where rows are contiguous: 512 bytes of each row
 _LARGEST_COPY = 1 << 22  # entries of rows or columns that are copied at once
 _LARGEST_SHARE = 8  # of more, 1/8 of a matrix is, and only if products with it are asked for
 
@@ -147,14 +149,33 @@ class DenseDesign(Design):
             return finish_moments(self, xp.concat(means), xp.concat(variances), weights)
         return _moments_by_rows(self, self._blocks(axis=0), weights)
 
+    def part_moments(
+        self, weights: Array, y: Array, parts: Sequence[Array], *, centred: bool
+    ) -> tuple[Array, Array, Array]:
+        if not is_numpy_array(self._X):
+            return super().part_moments(weights, y, parts, centred=centred)
+        found = np.empty((3, len(parts), self.shape[1]))
+        weights, y = as_double(weights), as_double(y)
+        some = [(_as_slice(rows), weights[rows], y[rows]) for rows in parts]
+        narrowest = 1 if self._by_columns() else _NARROWEST
+
+        def of_columns(blocks: list[slice]) -> None:  # all moments of a block while it is in the cache: X is read once
+            for columns in blocks:
+                X = self._X[:, columns]
+                for number, (rows, s, target) in enumerate(some):
+                    found[:, number, columns] = _moments_of_part(X, rows, s, target, centred)
+
+        in_pieces(of_columns, _in_lists(self, self._blocks(axis=1, narrowest=narrowest)))
+        return found[0], found[1], found[2]
+
     def _by_columns(self) -> bool:
         """Return whether blocks of columns are contiguous, and blocks of rows are not."""
         return is_numpy(self._X) and bool(self._X.flags.f_contiguous) and self.shape[1] > 1
 
-    def _blocks(self, axis: int) -> list[slice]:
+    def _blocks(self, axis: int, narrowest: int = 1) -> list[slice]:
         """Return ranges of rows (axis 0) or columns (1) small enough to make a temporary copy of."""
         length, width = self.shape[axis], self.shape[1 - axis]
-        size = max(1, _BLOCK // max(width, 1))
+        size = max(narrowest, _BLOCK // max(width, 1))
         return [slice(start, min(start + size, length)) for start in range(0, length, size)]
 
 
@@ -177,6 +198,39 @@ def _mean_and_variance(X: Array, weights: Array) -> tuple[Array, Array]:
     X = as_double(X)
     mean = X.T @ weights
     return mean, _squares(X, mean).T @ weights
+
+
+def _moments_of_part(
+    X: np.ndarray, rows: np.ndarray | slice, weights: np.ndarray, y: np.ndarray, centred: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the moments of some columns over some of the rows, with their weights; see `Design.part_moments`.
+
+    Sums are in double precision. The mean is corrected by the mean gap to it, and the squares by the square of that, as
+    in `_accurate_moments`.
+    """
+    n, d = weights.size, X.shape[1]
+    size = max(1, _BLOCK // max(d, 1))
+    blocks = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    whole = X[rows] if isinstance(rows, slice) or len(blocks) == 1 else None
+
+    def entries(block: slice) -> np.ndarray:
+        return X[cast(np.ndarray, rows)[block]] if whole is None else whole[block]
+
+    mean, total = np.zeros(d), weights.sum()
+    if centred:
+        single = weights.astype(X.dtype)  # its rounding is corrected
+        mean = as_double(sum(entries(block).T @ single[block] for block in blocks)) / total
+    pulled, squares = np.zeros((d, 2)), np.zeros(d)
+    both = np.stack([weights, weights * (y - weights @ y / total if centred else y)], axis=1)
+    for block in blocks:
+        gaps = entries(block) - mean
+        pulled += gaps.T @ both[block]
+        gaps *= gaps
+        squares += gaps.T @ weights[block]
+    if not centred:
+        return mean, squares, pulled[:, 1]
+    shift = pulled[:, 0] / total
+    return mean + shift, np.maximum(squares - total * shift * shift, 0.0), pulled[:, 1]
 
 
 def _moments_by_rows(design: Design, blocks: list[slice], weights: Array) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 import numpy as np
@@ -129,6 +130,26 @@ class Standardized(Design):
         inner = xp.where(used, inner, squares * total)
         return xp.concat([inner, last * total]) if self._intercept else inner
 
+    def part_moments(
+        self, weights: Array, y: Array, parts: Sequence[Array], *, centred: bool
+    ) -> tuple[Array, Array, Array]:
+        if not centred and bool(namespace(self.mean).any(self.mean != 0)):  # about zero, which is m for the design
+            return super().part_moments(weights, y, parts, centred=centred)
+        xp, scale = namespace(y), self.inverse_scale
+        mean, squares, products = self._design.part_moments(weights, y, parts, centred=centred)
+        mean, squares, products = (mean - self.mean) * scale, squares * scale**2, products * scale
+        if not self._intercept:
+            return mean, squares, products
+        zero = xp.zeros_like(mean[:, :1])
+        last = (zero + 1, zero, zero)  # mean, squares and products of the column of ones
+        if not centred:
+            sums = (xp.stack([xp.sum(gather(x, rows)) for rows in parts]) for x in (weights, weights * y))
+            last = (zero, *(total[:, None] for total in sums))
+        mean, squares, products = (
+            xp.concat([each, one], axis=1) for each, one in zip((mean, squares, products), last, strict=True)
+        )
+        return mean, squares, products
+
     def columns(self, indices: Array) -> Design:
         if self.stores_zeros and is_large_part(self, self.shape[0] * indices.shape[0]):
             return SomeColumns(self, indices)
@@ -168,6 +189,29 @@ class Standardized(Design):
             return mean, deviation
         one = xp.ones((1,), dtype=mean.dtype, device=device(mean))
         return xp.concat([mean, one]), xp.concat([deviation, 0 * one])
+
+
+def centred(design: Design, mean: Array) -> Design:
+    """Return a design with something subtracted from each column: dense columns if that fills them, and they are few.
+
+    Parameters
+    ----------
+    design : Design
+        The columns.
+    mean : array, shape (d,)
+        What to subtract.
+
+    Returns
+    -------
+    Design
+    """
+    xp = namespace(mean)
+    lazy = Standardized(design, mean, xp.ones_like(mean), False)
+    if not design.stores_zeros:
+        return lazy
+    if is_large_part(design, design.shape[0] * design.shape[1]):
+        return SomeColumns(lazy, np.arange(design.shape[1]))
+    return DenseDesign.of(design.dense() - mean)
 
 
 def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool) -> Standardized:
