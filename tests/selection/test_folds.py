@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold, LeaveOneOut, RepeatedKFold, ShuffleSplit, TimeSeriesSplit
 
 from hardthresh.core.constraint import CoordinateBudget
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.objectives import LinearModel
 from hardthresh.selection import least_squares_fold_paths
 from levels import in_turn
@@ -461,3 +462,18 @@ def test_paths_are_numpy_arrays_in_double_precision():
         for path in make(storage=storage).paths(training_rows(KFold(3), 60), (1, 4)):
             assert all(isinstance(x, np.ndarray) for x in (path.columns, path.coefs, path.intercepts))
             assert path.coefs.dtype == path.intercepts.dtype == np.float64
+
+
+@pytest.mark.parametrize("addition", [-1e9, 1e9], ids=["each row once", "each fold alone"])
+@in_turn("kind,split", list(KINDS), list(SPLITS))
+def test_either_way_to_a_gram_matrix_gives_what_the_training_rows_alone_give(split, kind, addition, monkeypatch):
+    monkeypatch.setattr("hardthresh.solvers.working_set.folds._ADDITION", addition)
+    case = make(**KINDS[kind])
+    training = training_rows(SPLITS[split], 60)
+    assert_least_squares(case, training, assert_alone(case, training))
+
+
+def test_training_rows_without_weight_are_refused():
+    case = make(weights=np.repeat([0.0, 1.0], 30))
+    with pytest.raises(InvalidInputError, match="fold 1 have no weight"):
+        case.paths([np.arange(20, 60), np.arange(20)])
