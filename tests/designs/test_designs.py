@@ -14,7 +14,7 @@ from hardthresh.arrays import to_numpy
 from hardthresh.constraints import Sparsity
 from hardthresh.core import InvalidInputError
 from hardthresh.core.meter import Meter
-from hardthresh.designs import DenseDesign, SparseDesign, Standardized, as_design, centred, dense, standardize
+from hardthresh.designs import DenseDesign, SparseDesign, Standardized, as_design, centred_block, dense, standardize
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import minimize
 from levels import draws
@@ -638,11 +638,21 @@ def test_moments_of_parts_count_three_passes_over_their_rows():
     assert meter.passes == 3.0
 
 
-@pytest.mark.parametrize("storage", ["C", "csc_array", "torch"])
-def test_centred_columns_are_the_columns_less_something(storage):
-    design, mean = as_design(STORAGES[storage](matrix())), np.arange(5.0)
-    found = centred(design, like(design, mean))
-    assert_allclose(to_numpy(found.dense()), matrix() - mean, rtol=0, atol=1e-15)
-    assert_allclose(
-        to_numpy(found.gram(like(design, WEIGHTS))), (matrix() - mean).T * WEIGHTS @ (matrix() - mean), atol=1e-12
-    )
+@pytest.mark.parametrize("columns", [[0, 2, 3], [1], [], [2, 5]])
+@pytest.mark.parametrize("temporary", [1, 1 << 15])
+@storages
+def test_a_block_is_a_copy_of_some_rows_and_columns(storage, temporary, columns, monkeypatch):
+    monkeypatch.setattr(dense, "_TEMPORARY", temporary)
+    design = as_design(STORAGES[storage](matrix()))
+    whole = standardize(design, like(design, WEIGHTS), scale=True, intercept=True)
+    rows, center = np.array([7, 1, 1, 4]), np.arange(1.0, len(columns) + 1)
+    where, some = like(design, rows), like(design, np.array(columns, dtype=int))
+    X = to_numpy(whole.dense())
+    expected = X[np.ix_(rows, columns)]
+    assert_allclose(to_numpy(whole.block(where, some).dense()), expected, rtol=0, atol=1e-14)
+    less = centred_block(whole, where, some, like(design, center))
+    assert_allclose(to_numpy(less.dense()), expected - center, rtol=0, atol=1e-14)
+    weights = like(design, np.array([1.0, 2.0, 0.5, 0.0]))
+    gram = (expected - center).T * [1.0, 2.0, 0.5, 0.0] @ (expected - center)
+    assert_allclose(to_numpy(less.gram(weights)), gram, rtol=0, atol=1e-12)
+    assert_allclose(to_numpy(whole.dense()), X, rtol=0, atol=0)  # nothing was written into it

@@ -9,7 +9,7 @@ from .dense import DenseDesign
 from .observed import ObservedEntries, observe
 from .operator import OperatorDesign, is_operator
 from .sparse import SparseDesign
-from .standardized import Standardized, centred, standardize
+from .standardized import Standardized, centred_block, standardize
 
 __all__ = [
     "DenseDesign",
@@ -20,7 +20,7 @@ __all__ = [
     "SparseDesign",
     "Standardized",
     "as_design",
-    "centred",
+    "centred_block",
     "observe",
     "standardize",
 ]

@@ -122,6 +122,16 @@ class Design(LinearMap):
     def rows(self, indices: Array | slice) -> Design:
         """Return the design of some rows."""
 
+    def block(self, rows: Array, columns: Array) -> Design:
+        """Return the design of some rows and columns: of a dense matrix that is not large, a copy of these entries.
+
+        Parameters
+        ----------
+        rows, columns : array of int
+            Which rows, in any order, and which columns, increasing.
+        """
+        return self.columns(columns).rows(rows)
+
     @abstractmethod
     def dense(self) -> Array:
         """Return X as a dense array; asked only of small designs."""

@@ -33,6 +33,7 @@ from .base import Design
 _BLOCK = 1 << 18  # entries worked on at a time: 2 MB of float64 stay in the cache
 _GRAM_BLOCK = 1 << 22  # entries of a scaled copy
 _PART_BLOCK, _FEWEST_ROWS = 1 << 18, 1024  # entries copied at a time of a part, and rows: with fewer BLAS is slow
+_TEMPORARY = 1 << 15  # entries of a small copy, for which malloc asks the system for no new memory
 _NARROWEST = 64  # columns of a block where rows are contiguous: 512 bytes of each row
 _LARGEST_COPY = 1 << 22  # entries of rows or columns that are copied at once
 _LARGEST_SHARE = 8  # of more, 1/8 of a matrix is, and only if products with it are asked for
@@ -91,12 +92,15 @@ class DenseDesign(Design):
         if other is not None and other.lazy:
             return other.gram(weights, self).T
         xp = namespace(weights)
+        total: Array
         Z = self._X if other is None else other.dense()
         if weights.shape[0] and bool(xp.all(weights == weights[0])):  # no scaled copy is needed
-            return weights[0] * (gram_product(self._X) if other is None else product(self._X.T, Z))
+            total = gram_product(self._X) if other is None else product(self._X.T, Z)
+            total *= weights[0]
+            return total
         root = xp.sqrt(weights)
         size = max(1, _GRAM_BLOCK // max(self.shape[1], 1))
-        total: Array = 0
+        total = 0
         for start in range(0, self.shape[0], size):
             rows = slice(start, min(start + size, self.shape[0]))
             scaled = self._X[rows, :] * root[rows, None]
@@ -127,6 +131,16 @@ class DenseDesign(Design):
             return self.of(self._X[indices, :])
         X = self._X  # which np.take would copy as a whole in Fortran order
         return self.of(X[indices, :] if is_numpy(X) else namespace(X).take(X, indices, axis=0))
+
+    def block(self, rows: Array, columns: Array) -> Design:
+        if not is_numpy_array(self._X) or is_large_part(self, rows.shape[0] * columns.shape[0]):
+            return super().block(rows, columns)
+        entries = np.empty((columns.shape[0], rows.shape[0]), dtype=self._X.dtype)
+        size = max(1, _TEMPORARY // max(self.shape[0], 1))
+        for start in range(0, columns.shape[0], size):
+            some = slice(start, start + size)
+            np.take(self._X.T[columns[some]], rows, axis=1, out=entries[some], mode="clip")  # else `out` is buffered
+        return self.of(entries.T)
 
     def dense(self) -> Array:
         return self._X

@@ -161,6 +161,16 @@ class Standardized(Design):
         )
         return DenseDesign.of(chosen.dense()) if self.stores_zeros else chosen
 
+    def block(self, rows: Array, columns: Array) -> Design:
+        d = self._design.shape[1]
+        large = is_large_part(self, rows.shape[0] * columns.shape[0])
+        if not self.stores_zeros or large or (columns.shape[0] and int(columns[-1]) == d):
+            return super().block(rows, columns)
+        entries = self._design.block(rows, columns).dense()
+        entries -= gather(self.mean, columns)
+        entries *= gather(self.inverse_scale, columns)
+        return DenseDesign.of(entries)
+
     def rows(self, indices: Array | slice) -> Design:
         return Standardized(self._design.rows(indices), self.mean, self.inverse_scale, self._intercept)
 
@@ -191,27 +201,32 @@ class Standardized(Design):
         return xp.concat([mean, one]), xp.concat([deviation, 0 * one])
 
 
-def centred(design: Design, mean: Array) -> Design:
-    """Return a design with something subtracted from each column: dense columns if that fills them, and they are few.
+def centred_block(design: Design, rows: Array, columns: Array, center: Array) -> Design:
+    """Return some rows and columns of a design, with something subtracted from each column.
 
     Parameters
     ----------
     design : Design
-        The columns.
-    mean : array, shape (d,)
+        The whole matrix.
+    rows, columns : array of int
+        Which rows, in any order, and which columns, increasing.
+    center : array, shape (n_columns,)
         What to subtract.
 
     Returns
     -------
     Design
+        Dense columns, unless they are large or `design` stores no zeros.
     """
-    xp = namespace(mean)
-    lazy = Standardized(design, mean, xp.ones_like(mean), False)
-    if not design.stores_zeros:
+    block = design.block(rows, columns)
+    lazy = Standardized(block, center, namespace(center).ones_like(center), False)
+    if not block.stores_zeros:
         return lazy
-    if is_large_part(design, design.shape[0] * design.shape[1]):
-        return SomeColumns(lazy, np.arange(design.shape[1]))
-    return DenseDesign.of(design.dense() - mean)
+    if is_large_part(block, block.shape[0] * block.shape[1]):
+        return SomeColumns(lazy, np.arange(block.shape[1]))
+    entries = block.dense()
+    entries -= center
+    return DenseDesign.of(entries)
 
 
 def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool) -> Standardized:

@@ -22,7 +22,7 @@ from hardthresh.arrays import double, gather, move, namespace, top_k
 from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.threads import serial_blas
-from hardthresh.designs import centred
+from hardthresh.designs import centred_block
 from hardthresh.objectives import LinearModel
 
 from .iteration import EFFORTS
@@ -362,13 +362,16 @@ class _Folds:
 
     def _covariances(self, columns: np.ndarray, rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
         """Return the covariances of some columns over some rows, with the mean of each of all columns."""
-        where = move(rows, self._y)
+        where, some = move(rows, self._y), move(columns, self._y)
         weights = gather(self._row_weights, where)
-        part = self._design.columns(move(columns, self._y)).rows(where)
         if self._intercept:
-            part = centred(part, namespace(self._y).astype(move(mean[columns], self._y), self._y.dtype))
-        covariances: np.ndarray = double(part.gram(weights)) / np.sum(double(weights))
-        return covariances
+            center = namespace(self._y).astype(move(mean[columns], self._y), self._y.dtype)
+            block = centred_block(self._design, where, some, center)
+        else:
+            block = self._design.block(where, some)
+        gram = double(block.gram(weights))
+        gram /= np.sum(double(weights))
+        return gram
 
     def _screen(self, budgets: list[int], *, with_exchanges: bool) -> None:
         """Add columns to the folds' working sets by the gradients at fits with some budgets, greedy or exchanged."""
