@@ -656,3 +656,39 @@ def test_a_block_is_a_copy_of_some_rows_and_columns(storage, temporary, columns,
     gram = (expected - center).T * [1.0, 2.0, 0.5, 0.0] @ (expected - center)
     assert_allclose(to_numpy(less.gram(weights)), gram, rtol=0, atol=1e-12)
     assert_allclose(to_numpy(whole.dense()), X, rtol=0, atol=0)  # nothing was written into it
+
+
+@pytest.mark.parametrize("block", [64, 1 << 18])
+@pytest.mark.parametrize("intercept", [True, False])
+@storages
+def test_products_for_screening_are_products_up_to_single_precision(storage, intercept, block, monkeypatch):
+    monkeypatch.setattr(dense, "_SINGLE", 0)
+    monkeypatch.setattr(dense, "_BLOCK", block)
+    X = matrix(100)
+    X[:, 1] -= 3.0  # else its mean is too far from zero
+    design = as_design(STORAGES[storage](X))
+    design = standardize(design, like(design, WEIGHTS), scale=True, intercept=intercept)
+    R = np.random.default_rng(3).standard_normal((N, 6)) * 10.0 ** np.array([0, 3, -3, 60, -60, 0])
+    R[:, 5] = 0.0
+    found, exact = (to_numpy(f(like(design, R))) for f in (design.screening_pullback, design.pullback))
+    norms = np.linalg.norm(to_numpy(design.dense()), axis=0)[:, None] * np.linalg.norm(R, axis=0)
+    assert np.all(np.abs(found - exact) <= 1e-6 * norms)
+    rounded = isinstance(found, np.ndarray) and storage in ("C", "F", "strided", "list")
+    assert np.any(found != exact) == rounded  # so that the tolerance is tested
+
+
+@pytest.mark.parametrize("ruin", [lambda X: X + 1e5, lambda X: X * 1e-40, lambda X: X * 1e60, lambda X: X * 1e-100])
+def test_products_for_screening_are_exact_where_single_precision_is_not_enough(ruin, monkeypatch):
+    monkeypatch.setattr(dense, "_SINGLE", 0)
+    X = np.random.default_rng(4).standard_normal((40, 6))
+    X[:, 2] = ruin(X[:, 2])
+    design = standardize(DenseDesign(X), np.full(40, 1 / 40), scale=True, intercept=True)
+    R = np.random.default_rng(5).standard_normal((40, 4))
+    assert_allclose(design.screening_pullback(R), design.pullback(R), rtol=0, atol=0)
+
+
+def test_products_for_screening_of_columns_that_overflow_single_precision_are_exact(monkeypatch):
+    monkeypatch.setattr(dense, "_SINGLE", 0)
+    X, R = np.random.default_rng(6).standard_normal((2, 30, 5))
+    X[3, 1] = 1e200
+    assert_allclose(DenseDesign(X).screening_pullback(R), DenseDesign(X).pullback(R), rtol=0, atol=0)

@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, RepeatedKFold, ShuffleSp
 
 from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.designs import DenseDesign
 from hardthresh.objectives import LinearModel
 from hardthresh.selection import least_squares_fold_paths
 from levels import in_turn
@@ -477,3 +478,26 @@ def test_training_rows_without_weight_are_refused():
     case = make(weights=np.repeat([0.0, 1.0], 30))
     with pytest.raises(InvalidInputError, match="fold 1 have no weight"):
         case.paths([np.arange(20, 60), np.arange(20)])
+
+
+@pytest.mark.parametrize("kind", ["plain", "everything", "no intercept, ridge", "signed"])
+def test_screening_in_single_precision_changes_no_path(kind, monkeypatch):
+    case = make(n=100, d=400, **KINDS[kind] | ({"free": (3, 40)} if kind == "everything" else {}))
+    training = training_rows(KFold(5), 100)
+    exact = case.paths(training)
+    monkeypatch.setattr("hardthresh.designs.dense._SINGLE", 0)
+    for one, other in zip(case.paths(training), exact, strict=True):
+        assert_same_path(case, one, other)
+
+
+@pytest.mark.parametrize("outlier", [0.0, 1e5])
+def test_screening_is_exact_where_an_outlier_is_held_out_from_a_fold(outlier, monkeypatch):
+    """The other entries of its column differ by less than single precision may blur."""
+    used = []
+    single = DenseDesign.screening_pullback
+    monkeypatch.setattr(DenseDesign, "screening_pullback", lambda design, r: used.append(r) or single(design, r))
+    case = make()
+    X = case.X.copy()
+    X[7, 12] += outlier
+    replace(case, X=X).paths(training_rows(KFold(4), 60))
+    assert bool(used) == (outlier == 0.0)

@@ -16,6 +16,11 @@ from .base import Design
 from .dense import DenseDesign, SomeColumns, is_large_part
 from .sparse import SparseDesign
 
+_FAR, _RANGE = 8.0, 1e15
+"""Columns whose mean is more than so many of their scales from zero, or whose scale is outside this range, are not
+multiplied in single precision: its rounding of 6e-8 would exceed a millionth of the standardised column, or squares of
+entries would leave its range."""
+
 
 class Standardized(Design):
     r"""The matrix :math:`[(X - 1 m^\top) \, \mathrm{diag}(q), \; 1]`, held as X, m and q.
@@ -71,12 +76,23 @@ class Standardized(Design):
         return self._design.predict(scaled) + ((w[d, ...] - shift) if self._intercept else -shift)
 
     def pullback(self, r: Array) -> Array:
+        return self._from_products(self._design.pullback(r), r)
+
+    def screening_pullback(self, r: Array) -> Array:
+        xp, scale = namespace(r), self.inverse_scale
+        moderate = (xp.abs(self.mean) * scale <= _FAR) & ((scale == 0) | ((scale > 1 / _RANGE) & (scale < _RANGE)))
+        if not bool(xp.all(moderate)):
+            return self.pullback(r)
+        return self._from_products(self._design.screening_pullback(r), r)
+
+    def _from_products(self, products: Array, r: Array) -> Array:
+        """Return the transposed map of r from that of the columns as they are."""
         xp = namespace(r)
         total = xp.sum(r, axis=0)
         mean, scale = (
             (self.mean, self.inverse_scale) if r.ndim == 1 else (self.mean[:, None], self.inverse_scale[:, None])
         )
-        inner = (self._design.pullback(r) - mean * total) * scale
+        inner = (products - mean * total) * scale
         return xp.concat([inner, total[None, ...]]) if self._intercept else inner
 
     def gram(self, weights: Array, other: Design | None = None) -> Array:
