@@ -93,7 +93,7 @@ class DenseDesign(Design):
 
     def screening_pullback(self, r: Array) -> Array:
         n, d = self.shape
-        if not is_numpy_array(self._X) or self._X.dtype != np.float64 or r.shape[1] < 4 or n * d < _SINGLE:
+        if not is_numpy(self._X) or self._X.dtype != np.float64 or r.shape[1] < 4 or n * d < _SINGLE:
             return self.pullback(r)
         size = np.max(np.abs(r), axis=0, initial=0.0)
         size[size == 0] = 1.0
@@ -159,7 +159,7 @@ class DenseDesign(Design):
         return self.of(X[indices, :] if is_numpy(X) else namespace(X).take(X, indices, axis=0))
 
     def block(self, rows: Array, columns: Array) -> Design:
-        if not is_numpy_array(self._X) or is_large_part(self, rows.shape[0] * columns.shape[0]):
+        if not is_numpy(self._X) or is_large_part(self, rows.shape[0] * columns.shape[0]):
             return super().block(rows, columns)
         entries = np.empty((columns.shape[0], rows.shape[0]), dtype=self._X.dtype)
         size = max(1, _TEMPORARY // max(self.shape[0], 1))
@@ -192,7 +192,7 @@ class DenseDesign(Design):
     def part_moments(
         self, weights: Array, y: Array, parts: Sequence[Array], *, centred: bool
     ) -> tuple[Array, Array, Array]:
-        if not is_numpy_array(self._X):
+        if not is_numpy(self._X):
             return super().part_moments(weights, y, parts, centred=centred)
         found = np.empty((3, len(parts), self.shape[1]))
         weights, y = as_double(weights), as_double(y)
