@@ -40,6 +40,9 @@ most 0.5 % higher with 8 or 16, and lower by 0.5 % with 64 and 0.9 % with 128, a
 _PREFETCH_CAP = STRIDE - 1
 """The cap on new columns of a prefetch, as a multiple of its budget: as many as the forward path adds for each of its
 columns on the way to the next checkpoint."""
+_PARTIAL_CAP = 0.5
+"""The cap on new columns at a fit without a part, as a multiple of the size of the whole fit. With 1, f is the same on
+240 linear models, and a fit of 50 of 5,000 columns takes a quarter longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +249,8 @@ class Iteration:
             if self.effort.parts and (group.finishing or group.next_checkpoint is None):
                 whole = self.fit_to_screen(group, group.next_checkpoint or max(group.budgets.values()))
                 partial = self.model(group).partial_fits(whole.fit, self.effort.parts)
-                fits += [replace(whole, fit=fit, most=max(_LEAST_CAP, whole.fit.size)) for fit in partial]
+                most = max(_LEAST_CAP, ceil(_PARTIAL_CAP * whole.fit.size))
+                fits += [replace(whole, fit=fit, most=most) for fit in partial]
         self.screen_at(fits)
 
     def fit_to_screen(self, group: RunGroup, budget: int) -> FitToScreen:
