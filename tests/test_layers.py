@@ -73,6 +73,7 @@ HELPERS = {
     "solvers/working_set/folds.py": "the paths of all folds of a cross-validation at once",
     "solvers/working_set/iteration.py": "one iteration of the working set, step by step",
     "solvers/working_set/model.py": "the quadratic model that the working set searches",
+    "solvers/working_set/refits.py": "search on f itself, where the quadratic model misleads",
     "solvers/working_set/search.py": "local search on a tableau, compiled or not",
     "solvers/working_set/state.py": "what the runs of the working set know",
     "solvers/working_set/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",

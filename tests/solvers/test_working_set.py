@@ -320,7 +320,7 @@ def test_sparse_data_are_never_made_dense(loss, centred, monkeypatch):
     toarray = sp.csc_array.toarray
 
     def small_only(self, *arguments, **options):
-        assert self.shape[0] * self.shape[1] <= 400 * 300, f"{self.shape} made dense"
+        assert self.shape[0] * self.shape[1] <= 400 * 500, f"{self.shape} made dense"
         return toarray(self, *arguments, **options)
 
     def refuse(self):

@@ -59,16 +59,19 @@ class WorkingSet(Solver):
     With a starting point w0 only step 4 is done.
 
     If f is not quadratic, the Gram matrix is the Hessian at the present point. The result of each search is refitted by
-    Newton steps, and accepted only if f itself falls.
+    Newton steps, and accepted only if f itself falls. Far from this point the Hessian may be another one, as where
+    columns nearly separate two classes. If f rises by more than twice what the model says when the less useful half of
+    the columns is dropped, step 4 ends with a search on f: columns are added and dropped one by one, k/2 and then k of
+    them, each chosen column is replaced in turn, and every support on the way is refitted.
 
     Parameters
     ----------
     effort : {"fast", "balanced", "thorough"}
         "fast" admits fewer columns to the working set, screens at a fit of 0.64 times the next checkpoint instead of at
-        fits without a part, and adds and drops k/4 columns only; `hardthresh.selection.path` uses it. "thorough" admits
-        more columns, prefetches three times, leaves out each of eight parts, adds and drops ten numbers of columns,
-        repeats step 4 until nothing lowers f, and finally considers exchanges of the 16 least useful features for all
-        others.
+        fits without a part, adds and drops k/4 columns only, and never searches on f itself;
+        `hardthresh.selection.path` uses it. "thorough" admits more columns, prefetches three times, leaves out each of
+        eight parts, adds and drops ten numbers of columns, repeats step 4 until nothing lowers f, always searches on f
+        itself if it is not quadratic, and finally considers exchanges of the 16 least useful features for all others.
     tol : float
         Decrease of f, > 0, that counts as progress, relative to the larger of :math:`|f|` and the decrease of f since
         the null model. A stage of the forward path, from one checkpoint to the next, that lowers f by no more also ends
@@ -83,11 +86,12 @@ class WorkingSet(Solver):
     Notes
     -----
     Needs no step size and no smoothness constant. Cost: two passes, one for each checkpoint below k, five to prefetch,
-    four of which are one product with the data, and five for each recheck that searches: 9 to 20; memory for the Gram
-    matrix of about 4k + 300 columns. Before a run reaches its budget, all that depends on k is the last checkpoint, so
-    that runs with other budgets can share the forward path (see the method `path`). Guarantee: monotone; when the run
-    has converged, the point is minimal on its support, and for a quadratic no exchange within the working set improves
-    it, unless the run ended on the forward path (see `tol`). Global optimality is not claimed (heuristic).
+    four of which are one product with the data, and five for each recheck that searches: 9 to 20, and up to five for
+    each search on f; memory for the Gram matrix of about 4k + 300 columns. Before a run reaches its budget, all that
+    depends on k is the last checkpoint, so that runs with other budgets can share the forward path (see the method
+    `path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and for a quadratic
+    no exchange within the working set improves it, unless the run ended on the forward path (see `tol`). Global
+    optimality is not claimed (heuristic).
 
     References
     ----------

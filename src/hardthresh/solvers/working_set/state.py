@@ -170,7 +170,8 @@ class RunGroup:
 class Improvement:
     """A better point, not evaluated yet, with what its state will know (see `WorkingState`).
 
-    For a quadratic it has the fit of the point, and the model that the fit belongs to.
+    For a quadratic it has the fit of the point, and the model that the fit belongs to; `at` is f there if that has been
+    evaluated.
     """
 
     projection: Projection
@@ -183,6 +184,7 @@ class Improvement:
     is_last: bool = False
     fit: Fit | None = None
     model: LocalModel | None = None
+    at: Evaluation | None = None
 
 
 def first_improvement(

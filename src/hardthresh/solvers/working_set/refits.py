@@ -1,0 +1,338 @@
+"""Search on f itself, by refits on few columns, where its quadratic model misleads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+
+import numpy as np
+from scipy.linalg.lapack import dposv, dpotrf, dpotri, dtrtrs
+
+from hardthresh.arrays import double, solve_semidefinite
+from hardthresh.losses import Loss
+from hardthresh.objectives import LinearModel
+from hardthresh.steps.line_search import ARMIJO
+
+_SWINGS = (0.5, 1.0)
+"""How many columns a swing adds and drops, as shares of k. Of 89 simulated classifiers, the lowest f of 14 variants is
+reached on 65 with these, as with 0.25 or 0.1 besides, on 63 with 1 alone, on 49 with 0.5 alone, and on 73 with 2
+besides, for 1.5 times as many refits."""
+_EXCHANGES, _NEARLY = 5, 0.9
+"""How many exchanges are tried at a point, and of which share of its cost the modelled gain must be. Of the exchanges
+that lowered f on these classifiers, all had a share above 0.95, and 95 % were among the four with the largest. With 3
+exchanges the lowest f is reached on 61."""
+_PREDICTED = 1e-3
+"""A refit ends with the step whose predicted decrease is at most this share of f: the next one would be about its
+square."""
+_STEPS, _HALVINGS = 25, 30
+"""Limits of the Newton steps of a refit, and of their halvings. On 236 simulated and real classifiers, 13,911 refits
+took 4 steps on average and 19 at most."""
+_ROUNDS = 50
+"""Limit of the rounds of a search. No search on these 236 took more than 4."""
+_DEPENDENT = 1e-9
+"""A column is a combination of the chosen ones below this unexplained share; see `tableau`."""
+_REGULAR = 1e-12
+"""What is added to the diagonal of correlations, so that those of dependent columns have a Cholesky factor: far above
+rounding and far below the unexplained share."""
+MOST_ENTRIES = 1 << 22
+"""Most entries of the columns that are searched, 32 MB of them: some hundred gradients read them all. Arbitrary."""
+
+
+def refit(
+    Z: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    offset: np.ndarray | None,
+    l2: np.ndarray,
+    loss: Loss,
+    coef: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    r"""Return the minimiser of a mean loss on a few columns, the prediction and the value there.
+
+    .. math:: f(b) = \sum_i \omega_i \, \ell(y_i, z_i^\top b + o_i) + \tfrac{1}{2} \sum_j \lambda_j b_j^2
+
+    Newton steps, each halved until f falls enough, as long as the model of f predicts a decrease that counts.
+
+    Parameters
+    ----------
+    Z : array, shape (n, s)
+        The columns.
+    y, weights, offset : array, shape (n,)
+        Targets, :math:`\omega` and o; no offset is zero.
+    l2 : array, shape (s,)
+        :math:`\lambda`.
+    loss : Loss
+        :math:`\ell`.
+    coef : array, shape (s,)
+        Where to start. All arrays are of float64.
+
+    Notes
+    -----
+    Monotone: the value is at most that at the start. Where Newton steps converge quadratically it is within about 1e-5
+    of the minimum. Cost: a few products of s columns with each other.
+    """
+    prediction = _predict(Z, coef, offset)
+    losses, slopes = loss.value_and_gradient(y, prediction)
+    value = float(weights @ losses) + 0.5 * float(l2 @ (coef * coef))
+    for _ in range(_STEPS if coef.size else 0):
+        gradient = (weights * slopes) @ Z + l2 * coef
+        hessian = Z.T @ (Z * (weights * loss.curvature(y, prediction))[:, None])
+        hessian.flat[:: coef.size + 1] += l2
+        step, failed = dposv(hessian, gradient)[1:]
+        if failed:
+            step = solve_semidefinite(hessian, gradient)
+        slope = float(gradient @ step)
+        if not 0.0 < slope < inf:
+            break
+        length = 1.0
+        for _ in range(_HALVINGS):
+            further = coef - length * step
+            there = _predict(Z, further, offset)
+            losses, further_slopes = loss.value_and_gradient(y, there)
+            lower = float(weights @ losses) + 0.5 * float(l2 @ (further * further))
+            if lower <= value - ARMIJO * length * slope:
+                break
+            length *= 0.5
+        else:
+            break
+        last = 0.5 * slope <= _PREDICTED * abs(value)
+        coef, prediction, slopes, value = further, there, further_slopes, lower
+        if last:
+            break
+    return coef, prediction, value
+
+
+def _predict(Z: np.ndarray, coef: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
+    u: np.ndarray = Z @ coef
+    return u if offset is None else u + offset
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refit:
+    """The minimiser of f on some columns.
+
+    Attributes
+    ----------
+    chosen : tuple of int
+        The columns, increasing, as places in the working set.
+    coef : array, shape (s,)
+        Their coefficients.
+    prediction : array, shape (n,)
+        The predictions.
+    value : float
+        f; infinite if it is not finite.
+    """
+
+    chosen: tuple[int, ...]
+    coef: np.ndarray
+    prediction: np.ndarray
+    value: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalScores:
+    """What the quadratic model of f at a `Refit` says about its columns and all others, in the notation of `Tableau`.
+
+    Attributes
+    ----------
+    coef, inverse : array, shape (s,) and (s, s)
+        b and A.
+    slope, unexplained : array, shape (m,)
+        g and h; h is infinite for chosen columns and combinations of them.
+    regressions : array, shape (s, m)
+        U.
+    fixed : array of bool, shape (s,)
+        The columns that may not be dropped.
+    """
+
+    coef: np.ndarray
+    inverse: np.ndarray
+    slope: np.ndarray
+    unexplained: np.ndarray
+    regressions: np.ndarray
+    fixed: np.ndarray
+
+    def gains(self) -> np.ndarray:
+        """Return by how much the model falls when each column is added."""
+        gains: np.ndarray = 0.5 * self.slope * (self.slope / self.unexplained)
+        return gains
+
+    def costs(self) -> np.ndarray:
+        """Return by how much it rises when each chosen column is dropped; infinite if it may not be."""
+        return np.where(self.fixed, inf, 0.5 * self.coef * (self.coef / self.inverse.diagonal()))
+
+    def cost(self, dropped: np.ndarray) -> float:
+        """Return by how much it rises when several chosen columns are dropped together."""
+        block, coef = self.inverse[np.ix_(dropped, dropped)], self.coef[dropped]
+        return 0.5 * float(coef @ np.linalg.solve(block, coef))
+
+    def exchanges(self) -> list[tuple[int, int]]:
+        """Return the best exchanges: the place of a chosen column, and the column that replaces it."""
+        costs, diagonal = self.costs(), self.inverse.diagonal()[:, None]
+        slope = self.slope + self.coef[:, None] * self.regressions / diagonal
+        unexplained = self.unexplained + self.regressions * self.regressions / diagonal
+        gains = 0.5 * slope * (slope / unexplained)
+        added = gains.argmax(axis=1)
+        gain = gains[np.arange(added.size), added]
+        best = np.argsort(costs - gain, kind="stable")[:_EXCHANGES]
+        return [(int(i), int(added[i])) for i in best if gain[i] >= _NEARLY * costs[i]]
+
+
+class RefitSearch:
+    """Search for the k columns of a working set on which f is lowest, where every support is refitted.
+
+    1. Exchange: of the best exchanges of one column by the quadratic model at the present minimiser, take the first
+       that lowers f. Repeat until none does.
+    2. Swing: add k/2 columns one by one, each the best by the model at the minimiser on those before, and drop as many
+       in the same way; then first drop and then add; then both with k columns, which ends with a forward path from
+       nothing. Exchange after each swing.
+    3. Replace: leave out each column in turn, add the best other one by the model at the minimiser without it, and
+       exchange.
+    4. Repeat from 2 as long as f falls by more than a negligible amount.
+
+    Parameters
+    ----------
+    model : LinearModel
+        f, of the columns of the working set only.
+    fixed : array of int
+        The columns that are always chosen, as places in the working set.
+    negligible : float
+        The decrease of f that does not count as progress.
+
+    Notes
+    -----
+    A workspace: minimisers are kept by support, and none is computed twice. Cost: about 25 refits for k = 5, 75 for
+    k = 10 and 125 for k = 20, and not quite as many gradients in all columns of the working set. Monotone. Heuristic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.objectives import LinearModel
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> y = (X[:, 2] - X[:, 5] > 0).astype(float)
+    >>> search = RefitSearch(LinearModel(X, y, loss="logistic", l2=0.1), np.empty(0, dtype=int), 1e-8)
+    >>> search.lowest(search.fit((0, 1)), 2).chosen
+    (2, 5)
+    """
+
+    def __init__(self, model: LinearModel, fixed: np.ndarray, negligible: float) -> None:
+        self._X = np.asfortranarray(double(model.design.dense()))
+        self._squares = self._X * self._X
+        self._y, self._weights = double(model.y), double(model.weights)
+        self._offset = None if model.offset is None else double(model.offset)
+        self._l2 = np.broadcast_to(double(model.l2), (self._X.shape[1],))
+        self._loss, self._fixed, self._negligible = model.loss, frozenset(fixed.tolist()), negligible
+        self._fits: dict[tuple[int, ...], Refit] = {}
+        self._exchanged: dict[tuple[int, ...], Refit] = {}
+
+    def fit(self, chosen: Sequence[int], near: Refit | None = None) -> Refit:
+        """Return the minimiser on some columns, by Newton steps from the coefficients of another one."""
+        key = tuple(sorted(chosen))
+        if key not in self._fits:
+            known = {} if near is None else dict(zip(near.chosen, near.coef, strict=True))
+            start = np.array([known.get(j, 0.0) for j in key])
+            places = list(key)
+            coef, prediction, value = refit(
+                self._X[:, places], self._y, self._weights, self._offset, self._l2[places], self._loss, start
+            )
+            self._fits[key] = Refit(key, coef, prediction, value if isfinite(value) else inf)
+        return self._fits[key]
+
+    def scores(self, fit: Refit) -> LocalScores:
+        """Return what the quadratic model at a minimiser says."""
+        chosen = list(fit.chosen)
+        curvature = self._weights * self._loss.curvature(self._y, fit.prediction)
+        slope = -((self._weights * self._loss.gradient(self._y, fit.prediction)) @ self._X)
+        diagonal = curvature @ self._squares + self._l2
+        Z = self._X[:, chosen]
+        cross = (Z * curvature[:, None]).T @ self._X  # the Hessian's rows of the chosen columns
+        cross[np.arange(len(chosen)), chosen] += self._l2[chosen]
+        scale = np.sqrt(np.maximum(diagonal[chosen], np.finfo(float).tiny))
+        correlation = cross[:, chosen] / np.outer(scale, scale)
+        correlation.flat[:: len(chosen) + 1] += _REGULAR
+        unexplained, regressions, inverse = diagonal, cross, correlation
+        if chosen:
+            factor = dpotrf(correlation, lower=1)[0]
+            half = dtrtrs(factor, cross / scale[:, None], lower=1)[0]
+            unexplained = diagonal - np.einsum("ij,ij->j", half, half)
+            regressions = dtrtrs(factor, half, lower=1, trans=1)[0] / scale[:, None]
+            lower = np.tril(dpotri(factor, lower=1)[0])
+            inverse = (lower + np.tril(lower, -1).T) / np.outer(scale, scale)
+        unexplained = np.where(unexplained > _DEPENDENT * diagonal, unexplained, inf)
+        unexplained[chosen] = inf
+        fixed = np.array([j in self._fixed for j in chosen], dtype=bool)
+        return LocalScores(fit.coef, inverse, slope, unexplained, regressions, fixed)
+
+    def without_half(self, fit: Refit) -> tuple[Refit, float]:
+        """Return the minimiser without the less useful half of the columns, and by how much f rises in its model."""
+        scores = self.scores(fit)
+        costs = scores.costs()
+        dropped = np.argsort(costs, kind="stable")[: (int(np.isfinite(costs).sum()) + 1) // 2]
+        rest = self.fit([j for i, j in enumerate(fit.chosen) if i not in dropped], fit)
+        return rest, scores.cost(dropped)
+
+    def lowest(self, fit: Refit, size: int) -> Refit:
+        """Return the lowest minimiser on `size` columns, besides the fixed ones, that the search leads to from one."""
+        fit = self._exchange(self._grown(fit, size))
+        for _ in range(_ROUNDS):
+            before = fit
+            for share in _SWINGS:
+                count = max(1, round(share * size))
+                swung = (
+                    self._shrunk(self._grown(fit, size + count), size),
+                    self._grown(self._shrunk(fit, size - count), size),
+                )
+                for other in swung:
+                    fit = self._lower(self._exchange(other), fit)
+            fit = next((other for other in self._replacements(fit) if self._lower(other, fit) is other), fit)
+            if fit is before:
+                break
+        return fit
+
+    def _lower(self, other: Refit, fit: Refit) -> Refit:
+        """Return another minimiser if f is lower there, and else the first."""
+        return other if other.value < fit.value - self._negligible else fit
+
+    def _exchange(self, fit: Refit) -> Refit:
+        """Return the minimiser after exchanges, each the first of the best that lowers f."""
+        start = fit
+        if start.chosen not in self._exchanged:
+            while True:
+                tried = (
+                    self.fit([*fit.chosen[:i], *fit.chosen[i + 1 :], j], fit) for i, j in self.scores(fit).exchanges()
+                )
+                lower = next((other for other in tried if self._lower(other, fit) is other), None)
+                if lower is None:
+                    break
+                fit = lower
+            self._exchanged[start.chosen] = fit
+        return self._exchanged[start.chosen]
+
+    def _replacements(self, fit: Refit) -> Iterator[Refit]:
+        """Yield what exchanges lead to once a column has been replaced, for each one, the cheapest first."""
+        costs = self.scores(fit).costs()
+        for i in np.argsort(costs, kind="stable")[: int(np.isfinite(costs).sum())]:
+            rest = self.fit([*fit.chosen[:i], *fit.chosen[i + 1 :]], fit)
+            gains = self.scores(rest).gains()
+            gains[fit.chosen[i]] = 0.0
+            j = int(gains.argmax())
+            if gains[j] > 0.0:
+                yield self._exchange(self.fit([*rest.chosen, j], rest))
+
+    def _grown(self, fit: Refit, size: int) -> Refit:
+        """Return the minimiser after the best columns were added one by one, to `size` besides the fixed ones."""
+        while len(fit.chosen) < size + len(self._fixed):
+            gains = self.scores(fit).gains()
+            j = int(gains.argmax())
+            if not gains[j] > 0.0:
+                break
+            fit = self.fit([*fit.chosen, j], fit)
+        return fit
+
+    def _shrunk(self, fit: Refit, size: int) -> Refit:
+        """Return the minimiser after the cheapest columns were dropped one by one, to `size` besides the fixed ones."""
+        while len(fit.chosen) > size + len(self._fixed):
+            i = int(self.scores(fit).costs().argmin())
+            fit = self.fit([*fit.chosen[:i], *fit.chosen[i + 1 :]], fit)
+        return fit
