@@ -336,31 +336,6 @@ def table_of_solvers(rows: list[Row]) -> list[list[str]]:
     return [header, *body]
 
 
-def table_of_efforts(rows: list[Row]) -> list[list[str]]:
-    """Return what an effort costs against the default, and what it brings, where k is given and the data simulated."""
-    body = []
-    for task in ("fixed", "logistic"):
-        found = of_task(rows, task)
-        for solver in ("hardthresh fast", "hardthresh thorough", "hardthresh pursuit"):
-            mine = [by for by in found.values() if solver in by and "hardthresh" in by]
-            if mine:
-                change = [100 * (by[solver]["value"] / by["hardthresh"]["value"] - 1) for by in mine]
-                better = sum(by[solver]["value"] * SAME < by["hardthresh"]["value"] for by in mine)
-                worse = sum(by[solver]["value"] > SAME * by["hardthresh"]["value"] for by in mine)
-                body.append(
-                    [
-                        TASKS[task],
-                        label(solver),
-                        spread([by[solver]["cpu"] / by["hardthresh"]["cpu"] for by in mine]),
-                        f"{better} of {len(mine)}",
-                        f"{worse} of {len(mine)}",
-                        f"{mean(change):+.2f} %",
-                    ]
-                )
-    header = ["task", "solver", "CPU / default", "better than it", "worse than it", "mean change of objective"]
-    return [header, *body]
-
-
 def table_of_losses(rows: list[Row]) -> list[list[str]]:
     """Return where a peer finds a lower objective than the default, or the same or a lower one in less time."""
     body = []
@@ -451,7 +426,7 @@ def main(arguments: list[str]) -> str | None:
             continue
         figure.savefig(DOCS / "_static" / f"speed_{name}.png", dpi=160, metadata={"Software": None})
         plt.close(figure)
-    for name, table in (("solvers", table_of_solvers), ("efforts", table_of_efforts), ("losses", table_of_losses)):
+    for name, table in (("solvers", table_of_solvers), ("losses", table_of_losses)):
         write_table(DOCS / "guide" / f"speed_{name}.csv", table(rows))
     write_table(DOCS / "guide" / "speed_goals.csv", table_of_goals(folder))
     values = {**numbers(rows), "source": source(machines)}
