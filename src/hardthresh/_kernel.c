@@ -255,7 +255,7 @@ static void compute(Tableau *T, const index_t *wanted, index_t count)
     const Problem *p = T->problem;
     const index_t m = p->m, slots = T->slots;
     double *L = p->cholesky, *z = p->factor, *f = p->regression;
-    const double **half = p->chosen_rows; /* the rows of L^-1 G_S., then of L^-1 */
+    const double **half = p->chosen_rows; /* the rows of L^-1 G_S., then of L^-1 and A */
     index_t size = 0, n_free = 0;
     for (index_t w = 0; w < count; w++) {
         const index_t j = wanted[w];
@@ -287,7 +287,7 @@ static void compute(Tableau *T, const index_t *wanted, index_t count)
 
     T->decrease = -rise;
     memcpy(T->unexplained, p->norms, sizeof(double) * (size_t)m);
-    for (index_t i = 0; i < size; i++) { /* L^-1 G_S. in the place of U, and z = L^-1 g_S */
+    for (index_t i = 0; i < size; i++) { /* L^-1 G_S., in the memory of U, and z = L^-1 g_S */
         const index_t j = T->chosen[i];
         const double scale = sqrt(p->norms[j]), pivot = L[i * slots + i];
         double *row = T->regressions + i * m;
@@ -316,20 +316,15 @@ static void compute(Tableau *T, const index_t *wanted, index_t count)
         T->coef[i] = p->start_coef[T->chosen[i]];
     }
     add_rows(T->coef, half, 0, z, size, size);
-    for (int part = 0; part < 2; part++) { /* times L^-T, from the last row: U and A */
-        const index_t n = part ? size : m;
-        double *rows = part ? T->inverse : T->regressions;
-        const index_t stride = part ? slots : m;
-        for (index_t i = 0; i < size; i++) half[i] = rows + i * stride;
-        for (index_t i = size - 1; i >= 0; i--) {
-            const double pivot = L[i * slots + i];
-            for (index_t k = i + 1; k < size; k++) f[k] = -L[k * slots + i];
-            add_rows(rows + i * stride, half + i + 1, 0, f + i + 1, size - i - 1, n);
-            divide(rows + i * stride, pivot, n);
-        }
-        for (index_t i = 0; i < size; i++) divide(rows + i * stride, sqrt(p->norms[T->chosen[i]]), n);
+    for (index_t i = 0; i < size; i++) half[i] = T->inverse + i * slots;
+    for (index_t i = size - 1; i >= 0; i--) { /* A = L^-T L^-1, from the last row */
+        double *row = T->inverse + i * slots;
+        for (index_t k = i + 1; k < size; k++) f[k] = -L[k * slots + i];
+        add_rows(row, half + i + 1, 0, f + i + 1, size - i - 1, size);
+        divide(row, L[i * slots + i], size);
     }
-    T->has_regressions = 1;
+    for (index_t i = 0; i < size; i++) divide(T->inverse + i * slots, sqrt(p->norms[T->chosen[i]]), size);
+    T->has_regressions = 0;
 }
 
 /* The error of a regression of column j at the others, where it must be zero, as a share of a coefficient. */
