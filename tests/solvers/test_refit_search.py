@@ -10,7 +10,7 @@ from hardthresh.constraints import Sparsity
 from hardthresh.losses import Logistic, Poisson
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import WorkingSet, minimize
-from hardthresh.solvers.working_set import iteration
+from hardthresh.solvers.working_set import iteration, refits
 from hardthresh.solvers.working_set.refits import RefitSearch, refit
 
 NO_COLUMNS = np.empty(0, dtype=int)
@@ -227,3 +227,26 @@ def test_weights_offset_and_free_columns_count():
     search = RefitSearch(objective, np.array([0]), 0.0)
     best = min(search.fit((0, *chosen)).value for chosen in combinations(range(1, 16), 3))
     np.testing.assert_allclose(run.value, best, rtol=1e-4)
+
+
+def test_a_search_ends_when_its_work_is_done(monkeypatch):
+    X, y = classes(3, n=60, d=30, k=8)
+    model = LinearModel(X, y, loss="logistic", l2=1e-3)
+    whole = RefitSearch(model, NO_COLUMNS, 1e-9)
+    lowest = whole.lowest(whole.fit(range(8)), 8)
+    monkeypatch.setattr(refits, "_MOST_WORK", 0.0)
+    search = RefitSearch(model, NO_COLUMNS, 1e-9)
+    start = search.fit(range(8))
+    ended = search.lowest(start, 8)
+    assert ended is start
+    assert lowest.value < start.value
+    assert len(search._fits) < len(whole._fits) / 10
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_there_is_no_search_near_the_lower_bound(monkeypatch, seed):
+    """Where classes are separated, each refit would take many steps towards infinity."""
+    monkeypatch.setattr(RefitSearch, "lowest", lambda *_: pytest.fail("a search was made"))
+    X, y = classes(seed, noise=0.0)
+    objective = LinearModel(X, y, loss="logistic", l2=1e-9)
+    assert minimize(objective, Sparsity(6), WorkingSet(effort="thorough")).value < 1e-5 * np.log(2)

@@ -35,6 +35,10 @@ _DEPENDENT = 1e-9
 _REGULAR = 1e-12
 """What is added to the diagonal of correlations, so that those of dependent columns have a Cholesky factor: far above
 rounding and far below the unexplained share."""
+_MOST_WORK = 2e8
+"""Limit of the work of a search, where a refit of s columns counts as n s^2, and the scores of m columns as n m: a few
+tenths of a second. Searches of up to 20 columns of 500 rows take a quarter of that at most; without a limit, one of 50
+columns may take minutes."""
 MOST_ENTRIES = 1 << 22
 """Most entries of the columns that are searched, 32 MB of them: some hundred gradients read them all. Arbitrary."""
 
@@ -189,7 +193,7 @@ class RefitSearch:
        nothing. Exchange after each swing.
     3. Replace: leave out each column in turn, add the best other one by the model at the minimiser without it, and
        exchange.
-    4. Repeat from 2 as long as f falls by more than a negligible amount.
+    4. Repeat from 2 as long as f falls by more than a negligible amount, and not too much work has been done.
 
     Parameters
     ----------
@@ -224,6 +228,7 @@ class RefitSearch:
         self._l2 = np.broadcast_to(double(model.l2), (self._X.shape[1],))
         self._loss, self._fixed, self._negligible = model.loss, frozenset(fixed.tolist()), negligible
         self._fits: dict[tuple[int, ...], Refit] = {}
+        self._work = 0.0
         self._exchanged: dict[tuple[int, ...], Refit] = {}
 
     def fit(self, chosen: Sequence[int], near: Refit | None = None) -> Refit:
@@ -237,11 +242,13 @@ class RefitSearch:
                 self._X[:, places], self._y, self._weights, self._offset, self._l2[places], self._loss, start
             )
             self._fits[key] = Refit(key, coef, prediction, value if isfinite(value) else inf)
+            self._work += self._X.shape[0] * len(key) ** 2
         return self._fits[key]
 
     def scores(self, fit: Refit) -> LocalScores:
         """Return what the quadratic model at a minimiser says."""
         chosen = list(fit.chosen)
+        self._work += self._X.size
         curvature = self._weights * self._loss.curvature(self._y, fit.prediction)
         slope = -((self._weights * self._loss.gradient(self._y, fit.prediction)) @ self._X)
         diagonal = curvature @ self._squares + self._l2
@@ -277,7 +284,7 @@ class RefitSearch:
         fit = self._exchange(self._grown(fit, size))
         for _ in range(_ROUNDS):
             before = fit
-            for share in _SWINGS:
+            for share in _SWINGS if self._work < _MOST_WORK else ():
                 count = max(1, round(share * size))
                 swung = (
                     self._shrunk(self._grown(fit, size + count), size),
@@ -298,7 +305,7 @@ class RefitSearch:
         """Return the minimiser after exchanges, each the first of the best that lowers f."""
         start = fit
         if start.chosen not in self._exchanged:
-            while True:
+            while self._work < _MOST_WORK:
                 tried = (
                     self.fit([*fit.chosen[:i], *fit.chosen[i + 1 :], j], fit) for i, j in self.scores(fit).exchanges()
                 )
@@ -313,6 +320,8 @@ class RefitSearch:
         """Yield what exchanges lead to once a column has been replaced, for each one, the cheapest first."""
         costs = self.scores(fit).costs()
         for i in np.argsort(costs, kind="stable")[: int(np.isfinite(costs).sum())]:
+            if self._work >= _MOST_WORK:
+                return
             rest = self.fit([*fit.chosen[:i], *fit.chosen[i + 1 :]], fit)
             gains = self.scores(rest).gains()
             gains[fit.chosen[i]] = 0.0
