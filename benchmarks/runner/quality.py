@@ -80,8 +80,8 @@ PACKAGES = ("abess", "scikit-learn OMP")
 
 def entrants() -> tuple[Entrant, ...]:
     """Return who takes part and is here, the default first."""
-    pursuit = Path(hardthresh.__file__).parent / "solvers" / "pursuit.py"
-    edition = f"{crc32(pursuit.read_bytes()):08x}"
+    package = sorted(Path(hardthresh.__file__).parent.rglob("*.py"))
+    edition = f"{crc32(b''.join(file.read_bytes() for file in package)):08x}"
     ours = (
         Entrant("default", "hardthresh", {"solver": "default"}),
         Entrant("thorough", "hardthresh", {"solver": "thorough"}),

@@ -86,12 +86,12 @@ INLINE double allowed(double slope, const double *signs, index_t t)
     return signs && slope * signs[t] < 0 ? 0.0 : slope;
 }
 
-/* The gain of adding each column, and the largest of them. */
+/* The gain of adding each column, and the largest of them; NaN if one of them is. */
 INLINE double gains_of(const double *restrict slope, const double *restrict unexplained,
                        const double *restrict dependent, const double *restrict excluded, const double *signs,
                        double *restrict gain, index_t m)
 {
-    double best[LANES] = {0.0}, largest = 0.0;
+    double best[LANES] = {0.0}, sum[LANES] = {0.0}, largest = 0.0, total = 0.0;
     index_t t = 0;
     for (; t + LANES <= m; t += LANES)
         for (int l = 0; l < LANES; l++) {
@@ -100,15 +100,20 @@ INLINE double gains_of(const double *restrict slope, const double *restrict unex
             const double g = 0.5 * s * (s / (rest + excluded[t + l]));
             gain[t + l] = g;
             best[l] = g > best[l] ? g : best[l];
+            sum[l] += g;
         }
     for (; t < m; t++) {
         const double s = allowed(slope[t], signs, t);
         const double rest = unexplained[t] > dependent[t] ? unexplained[t] : (double)INFINITY;
         gain[t] = 0.5 * s * (s / (rest + excluded[t]));
         largest = gain[t] > largest ? gain[t] : largest;
+        total += gain[t];
     }
-    for (int l = 0; l < LANES; l++) largest = best[l] > largest ? best[l] : largest;
-    return largest;
+    for (int l = 0; l < LANES; l++) {
+        largest = best[l] > largest ? best[l] : largest;
+        total += sum[l]; /* gains are not negative: NaN is the only way to NaN */
+    }
+    return isnan(total) ? total : largest;
 }
 
 VECTORISED static double unsigned_gains(const double *slope, const double *unexplained, const double *dependent,

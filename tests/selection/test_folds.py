@@ -501,3 +501,24 @@ def test_screening_is_exact_where_an_outlier_is_held_out_from_a_fold(outlier, mo
     X[7, 12] += outlier
     replace(case, X=X).paths(training_rows(KFold(4), 60))
     assert bool(used) == (outlier == 0.0)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-35, 1e35])
+def test_screening_is_exact_for_columns_out_of_range_of_single_precision(unit, monkeypatch):
+    used = []
+    single = DenseDesign.screening_pullback
+    monkeypatch.setattr(DenseDesign, "screening_pullback", lambda design, r: used.append(r) or single(design, r))
+    case = make()
+    X = case.X.copy()
+    X[:, 12] *= unit
+    replace(case, X=X).paths(training_rows(KFold(4), 60))
+    assert bool(used) == (unit == 1.0)
+
+
+def test_row_numbers_may_count_from_the_end():
+    case = make()
+    training = training_rows(KFold(4), 60)
+    for one, other in zip(case.paths([rows - 60 for rows in training]), case.paths(training), strict=True):
+        assert_same_path(case, one, other)
+    with pytest.raises(InvalidInputError, match="numbers of 60 rows"):
+        case.paths([np.arange(61)])

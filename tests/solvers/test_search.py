@@ -64,12 +64,17 @@ def numpy_only():
     return call
 
 
-def assert_same(fit, twin):
-    """Assert the same support with equal numbers, or another one that is as good."""
+def assert_same(fit, twin, rtol=None):
+    """Assert the same support with equal numbers, or another one that is as good; `rtol` of the coefficients."""
     if set(fit.chosen.tolist()) != set(twin.chosen.tolist()):
         assert abs(fit.decrease - twin.decrease) <= TIE
         return
     assert fit.n_free == twin.n_free
+    if rtol is not None:
+        order, other = np.argsort(fit.chosen), np.argsort(twin.chosen)
+        size = np.abs(twin.coef).max(initial=0.0)
+        np.testing.assert_allclose(fit.coef[order], twin.coef[other], rtol=rtol, atol=rtol * size)
+        np.testing.assert_allclose(fit.decrease, twin.decrease, rtol=rtol)
     for number in ("decrease", "lowest_chosen_score", "lowest_cost"):  # nearly collinear columns leave half the digits
         np.testing.assert_allclose(getattr(fit, number), getattr(twin, number), rtol=1e-4, atol=1e-6)
 
@@ -126,3 +131,63 @@ def test_all_budgets(numpy_only, seed, m, kind, signed, free, most, further, sha
     assert sorted(compiled) == sorted(twins)
     for size, twin in twins.items():
         assert_same(compiled[size], twin)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("m", [1, 15, 16, 17, 63, 64, 65, 150])
+def test_all_numbers_of_well_conditioned_columns(numpy_only, m, signed):
+    """Vectors have 16 lanes and blocks 64 columns: what is left over counts, too."""
+    rng = np.random.default_rng(m)
+    X = rng.standard_normal((200, m))
+    y = X @ (rng.standard_normal(m) * (rng.random(m) < 0.2)) + rng.standard_normal(200)
+    signs = rng.integers(-1, 2, m) if signed else None
+    gram, slope = X.T @ X / 200, X.T @ y / 200
+
+    def tableau():
+        found = Tableau(gram, slope, signs=signs)
+        grow(found, 12, ROUNDING)
+        return descend(found, 12, ROUNDING, NEGLIGIBLE, (0.5,))
+
+    def fits():
+        return forward_backward(Tableau(gram, slope, signs=signs), range(1, 13), 20, ROUNDING, NEGLIGIBLE, (0.5,))
+
+    compiled, twins = fits(), numpy_only(fits)
+    for size, twin in twins.items():
+        assert_same(compiled[size], twin, rtol=1e-10)
+    found, twin = tableau(), numpy_only(tableau)
+    order, other = np.argsort(found.chosen), np.argsort(twin.chosen)
+    assert_same(Fit.of(found), Fit.of(twin), rtol=1e-10)
+    for of_compiled, of_twin in ((found.gains(), twin.gains()), (found.slope, twin.slope)):
+        np.testing.assert_allclose(of_compiled, of_twin, atol=1e-12)
+    tables = [each._table[1 : each.size + 1, each.slots :] for each in (found, twin)]
+    np.testing.assert_allclose(tables[0][order], tables[1][other], atol=1e-10)
+
+
+@pytest.mark.parametrize("where", ["slope", "gram"])
+def test_growth_ends_where_a_gain_is_not_a_number(numpy_only, where):
+    gram, slope = np.eye(20), np.ones(20)
+    if where == "slope":
+        slope[3] = np.nan
+    else:
+        gram[3] = gram[:, 3] = np.nan  # the first column that enters spoils the slope of this one
+    for call in (lambda function, *args: function(*args), numpy_only):
+        tableau = call(Tableau, gram, slope)
+        call(grow, tableau, 4, ROUNDING)
+        assert tableau.size == (0 if where == "slope" else 1)
+
+
+def test_arrays_of_other_types_are_converted():
+    X = np.random.default_rng(0).standard_normal((30, 8)).astype(np.float32)
+    gram, slope = X.T @ X, X.T @ X[:, 0]
+    rows = np.array([5, 0, 3], dtype=np.int32)
+    for gram_rows, slopes in ((None, slope), (rows, slope[rows])):
+        tableau = Tableau(gram, slopes, gram_rows=gram_rows)
+        grow(tableau, 1, ROUNDING)
+        assert tableau.chosen == [0 if gram_rows is None else 1]
+    assert forward_backward(tableau, [], 3, ROUNDING, NEGLIGIBLE) == {}
+
+
+def test_a_size_below_that_of_the_free_columns():
+    X = np.random.default_rng(0).standard_normal((30, 8))
+    tableau = Tableau(X.T @ X, X.T @ X[:, 0], [1, 2, 3], n_free=3)
+    assert forward_backward(tableau, [1], 5, ROUNDING, NEGLIGIBLE)[1].chosen.tolist() == [1, 2, 3]

@@ -101,6 +101,8 @@ def forward_backward(
 ) -> dict[int, Fit]:
     """Return the fit of each size: the better of two paths, improved; see `local_search.forward_backward`."""
     compiled, free = kernel(), tableau.n_free
+    if not sizes:
+        return {}
     if compiled is None:
         found = {}
         for size, best in local_search.forward_backward(tableau, sizes, backward_start, rounding, negligible):
@@ -109,7 +111,7 @@ def forward_backward(
         return found
     increasing = sorted(sizes)
     moves = np.array([_counts(size - free, add_drop) for size in increasing], dtype=np.int64)
-    width = min(increasing[-1], tableau.slope.size)
+    width = max(free, min(increasing[-1], tableau.slope.size))  # free columns do not leave
     most = max(backward_start, increasing[-1] + int(np.max(moves, initial=0)))
     chosen, coef = np.empty((len(increasing), width), np.int64), np.empty((len(increasing), width))
     facts = np.empty((len(increasing), 5))

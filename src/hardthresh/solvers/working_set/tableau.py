@@ -96,12 +96,13 @@ class Tableau:
         signs: np.ndarray | None = None,
     ) -> None:
         start_columns = np.asarray(chosen, dtype=np.int64)
-        self._gram, self.n_free = np.ascontiguousarray(gram), n_free
+        self._gram, self.n_free = np.ascontiguousarray(gram, dtype=np.float64), n_free
         self.signs = None if signs is None else np.ascontiguousarray(signs, dtype=np.float64)
-        self._gram_rows = np.arange(gram.shape[0]) if gram_rows is None else np.ascontiguousarray(gram_rows)
-        self._norms = gram.diagonal()[self._gram_rows]
+        rows = np.arange(gram.shape[0]) if gram_rows is None else gram_rows
+        self._gram_rows = np.ascontiguousarray(rows, dtype=np.int64)
+        self._norms = self._gram.diagonal()[self._gram_rows]
         self._dependent = np.where(self._norms > 0, _DEPENDENT * self._norms, np.inf)
-        self._start_slope = np.ascontiguousarray(slope)
+        self._start_slope = np.ascontiguousarray(slope, dtype=np.float64)
         self._start_coef = self._all_coefficients(start_columns, np.zeros(start_columns.size) if coef is None else coef)
         self._compute(start_columns)
         if signs is not None:
@@ -167,6 +168,8 @@ class Tableau:
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         other._compute(chosen)
+        if self.signs is not None:
+            other._restore_signs(self._start_coef)
         return other
 
     @property
