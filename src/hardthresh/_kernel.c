@@ -1,11 +1,11 @@
-/* The local search of `hardthresh.solvers.working_set.tableau`, compiled.
+/* The local search of `hardthresh.solvers.working_set.tableau`, and the refits of a logistic model, compiled.
  *
- * The functions make the same moves as the NumPy methods of a `Tableau`, which document them and which run where this
- * module was not built. The notation is that of the class: S are the chosen columns, A is the inverse of G_SS, b are the
- * coefficients, g is the slope of each column, h what S leaves of it unexplained, and U = A G_S. are the regressions of
- * all columns on S. A move changes b, A, g and h by one product of a row of A, or of the regression of the new column,
- * with the rows of G: it reads s rows and writes one. U, which takes s rows to write, is only needed to compare
- * exchanges; it is computed at the first comparison, and updated from there on.
+ * The functions on a tableau make the same moves as the NumPy methods of a `Tableau`, which document them and which run
+ * where this module was not built. The notation is that of the class: S are the chosen columns, A is the inverse of
+ * G_SS, b are the coefficients, g is the slope of each column, h what S leaves of it unexplained, and U = A G_S. are the
+ * regressions of all columns on S. A move changes b, A, g and h by one product of a row of A, or of the regression of
+ * the new column, with the rows of G: it reads s rows and writes one. U, which takes s rows to write, is only needed to
+ * compare exchanges; it is computed at the first comparison, and updated from there on.
  *
  * C11 on the limited API of CPython 3.11. The GIL is released within a search.
  */
@@ -14,6 +14,7 @@
 #endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -616,6 +617,325 @@ static void add_drop(Tableau *T, Tableau *trial, Tableau *spare, index_t size, c
     }
 }
 
+/* ---- refits of a logistic model ------------------------------------------------------------------------------- */
+
+/* `hardthresh.solvers.working_set.refits` has these functions in NumPy, and documents them. */
+
+/* The diagonal of correlations, beyond 1; see refits.py. */
+static const double REGULAR = 1e-12;
+
+/* out[i] = rows[i]' x */
+VECTORISED static void products(double *restrict out, const double *const *rows, const double *restrict x,
+                                index_t count, index_t n)
+{
+    for (index_t i = 0; i < count; i++) {
+        const double *restrict row = rows[i];
+        double sums[LANES] = {0.0}, sum = 0.0;
+        index_t t = 0;
+        for (; t + LANES <= n; t += LANES)
+            for (int l = 0; l < LANES; l++) sums[l] += row[t + l] * x[t + l];
+        for (; t < n; t++) sum += row[t] * x[t];
+        for (int l = 0; l < LANES; l++) sum += sums[l];
+        out[i] = sum;
+    }
+}
+
+/* y = a x, by entries */
+VECTORISED static void multiply(double *restrict y, const double *restrict a, const double *restrict x, index_t n)
+{
+    for (index_t t = 0; t < n; t++) y[t] = a[t] * x[t];
+}
+
+/* Replace the upper triangle of a matrix by R, where R'R is the matrix; returns whether each pivot is more than a share
+ * of the diagonal. `row` and `f` are scratch. */
+static int factorise(double *matrix, index_t size, double share, const double **row, double *f)
+{
+    for (index_t i = 0; i < size; i++) {
+        double *own = matrix + i * size;
+        const double least = share * own[i];
+        for (index_t k = 0; k < i; k++) {
+            row[k] = matrix + k * size;
+            f[k] = -row[k][i];
+        }
+        add_rows(own + i, row, i, f, i, size - i);
+        if (!(own[i] > least && own[i] > 0.0)) return 0; /* NaN counts */
+        divide(own + i, sqrt(own[i]), size - i);
+    }
+    return 1;
+}
+
+/* Multiply rows of n numbers by R'^-1. */
+static void solve_lower(const double *R, index_t size, double *rows, index_t n, const double **row, double *f)
+{
+    for (index_t i = 0; i < size; i++) {
+        row[i] = rows + i * n;
+        for (index_t k = 0; k < i; k++) f[k] = -R[k * size + i];
+        add_rows(rows + i * n, row, 0, f, i, n);
+        divide(rows + i * n, R[i * size + i], n);
+    }
+}
+
+/* Multiply them by R^-1. */
+static void solve_upper(const double *R, index_t size, double *rows, index_t n, const double **row, double *f)
+{
+    for (index_t i = size - 1; i >= 0; i--) {
+        row[i] = rows + i * n;
+        for (index_t k = i + 1; k < size; k++) f[k] = -R[i * size + k];
+        add_rows(rows + i * n, row + i + 1, 0, f + i + 1, size - i - 1, n);
+        divide(rows + i * n, R[i * size + i], n);
+    }
+}
+
+typedef struct {
+    index_t n, size;
+    const double **columns;                  /* those of the support */
+    const double *y, *weights, *offset, *l2; /* offset may be NULL */
+} Logistic;
+
+typedef struct {
+    double *coef, *prediction, *slopes, *curvature; /* slopes and curvature of the losses, times the weights */
+    double value, terms;                            /* rounding of f is a few units of the last place of its terms */
+} Point;
+
+/* e^-a for a >= 0, to one unit of the last place, with arithmetic alone so that loops are vectorised: 2^-k e^-r, where
+ * k ln 2 is nearest to a. Not for NaN. */
+INLINE double exp_minus(double a)
+{
+    const double per_ln2 = 1.4426950408889634, to_integer = 6755399441055744.0; /* 1.5 * 2^52: its last place is 1 */
+    const double ln2 = 45426.0 / 65536.0, ln2_rest = 1.4286068203094172e-6;     /* k times the first part is exact */
+    const double shifted = to_integer - (a < 708.0 ? a : 708.0) * per_ln2, k = shifted - to_integer;
+    const double r = (-a - k * ln2) - k * ln2_rest; /* at most ln(2) / 2 in size: the Taylor polynomial is off by 1e-18 */
+    double p = 1.0 / 6227020800.0, power;
+    int64_t exponent, bits;
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r * r + r + 1.0;
+    memcpy(&exponent, &shifted, sizeof exponent);
+    memcpy(&bits, &p, sizeof bits);
+    bits = (int64_t)((uint64_t)bits + ((uint64_t)exponent << 52)); /* of -k, which is in the last places of `shifted` */
+    memcpy(&power, &bits, sizeof power);
+    return a < 708.0 ? power : 0.0; /* the smallest number of full precision is e^-708.4 */
+}
+
+/* log(1 + x) for 0 <= x <= 1, to two units of the last place: 2 artanh z with z = x / (2 + x), at most 1/3, whose series
+ * is off by 1e-19 of it after 18 terms. */
+INLINE double log_1_plus(double x)
+{
+    const double z = x / (2.0 + x), square = z * z;
+    double p = 1.0 / 35.0;
+    for (int i = 33; i >= 3; i -= 2) p = p * square + 1.0 / i;
+    return 2.0 * z + 2.0 * z * (square * p);
+}
+
+INLINE double sum_of(const double *restrict x, index_t n)
+{
+    double sums[LANES] = {0.0}, sum = 0.0;
+    index_t t = 0;
+    for (; t + LANES <= n; t += LANES)
+        for (int l = 0; l < LANES; l++) sums[l] += x[t + l];
+    for (; t < n; t++) sum += x[t];
+    for (int l = 0; l < LANES; l++) sum += sums[l];
+    return sum;
+}
+
+/* The mean loss of a prediction, with slopes and curvature: by the formulas of `hardthresh.losses.Logistic`. The terms
+ * are those of `Composite.rounding`. A prediction that is not a number has such a loss. */
+VECTORISED static double mean_loss(const double *restrict y, const double *restrict weights,
+                                   const double *restrict prediction, double *restrict slopes,
+                                   double *restrict curvature, double *restrict losses, double *terms, index_t n)
+{
+    for (index_t i = 0; i < n; i++) {
+        const double u = prediction[i], small = exp_minus(fabs(u)), p = (u >= 0.0 ? 1.0 : small) / (1.0 + small);
+        losses[i] = weights[i] * (log_1_plus(small) + (u > 0.0 ? 1.0 - y[i] : -y[i]) * u);
+        slopes[i] = weights[i] * (p - y[i]);
+        curvature[i] = weights[i] * (p * (1.0 - p));
+    }
+    const double mean = sum_of(losses, n);
+    for (index_t i = 0; i < n; i++) losses[i] = fabs(losses[i]) + fabs(slopes[i] * prediction[i]);
+    *terms = sum_of(losses, n);
+    return mean;
+}
+
+static void evaluate(const Logistic *f, Point *at, double *scratch)
+{
+    const size_t bytes = sizeof(double) * (size_t)f->n;
+    double ridge = 0.0;
+    if (f->offset)
+        memcpy(at->prediction, f->offset, bytes);
+    else
+        memset(at->prediction, 0, bytes);
+    add_rows(at->prediction, f->columns, 0, at->coef, f->size, f->n);
+    for (index_t j = 0; j < f->size; j++) ridge += f->l2[j] * (at->coef[j] * at->coef[j]);
+    at->value = mean_loss(f->y, f->weights, at->prediction, at->slopes, at->curvature, scratch, &at->terms, f->n);
+    at->value += 0.5 * ridge;
+    at->terms += 0.5 * ridge;
+}
+
+typedef struct {
+    Logistic f;
+    Point at, further;
+    double *hessian, *gradient, *step, *scaled, *factor;
+    const double **row;
+} Refit;
+
+typedef struct {
+    index_t steps, halvings;
+    double armijo, share, least, units, below; /* see `logistic_refit` */
+} Limits;
+
+/* How a refit ends: at the minimum, at the limit of steps, where it is not expected to lead below a value, where a step
+ * does not lower f, or where the Hessian is singular. */
+enum { MINIMAL, LIMIT, ABANDONED, STUCK, SINGULAR };
+
+/* The Newton step at a point, and by how much f falls along it per length at first; returns whether the Hessian is
+ * regular. */
+static int newton_step(Refit *r, double *slope)
+{
+    const Logistic *f = &r->f;
+    const index_t n = f->n, size = f->size;
+    products(r->gradient, f->columns, r->at.slopes, size, n);
+    for (index_t j = 0; j < size; j++) {
+        double *row = r->hessian + j * size;
+        multiply(r->scaled, r->at.curvature, f->columns[j], n);
+        products(row + j, f->columns + j, r->scaled, size - j, n);
+        row[j] += f->l2[j];
+        r->gradient[j] += f->l2[j] * r->at.coef[j];
+    }
+    if (!factorise(r->hessian, size, DEPENDENT, r->row, r->factor)) return 0;
+    memcpy(r->step, r->gradient, sizeof(double) * (size_t)size);
+    solve_lower(r->hessian, size, r->step, 1, r->row, r->factor);
+    solve_upper(r->hessian, size, r->step, 1, r->row, r->factor);
+    *slope = 0.0;
+    for (index_t j = 0; j < size; j++) *slope += r->gradient[j] * r->step[j];
+    return 1;
+}
+
+/* Go along a Newton step, halved until f falls enough; returns whether it does. */
+static int go_along(Refit *r, double slope, index_t tries, double armijo)
+{
+    double length = 1.0;
+    for (index_t i = 0; i < tries; i++) {
+        for (index_t j = 0; j < r->f.size; j++) r->further.coef[j] = r->at.coef[j] - length * r->step[j];
+        evaluate(&r->f, &r->further, r->scaled);
+        if (r->further.value <= r->at.value - armijo * length * slope) {
+            const Point before = r->at;
+            r->at = r->further;
+            r->further = before;
+            return 1;
+        }
+        length *= 0.5;
+    }
+    return 0;
+}
+
+/* Go to the minimum by Newton steps. */
+static int refit(Refit *r, const Limits *limits)
+{
+    double earlier = 0.0, predicted = 0.0;
+    evaluate(&r->f, &r->at, r->scaled);
+    if (r->f.size == 0) return MINIMAL;
+    for (index_t i = 0; i < limits->steps; i++) {
+        const double value = r->at.value, before = predicted, units = limits->units * r->at.terms;
+        const double least = limits->least > units ? limits->least : units;
+        double slope;
+        if (!newton_step(r, &slope)) return SINGULAR;
+        if (!(slope > 0.0 && slope < (double)INFINITY)) return STUCK;
+        predicted = 0.5 * slope;
+        const double fell = earlier - value;
+        const int trusted = 0.5 * before <= fell && fell <= 2.0 * before && 4.0 * predicted < before;
+        if (trusted && value - 4.0 * predicted > limits->below) return ABANDONED;
+        earlier = value;
+        const int moved = go_along(r, slope, predicted <= least ? 1 : limits->halvings, limits->armijo);
+        if (predicted <= least) return MINIMAL;
+        if (!moved) return STUCK;
+        if (predicted <= limits->share * fabs(value)) return MINIMAL;
+    }
+    return LIMIT;
+}
+
+static double *take(double **memory, index_t n)
+{
+    double *taken = *memory;
+    *memory += n;
+    return taken;
+}
+
+/* What the quadratic model at a prediction says of all columns: see `RefitSearch.scores`. */
+typedef struct {
+    index_t n, m, size;
+    const double *X, *y, *weights, *l2, *prediction; /* a row of X is an example */
+    const index_t *chosen;
+    double *slope, *unexplained, *regressions, *inverse;
+} Scores;
+
+/* The slopes, the diagonal of the Hessian, and its rows of the chosen columns in the place of the regressions: by blocks
+ * of examples that stay in the first cache. */
+static void differentiate(const Scores *to, double *diagonal, double *memory)
+{
+    enum { BLOCK = 32 };
+    const index_t n = to->n, m = to->m, size = to->size;
+    double *slopes = take(&memory, n), *curvature = take(&memory, n), *factors = take(&memory, n), terms;
+    const double **rows = (const double **)take(&memory, n);
+    for (index_t t = 0; t < n; t++) rows[t] = to->X + t * m;
+    mean_loss(to->y, to->weights, to->prediction, slopes, curvature, factors, &terms, n);
+    for (index_t t = 0; t < n; t++) slopes[t] = -slopes[t];
+    memset(to->slope, 0, sizeof(double) * (size_t)m);
+    memset(to->regressions, 0, sizeof(double) * (size_t)(size * m));
+    memcpy(diagonal, to->l2, sizeof(double) * (size_t)m);
+    for (index_t first = 0; first < n; first += BLOCK) {
+        const index_t count = first + BLOCK < n ? BLOCK : n - first;
+        add_rows(to->slope, rows + first, 0, slopes + first, count, m);
+        for (index_t t = first; t < first + count; t++) add_squares(diagonal, rows[t], curvature[t], m);
+        for (index_t i = 0; i < size; i++) {
+            for (index_t t = first; t < first + count; t++) factors[t] = curvature[t] * rows[t][to->chosen[i]];
+            add_rows(to->regressions + i * m, rows + first, 0, factors + first, count, m);
+        }
+    }
+}
+
+static void score(const Scores *to, double *memory)
+{
+    const index_t size = to->size, m = to->m, *chosen = to->chosen;
+    double *diagonal = take(&memory, m), *R = take(&memory, size * size), *scale = take(&memory, size);
+    double *factor = take(&memory, size);
+    const double **row = (const double **)take(&memory, size);
+    differentiate(to, diagonal, memory);
+    for (index_t i = 0; i < size; i++) {
+        to->regressions[i * m + chosen[i]] += to->l2[chosen[i]];
+        scale[i] = sqrt(diagonal[chosen[i]] > DBL_MIN ? diagonal[chosen[i]] : DBL_MIN);
+        divide(to->regressions + i * m, scale[i], m);
+    }
+    for (index_t i = 0; i < size; i++) {
+        for (index_t k = 0; k < size; k++) R[i * size + k] = to->regressions[i * m + chosen[k]] / scale[k];
+        R[i * size + i] += REGULAR;
+    }
+    if (!factorise(R, size, 0.0, row, factor)) R[0] = (double)NAN; /* all scores are then not numbers */
+    memcpy(to->unexplained, diagonal, sizeof(double) * (size_t)m);
+    solve_lower(R, size, to->regressions, m, row, factor);
+    for (index_t i = 0; i < size; i++) add_squares(to->unexplained, to->regressions + i * m, -1.0, m);
+    for (index_t j = 0; j < m; j++)
+        if (!(to->unexplained[j] > DEPENDENT * diagonal[j])) to->unexplained[j] = (double)INFINITY;
+    solve_upper(R, size, to->regressions, m, row, factor);
+    memset(to->inverse, 0, sizeof(double) * (size_t)(size * size));
+    for (index_t i = 0; i < size; i++) to->inverse[i * size + i] = 1.0 / scale[i];
+    solve_lower(R, size, to->inverse, size, row, factor);
+    solve_upper(R, size, to->inverse, size, row, factor);
+    for (index_t i = 0; i < size; i++) {
+        to->unexplained[chosen[i]] = (double)INFINITY;
+        divide(to->regressions + i * m, scale[i], m);
+        divide(to->inverse + i * size, scale[i], size);
+    }
+}
+
 /* ---- what the outside sees ------------------------------------------------------------------------------------ */
 
 enum { SIZE, N_FREE, DECREASE, LOWEST_SCORE, LOWEST_COST, N_FACTS };
@@ -665,13 +985,6 @@ static void *view(Call *call, PyObject *array, int writable)
     if (PyObject_GetBuffer(array, buffer, PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) < 0) return NULL;
     call->count++;
     return buffer->buf;
-}
-
-static double *take(double **memory, index_t n)
-{
-    double *taken = *memory;
-    *memory += n;
-    return taken;
 }
 
 /* Read the arrays of a tableau (see `Tableau.arrays`) and allocate everything, with room for `most` columns or those of
@@ -964,6 +1277,106 @@ static PyObject *py_forward_backward(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* View the arrays of a call, those from `first_written` on for writing; None is NULL. Each has 8 bytes per number. */
+static int view_all(Call *call, PyObject *const *arrays, int count, int first_written, void **at, index_t *length)
+{
+    for (int i = 0; i < count; i++) {
+        at[i] = NULL;
+        length[i] = 0;
+        if (arrays[i] == Py_None) continue;
+        if (!(at[i] = view(call, arrays[i], i >= first_written))) {
+            finish(call);
+            return -1;
+        }
+        length[i] = call->views[call->count - 1].len / 8;
+    }
+    return 0;
+}
+
+static double *allocate(Call *call, index_t n)
+{
+    call->memory = malloc(sizeof(double) * (size_t)(n + 1)); /* not of 0 bytes, which may be NULL */
+    if (call->memory == NULL) {
+        finish(call);
+        PyErr_NoMemory();
+    }
+    return call->memory;
+}
+
+/* logistic_refit(columns, y, weights, offset, l2, coef, prediction, steps, halvings, armijo, share, least, units, below):
+ * f at the last point, and how the refit has ended. A row of `columns` is a column of the data, and the offset may be
+ * None; `coef` is the start and becomes the last point, and `prediction` its prediction. It ends with the step whose
+ * predicted decrease is at most `share` of f, `least`, or so many `units` of the terms of f; of the last two only the
+ * whole step is tried. `below` is that of `subspace.refine`. */
+static PyObject *py_logistic_refit(PyObject *module, PyObject *args)
+{
+    PyObject *given[7];
+    Py_ssize_t steps, halvings;
+    Limits limits;
+    Call call = {.count = 0, .memory = NULL};
+    Refit r;
+    void *at[7];
+    index_t length[7];
+    int end;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOOOOnnddddd", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+                          &given[6], &steps, &halvings, &limits.armijo, &limits.share, &limits.least, &limits.units,
+                          &limits.below))
+        return NULL;
+    if (view_all(&call, given, 7, 5, at, length) < 0) return NULL;
+    limits.steps = steps;
+    limits.halvings = halvings;
+    const index_t n = length[1], size = length[5];
+    double *memory = allocate(&call, 7 * n + size * size + 7 * size);
+    if (memory == NULL) return NULL;
+    for (Point *p = &r.at; p; p = p == &r.at ? &r.further : NULL) {
+        p->coef = take(&memory, size);
+        p->prediction = take(&memory, n);
+        p->slopes = take(&memory, n);
+        p->curvature = take(&memory, n);
+    }
+    r.scaled = take(&memory, n);
+    r.hessian = take(&memory, size * size);
+    r.gradient = take(&memory, size);
+    r.step = take(&memory, size);
+    r.factor = take(&memory, size);
+    r.row = (const double **)take(&memory, size);
+    r.f = (Logistic){n, size, (const double **)take(&memory, size), at[1], at[2], at[3], at[4]};
+    for (index_t i = 0; i < size; i++) r.f.columns[i] = (const double *)at[0] + i * n;
+    memcpy(r.at.coef, at[5], sizeof(double) * (size_t)size);
+    Py_BEGIN_ALLOW_THREADS
+    end = refit(&r, &limits);
+    Py_END_ALLOW_THREADS
+    memcpy(at[5], r.at.coef, sizeof(double) * (size_t)size);
+    memcpy(at[6], r.at.prediction, sizeof(double) * (size_t)n);
+    finish(&call);
+    return Py_BuildValue("di", r.at.value, end);
+}
+
+/* logistic_scores(X, chosen, y, weights, l2, prediction, slope, unexplained, regressions, inverse): the last four
+ * become what the quadratic model at the prediction says. */
+static PyObject *py_logistic_scores(PyObject *module, PyObject *args)
+{
+    PyObject *given[10];
+    Call call = {.count = 0, .memory = NULL};
+    void *at[10];
+    index_t length[10];
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+                          &given[6], &given[7], &given[8], &given[9]))
+        return NULL;
+    if (view_all(&call, given, 10, 6, at, length) < 0) return NULL;
+    const index_t size = length[1], n = length[2], m = length[4];
+    double *memory = allocate(&call, 4 * n + m + size * size + 3 * size);
+    if (memory == NULL) return NULL;
+    const Scores to = {n, m, size, at[0], at[2], at[3], at[4], at[5], at[1], at[6], at[7], at[8], at[9]};
+    Py_BEGIN_ALLOW_THREADS
+    score(&to, memory);
+    Py_END_ALLOW_THREADS
+    finish(&call);
+    Py_RETURN_NONE;
+}
+
 /* The level of the clone that runs, or "baseline" if the compiler made no clones. */
 static PyObject *instruction_set(PyObject *module, PyObject *unused)
 {
@@ -982,6 +1395,8 @@ static PyMethodDef methods[] = {
     {"shrink", py_shrink, METH_VARARGS, NULL},
     {"descend", py_descend, METH_VARARGS, NULL},
     {"forward_backward", py_forward_backward, METH_VARARGS, NULL},
+    {"logistic_refit", py_logistic_refit, METH_VARARGS, NULL},
+    {"logistic_scores", py_logistic_scores, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -990,7 +1405,7 @@ static struct PyModuleDef_Slot slots[] = {{0, NULL}};
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "hardthresh._kernel",
-    .m_doc = "The compiled moves of a tableau; see hardthresh.solvers.working_set.tableau.",
+    .m_doc = "The compiled parts of hardthresh.solvers.working_set, whose tableau and refits document them.",
     .m_size = 0,
     .m_methods = methods,
     .m_slots = slots,

@@ -4,16 +4,37 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import minimize as scipy_minimize
 
 from hardthresh.constraints import Sparsity
+from hardthresh.core.compiled import kernel
 from hardthresh.losses import Logistic, Poisson
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import WorkingSet, minimize
+from hardthresh.solvers.subspace import refine
 from hardthresh.solvers.working_set import iteration, refits
-from hardthresh.solvers.working_set.refits import RefitSearch, refit
+from hardthresh.solvers.working_set.refits import RefitSearch, refit, refit_to_the_end
+from levels import draws
 
 NO_COLUMNS = np.empty(0, dtype=int)
+
+compiled = pytest.mark.skipif(kernel() is None, reason="the compiled kernel was not built, or HARDTHRESH_PURE is set")
+
+
+@pytest.fixture(params=[pytest.param("compiled", marks=compiled), "NumPy"])
+def code(request, monkeypatch):
+    """Run a test with and without the kernel."""
+    if request.param == "NumPy":
+        monkeypatch.setattr(refits, "kernel", lambda: None)
+
+
+def by_numpy(function, *arguments):
+    """Return what a function returns without the kernel."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(refits, "kernel", lambda: None)
+        return function(*arguments)
 
 
 def classes(seed, n=30, d=16, k=3, rho=0.95, noise=0.05):
@@ -43,6 +64,7 @@ def solve(objective, k, effort, **options):
 # --- refits ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("code")
 @pytest.mark.parametrize("loss", [Logistic(), Poisson()])
 @pytest.mark.parametrize("start", [0.0, 1.5])
 def test_refit_finds_the_minimum(loss, start):
@@ -63,6 +85,7 @@ def test_refit_finds_the_minimum(loss, start):
     np.testing.assert_allclose(coef, slow.x, rtol=0, atol=1e-2)
 
 
+@pytest.mark.usefixtures("code")
 def test_refit_never_ends_above_its_start():
     """Far from the minimum a whole Newton step of the logistic loss rises."""
     X, y = classes(0)
@@ -73,6 +96,7 @@ def test_refit_never_ends_above_its_start():
         assert refit(X[:, :3], y, weights, None, l2, Logistic(), start)[2] < at_start
 
 
+@pytest.mark.usefixtures("code")
 def test_refit_of_dependent_columns_without_ridge():
     X, y = classes(1, noise=2.0)
     weights = np.full(30, 1 / 30)
@@ -81,6 +105,7 @@ def test_refit_of_dependent_columns_without_ridge():
     np.testing.assert_allclose(two, one, rtol=1e-5)
 
 
+@pytest.mark.usefixtures("code")
 def test_refit_of_no_columns_is_the_null_model():
     _, y = classes(0)
     value = refit(np.empty((30, 0)), y, np.full(30, 1 / 30), None, np.empty(0), Logistic(), np.empty(0))[2]
@@ -102,6 +127,7 @@ def model_change(objective, w, before, after):
     return float(linear @ b + 0.5 * b @ H @ b - (linear @ w + 0.5 * w @ H @ w))
 
 
+@pytest.mark.usefixtures("code")
 def test_scores_are_those_of_the_quadratic_model():
     X, y = classes(2, noise=1.0)
     objective = LinearModel(X, y, loss="logistic", l2=np.linspace(0.01, 0.1, 16))
@@ -134,6 +160,7 @@ def test_scores_are_those_of_the_quadratic_model():
     assert 0 < len(close) < 4
 
 
+@pytest.mark.usefixtures("code")
 def test_dependent_columns_gain_nothing():
     X, y = classes(3)
     X[:, 5] = X[:, 0] - 2 * X[:, 1]
@@ -250,3 +277,148 @@ def test_there_is_no_search_near_the_lower_bound(monkeypatch, seed):
     X, y = classes(seed, noise=0.0)
     objective = LinearModel(X, y, loss="logistic", l2=1e-9)
     assert minimize(objective, Sparsity(6), WorkingSet(effort="thorough")).value < 1e-5 * np.log(2)
+
+
+# --- the compiled kernel against its NumPy twin ----------------------------------------------------------------------
+
+
+def drawn(seed, n, m, kind):
+    """Return a logistic model of m columns."""
+    rng = np.random.default_rng(seed)
+    X, y = classes(seed, n, m, k=min(3, m), rho=rng.choice([0.0, 0.9]), noise=rng.choice([0.5, 3.0]))
+    weights = rng.integers(0, 3, n).astype(float) if "weights" in kind else np.ones(n)
+    weights[:2] += 1.0
+    offset = rng.choice([0.3, 30.0]) * rng.standard_normal(n) if "offset" in kind else None
+    y = 0.8 * y + 0.1 if "probabilities" in kind else y
+    l2 = 10.0 ** rng.uniform(-3, 0, m) if "ridges" in kind else 0.01
+    return LinearModel(X, y, loss="logistic", sample_weight=weights, offset=offset, l2=l2)
+
+
+kinds = st.sets(st.sampled_from(["weights", "offset", "probabilities", "ridges"]))
+seeds, sizes = st.integers(0, 10**6), st.integers(1, 60)
+
+
+def some_columns(seed, m):
+    """Return some of m places, increasing."""
+    rng = np.random.default_rng(seed)
+    return sorted(rng.choice(m, rng.integers(0, min(m, 21)), replace=False).tolist())
+
+
+@compiled
+@pytest.mark.parametrize("y", [0.0, 0.3, 1.0])
+def test_the_compiled_loss_is_that_of_numpy_to_rounding(y):
+    """The value of no columns is the mean loss of the offset, here of one example after the other."""
+    u = np.concatenate([np.linspace(-50.0, 50.0, 99), np.logspace(-12, 300, 61), -np.logspace(-12, 300, 61), [0.0]])
+    n, expected = u.size, Logistic().value(np.full(u.size, y), u)
+    for i in range(n):
+        value = refit(np.empty((n, 0)), np.full(n, y), np.eye(n)[i], u, np.empty(0), Logistic(), np.empty(0))[2]
+        np.testing.assert_allclose(value, expected[i], rtol=1e-15, atol=1e-300)
+
+
+@compiled
+@pytest.mark.parametrize("u", [np.nan, np.inf, -np.inf])
+def test_a_prediction_that_is_not_finite_has_no_finite_loss(u):
+    with np.errstate(invalid="ignore"):
+        expected = Logistic().value(np.array([0.5]), np.array([u]))[0]
+    value = refit(np.empty((1, 0)), np.full(1, 0.5), np.ones(1), np.array([u]), np.empty(0), Logistic(), np.empty(0))[2]
+    np.testing.assert_array_equal(value, expected)
+
+
+@compiled
+@draws(200)
+@given(seeds, sizes, sizes, kinds)
+def test_compiled_refits_agree_with_numpy(seed, n, m, kind):
+    f, chosen = drawn(seed, n + 2, m, kind), some_columns(seed, m)
+    rng = np.random.default_rng(seed)
+    Z, y, weights, offset, l2 = f.design.dense()[:, chosen], f.y, f.weights, f.offset, np.broadcast_to(f.l2, m)[chosen]
+    start = rng.choice([0.0, 1.0, 20.0]) * rng.standard_normal(len(chosen))
+    before = start.copy()
+    ours = refit(Z, y, weights, offset, l2, Logistic(), start)
+    np.testing.assert_array_equal(start, before)
+    for one, twin in zip(ours, by_numpy(refit, Z, y, weights, offset, l2, Logistic(), start), strict=True):
+        np.testing.assert_allclose(one, twin, rtol=1e-9, atol=1e-9)
+
+
+@compiled
+@draws(200)
+@given(seeds, sizes, sizes, kinds)
+def test_compiled_scores_agree_with_numpy(seed, n, m, kind):
+    search, chosen = RefitSearch(drawn(seed, n + 2, m, kind), NO_COLUMNS, 0.0), some_columns(seed, m)
+    fit = search.fit(chosen)
+    ours, twin = search.scores(fit), by_numpy(search.scores, fit)
+    np.testing.assert_array_equal(ours.unexplained == np.inf, twin.unexplained == np.inf)
+    for name in ("coef", "inverse", "slope", "unexplained", "regressions"):
+        expected = getattr(twin, name)
+        scale = np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0)
+        np.testing.assert_allclose(getattr(ours, name), expected, rtol=1e-9, atol=1e-9 * scale, err_msg=name)
+
+
+@compiled
+@draws(50)
+@given(seeds, st.integers(20, 60), st.integers(2, 40), kinds, st.integers(1, 6))
+def test_the_search_is_the_same_without_the_kernel(seed, n, m, kind, k):
+    f = drawn(seed, n, m, kind)
+
+    def found():
+        search = RefitSearch(f, np.array([seed % m]), 1e-9)
+        return search.lowest(search.fit((seed % m,)), k)
+
+    ours, twin = found(), by_numpy(found)
+    np.testing.assert_allclose(ours.value, twin.value, rtol=1e-9)
+    if ours.chosen == twin.chosen:
+        np.testing.assert_allclose(ours.coef, twin.coef, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.usefixtures("code")
+@pytest.mark.parametrize("scale", [1.0, 1e300])
+def test_a_refit_without_curvature_stays_where_it_is(scale):
+    """Saturated losses have no curvature, and products may overflow."""
+    X, y = classes(6)
+    start = np.full(3, scale * 1e4)
+    with np.errstate(all="ignore"):
+        coef, prediction, value = refit(X[:, :3] * scale, y, np.full(30, 1 / 30), None, np.zeros(3), Logistic(), start)
+    np.testing.assert_array_equal(coef, start)
+    assert prediction.shape == (30,)
+    assert np.isfinite(value) == (scale == 1.0)
+
+
+@compiled
+@draws(200)
+@given(seeds, st.integers(5, 60), st.integers(1, 30), kinds, st.sampled_from([1, 8, 30]), st.floats(-1.0, 2.0))
+def test_compiled_steps_lead_where_refine_does(seed, n, m, kind, rounds, share):
+    """`share` of the possible decrease is asked for: refits that cannot reach it are abandoned."""
+    f, chosen = drawn(seed, n, m, kind), some_columns(seed, m)
+    w = np.zeros(m)
+    w[chosen] = np.random.default_rng(seed).standard_normal(len(chosen))
+    constraint = Sparsity(len(chosen))
+    start = constraint.project(w)
+    options = {"rounds": rounds, "tol": 1e-12}
+    lowest = refine(f, constraint, start, cg_iterations=0, rounds=30, tol=1e-12).value
+    options["below"] = np.inf if share > 1 else f.value(w) - share * (f.value(w) - lowest)
+    ours, twin = (
+        refit_to_the_end(f, constraint, start, **options),
+        refine(f, constraint, start, cg_iterations=0, **options),
+    )
+    np.testing.assert_array_equal(start.point, w)
+    assert (ours.minimal, ours.abandoned) == (twin.minimal, twin.abandoned)
+    np.testing.assert_allclose(ours.value, twin.value, rtol=1e-9)
+    np.testing.assert_allclose(ours.projection.point, twin.projection.point, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(ours.projection.support.indices, twin.projection.support.indices)
+    np.testing.assert_allclose(ours.prediction, f.predict(ours.projection.point), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("columns", "dtype", "entries"),
+    [([0, 1, 2], np.float64, 89), ([0, 1, 2], np.float32, 90), ([0, 1, 1], np.float64, 90)],
+    ids=["many entries", "single precision", "dependent columns"],
+)
+def test_other_refits_are_those_of_refine(columns, dtype, entries, monkeypatch):
+    monkeypatch.setattr(refits, "_COMPILED_ENTRIES", entries)
+    X, y = classes(7, noise=1.0)
+    f, constraint = LinearModel(X[:, columns].astype(dtype), y.astype(dtype), loss="logistic"), Sparsity(3)
+    start = constraint.project(np.array([1.0, -1.0, 0.5], dtype=dtype))
+    ours = refit_to_the_end(f, constraint, start, rounds=30, tol=1e-9)
+    twin = refine(f, constraint, start, cg_iterations=0, rounds=30, tol=1e-9)
+    np.testing.assert_array_equal(ours.projection.point, twin.projection.point)
+    assert ours.projection.point.dtype == dtype
+    assert ours.minimal

@@ -16,10 +16,10 @@ from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.typing import Array
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers.exchange import rank_exchanges
-from hardthresh.solvers.subspace import FULL_SOLVE, refine
+from hardthresh.solvers.subspace import FULL_SOLVE
 
 from .model import REFIT_TOL, Gram, LocalModel, difference, screen, tolerances, union
-from .refits import MOST_ENTRIES, RefitSearch
+from .refits import MOST_ENTRIES, RefitSearch, refit_to_the_end
 from .search import Fit
 from .state import (
     CONVERGED,
@@ -358,8 +358,7 @@ class Iteration:
             return None
         chosen = columns[list(fit.chosen)]
         start = constraint.project(coefficients(chosen, fit.coef, state.w))
-        tol = REFIT_TOL * negligible
-        found = refine(objective, constraint, start, cg_iterations=0, rounds=FULL_SOLVE, tol=tol)
+        found = refit_to_the_end(objective, constraint, start, rounds=FULL_SOLVE, tol=REFIT_TOL * negligible)
         at = objective.evaluate(found.projection.point, found.prediction)
         working_set = self.screened_nearby(at, chosen, columns)
         is_last = working_set is columns and self.effort.final_exchanges == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Self
 
@@ -18,6 +19,7 @@ from hardthresh.core.typing import Array
 from hardthresh.solvers.subspace import refine
 from hardthresh.steps.line_search import Candidate
 
+from .refits import refit_to_the_end
 from .search import Fit, descend, forward_backward, grow
 from .tableau import Tableau
 
@@ -230,15 +232,10 @@ class LocalModel:
         at_model_minimum = constraint.project(self.point(fit, state.at.point))
         support = at_model_minimum.support
         at_state = Projection(support.restrict(state.at.point), support)
+        newton = refit_to_the_end if self.tableau.signs is None else partial(refine, cg_iterations=0)
         for start in (at_model_minimum, at_state):
-            fitted = refine(
-                objective,
-                constraint,
-                start,
-                cg_iterations=0,
-                rounds=_REFIT_ROUNDS,
-                tol=REFIT_TOL * self.negligible,
-                below=below,
+            fitted = newton(
+                objective, constraint, start, rounds=_REFIT_ROUNDS, tol=REFIT_TOL * self.negligible, below=below
             )
             if fitted.value < lower or fitted.abandoned:
                 break
