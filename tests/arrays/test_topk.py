@@ -65,6 +65,9 @@ sparse_vectors = st.integers(1, 60).flatmap(
 @example(np.array([0.0, 0.0, 0.0, 5.0, -0.0, 5.0, 0.0, 0.0]), 2)
 @example(np.array([0.0, 0.0, 0.0, 5.0, -0.0, 5.0, 0.0, 0.0]), 3)
 @example(np.array([0.0, 0.0, 0.0, 5.0, -0.0, 5.0, 0.0, 0.0]), 7)
+@example(np.array([0.0, -1.0, 0.0, 5.0, 0.0, 0.0, 0.0]), 2)
+@example(np.array([0.0, -1.0, 0.0, 5.0, 0.0, 0.0, 0.0]), 6)
+@example(np.array([0.0, -1.0, 0.0, 5.0, 0.0, 0.0, -2.0]), 6)
 def test_mostly_zeros_agree_with_the_slow_twin(library, magnitude, k):
     """Where most entries are zero the selection is made among the others."""
     chosen = to_numpy(top_k(convert(magnitude, library), k))

@@ -45,6 +45,14 @@ def top_k(magnitude: Array, k: int) -> Array:
     if k >= n:
         _refuse_nan(xp.any(xp.isnan(magnitude)))
         return where_true(xp.ones_like(magnitude, dtype=xp.bool))
+    if is_numpy(magnitude) and 2 * np.count_nonzero(magnitude) < n:  # selection is slow among many equal entries
+        positive = (~(magnitude <= 0)).nonzero()[0]  # and NaN
+        if k <= positive.size:
+            return positive[top_k(magnitude[positive], k)]
+        zero = (magnitude == 0).nonzero()[0][: k - positive.size]
+        if k == positive.size + zero.size:
+            _refuse_nan(np.isnan(magnitude[positive].sum()))
+            return np.sort(np.concatenate([positive, zero]))
     least = _kth_largest(magnitude, k)
     if is_numpy(magnitude):
         chosen = (magnitude >= least).nonzero()[0]
@@ -62,13 +70,6 @@ def _kth_largest(magnitude: Array, k: int) -> Array:
     """Return the k-th largest value, 1 <= k <= n; NaN counts as larger than everything, so it is always noticed."""
     xp = namespace(magnitude)
     if is_numpy(magnitude):
-        nonzero = np.count_nonzero(magnitude)
-        if 2 * nonzero < magnitude.size:  # selection is slow among many equal entries
-            positive = magnitude[~(magnitude <= 0)]
-            if positive.size < k <= positive.size + magnitude.size - nonzero:
-                _refuse_nan(np.isnan(np.sum(positive)))
-                return magnitude.dtype.type(0)
-            magnitude = positive if positive.size >= k else magnitude
         largest = np.partition(magnitude, magnitude.size - k)[magnitude.size - k :]
         _refuse_nan(np.isnan(largest.max()))
         return largest[0]
