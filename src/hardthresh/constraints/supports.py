@@ -16,7 +16,7 @@ from hardthresh.core.typing import Array
 
 def equal_arrays(a: Array, b: Array) -> bool:
     """Return whether two arrays have the same shape and entries."""
-    return bool(a.shape == b.shape and namespace(a, b).all(a == b))
+    return a is b or bool(a.shape == b.shape and namespace(a, b).all(a == b))
 
 
 def exchanged(indices: Array, removed: int, added: int) -> Array:

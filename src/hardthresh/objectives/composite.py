@@ -171,6 +171,8 @@ class Composite(BaseObjective):
 
     def _weighted_curvature(self, at: Evaluation) -> Array:
         """Return the weights times the second derivatives of the losses: the diagonal of the inner Hessian."""
+        if self.loss.quadratic and self.y.ndim == 1:
+            return self.weights
         return self._weighted(self.loss.curvature(self.y, at.prediction))
 
     def _weighted_sum(self, values: Array) -> float:

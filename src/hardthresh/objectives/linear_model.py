@@ -125,13 +125,14 @@ class LinearModel(Composite):
         for start in range(0, len(points), size):
             some = points[start : start + size]
             predictions = [self.predict(w) for w in some]
-            losses, slopes = zip(*(self.loss.value_and_gradient(self.y, u) for u in predictions), strict=True)
-            pulled = self.design.pullback(xp.stack([self.weights * slope for slope in slopes], axis=1))
-            for i, (w, u) in enumerate(zip(some, predictions, strict=True)):
-                value = self._mean(losses[i]) + 0.5 * self._ridge(w)
+            u = xp.stack(predictions)
+            losses, slopes = self.loss.value_and_gradient(xp.broadcast_to(self.y, u.shape), u)
+            means = xp.sum(self.weights * losses, axis=1)
+            pulled = self.design.pullback((self.weights * slopes).T)
+            for i, (w, prediction) in enumerate(zip(some, predictions, strict=True)):
                 slope = pulled[:, i]
                 gradient = slope + self.l2 * w if self._ridged else xp.asarray(slope, copy=True)
-                evaluations.append(Evaluation(w, value, gradient, u))
+                evaluations.append(Evaluation(w, float(means[i]) + 0.5 * self._ridge(w), gradient, prediction))
         return evaluations
 
     def hessian_diag(self, at: Evaluation) -> Array:
@@ -197,6 +198,8 @@ class LinearModel(Composite):
         Where the gradient is small, the slopes of the losses show that there is none (`has_no_recession`); else a
         linear program decides.
         """
+        if self.loss.quadratic:
+            return None
         unbound = indices if self.l2.ndim == 0 else indices[gather(self.l2, indices) == 0]
         signs = to_numpy(self.weights * self.loss.recession(self.y))
         ridged = self.l2.ndim == 0 and bool(self.l2 > 0)

@@ -50,7 +50,7 @@ def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 
         solver = ConjugateIHT()
     else:
         solver = HardThresholdingPursuit(exchanges=10)
-    return replace(solver, tol=tol) if tol > 0 else solver
+    return replace(solver, tol=tol) if tol > 0 and tol != solver.tol else solver
 
 
 def _is_curved(objective: Objective, constraint: Constraint) -> bool:
