@@ -127,8 +127,8 @@ class FitToScreen:
     ----------
     group : RunGroup
         The group.
-    fit : Fit
-        The fit.
+    point : array, shape (d,)
+        The fit as a point.
     threshold : float
         The score above which a column joins the working set.
     most : int
@@ -136,7 +136,7 @@ class FitToScreen:
     """
 
     group: RunGroup
-    fit: Fit
+    point: Array
     threshold: float
     most: int
 
@@ -259,31 +259,33 @@ class Iteration:
             fits = []
             for group in stale:
                 group.prefetched[share] = group.working_set
-                fits.append(self.fit_to_screen(group, ceil(share * cast(int, group.next_checkpoint))))
+                budget = ceil(share * cast(int, group.next_checkpoint))
+                fit, threshold = self.fit_and_threshold(group, budget)
+                most = max(_LEAST_CAP, ceil(_PREFETCH_CAP * budget))
+                fits.append(FitToScreen(group, self.model(group).point(fit, self.states[0].w), threshold, most))
             self.screen_at(fits)
         fits = []
         for group in groups:
             if self.effort.parts and (group.finishing or group.next_checkpoint is None):
-                whole = self.fit_to_screen(group, group.next_checkpoint or max(group.budgets.values()))
-                partial = self.model(group).partial_fits(whole.fit, self.effort.parts)
-                most = max(_LEAST_CAP, ceil(_PARTIAL_CAP * whole.fit.size))
-                fits += [replace(whole, fit=fit, most=most) for fit in partial]
+                budget = group.next_checkpoint or max(group.budgets.values())
+                whole, threshold = self.fit_and_threshold(group, budget)
+                most = max(_LEAST_CAP, ceil(_PARTIAL_CAP * whole.size))
+                points = self.model(group).partial_points(whole, self.effort.parts, self.states[0].w)
+                fits += [FitToScreen(group, point, threshold, most) for point in points]
         self.screen_at(fits)
 
-    def fit_to_screen(self, group: RunGroup, budget: int) -> FitToScreen:
-        """Return the forward path at a budget, improved by exchanges, with the scores that count as high there."""
+    def fit_and_threshold(self, group: RunGroup, budget: int) -> tuple[Fit, float]:
+        """Return the forward path at a budget, improved by exchanges, and the score that counts as high there."""
         model = self.model(group)
         fit = model.best(budget, backward_start=budget)
-        score = model.lowest_chosen_score(fit, budget)
-        threshold = max(self.effort.screening_ratio * score, model.rounding)
-        return FitToScreen(group, fit, threshold, max(_LEAST_CAP, ceil(_PREFETCH_CAP * budget)))
+        return fit, max(self.effort.screening_ratio * model.lowest_chosen_score(fit, budget), model.rounding)
 
     def screen_at(self, fits: Sequence[FitToScreen]) -> None:
         """Add columns to the working sets by the gradients at some fits, which are one product with the data."""
         if not fits:
             return
-        points = [self.model(one.group).point(one.fit, self.states[0].w) for one in fits]
-        for one, at in zip(fits, self.objective.evaluate_many(points), strict=True):
+        evaluations = self.objective.evaluate_many([one.point for one in fits])
+        for one, at in zip(fits, evaluations, strict=True):
             group = one.group
             new = self.screen(at.gradient, group.state.curvature, group.working_set, one.threshold, one.most)
             group.working_set = union(group.working_set, new)
@@ -304,9 +306,9 @@ class Iteration:
             constraint = self.constraints[runs[0]]
             better = first_improvement(self.objective, constraint, budget, group.state, model, fits)
             if better is not None:
-                is_last = quadratic and self.effort.recheck_ratio == inf
-                better = replace(better, checkpoint=None, is_last=is_last)  # these runs leave the forward path
-                self.better |= dict.fromkeys(runs, better)
+                if quadratic and self.effort.recheck_ratio == inf:
+                    better = replace(better, is_last=True)
+                self.better |= dict.fromkeys(runs, better)  # these runs leave the forward path
 
     def improve(self, group: RunGroup) -> None:
         """Improve the point of a run that has reached its budget, by exchanges and add-drop moves (step 4)."""

@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from hardthresh.arrays import double, gather, mask_of, move, namespace, scatter, to_numpy, top_k
+from hardthresh.arrays import double, gather, move, namespace, scatter, to_numpy, top_k, where_true
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
 from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.schema import renames, stored
@@ -37,7 +37,7 @@ def difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the entries of one increasing index array that are not in another."""
     if a.size == 0 or b.size == 0:
         return a
-    places = np.minimum(np.searchsorted(b, a), b.size - 1)
+    places = np.minimum(b.searchsorted(a), b.size - 1)
     rest: np.ndarray = a[b[places] != a]
     return rest
 
@@ -58,13 +58,12 @@ def screen(
     sign that the gradient asks for.
     """
     xp = namespace(gradient)
-    eligible = (curvature > 0) & ~mask_of(move(inside, gradient), gradient.shape[0])
+    score = 0.5 * gradient * (gradient / xp.where(curvature > 0, curvature, inf))  # no overflow
     if signs is not None:
         wanted = move(signs, gradient)
-        eligible = eligible & ((wanted == 0) | ((gradient < 0) == (wanted > 0)))
-    score = 0.5 * gradient * (gradient / xp.where(eligible, curvature, xp.ones_like(curvature)))  # no overflow
-    score = xp.where(eligible & (score > threshold), score, xp.zeros_like(score))
-    return to_numpy(top_k(score, min(most, int(xp.count_nonzero(score)))))
+        score = xp.where((wanted == 0) | ((gradient < 0) == (wanted > 0)), score, 0.0)
+    new = difference(to_numpy(where_true(score > threshold)), inside)
+    return new if new.size <= most else new[top_k(to_numpy(score)[new], most)]
 
 
 def tolerances(state: State, tol: float) -> tuple[float, float]:
@@ -99,16 +98,14 @@ class Gram:
         if known:
             order = np.argsort(self.columns)
             before = objective.columns(move(self.columns[order], at.point))
-            cross = np.empty((known, new.size))
-            cross[order] = to_numpy(before.cross_hessian(at, added))
-            matrix[:known, known:] = cross
-            matrix[known:, :known] = cross.T
+            matrix[order, known:] = to_numpy(before.cross_hessian(at, added))
+            matrix[known:, :known] = matrix[:known, known:].T
         return Gram(np.concatenate([self.columns, new]), matrix)
 
     def rows(self, wanted: np.ndarray) -> np.ndarray:
         """Return the row of the matrix for each of some of its columns."""
         order = np.argsort(self.columns)
-        rows: np.ndarray = order[np.searchsorted(self.columns, wanted, sorter=order)]
+        rows: np.ndarray = order[self.columns.searchsorted(wanted, sorter=order)]
         return rows
 
 
@@ -153,7 +150,7 @@ class LocalModel:
             matrix, rows = double(objective.columns(indices).hessian(at)), np.arange(columns.size)
         w = double(gather(at.point, indices))
         free = np.asarray(selection.free, dtype=np.int64)
-        chosen = np.searchsorted(columns, np.concatenate([free, difference(to_numpy(state.support.indices), free)]))
+        chosen = columns.searchsorted(np.concatenate([free, difference(to_numpy(state.support.indices), free)]))
         slope = -double(gather(at.gradient, indices))
         signs = None if selection.signs is None else selection.signs[columns]
         tableau = Tableau(matrix, slope, chosen.tolist(), w[chosen], n_free=free.size, gram_rows=rows, signs=signs)
@@ -182,12 +179,13 @@ class LocalModel:
         """Return the tableau after exchanges and add-drop moves; see `search`."""
         return descend(tableau, tableau.n_free + budget, self.rounding, self.negligible, add_drop)
 
-    def partial_fits(self, fit: Fit, parts: int) -> list[Fit]:
-        """Return the fits without each of some parts of the chosen columns; columns of a part are not neighbours."""
+    def partial_points(self, fit: Fit, parts: int, like: Array) -> list[Array]:
+        """Return the minimisers without each of some parts of the chosen columns, of which no two are neighbours."""
         free, rest = fit.chosen[: fit.n_free], np.sort(fit.chosen[fit.n_free :])
         part = np.arange(rest.size) % parts
-        kept = [np.concatenate([free, rest[part != left_out]]) for left_out in range(min(parts, rest.size))]
-        return [Fit.of(self.tableau.with_columns(chosen)) for chosen in kept]
+        kept = (np.concatenate([free, rest[part != left_out]]) for left_out in range(min(parts, rest.size)))
+        tableaus = (self.tableau.with_columns(chosen) for chosen in kept)
+        return [self._full(tableau.chosen, tableau.coef, like) for tableau in tableaus]
 
     def close_exchanges(self, tableau: Tableau) -> Iterator[Tableau]:
         """Yield the best exchanges of which the model says that they gain nearly as much as they lose."""
@@ -215,10 +213,15 @@ class LocalModel:
 
     def point(self, fit: Fit, like: Array) -> Array:
         """Return a fit as a full point."""
-        indices = self.columns[fit.chosen]
+        return self._full(fit.chosen, fit.coef, like)
+
+    def _full(self, chosen: np.ndarray | list[int], coef: np.ndarray, like: Array) -> Array:
+        """Return the full point with the coefficients of some columns of the working set."""
+        indices = self.columns[chosen]
         order = np.argsort(indices)
-        coef = namespace(like).astype(move(fit.coef[order], like), like.dtype)
-        return scatter(coef, move(indices[order], like), like.shape[0])
+        return scatter(
+            namespace(like).astype(move(coef[order], like), like.dtype), move(indices[order], like), like.shape[0]
+        )
 
     def refit(self, objective: LinearObjective, constraint: Constraint, state: State, fit: Fit) -> Candidate:
         """Return the point after Newton steps on f from a fit; if f is not lower there, from the state.

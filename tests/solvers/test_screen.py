@@ -1,0 +1,42 @@
+"""Screening: which columns outside a working set join it."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hardthresh.solvers.working_set.model import screen
+from levels import draws
+
+
+def slow_screen(gradient, curvature, inside, signs, threshold, most):
+    """Score one column after the other, and sort those above the threshold."""
+    scores = {}
+    for j, (g, h) in enumerate(zip(gradient, curvature, strict=True)):
+        wrong_sign = signs is not None and signs[j] * g > 0
+        score = 0.0 if h <= 0 or wrong_sign else 0.5 * g * (g / h)
+        if j not in inside and score > threshold:
+            scores[j] = score
+    return sorted(sorted(scores, key=lambda j: (-scores[j], j))[:most])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.booleans(), st.sampled_from([0.0, 0.3, inf]))
+@draws(150)
+def test_screening_agrees_with_the_slow_twin(seed, d, signed, threshold):
+    """Also with ties, columns of zeros, and coefficients of one sign."""
+    rng = np.random.default_rng(seed)
+    gradient, curvature = rng.choice([-2.0, -1.0, 0.0, 1.0, 1.5], d), rng.choice([0.0, 1.0, 2.0], d)
+    inside = np.flatnonzero(rng.random(d) < rng.random())
+    signs = rng.integers(-1, 2, d) if signed else None
+    for most in (1, 3, d):
+        new = screen(gradient, curvature, inside, signs, threshold, most)
+        np.testing.assert_array_equal(new, slow_screen(gradient, curvature, inside, signs, threshold, most))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_scores_do_not_overflow_where_they_are_not_large(dtype):
+    largest = np.finfo(dtype).max
+    gradient, curvature = np.array([largest, 0.0], dtype), np.array([largest, 0.0], dtype)
+    np.testing.assert_array_equal(screen(gradient, curvature, np.empty(0, np.int64), None, 0.4 * largest, 2), [0])
