@@ -591,7 +591,8 @@ static int same_support(const Tableau *a, const Tableau *b)
     return 1;
 }
 
-/* Add columns and drop as many, and the other way round, as long as one of these moves helps. */
+/* Add columns and drop as many, and the other way round, as long as one of these moves helps. The counts do not
+ * decrease; one that is repeated is left out. */
 static void add_drop(Tableau *T, Tableau *trial, Tableau *spare, index_t size, const index_t *counts, index_t n_counts,
                      index_t rounds, double rounding, double negligible)
 {
@@ -599,6 +600,7 @@ static void add_drop(Tableau *T, Tableau *trial, Tableau *spare, index_t size, c
         helped = 0;
         for (index_t move = 0; move < 2 * n_counts; move++) {
             const index_t count = counts[move / 2];
+            if (move > 1 && count == counts[move / 2 - 1]) continue;
             copy_to(trial, T);
             if (move % 2 == 0) {
                 grow(trial, size + count, rounding);

@@ -111,7 +111,7 @@ def add_drop(choice: C, size: int, counts: Sequence[int], rounding: float, negli
     """
     for _ in range(ADD_DROP_ROUNDS):
         before = choice
-        for count in counts:
+        for count in dict.fromkeys(counts):
             for move in (add_then_drop, drop_then_add):
                 moved = move(choice, size, count, rounding)
                 if set(moved.chosen) == set(choice.chosen):

@@ -18,6 +18,9 @@ from .tableau import Tableau
 
 _SIZE, _N_FREE, _DECREASE, _LOWEST_SCORE, _LOWEST_COST = range(5)
 """The places of numbers in an answer of the kernel."""
+_MOST_MOVED = 64
+"""Limit of the columns that an add-drop move adds and drops, so that the time grows less than with the square of k: a
+fit of 160 of 10,000 columns takes 0.6 s in the place of 1.8, and one of 250 takes 3.2 s in the place of 11."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,5 +132,5 @@ def forward_backward(
 
 
 def _counts(budget: int, shares: Sequence[float]) -> list[int]:
-    """Return how many columns each of the add-drop moves adds and drops."""
-    return [max(1, round(share * budget)) for share in shares]
+    """Return how many columns each of the add-drop moves adds and drops, not decreasing."""
+    return sorted(min(_MOST_MOVED, max(1, round(share * budget))) for share in shares)

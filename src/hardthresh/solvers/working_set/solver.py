@@ -87,8 +87,8 @@ class WorkingSet(Solver):
     -----
     Needs no step size and no smoothness constant. Cost: two passes, one for each checkpoint below k, five to prefetch,
     four of which are one product with the data, and five for each recheck that searches: 9 to 20, and up to five for
-    each search on f; memory for the Gram matrix of about 4k + 300 columns. Before a run reaches its budget, all that
-    depends on k is the last checkpoint, so that runs with other budgets can share the forward path (see the method
+    each search on f; memory for the Gram matrix of up to about 10k + 300 columns. Before a run reaches its budget, all
+    that depends on k is the last checkpoint, so that runs with other budgets can share the forward path (see the method
     `path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and for a quadratic
     no exchange within the working set improves it, unless the run ended on the forward path (see `tol`). Global
     optimality is not claimed (heuristic).
