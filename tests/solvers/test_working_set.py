@@ -18,6 +18,8 @@ from hardthresh.designs import as_design, standardize
 from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, auto, choose_solver, iterate, minimize
+from hardthresh.solvers.working_set.iteration import EFFORTS as ALL_EFFORTS
+from hardthresh.solvers.working_set.iteration import Effort
 from levels import only_at
 
 EFFORTS = ("fast", "balanced", "thorough")
@@ -647,6 +649,17 @@ def test_more_effort_pays_on_hard_problems():
     assert thorough.mean() < 0.97 * fast.mean()
     assert balanced.mean() < 0.97 * fast.mean()
     assert thorough.mean() < 1.005 * balanced.mean()
+
+
+def test_exchanges_for_any_column_of_the_data_pay(monkeypatch):
+    """Columns that no screening lets in may replace a chosen one. Measured: 3 of 12 are lower, none is higher."""
+    problems, values = [hard(seed) for seed in range(12)], []
+    for final_exchanges in (0, 16):
+        effort = Effort(screening_ratio=0.35, prefetch=(1.0,), final_exchanges=final_exchanges)
+        monkeypatch.setitem(ALL_EFFORTS, "fast", effort)
+        values.append(np.array([solve(LinearModel(X, y), Sparsity(15), "fast").value for X, y in problems]))
+    assert np.all(values[1] <= values[0] * (1 + 1e-9))
+    assert np.sum(values[1] < 0.999 * values[0]) >= 2
 
 
 @pytest.mark.parametrize("seed", range(3))
