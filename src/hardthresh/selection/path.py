@@ -58,8 +58,8 @@ def path(
     Without `warm_start` the budgets of `WorkingSet`, the default solver of linear models, run side by side: they share
     the Gram matrix, the forward path, and each product with the data, so that fifty budgets cost a few times what one
     does. Their results come when the last of them is done, and their passes and seconds are those of all. With the
-    default effort "fast" f is 1.7 % above the lowest known value on average (see the guide to speed), and fifty budgets
-    take a fifth to a third of the time that they take with "balanced".
+    default effort "fast" f is about 2 % above the lowest known value on average (see the guide to speed), and fifty
+    budgets take a fifth to a third of the time that they take with "balanced".
 
     Examples
     --------

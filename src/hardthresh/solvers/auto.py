@@ -23,7 +23,7 @@ from .working_set import WorkingSet
 
 MOST_COLUMNS = 4096
 """Pursuit is the default if 4k + 256 columns, four times as many as are chosen, are more than this number. The Gram
-matrix of the working set may then have 10k + 300 columns, which take 0.8 GB."""
+matrix of the working set may then have 10k + 1000 columns, which take 0.9 GB."""
 
 
 def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 1e-8) -> Solver:

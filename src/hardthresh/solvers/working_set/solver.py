@@ -87,7 +87,7 @@ class WorkingSet(Solver):
     -----
     Needs no step size and no smoothness constant. Cost: two passes, one for each checkpoint below k, five to prefetch,
     four of which are one product with the data, and five for each recheck that searches: 9 to 20, and up to five for
-    each search on f; memory for the Gram matrix of up to about 10k + 300 columns. Before a run reaches its budget, all
+    each search on f; memory for the Gram matrix of up to about 10k + 1000 columns. Before a run reaches its budget, all
     that depends on k is the last checkpoint, so that runs with other budgets can share the forward path (see the method
     `path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and for a quadratic
     no exchange within the working set improves it, unless the run ended on the forward path (see `tol`). Global
