@@ -180,7 +180,7 @@ typedef struct {
     const double *norms, *dependent, *start_slope, *start_coef, *signs; /* signs may be NULL */
     const double **rows; /* of each column over all columns: NULL until it is needed, then of gram or of gathered */
     double *gathered;
-    double *row, *rest, *point, *cholesky, *factor, *regression, *forward; /* scratch, never live across a move */
+    double *row, *rest, *point, *cholesky, *factor, *regression; /* scratch, never live across a move */
     const double **chosen_rows;
     index_t *wanted;
 } Problem;
@@ -591,8 +591,29 @@ static int same_support(const Tableau *a, const Tableau *b)
     return 1;
 }
 
+/* Make some columns the chosen ones, free ones first: by dropping and adding where few differ, else anew. */
+static void move_to(Tableau *T, const index_t *wanted, index_t count)
+{
+    enum { SHARE = 4 }; /* one move costs O(s m), all anew O(s^2 m) */
+    const double *dependent = T->problem->dependent;
+    index_t differing = T->size > count ? T->size - count : 0;
+    for (index_t i = 0; i < count; i++) differing += T->excluded[wanted[i]] == 0.0;
+    if (SHARE * differing <= count) {
+        for (index_t slot = T->size - 1; slot >= T->n_free; slot--) {
+            index_t i = 0;
+            while (i < count && wanted[i] != T->chosen[slot]) i++;
+            if (i == count) leave(T, slot);
+        }
+        for (index_t i = 0; i < count; i++)
+            if (T->excluded[wanted[i]] == 0.0 && T->unexplained[wanted[i]] > dependent[wanted[i]]) enter(T, wanted[i]);
+    }
+    int same = T->size == count;
+    for (index_t i = 0; i < count; i++) same &= T->excluded[wanted[i]] != 0.0;
+    if (!same) compute(T, wanted, count);
+}
+
 /* Add columns and drop as many, and the other way round, as long as one of these moves helps. The counts do not
- * decrease; one that is repeated is left out. */
+ * decrease; one that is repeated is left out, and so is 0. */
 static void add_drop(Tableau *T, Tableau *trial, Tableau *spare, index_t size, const index_t *counts, index_t n_counts,
                      index_t rounds, double rounding, double negligible)
 {
@@ -600,7 +621,7 @@ static void add_drop(Tableau *T, Tableau *trial, Tableau *spare, index_t size, c
         helped = 0;
         for (index_t move = 0; move < 2 * n_counts; move++) {
             const index_t count = counts[move / 2];
-            if (move > 1 && count == counts[move / 2 - 1]) continue;
+            if (count == 0 || (move > 1 && count == counts[move / 2 - 1])) continue;
             copy_to(trial, T);
             if (move % 2 == 0) {
                 grow(trial, size + count, rounding);
@@ -962,7 +983,7 @@ static void report(const Tableau *T, index_t *chosen, double *coef, double *fact
     facts[LOWEST_COST] = least;
 }
 
-enum { N_ARRAYS = 11, TABLE = 7, N_OTHERS = 4 };
+enum { N_ARRAYS = 11, TABLE = 7, N_OTHERS = 3 };
 
 typedef struct {
     Py_buffer views[N_ARRAYS + 5];
@@ -990,8 +1011,8 @@ static void *view(Call *call, PyObject *array, int writable)
 }
 
 /* Read the arrays of a tableau (see `Tableau.arrays`) and allocate everything, with room for `most` columns or those of
- * the caller, and for `n_forward` numbers. */
-static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most, index_t n_forward)
+ * the caller. */
+static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most)
 {
     Problem *p = &call->problem;
     void *at[N_ARRAYS];
@@ -1029,7 +1050,7 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most, ind
     p->signs = at[6];
     const index_t room = most < m ? most : m, slots = room > call->slots ? room : call->slots;
     const index_t each = slots * slots + 2 * slots + 3 * m + slots * m, gathered = p->gram_rows ? m * m : 0;
-    const index_t scratch = 4 * m + slots * slots + 4 * (slots + 1) + n_forward + gathered;
+    const index_t scratch = 4 * m + slots * slots + 4 * (slots + 1) + gathered;
     double *memory = call->memory = malloc(sizeof(double) * (size_t)(scratch + (1 + N_OTHERS) * each));
     if (memory == NULL) {
         finish(call);
@@ -1045,7 +1066,6 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most, ind
     p->regression = take(&memory, slots + 1);
     p->chosen_rows = (const double **)take(&memory, slots + 1);
     p->wanted = (index_t *)take(&memory, slots + 1);
-    p->forward = take(&memory, n_forward);
     p->gathered = take(&memory, gathered);
     for (index_t j = 0; j < m; j++) p->rows[j] = NULL;
     for (int i = 0; i <= N_OTHERS; i++) {
@@ -1063,10 +1083,9 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most, ind
 }
 
 /* Begin with the tableau of the caller. */
-static int load(Call *call, PyObject *arrays, index_t size, index_t n_free, double decrease, index_t most,
-                index_t n_forward)
+static int load(Call *call, PyObject *arrays, index_t size, index_t n_free, double decrease, index_t most)
 {
-    if (begin(call, arrays, n_free, most, n_forward) < 0) return -1;
+    if (begin(call, arrays, n_free, most) < 0) return -1;
     Tableau *T = &call->tableau;
     const index_t m = call->problem.m, slots = call->slots;
     for (index_t i = 0; i < size; i++) {
@@ -1120,7 +1139,7 @@ static PyObject *py_compute(PyObject *module, PyObject *args)
     Call call;
     (void)module;
     if (!PyArg_ParseTuple(args, "OnO", &arrays, &n_free, &wanted)) return NULL;
-    if (begin(&call, arrays, n_free, 0, 0) < 0) return NULL;
+    if (begin(&call, arrays, n_free, 0) < 0) return NULL;
     Py_buffer columns;
     if (PyObject_GetBuffer(wanted, &columns, PyBUF_C_CONTIGUOUS) < 0) {
         finish(&call);
@@ -1142,7 +1161,7 @@ static PyObject *py_grow(PyObject *module, PyObject *args)
     Call call;
     (void)module;
     if (!PyArg_ParseTuple(args, "Onndnd", &arrays, &size, &n_free, &decrease, &target, &rounding)) return NULL;
-    if (load(&call, arrays, size, n_free, decrease, 0, 0) < 0) return NULL;
+    if (load(&call, arrays, size, n_free, decrease, 0) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
     grow(&call.tableau, target, rounding);
     Py_END_ALLOW_THREADS
@@ -1158,7 +1177,7 @@ static PyObject *py_shrink(PyObject *module, PyObject *args)
     Call call;
     (void)module;
     if (!PyArg_ParseTuple(args, "Onndn", &arrays, &size, &n_free, &decrease, &target)) return NULL;
-    if (load(&call, arrays, size, n_free, decrease, 0, 0) < 0) return NULL;
+    if (load(&call, arrays, size, n_free, decrease, 0) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
     shrink(&call.tableau, target);
     Py_END_ALLOW_THREADS
@@ -1180,7 +1199,7 @@ static PyObject *py_descend(PyObject *module, PyObject *args)
         return NULL;
     if (PyObject_GetBuffer(counts, &moves, PyBUF_C_CONTIGUOUS) < 0) return NULL;
     const index_t n_counts = moves.len / (Py_ssize_t)sizeof(index_t);
-    if (load(&call, arrays, size, n_free, decrease, target + largest(moves.buf, n_counts), 0) < 0) {
+    if (load(&call, arrays, size, n_free, decrease, target + largest(moves.buf, n_counts)) < 0) {
         PyBuffer_Release(&moves);
         return NULL;
     }
@@ -1193,69 +1212,100 @@ static PyObject *py_descend(PyObject *module, PyObject *args)
     return answer(&call);
 }
 
+enum { NEW_BELOW = 1, NEW_ABOVE = 2 }; /* a best choice that no smaller, or larger, size has been searched from */
+
 typedef struct {
-    index_t n_sizes, n_counts, width, backward_start, rounds;
+    index_t n_sizes, n_counts, width, largest, rounds;
     const index_t *sizes, *counts;
     double rounding, negligible;
     index_t *chosen;
-    double *coef, *facts;
+    double *coef, *facts; /* of the best choice of each size */
+    int *new;
 } Targets;
 
-static void reach(const Targets *to, index_t which, Tableau *T, Tableau *trial, Tableau *spare)
+/* Make the choice the best one of a size, if it is better. */
+static void keep(const Targets *to, index_t i, const Tableau *T)
 {
-    const index_t size = to->sizes[which];
-    descend(T, trial, size, to->rounding, to->negligible);
-    add_drop(T, trial, spare, size, to->counts + which * to->n_counts, to->n_counts, to->rounds, to->rounding,
-             to->negligible);
-    report(T, to->chosen + which * to->width, to->coef + which * to->width, to->facts + which * N_FACTS);
+    double *facts = to->facts + i * N_FACTS;
+    if (!isinf(facts[DECREASE]) && !(T->decrease > facts[DECREASE] + to->negligible)) return;
+    report(T, to->chosen + i * to->width, to->coef + i * to->width, facts);
+    to->new[i] = NEW_BELOW | NEW_ABOVE;
 }
 
-/* For each size, by increasing size: the better of the forward and the backward path, improved. */
-static void forward_backward(const Targets *to, const Tableau *start, Tableau *others, double *forward)
+static void move_to_best(const Targets *to, index_t i, Tableau *T)
 {
-    Tableau *path = &others[0], *T = &others[1], *trial = &others[2], *spare = &others[3];
-    const index_t first = start->size;
-    copy_to(path, start);
-    for (index_t size = first; size <= to->backward_start; size++) {
-        grow(path, size, to->rounding);
-        forward[size - first] = path->decrease;
+    move_to(T, to->chosen + i * to->width, (index_t)to->facts[i * N_FACTS]);
+}
+
+/* Go to a size from a larger or a smaller one. */
+static void reach(const Targets *to, index_t i, Tableau *T, Tableau *spare)
+{
+    const index_t size = to->sizes[i];
+    shrink(T, size);
+    grow(T, size, to->rounding); /* when columns are dropped, too: bounds on signs may have made others leave */
+    descend(T, spare, size, to->rounding, to->negligible);
+    keep(to, i, T);
+}
+
+/* Go to each size from the next smaller (step 1) or larger one (step -1), where the best choice there is new. */
+static int sweep(const Targets *to, index_t step, int new, Tableau *T, Tableau *spare)
+{
+    int any = 0;
+    for (index_t i = step > 0 ? 0 : to->n_sizes - 1; i + step >= 0 && i + step < to->n_sizes; i += step) {
+        if (!(to->new[i] & new)) continue;
+        to->new[i] &= ~new;
+        move_to_best(to, i, T);
+        reach(to, i + step, T, spare);
+        any = 1;
     }
-    for (index_t i = to->n_sizes - 1; i >= 0; i--) {
-        const index_t size = to->sizes[i];
-        shrink(path, size);
-        to->facts[i * N_FACTS] = -1.0; /* the forward path is better */
-        if (size >= first && size <= to->backward_start && forward[size - first] > path->decrease + to->negligible)
-            continue;
-        copy_to(T, path);
-        grow(T, size, to->rounding); /* where bounds on signs have made other columns leave */
-        reach(to, i, T, trial, spare);
-    }
-    copy_to(path, start); /* the forward path once more: what to keep of it was not known */
+    return any;
+}
+
+/* The best choice of each size: see `local_search.forward_backward`. */
+static void forward_backward(const Targets *to, const Tableau *start, Tableau *others)
+{
+    Tableau *T = &others[0], *trial = &others[1], *spare = &others[2];
+    if (to->n_sizes == 0) return;
     for (index_t i = 0; i < to->n_sizes; i++) {
-        if (to->facts[i * N_FACTS] >= 0.0) continue;
-        grow(path, to->sizes[i], to->rounding);
-        copy_to(T, path);
-        reach(to, i, T, trial, spare);
+        to->facts[i * N_FACTS + DECREASE] = -(double)INFINITY;
+        to->new[i] = 0;
+        if (to->sizes[i] == start->size) keep(to, i, start);
+    }
+    copy_to(T, start);
+    reach(to, 0, T, spare);
+    sweep(to, 1, NEW_ABOVE, T, spare);
+    copy_to(T, start);
+    grow(T, to->largest, to->rounding);
+    reach(to, to->n_sizes - 1, T, spare);
+    sweep(to, -1, NEW_BELOW, T, spare);
+    for (index_t i = 0; i < to->n_sizes && to->n_counts; i++) {
+        move_to_best(to, i, T);
+        add_drop(T, trial, spare, to->sizes[i], to->counts + i * to->n_counts, to->n_counts, to->rounds, to->rounding,
+                 to->negligible);
+        keep(to, i, T);
+    }
+    for (index_t round = 0, any = 1; any && round < to->rounds; round++) {
+        any = sweep(to, 1, NEW_ABOVE, T, spare);
+        any |= sweep(to, -1, NEW_BELOW, T, spare);
     }
 }
 
-/* forward_backward(arrays, size, n_free, decrease, sizes, backward_start, most, counts, rounds, rounding, negligible,
- * chosen, coef, facts): `counts` has a row for each size, and so have the three arrays that it fills; no move has more
+/* forward_backward(arrays, size, n_free, decrease, sizes, largest, most, counts, rounds, rounding, negligible, chosen,
+ * coef, facts): `counts` has a row for each size, and so have the three arrays that it fills; no move has more
  * than `most` columns. */
 static PyObject *py_forward_backward(PyObject *module, PyObject *args)
 {
     PyObject *arrays, *given[5];
-    Py_ssize_t size, n_free, backward_start, most, rounds;
+    Py_ssize_t size, n_free, largest, most, rounds;
     Call call;
     Targets to;
     double decrease;
     void *at[5];
     (void)module;
-    if (!PyArg_ParseTuple(args, "OnndOnnOnddOOO", &arrays, &size, &n_free, &decrease, &given[0], &backward_start,
-                          &most, &given[1], &rounds, &to.rounding, &to.negligible, &given[2], &given[3], &given[4]))
+    if (!PyArg_ParseTuple(args, "OnndOnnOnddOOO", &arrays, &size, &n_free, &decrease, &given[0], &largest, &most,
+                          &given[1], &rounds, &to.rounding, &to.negligible, &given[2], &given[3], &given[4]))
         return NULL;
-    const index_t lengths = backward_start + 1 > size ? backward_start + 1 - size : 1;
-    if (load(&call, arrays, size, n_free, decrease, most, lengths) < 0) return NULL;
+    if (load(&call, arrays, size, n_free, decrease, most) < 0) return NULL;
     for (int i = 0; i < 5; i++)
         if (!(at[i] = view(&call, given[i], i > 1))) {
             finish(&call);
@@ -1270,11 +1320,17 @@ static PyObject *py_forward_backward(PyObject *module, PyObject *args)
     to.n_sizes = last[0].len / (Py_ssize_t)sizeof(index_t);
     to.n_counts = to.n_sizes ? last[1].len / (Py_ssize_t)sizeof(index_t) / to.n_sizes : 0;
     to.width = to.n_sizes ? last[2].len / (Py_ssize_t)sizeof(index_t) / to.n_sizes : 0;
-    to.backward_start = backward_start;
+    to.largest = largest;
     to.rounds = rounds;
+    to.new = malloc(sizeof(int) * (size_t)(to.n_sizes + 1));
+    if (to.new == NULL) {
+        finish(&call);
+        return PyErr_NoMemory();
+    }
     Py_BEGIN_ALLOW_THREADS
-    forward_backward(&to, &call.tableau, call.others, call.problem.forward);
+    forward_backward(&to, &call.tableau, call.others);
     Py_END_ALLOW_THREADS
+    free(to.new);
     finish(&call);
     Py_RETURN_NONE;
 }

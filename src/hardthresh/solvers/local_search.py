@@ -7,13 +7,14 @@ falls by more than `negligible`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-ADD_DROP_ROUNDS = 50
-"""Limit of rounds of add-drop moves; 2,000 searches of correlated and nearly collinear columns took 7 at most."""
+ROUNDS = 50
+"""Limit of rounds of add-drop moves and of sweeps; 2,000 searches of correlated and nearly collinear columns took 7 at
+most."""
 
 
 class Choice(Protocol):
@@ -76,31 +77,66 @@ def descend(choice: C, size: int, rounding: float, negligible: float) -> C:
 
 
 def forward_backward(
-    choice: C, sizes: Collection[int], backward_start: int, rounding: float, negligible: float
-) -> Iterator[tuple[int, C]]:
-    """Yield each size with the better of the forward and the backward path at this size, improved by exchanges.
+    choice: C,
+    sizes: Collection[int],
+    largest: int,
+    rounding: float,
+    negligible: float,
+    counts: Mapping[int, Sequence[int]] | None = None,
+) -> dict[int, C]:
+    """Return a choice of each size, for which all sizes are searched together.
 
-    The forward path adds the best unit until there are `backward_start`, the backward path then drops the cheapest;
-    both pass every size, so that the answer for one size does not depend on the others.
+    1. Forward sweep: go from each size to the next larger one by the best additions, and exchange.
+    2. Backward sweep: add units without exchanges until there are `largest`; from there, and then from each size to the
+       next smaller one, go by the cheapest removals, and exchange. Keep what is better.
+    3. Make add-drop moves, by as many units as `counts` says for each size.
+    4. Repeat both sweeps from the sizes that have a better choice than when they were last left.
+
+    The first argument is not changed. If its size is one of the sizes, it is where the search begins for this size.
     """
-    path = choice.copy()
-    forward = {}
-    for size in range(choice.size, backward_start + 1):
-        grow(path, size, rounding)
-        forward[size] = path.decrease
-    better_forward = []
-    for size in sorted(sizes, reverse=True):
-        shrink(path, size)
-        if size in forward and forward[size] > path.decrease + negligible:
-            better_forward.append(size)
-        else:
-            start = path.copy()
-            grow(start, size, rounding)  # where bounds on signs have made other columns leave
-            yield size, descend(start, size, rounding, negligible)
-    path = choice.copy()  # the forward path once more: what to keep of it was not known
-    for size in reversed(better_forward):
-        grow(path, size, rounding)
-        yield size, descend(path.copy(), size, rounding, negligible)
+    increasing = sorted(sizes)
+    best: dict[int, C] = {}
+    new: set[tuple[int, int]] = set()  # which neighbour of which size is yet to be searched from its best choice
+
+    def keep(found: C, place: int) -> None:
+        size = increasing[place]
+        if size not in best or found.decrease > best[size].decrease + negligible:
+            best[size] = found
+            new.update(((place, 1), (place, -1)))
+
+    def reach(start: C, place: int) -> None:
+        size, found = increasing[place], start.copy()
+        shrink(found, size)
+        grow(found, size, rounding)  # when units are dropped, too: bounds on signs may have made others leave
+        keep(descend(found, size, rounding, negligible), place)
+
+    def sweep(step: int) -> None:
+        for place in range(len(increasing))[::step][:-1]:
+            if (place, step) in new:
+                new.remove((place, step))
+                reach(best[increasing[place]], place + step)
+
+    if not increasing:
+        return best
+    last = len(increasing) - 1
+    if choice.size in increasing:
+        keep(choice, increasing.index(choice.size))
+    reach(choice, 0)
+    sweep(1)
+    widest = choice.copy()
+    grow(widest, largest, rounding)
+    reach(widest, last)
+    sweep(-1)
+    for place, size in enumerate(increasing):
+        if counts and counts.get(size):
+            keep(add_drop(best[size], size, counts[size], rounding, negligible), place)
+    for _ in range(ROUNDS):
+        before = set(best.values())
+        sweep(1)
+        sweep(-1)
+        if set(best.values()) == before:
+            break
+    return best
 
 
 def add_drop(choice: C, size: int, counts: Sequence[int], rounding: float, negligible: float) -> C:
@@ -109,7 +145,7 @@ def add_drop(choice: C, size: int, counts: Sequence[int], rounding: float, negli
     A move adds one of the `counts` of units and drops as many, or the other way round. The argument is not changed; it
     is returned itself if no move helps.
     """
-    for _ in range(ADD_DROP_ROUNDS):
+    for _ in range(ROUNDS):
         before = choice
         for count in dict.fromkeys(counts):
             for move in (add_then_drop, drop_then_add):

@@ -43,6 +43,7 @@ most 0.5 % higher with 8 or 16, and lower by 0.5 % with 64 and 0.9 % with 128, a
 _PREFETCH_CAP = STRIDE - 1
 """The cap on new columns of a prefetch, as a multiple of its budget: as many as the forward path adds for each of its
 columns on the way to the next checkpoint."""
+_FEW, _FEW_PER_CHOICE = 250, 10
 _WIDE, _LEAST_WIDE = 4, 1000
 """No column joins at the fits without a part if the working set has more than 4k + 1,000. Without this limit a Gram
 matrix for 160 of 10,000 columns has 3,522 columns in the place of 2,562. On 240 linear models f is the same without it,
@@ -69,6 +70,8 @@ class Effort:
     parts : int
         In how many parts the chosen columns are divided to screen the others at the fits without each part, where the
         columns that could replace it have high scores; for a quadratic only, none if 0.
+    nearby : float
+        Up to which ratio of k the fits with fewer and with more columns are searched together with that with k.
     add_drop : tuple of float
         How many columns the add-drop moves add and drop, as shares of k.
     final_exchanges : int
@@ -84,6 +87,7 @@ class Effort:
     screening_ratio: float
     prefetch: tuple[float, ...] = ()
     parts: int = 0
+    nearby: float = 1.0
     add_drop: tuple[float, ...] = ()
     final_exchanges: int = 0
     recheck_ratio: float = 0.0
@@ -105,17 +109,17 @@ class Effort:
 # Refit ratio: of 200 classifiers f was not above abess, forward selection and pursuit on 189 with 2, 192 with 1.5 and
 # 196 with 1, and without refits on 169, at a screening ratio of 0.35. On classifiers of 500 x 1,000 and 1,000 x 5,000
 # half of the columns cost 1.7 or 1.8 times what the model says: refits lower f on none of 12, for three times the time.
-_ADD_DROP = (0.1, 0.25, 0.5, 1.0, 2.0)
 EFFORTS = {
-    "fast": Effort(screening_ratio=0.35, prefetch=(1.0, 0.64), add_drop=(0.25,), recheck_ratio=0.8),
+    "fast": Effort(screening_ratio=0.35, prefetch=(1.0, 0.64), nearby=1.4, recheck_ratio=0.8),
     "balanced": Effort(
-        screening_ratio=0.2, prefetch=(1.0,), parts=4, add_drop=_ADD_DROP, recheck_ratio=0.8, refit_ratio=2.0
+        screening_ratio=0.2, prefetch=(1.0,), parts=4, nearby=1.6, add_drop=(0.1, 0.25, 0.5, 1.0, 2.0), recheck_ratio=0.8, refit_ratio=2.0
     ),
     "thorough": Effort(
         screening_ratio=0.1,
         prefetch=(1.0, 0.64, 1.0),
         parts=8,
-        add_drop=(0.05, 0.15, 0.35, 0.7, 1.5, *_ADD_DROP),
+        nearby=2.0,
+        add_drop=(0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0),
         final_exchanges=16,
         recheck_ratio=0.0,
         refit_ratio=0.0,
@@ -203,8 +207,15 @@ class Iteration:
         groups = []
         for runs in runs_at.values():
             state = self.states[runs[0]]
-            groups.append(RunGroup(state, {run: self.budgets[run] for run in runs}, self.screened(state)))
+            budgets = {run: self.budgets[run] for run in runs}
+            whole = self.takes_all_columns(max(budgets.values()))
+            working_set = np.arange(self.objective.shape[0]) if whole else self.screened(state)
+            groups.append(RunGroup(state, budgets, working_set, whole))
         return groups
+
+    def takes_all_columns(self, budget: int) -> bool:
+        """Return whether there are so few columns that their Gram matrix takes less time than to screen them."""
+        return self.objective.traits.quadratic and self.objective.shape[0] <= _FEW + _FEW_PER_CHOICE * budget
 
     def needs_search(self, state: WorkingState) -> bool:
         """Return whether a run that has reached its budget must search once more (step 4)."""
@@ -219,6 +230,8 @@ class Iteration:
         if bool(xp.any(0.5 * slope * slope > negligible * curvature)):  # rounding has kept it from the minimum
             return True
         inside = union(state.working_set, to_numpy(state.support.indices))
+        if inside.size == state.at.point.shape[0]:
+            return False
         threshold = max(ratio * state.reference_score, rounding)
         return self.screen(state.at.gradient, state.curvature, inside, threshold, 1).size > 0
 
@@ -252,6 +265,7 @@ class Iteration:
         """
         if not self.objective.traits.quadratic:
             return
+        groups = [group for group in groups if not group.whole]
         for share in self.effort.prefetch:
             # Only "thorough" repeats a share. That is of use if columns were added since; else `union` has returned the
             # same array.
@@ -299,9 +313,9 @@ class Iteration:
         runs_at = group.finishing
         if not runs_at:
             return
-        quadratic, model = self.objective.traits.quadratic, self.model(group)
-        add_drop = self.effort.add_drop if quadratic else ()
-        for budget, best in model.forward_backward(runs_at, group.backward_start, add_drop).items():
+        quadratic, model, effort = self.objective.traits.quadratic, self.model(group), self.effort
+        moves = (effort.add_drop, effort.nearby) if quadratic else ()
+        for budget, best in model.forward_backward(runs_at, group.backward_start, *moves).items():
             fits = [best]
             if not quadratic:  # f may rise where the model falls; it does not rise when columns are only added
                 fits.append(Fit.of(model.grown(budget)))
@@ -316,12 +330,19 @@ class Iteration:
         ((run, budget),) = group.budgets.items()
         objective, constraint, state = self.objective, self.constraints[run], group.state
         model, quadratic = self.model(group), objective.traits.quadratic
-        grown = model.grown(budget)
-        tableaus = [model.descend(grown, budget, self.effort.add_drop)]
-        if not quadratic:  # f may fall where the model rises a little
-            exchanged = model.descend(grown, budget)
-            tableaus += [exchanged, grown, model.tableau, *model.close_exchanges(grown)]
-        better = first_improvement(objective, constraint, budget, state, model, [*map(Fit.of, tableaus)])
+        if quadratic:
+            fits = [model.best(budget, budget, self.effort.add_drop, self.effort.nearby)]
+        else:  # f may fall where the model rises a little
+            grown = model.grown(budget)
+            tableaus = [
+                model.descend(grown, budget, self.effort.add_drop),
+                model.descend(grown, budget),
+                grown,
+                model.tableau,
+                *model.close_exchanges(grown),
+            ]
+            fits = [*map(Fit.of, tableaus)]
+        better = first_improvement(objective, constraint, budget, state, model, fits)
         better = better or refit_without_curvature(objective, constraint, state, model)
         better = better or self.search_by_refits(group, run)
         better = better or self.try_all_exchanges(group, run)

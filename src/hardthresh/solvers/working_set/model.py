@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf
+from math import ceil, floor, inf
 from typing import Self
 
 import numpy as np
@@ -20,17 +20,25 @@ from hardthresh.solvers.subspace import refine
 from hardthresh.steps.line_search import Candidate
 
 from .refits import refit_to_the_end
-from .search import Fit, descend, forward_backward, grow
+from .search import Fit, add_drop_counts, descend, forward_backward, grow
 from .tableau import Tableau
 
 _CLOSE_EXCHANGES, _CLOSE = 10, 0.3
 """How many exchanges are tried although the model rises, and by which share of the cost of the dropped column at most.
 Of 48 logistic and Poisson fits, 3 have a higher f with a share of 0, 1 with 0.1 or 0.2, and all have the same with 0.3
 to 0.8, and with 3 to 40 exchanges."""
+_MOST_NEIGHBOURS = 20
 _REFIT_ROUNDS = 8
 """Limit of Newton steps of a refit: 2 of these 48 fits have a higher f with 4, and all have the same with 6 to 25."""
 REFIT_TOL = 1e-3
 """The decrease at which a refit ends, as a share of the negligible one: these 48 fits are the same with 1e-4 to 0.1."""
+
+
+def _neighbours(budget: int, ratio: float) -> set[int]:
+    """Return a budget and some others, up to `ratio` times smaller or larger."""
+    few, many = ceil(budget / ratio), floor(budget * ratio)
+    step = max(1, (many - few) // _MOST_NEIGHBOURS)
+    return {*range(budget, few - 1, -step), *range(budget, many + 1, step)}
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -163,17 +171,25 @@ class LocalModel:
         return tableau
 
     def forward_backward(
-        self, budgets: Collection[int], backward_start: int, add_drop: Sequence[float] = ()
+        self, budgets: Collection[int], backward_start: int, add_drop: Sequence[float] = (), nearby: float = 1.0
     ) -> dict[int, Fit]:
-        """Return for each budget the better of the forward and the backward path, improved; see `search`."""
-        free = self.tableau.n_free
-        sizes, start = {free + k for k in budgets}, free + backward_start
-        found = forward_backward(self.tableau, sizes, start, self.rounding, self.negligible, add_drop)
-        return {size - free: fit for size, fit in found.items()}
+        """Return a fit for each budget; see `search`.
 
-    def best(self, budget: int, backward_start: int) -> Fit:
-        """Return the better path at one budget: the forward path, if the backward path starts at this budget."""
-        return self.forward_backward({budget}, backward_start)[budget]
+        Budgets up to `nearby` times smaller or larger than those wanted are searched as well, but none above all of
+        several. Add-drop moves are made at those wanted.
+        """
+        free, most = self.tableau.n_free, max(budgets) if len(budgets) > 1 else inf
+        sizes = {free + other for k in budgets for other in _neighbours(k, nearby) if other <= most}
+        counts = {free + k: add_drop_counts(k, add_drop) for k in budgets}
+        start = max(free + backward_start, *sizes)
+        found = forward_backward(self.tableau, sizes, start, self.rounding, self.negligible, counts)
+        return {k: found[free + k] for k in budgets}
+
+    def best(
+        self, budget: int, backward_start: int, add_drop: Sequence[float] = (), nearby: float = 1.0
+    ) -> Fit:
+        """Return the fit for one budget."""
+        return self.forward_backward({budget}, backward_start, add_drop, nearby)[budget]
 
     def descend(self, tableau: Tableau, budget: int, add_drop: Sequence[float] = ()) -> Tableau:
         """Return the tableau after exchanges and add-drop moves; see `search`."""

@@ -5,14 +5,14 @@ Each function is one call of the kernel, whatever the number of moves and of bud
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hardthresh.core.compiled import kernel
 from hardthresh.solvers import local_search
-from hardthresh.solvers.local_search import ADD_DROP_ROUNDS
+from hardthresh.solvers.local_search import ROUNDS
 
 from .tableau import Tableau
 
@@ -81,7 +81,7 @@ def shrink(tableau: Tableau, size: int) -> None:
 
 def descend(tableau: Tableau, size: int, rounding: float, negligible: float, add_drop: Sequence[float] = ()) -> Tableau:
     """Return a tableau after exchanges and then add-drop moves by shares of the budget; see `local_search`."""
-    counts = _counts(size - tableau.n_free, add_drop)
+    counts = add_drop_counts(size - tableau.n_free, add_drop)
     compiled = kernel()
     if compiled is None:
         exchanged = local_search.descend(tableau, size, rounding, negligible)
@@ -89,7 +89,7 @@ def descend(tableau: Tableau, size: int, rounding: float, negligible: float, add
     after = tableau.copy()
     after.reserve(min(size, tableau.slope.size))
     moves = np.array(counts, dtype=np.int64)
-    numbers = compiled.descend(after.arrays, *after.numbers, size, moves, ADD_DROP_ROUNDS, rounding, negligible)
+    numbers = compiled.descend(after.arrays, *after.numbers, size, moves, ROUNDS, rounding, negligible)
     after.take(numbers)
     return after
 
@@ -97,30 +97,29 @@ def descend(tableau: Tableau, size: int, rounding: float, negligible: float, add
 def forward_backward(
     tableau: Tableau,
     sizes: Collection[int],
-    backward_start: int,
+    largest: int,
     rounding: float,
     negligible: float,
-    add_drop: Sequence[float] = (),
+    counts: Mapping[int, Sequence[int]] | None = None,
 ) -> dict[int, Fit]:
-    """Return the fit of each size: the better of two paths, improved; see `local_search.forward_backward`."""
-    compiled, free = kernel(), tableau.n_free
+    """Return a fit of each size, by sweeps over the sizes and add-drop moves; see `local_search.forward_backward`."""
     if not sizes:
         return {}
+    compiled, increasing, counts = kernel(), sorted(sizes), counts or {}
     if compiled is None:
-        found = {}
-        for size, best in local_search.forward_backward(tableau, sizes, backward_start, rounding, negligible):
-            counts = _counts(size - free, add_drop)
-            found[size] = Fit.of(local_search.add_drop(best, size, counts, rounding, negligible))
-        return found
-    increasing = sorted(sizes)
-    moves = np.array([_counts(size - free, add_drop) for size in increasing], dtype=np.int64)
-    width = max(free, min(increasing[-1], tableau.slope.size))  # free columns do not leave
-    most = max(backward_start, increasing[-1] + int(np.max(moves, initial=0)))
+        found = local_search.forward_backward(tableau, increasing, largest, rounding, negligible, counts)
+        return {size: Fit.of(best) for size, best in found.items()}
+    moves = np.zeros((len(increasing), max(map(len, counts.values()), default=0)), np.int64)
+    for place, size in enumerate(increasing):
+        few = sorted(counts.get(size, ()))
+        moves[place, : len(few)] = few
+    width = max(tableau.n_free, min(increasing[-1], tableau.slope.size))  # free columns do not leave
+    most = max(largest, increasing[-1], *(size + max(few) for size, few in counts.items() if few), 0)
     chosen, coef = np.empty((len(increasing), width), np.int64), np.empty((len(increasing), width))
     facts = np.empty((len(increasing), 5))
     compiled.forward_backward(
-        tableau.arrays, *tableau.numbers, np.array(increasing, dtype=np.int64), backward_start, most, moves,
-        ADD_DROP_ROUNDS, rounding, negligible, chosen, coef, facts,
+        tableau.arrays, *tableau.numbers, np.array(increasing, dtype=np.int64), largest, most, moves, ROUNDS,
+        rounding, negligible, chosen, coef, facts,
     )  # fmt: skip
     return {
         size: Fit(
@@ -131,6 +130,6 @@ def forward_backward(
     }  # fmt: skip
 
 
-def _counts(budget: int, shares: Sequence[float]) -> list[int]:
+def add_drop_counts(budget: int, shares: Sequence[float]) -> list[int]:
     """Return how many columns each of the add-drop moves adds and drops, not decreasing."""
     return sorted(min(_MOST_MOVED, max(1, round(share * budget))) for share in shares)

@@ -127,6 +127,8 @@ class RunGroup:
         The budget of each run.
     working_set : array of int
         Their working set, which grows during an iteration.
+    whole : bool
+        Whether the working set has all columns, so that none is screened and the path has no checkpoints.
     prefetched : dict of float to array of int
         The working set before each prefetch, by the budget of the prefetch as a share of the next checkpoint.
     model : LocalModel or None
@@ -136,6 +138,7 @@ class RunGroup:
     state: WorkingState
     budgets: dict[int, int]
     working_set: np.ndarray
+    whole: bool = False
     prefetched: dict[float, np.ndarray] = field(default_factory=dict)
     model: LocalModel | None = None
 
@@ -148,22 +151,26 @@ class RunGroup:
     def continuing(self) -> list[int]:
         """The runs whose budgets are larger than the next checkpoint."""
         checkpoint = self.next_checkpoint
-        return [] if checkpoint is None else [run for run, k in self.budgets.items() if k > checkpoint]
+        return [] if checkpoint is None or self.whole else [run for run, k in self.budgets.items() if k > checkpoint]
 
     @property
     def finishing(self) -> dict[int, list[int]]:
         """The runs that reach their budgets before the next checkpoint, by their budgets."""
         runs: dict[int, list[int]] = {}
-        checkpoint = self.next_checkpoint
+        checkpoint = inf if self.whole else self.next_checkpoint
         for run, k in self.budgets.items():
-            if checkpoint is not None and 0 < k <= checkpoint:
+            if self.state.checkpoint is not None and 0 < k <= checkpoint:
                 runs.setdefault(k, []).append(run)
         return runs
 
     @property
     def backward_start(self) -> int:
         """At how many columns the backward path of the finishing runs starts."""
-        return _BACKWARD_START * max(self.state.checkpoint or 0, _FIRST_CHECKPOINT - 1)
+        largest = max(self.finishing)
+        checkpoint = self.state.checkpoint or 0
+        while next_checkpoint(checkpoint) < largest:
+            checkpoint = next_checkpoint(checkpoint)
+        return _BACKWARD_START * max(checkpoint, _FIRST_CHECKPOINT - 1)
 
 
 @dataclass(frozen=True, slots=True)
