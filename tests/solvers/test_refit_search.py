@@ -204,9 +204,9 @@ def test_it_nearly_always_finds_the_best_subset_of_near_separable_classes():
 
 
 @pytest.mark.parametrize("effort", ["balanced", "thorough"])
-@pytest.mark.parametrize("seed", [2, 27, 36])
+@pytest.mark.parametrize("seed", [2, 27, 56])
 def test_the_best_subset_is_reached_where_the_model_misleads(effort, seed):
-    """On these the search within the quadratic model ends 63 to 77 % higher."""
+    """On these the search within the quadratic model ends 63 to 78 % higher."""
     X, y = classes(seed)
     objective = LinearModel(X, y, loss="logistic", l2=1e-4)
     best = best_subset(X, y, 3, 1e-4)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hardthresh.core.compiled import kernel
 from hardthresh.solvers.working_set import search, tableau
-from hardthresh.solvers.working_set.search import Fit, descend, forward_backward, grow, shrink
+from hardthresh.solvers.working_set.search import Fit, add_drop_counts, descend, forward_backward, grow, shrink
 from hardthresh.solvers.working_set.tableau import Tableau
 from levels import draws
 
@@ -116,16 +116,18 @@ def test_exchanges_and_add_drop_moves(numpy_only, seed, m, kind, signed, free, s
     frees,
     st.integers(1, 8),
     st.integers(0, 8),
-    st.sampled_from([(), (0.5,)]),
+    st.integers(1, 3),
+    st.sampled_from([(), (0.5,), (0.25, 2.0)]),
 )
 @draws(100)
-def test_all_budgets(numpy_only, seed, m, kind, signed, free, most, further, shares):
+def test_all_budgets(numpy_only, seed, m, kind, signed, free, most, further, step, shares):
     gram, slope, rest = problem(seed, m, kind, signed, free)
 
     def fits():
-        sizes = range(free + 1, free + most + 1)
+        sizes = range(free + 1, free + most + 1, step)
         start = Tableau(gram, slope, **rest)
-        return forward_backward(start, sizes, free + most + further, ROUNDING, NEGLIGIBLE, shares)
+        counts = {size: add_drop_counts(size - free, shares) for size in sizes[::2]}
+        return forward_backward(start, sizes, free + most + further, ROUNDING, NEGLIGIBLE, counts)
 
     compiled, twins = fits(), numpy_only(fits)
     assert sorted(compiled) == sorted(twins)
@@ -149,7 +151,8 @@ def test_all_numbers_of_well_conditioned_columns(numpy_only, m, signed):
         return descend(found, 12, ROUNDING, NEGLIGIBLE, (0.5,))
 
     def fits():
-        return forward_backward(Tableau(gram, slope, signs=signs), range(1, 13), 20, ROUNDING, NEGLIGIBLE, (0.5,))
+        counts = {size: [size, 2 * size] for size in (3, 7, 12)}
+        return forward_backward(Tableau(gram, slope, signs=signs), range(1, 13), 20, ROUNDING, NEGLIGIBLE, counts)
 
     compiled, twins = fits(), numpy_only(fits)
     for size, twin in twins.items():

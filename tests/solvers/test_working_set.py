@@ -18,6 +18,7 @@ from hardthresh.designs import as_design, standardize
 from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, auto, choose_solver, iterate, minimize
+from hardthresh.solvers.working_set import iteration
 from hardthresh.solvers.working_set.iteration import EFFORTS as ALL_EFFORTS
 from hardthresh.solvers.working_set.iteration import Effort
 from levels import only_at
@@ -653,7 +654,7 @@ def test_more_effort_pays_on_hard_problems():
 
 def test_exchanges_for_any_column_of_the_data_pay(monkeypatch):
     """Columns that no screening lets in may replace a chosen one. Measured: 3 of 12 are lower, none is higher."""
-    problems, values = [hard(seed) for seed in range(12)], []
+    problems, values = [data(seed, n=100, d=600, k=15, rho=0.9) for seed in range(12)], []
     for final_exchanges in (0, 16):
         effort = Effort(screening_ratio=0.35, prefetch=(1.0,), final_exchanges=final_exchanges)
         monkeypatch.setitem(ALL_EFFORTS, "fast", effort)
@@ -886,8 +887,8 @@ BELOW_BUDGET = "ended on the forward path, below its budget: adding columns lowe
 )
 def test_a_run_that_a_large_tol_ends_below_its_budget_says_so(loss, tol, size):
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 100))
-    w = np.where(np.arange(100) < 10, 3.0, 0.05 * (np.arange(100) < 50))
+    X = rng.standard_normal((400, 700))  # so many columns that they are screened along a forward path
+    w = np.where(np.arange(700) < 10, 3.0, 0.05 * (np.arange(700) < 50))
     objective = LinearModel(X, target(X, X @ w, loss), loss=loss, l2=0.05)
     solver = WorkingSet(tol=tol)
     runs = {k: minimize(objective, Sparsity(k), solver) for k in (28, 30)}
@@ -896,6 +897,33 @@ def test_a_run_that_a_large_tol_ends_below_its_budget_says_so(loss, tol, size):
             assert run.converged
             assert run.support.indices.size == (min(k, size))
             assert (BELOW_BUDGET in run.message) == (size < k)
+
+
+@pytest.mark.parametrize(("d", "screened"), [(300, False), (301, True)])
+def test_few_columns_are_all_in_the_working_set(d, screened):
+    """With k = 5 these are 300. A pass each for the null model, the curvature, the Gram matrix and the point."""
+    X, y = data(0, n=100, d=d, k=5)
+    run = solve(LinearModel(X, y), Sparsity(5))
+    assert (run.state.working_set.size < d) == screened
+    assert (run.passes > 4.1) == screened
+    assert run.n_iter == (3 if screened else 2)
+
+
+@every
+@pytest.mark.parametrize("kind", ["free", "non-negative", "sparse", "w0", "none", "constant"])
+def test_few_columns_of_any_kind_need_no_screening(monkeypatch, effort, kind):
+    X, y = data(1, n=100, d=120, k=5, rho=0.5)
+    options = {"free": {"free": (3, 9)}, "non-negative": {"lower": 0.0}}.get(kind, {})
+    if kind == "constant":
+        X[:, 7] = 0.0
+    objective = LinearModel(sp.csc_array(X) if kind == "sparse" else X, y)
+    constraint = Sparsity(0 if kind == "none" else 5, **options)
+    w0 = X[0] if kind == "w0" else None
+    values = []
+    for few in (250, -1000):
+        monkeypatch.setattr(iteration, "_FEW", few)
+        values.append(minimize(objective, constraint, WorkingSet(effort=effort), w0=w0).value)
+    assert values[0] == pytest.approx(values[1], rel=1e-9)
 
 
 def test_a_run_that_may_not_or_cannot_add_columns_does_not_blame_tol():

@@ -41,8 +41,9 @@ def path(
         for the budget that you choose.
     warm_start : bool
         Whether each fit starts from the last one's answer, so that an answer depends on the budgets before it, and all
-        budgets after a perfect fit get that fit. Without it, each answer is the one for that budget alone, up to
-        rounding.
+        budgets after a perfect fit get that fit. Without it, a solver that shares no work between budgets returns the
+        answers of each budget alone. `WorkingSet` searches all budgets together, so that an answer may be better or
+        worse than alone.
     tol : float
         As for `minimize`.
     **options

@@ -185,9 +185,7 @@ class LocalModel:
         found = forward_backward(self.tableau, sizes, start, self.rounding, self.negligible, counts)
         return {k: found[free + k] for k in budgets}
 
-    def best(
-        self, budget: int, backward_start: int, add_drop: Sequence[float] = (), nearby: float = 1.0
-    ) -> Fit:
+    def best(self, budget: int, backward_start: int, add_drop: Sequence[float] = (), nearby: float = 1.0) -> Fit:
         """Return the fit for one budget."""
         return self.forward_backward({budget}, backward_start, add_drop, nearby)[budget]
 

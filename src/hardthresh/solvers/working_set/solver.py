@@ -48,13 +48,17 @@ class WorkingSet(Solver):
        column, as if it were not chosen. Then divide the chosen columns into four parts, and screen at the fits without
        each part: a column that could replace one of the part has a high score there, and a low one while that column is
        chosen.
-    3. Reach the budget: take the better of the forward path and of the backward path, which starts at three times the
-       last checkpoint below k (1.2 to 3 times k; 9 columns for k up to 4). Exchange one column for another as long as
-       that lowers the model. For a quadratic, then make add-drop moves: add k/10 columns and drop as many, and the
-       other way round, then k/4, k/2, k and 2k.
+    3. Reach the budget, by sweeps over numbers of columns, for a quadratic from k/1.6 to 1.6k: go from each number to
+       the next larger one by the best addition, exchange one column for another as long as that lowers the model, and
+       so on; then back from a larger number of columns, first from a forward path of three times the last checkpoint
+       below k (1.2 to 3 times k; 9 columns for k up to 4), by the cheapest removals and exchanges. For a quadratic,
+       then make add-drop moves at k: add k/10 columns and drop as many, and the other way round, then k/4, k/2, k and
+       2k. Sweep up and down again from each number of columns at which a better model was found.
     4. Recheck: compute the gradient. If a column outside has nearly (0.8 of) the reference score, or if f is not
-       quadratic, screen as in step 2 at the present support, and repeat exchanges and add-drop moves. Stop when they do
-       not lower f.
+       quadratic, screen as in step 2 at the present support, and repeat the search. Stop when it does not lower f.
+
+    A quadratic of no more than 250 + 10k columns, in double precision, has all of them in its working set from the
+    beginning, which takes less time than to screen them: steps 1, 2 and 4 are left out.
 
     With a starting point w0 only step 4 is done.
 
@@ -68,10 +72,11 @@ class WorkingSet(Solver):
     ----------
     effort : {"fast", "balanced", "thorough"}
         "fast" admits fewer columns to the working set, screens at a fit of 0.64 times the next checkpoint instead of at
-        fits without a part, adds and drops k/4 columns only, and never searches on f itself;
+        fits without a part, sweeps from k/1.4 to 1.4k columns, makes no add-drop moves, and never searches on f itself;
         `hardthresh.selection.path` uses it. "thorough" admits more columns, prefetches three times, leaves out each of
-        eight parts, adds and drops ten numbers of columns, repeats step 4 until nothing lowers f, always searches on f
-        itself if it is not quadratic, and finally considers exchanges of the 16 least useful features for all others.
+        eight parts, sweeps from k/2 to 2k columns, adds and drops ten numbers of columns, repeats step 4 until nothing
+        lowers f, always searches on f itself if it is not quadratic, and finally considers exchanges of the 16 least
+        useful features for all others.
     tol : float
         Decrease of f, > 0, that counts as progress, relative to the larger of :math:`|f|` and the decrease of f since
         the null model. A stage of the forward path, from one checkpoint to the next, that lowers f by no more also ends
@@ -87,11 +92,12 @@ class WorkingSet(Solver):
     -----
     Needs no step size and no smoothness constant. Cost: two passes, one for each checkpoint below k, five to prefetch,
     four of which are one product with the data, and five for each recheck that searches: 9 to 20, and up to five for
-    each search on f; memory for the Gram matrix of up to about 10k + 1000 columns. Before a run reaches its budget, all
-    that depends on k is the last checkpoint, so that runs with other budgets can share the forward path (see the method
-    `path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and for a quadratic
-    no exchange within the working set improves it, unless the run ended on the forward path (see `tol`). Global
-    optimality is not claimed (heuristic).
+    each search on f; memory for the Gram matrix of up to about 10k + 1000 columns. Where all columns are in the working
+    set it is a pass each for the null model, the curvature, the Gram matrix and the point found. Runs with other
+    budgets can share the forward path, because all that depends on k there is the last checkpoint, and the sweeps (see
+    the method `path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and for a
+    quadratic no exchange within the working set improves it, unless the run ended on the forward path (see `tol`).
+    Global optimality is not claimed (heuristic).
 
     References
     ----------

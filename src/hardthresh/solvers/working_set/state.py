@@ -157,9 +157,9 @@ class RunGroup:
     def finishing(self) -> dict[int, list[int]]:
         """The runs that reach their budgets before the next checkpoint, by their budgets."""
         runs: dict[int, list[int]] = {}
-        checkpoint = inf if self.whole else self.next_checkpoint
+        checkpoint = self.next_checkpoint
         for run, k in self.budgets.items():
-            if self.state.checkpoint is not None and 0 < k <= checkpoint:
+            if checkpoint is not None and 0 < k and (self.whole or k <= checkpoint):
                 runs.setdefault(k, []).append(run)
         return runs
 
