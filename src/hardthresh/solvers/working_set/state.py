@@ -159,7 +159,7 @@ class RunGroup:
         runs: dict[int, list[int]] = {}
         checkpoint = self.next_checkpoint
         for run, k in self.budgets.items():
-            if checkpoint is not None and 0 < k and (self.whole or k <= checkpoint):
+            if checkpoint is not None and k > 0 and (self.whole or k <= checkpoint):
                 runs.setdefault(k, []).append(run)
         return runs
 
