@@ -182,14 +182,14 @@ typedef struct {
     double *gathered;
     double *row, *rest, *point, *cholesky, *factor, *regression; /* scratch, never live across a move */
     const double **chosen_rows;
-    index_t *wanted;
+    index_t *wanted, *order; /* scratch of `enter` and `leave`, and of `replace` */
 } Problem;
 
 typedef struct {
     const Problem *problem;
     double *inverse, *coef, *slope, *unexplained, *excluded; /* A (slots x slots), b, g, h; infinite for S, else 0 */
     double *regressions;                                     /* U (slots x m), if has_regressions */
-    index_t *chosen, slots, size, n_free;
+    index_t *chosen, slots, size, n_free, barred; /* a column that may not be chosen for now, or -1 */
     int has_regressions;
     double decrease;
 } Tableau;
@@ -228,6 +228,7 @@ static void copy_to(Tableau *to, const Tableau *from)
     memcpy(to->chosen, from->chosen, sizeof(index_t) * size);
     to->size = from->size;
     to->n_free = from->n_free;
+    to->barred = from->barred;
     to->decrease = from->decrease;
     to->has_regressions = 0;
 }
@@ -282,6 +283,7 @@ static void compute(Tableau *T, const index_t *wanted, index_t count)
     T->n_free = n_free;
     memset(T->excluded, 0, sizeof(double) * (size_t)m);
     for (index_t i = 0; i < size; i++) T->excluded[T->chosen[i]] = (double)INFINITY;
+    if (T->barred >= 0) T->excluded[T->barred] = (double)INFINITY;
 
     double *slope = T->slope, rise = 0.0; /* at the start, with zeros for the columns that are not chosen */
     memcpy(slope, p->start_slope, sizeof(double) * (size_t)m);
@@ -631,6 +633,47 @@ static void add_drop(Tableau *T, Tableau *trial, Tableau *spare, index_t size, c
                 grow(trial, size, rounding);
             }
             if (same_support(trial, T)) continue;
+            descend(trial, spare, size, rounding, negligible);
+            if (trial->decrease > T->decrease + negligible) {
+                swap(T, trial);
+                helped = 1;
+            }
+        }
+    }
+}
+
+/* Leave out each of the cheapest columns in turn, to see what replaces it, as long as that helps. */
+static void replace(Tableau *T, Tableau *trial, Tableau *spare, index_t size, index_t most, index_t rounds,
+                    double rounding, double negligible)
+{
+    const Problem *p = T->problem;
+    for (index_t round = 0, helped = 1; helped && round < rounds; round++) {
+        double *cost = p->row;
+        index_t *order = p->order, n = 0;
+        for (index_t slot = T->n_free; slot < T->size; slot++, n++) { /* sorted by insertion */
+            const double own = cost_of(T, slot);
+            index_t place = n;
+            for (; place > 0 && own < cost[place - 1]; place--) {
+                cost[place] = cost[place - 1];
+                order[place] = order[place - 1];
+            }
+            cost[place] = own;
+            order[place] = T->chosen[slot];
+        }
+        helped = 0;
+        for (index_t i = 0; i < n && i < most; i++) {
+            index_t slot = T->n_free;
+            while (slot < T->size && T->chosen[slot] != order[i]) slot++;
+            if (slot == T->size) continue; /* it has been replaced */
+            copy_to(trial, T);
+            drop(trial, slot);
+            trial->barred = order[i];
+            trial->excluded[order[i]] = (double)INFINITY;
+            grow(trial, size, rounding);
+            descend(trial, spare, size, rounding, negligible);
+            trial->barred = -1;
+            trial->excluded[order[i]] = 0.0;
+            grow(trial, size, rounding);
             descend(trial, spare, size, rounding, negligible);
             if (trial->decrease > T->decrease + negligible) {
                 swap(T, trial);
@@ -1050,7 +1093,7 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most)
     p->signs = at[6];
     const index_t room = most < m ? most : m, slots = room > call->slots ? room : call->slots;
     const index_t each = slots * slots + 2 * slots + 3 * m + slots * m, gathered = p->gram_rows ? m * m : 0;
-    const index_t scratch = 4 * m + slots * slots + 4 * (slots + 1) + gathered;
+    const index_t scratch = 4 * m + slots * slots + 5 * (slots + 1) + gathered;
     double *memory = call->memory = malloc(sizeof(double) * (size_t)(scratch + (1 + N_OTHERS) * each));
     if (memory == NULL) {
         finish(call);
@@ -1066,11 +1109,12 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most)
     p->regression = take(&memory, slots + 1);
     p->chosen_rows = (const double **)take(&memory, slots + 1);
     p->wanted = (index_t *)take(&memory, slots + 1);
+    p->order = (index_t *)take(&memory, slots + 1);
     p->gathered = take(&memory, gathered);
     for (index_t j = 0; j < m; j++) p->rows[j] = NULL;
     for (int i = 0; i <= N_OTHERS; i++) {
         Tableau *T = i ? &call->others[i - 1] : &call->tableau;
-        *T = (Tableau){.problem = p, .slots = slots, .n_free = n_free};
+        *T = (Tableau){.problem = p, .slots = slots, .n_free = n_free, .barred = -1};
         T->inverse = take(&memory, slots * slots);
         T->coef = take(&memory, slots);
         T->chosen = (index_t *)take(&memory, slots);
@@ -1215,7 +1259,7 @@ static PyObject *py_descend(PyObject *module, PyObject *args)
 enum { NEW_BELOW = 1, NEW_ABOVE = 2 }; /* a best choice that no smaller, or larger, size has been searched from */
 
 typedef struct {
-    index_t n_sizes, n_counts, width, largest, rounds;
+    index_t n_sizes, n_counts, width, largest, rounds, replaced;
     const index_t *sizes, *counts;
     double rounding, negligible;
     index_t *chosen;
@@ -1278,10 +1322,12 @@ static void forward_backward(const Targets *to, const Tableau *start, Tableau *o
     grow(T, to->largest, to->rounding);
     reach(to, to->n_sizes - 1, T, spare);
     sweep(to, -1, NEW_BELOW, T, spare);
-    for (index_t i = 0; i < to->n_sizes && to->n_counts; i++) {
+    for (index_t i = 0; i < to->n_sizes; i++) {
+        const index_t *counts = to->counts + i * to->n_counts;
+        if (to->n_counts == 0 || counts[to->n_counts - 1] == 0) continue;
         move_to_best(to, i, T);
-        add_drop(T, trial, spare, to->sizes[i], to->counts + i * to->n_counts, to->n_counts, to->rounds, to->rounding,
-                 to->negligible);
+        add_drop(T, trial, spare, to->sizes[i], counts, to->n_counts, to->rounds, to->rounding, to->negligible);
+        replace(T, trial, spare, to->sizes[i], to->replaced, to->rounds, to->rounding, to->negligible);
         keep(to, i, T);
     }
     for (index_t round = 0, any = 1; any && round < to->rounds; round++) {
@@ -1290,20 +1336,21 @@ static void forward_backward(const Targets *to, const Tableau *start, Tableau *o
     }
 }
 
-/* forward_backward(arrays, size, n_free, decrease, sizes, largest, most, counts, rounds, rounding, negligible, chosen,
- * coef, facts): `counts` has a row for each size, and so have the three arrays that it fills; no move has more
+/* forward_backward(arrays, size, n_free, decrease, sizes, largest, most, counts, replaced, rounds, rounding, negligible,
+ * chosen, coef, facts): `counts` has a row for each size, and so have the three arrays that it fills; no move has more
  * than `most` columns. */
 static PyObject *py_forward_backward(PyObject *module, PyObject *args)
 {
     PyObject *arrays, *given[5];
-    Py_ssize_t size, n_free, largest, most, rounds;
+    Py_ssize_t size, n_free, largest, most, replaced, rounds;
     Call call;
     Targets to;
     double decrease;
     void *at[5];
     (void)module;
-    if (!PyArg_ParseTuple(args, "OnndOnnOnddOOO", &arrays, &size, &n_free, &decrease, &given[0], &largest, &most,
-                          &given[1], &rounds, &to.rounding, &to.negligible, &given[2], &given[3], &given[4]))
+    if (!PyArg_ParseTuple(args, "OnndOnnOnnddOOO", &arrays, &size, &n_free, &decrease, &given[0], &largest, &most,
+                          &given[1], &replaced, &rounds, &to.rounding, &to.negligible, &given[2], &given[3],
+                          &given[4]))
         return NULL;
     if (load(&call, arrays, size, n_free, decrease, most) < 0) return NULL;
     for (int i = 0; i < 5; i++)
@@ -1322,6 +1369,7 @@ static PyObject *py_forward_backward(PyObject *module, PyObject *args)
     to.width = to.n_sizes ? last[2].len / (Py_ssize_t)sizeof(index_t) / to.n_sizes : 0;
     to.largest = largest;
     to.rounds = rounds;
+    to.replaced = replaced;
     to.new = malloc(sizeof(int) * (size_t)(to.n_sizes + 1));
     if (to.new == NULL) {
         finish(&call);

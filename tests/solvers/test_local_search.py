@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardthresh.solvers.local_search import add_drop, descend, forward_backward, grow, shrink
+from hardthresh.solvers.local_search import add_drop, descend, forward_backward, grow, replace, shrink
 from hardthresh.solvers.working_set.tableau import Tableau
 from levels import draws
 
@@ -230,6 +230,59 @@ def test_forward_backward_where_the_columns_run_out():
     paths = forward_backward(tableau_of(X, y), {1, 2, 3, 4, 5}, 5, LEAST, NEGLIGIBLE)
     for size in range(1, 6):
         assert sorted(paths[size].chosen) == list(range(min(size, 3)))
+
+
+@given(seeds, st.integers(3, 12), frees, st.integers(1, 5), st.integers(1, 9), st.booleans())
+@draws(60)
+def test_replacements_end_where_none_helps(seed, m, free, budget, count, with_signs):
+    X, y = data(seed, m)
+    if free + budget > m:
+        return
+    signs = np.random.default_rng(seed).integers(-1, 2, m) * (np.arange(m) >= free) if with_signs else None
+    size, start = free + budget, tableau_of(X, y, range(free), free, signs)
+    grow(start, size, LEAST)
+    before = start.decrease
+    end = replace(start, size, count, LEAST, NEGLIGIBLE)
+    assert start.decrease == before <= end.decrease
+    assert end.size <= size
+    assert end.chosen[:free] == list(range(free))
+    cheapest = [end.chosen[free + slot] for slot in np.argsort(end.costs()[free:], kind="stable")[:count]]
+    for column in cheapest:  # on the data without this column
+        others = [j for j in range(m) if j != column]
+        chosen = [others.index(j) for j in end.chosen if j != column]
+        there = tableau_of(X[:, others], y, chosen, free, None if signs is None else signs[others])
+        grow(there, size, LEAST)
+        there = descend(there, size, LEAST, NEGLIGIBLE)
+        assert there.decrease <= end.decrease + 2 * NEGLIGIBLE
+
+
+def test_a_barred_column_stays_outside_when_the_tableau_is_computed_anew():
+    X, y = data(0, 6)
+    tableau = tableau_of(X, y)
+    best, _ = tableau.best_addition()
+    tableau.bar(best)
+    for other in (tableau, tableau.with_columns(np.empty(0, dtype=int)), tableau.copy()):
+        assert other.gains()[best] == 0.0
+        grow(other, 5, LEAST)
+        assert best not in other.chosen
+    tableau.bar(None)
+    grow(tableau, 6, LEAST)
+    assert best in tableau.chosen
+
+
+def test_replacements_find_more():
+    """Than exchanges and add-drop moves, on some tables, and never less."""
+    more = 0
+    for seed in range(30):
+        X, y = data(seed, 60)
+        start = tableau_of(X, y)
+        grow(start, 8, LEAST)
+        moved = add_drop(descend(start, 8, LEAST, NEGLIGIBLE), 8, (2, 4, 8), LEAST, NEGLIGIBLE)
+        gain = replace(moved, 8, 16, LEAST, NEGLIGIBLE).decrease - moved.decrease
+        assert gain >= 0.0
+        more += gain > 1e-6
+
+    assert more >= 3
 
 
 @given(seeds, st.integers(3, 12), frees, st.integers(1, 5), st.integers(1, 6))

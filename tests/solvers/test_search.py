@@ -118,16 +118,17 @@ def test_exchanges_and_add_drop_moves(numpy_only, seed, m, kind, signed, free, s
     st.integers(0, 8),
     st.integers(1, 3),
     st.sampled_from([(), (0.5,), (0.25, 2.0)]),
+    st.sampled_from([0, 1, 10]),
 )
 @draws(100)
-def test_all_budgets(numpy_only, seed, m, kind, signed, free, most, further, step, shares):
+def test_all_budgets(numpy_only, seed, m, kind, signed, free, most, further, step, shares, replaced):
     gram, slope, rest = problem(seed, m, kind, signed, free)
 
     def fits():
         sizes = range(free + 1, free + most + 1, step)
         start = Tableau(gram, slope, **rest)
         counts = {size: add_drop_counts(size - free, shares) for size in sizes[::2]}
-        return forward_backward(start, sizes, free + most + further, ROUNDING, NEGLIGIBLE, counts)
+        return forward_backward(start, sizes, free + most + further, ROUNDING, NEGLIGIBLE, counts, replaced=replaced)
 
     compiled, twins = fits(), numpy_only(fits)
     assert sorted(compiled) == sorted(twins)
@@ -152,7 +153,7 @@ def test_all_numbers_of_well_conditioned_columns(numpy_only, m, signed):
 
     def fits():
         counts = {size: [size, 2 * size] for size in (3, 7, 12)}
-        return forward_backward(Tableau(gram, slope, signs=signs), range(1, 13), 20, ROUNDING, NEGLIGIBLE, counts)
+        return forward_backward(Tableau(gram, slope, signs=signs), range(1, 13), 20, ROUNDING, NEGLIGIBLE, counts, 5)
 
     compiled, twins = fits(), numpy_only(fits)
     for size, twin in twins.items():

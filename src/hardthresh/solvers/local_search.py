@@ -39,7 +39,14 @@ class Choice(Protocol):
     def drop(self, slot: int, /) -> None: ...
 
 
+class Barring(Choice, Protocol):
+    """A choice from which a unit can be kept out for a while."""
+
+    def bar(self, unit: int | None, /) -> None: ...
+
+
 C = TypeVar("C", bound=Choice)
+B = TypeVar("B", bound=Barring)
 
 
 def grow(choice: Choice, size: int, rounding: float) -> None:
@@ -77,34 +84,36 @@ def descend(choice: C, size: int, rounding: float, negligible: float) -> C:
 
 
 def forward_backward(
-    choice: C,
+    choice: B,
     sizes: Collection[int],
     largest: int,
     rounding: float,
     negligible: float,
     counts: Mapping[int, Sequence[int]] | None = None,
-) -> dict[int, C]:
+    replaced: int = 0,
+) -> dict[int, B]:
     """Return a choice of each size, for which all sizes are searched together.
 
     1. Forward sweep: go from each size to the next larger one by the best additions, and exchange.
     2. Backward sweep: add units without exchanges until there are `largest`; from there, and then from each size to the
        next smaller one, go by the cheapest removals, and exchange. Keep what is better.
-    3. Make add-drop moves, by as many units as `counts` says for each size.
+    3. At the sizes in `counts`, make add-drop moves by as many units as it says, and then leave out each of so many
+       units as `replaced` says.
     4. Repeat both sweeps from the sizes that have a better choice than when they were last left.
 
     The first argument is not changed. If its size is one of the sizes, it is where the search begins for this size.
     """
     increasing = sorted(sizes)
-    best: dict[int, C] = {}
+    best: dict[int, B] = {}
     new: set[tuple[int, int]] = set()  # which neighbour of which size is yet to be searched from its best choice
 
-    def keep(found: C, place: int) -> None:
+    def keep(found: B, place: int) -> None:
         size = increasing[place]
         if size not in best or found.decrease > best[size].decrease + negligible:
             best[size] = found
             new.update(((place, 1), (place, -1)))
 
-    def reach(start: C, place: int) -> None:
+    def reach(start: B, place: int) -> None:
         size, found = increasing[place], start.copy()
         shrink(found, size)
         grow(found, size, rounding)  # when units are dropped, too: bounds on signs may have made others leave
@@ -129,7 +138,8 @@ def forward_backward(
     sweep(-1)
     for place, size in enumerate(increasing):
         if counts and counts.get(size):
-            keep(add_drop(best[size], size, counts[size], rounding, negligible), place)
+            moved = add_drop(best[size], size, counts[size], rounding, negligible)
+            keep(replace(moved, size, replaced, rounding, negligible), place)
     for _ in range(ROUNDS):
         before = set(best.values())
         sweep(1)
@@ -155,6 +165,33 @@ def add_drop(choice: C, size: int, counts: Sequence[int], rounding: float, negli
                 moved = descend(moved, size, rounding, negligible)
                 if moved.decrease > choice.decrease + negligible:
                     choice = moved
+        if choice is before:
+            break
+    return choice
+
+
+def replace(choice: B, size: int, count: int, rounding: float, negligible: float) -> B:
+    """Return the choice after each of the `count` cheapest units has been left out, in turn, as long as that helps.
+
+    Without it, the best additions and exchanges are made; then it may come back, and they are made again. The argument
+    is not changed; it is returned itself if that does not help.
+    """
+    for _ in range(ROUNDS):
+        before = choice
+        for slot in choice.costs()[choice.n_free :].argsort(kind="stable")[:count]:
+            unit = before.chosen[choice.n_free + slot]
+            if unit not in choice.chosen:  # it has been replaced
+                continue
+            moved = choice.copy()
+            moved.drop(moved.chosen.index(unit))
+            moved.bar(unit)
+            grow(moved, size, rounding)
+            moved = descend(moved, size, rounding, negligible).copy()
+            moved.bar(None)
+            grow(moved, size, rounding)
+            moved = descend(moved, size, rounding, negligible)
+            if moved.decrease > choice.decrease + negligible:
+                choice = moved
         if choice is before:
             break
     return choice

@@ -18,7 +18,7 @@ from hardthresh.objectives import LinearModel
 from hardthresh.solvers.exchange import rank_exchanges
 from hardthresh.solvers.subspace import FULL_SOLVE
 
-from .model import REFIT_TOL, Gram, LocalModel, difference, screen, tolerances, union
+from .model import REFIT_TOL, Gram, LocalModel, Moves, difference, screen, tolerances, union
 from .refits import MOST_ENTRIES, RefitSearch, refit_to_the_end
 from .search import Fit
 from .state import (
@@ -67,16 +67,14 @@ class Effort:
     ----------
     screening_ratio : float
         A column joins the working set if its score is more than this share of the reference score.
+    moves : Moves
+        The moves of the search; for another objective only how many columns the add-drop moves add and drop.
     prefetch : tuple of float
         The budgets at which the columns are screened before runs reach their own, as shares of the next checkpoint of
         the forward path; for a quadratic only.
     parts : int
         In how many parts the chosen columns are divided to screen the others at the fits without each part, where the
         columns that could replace it have high scores; for a quadratic only, none if 0.
-    nearby : float
-        Up to which ratio of k the fits with fewer and with more columns are searched together with that with k.
-    add_drop : tuple of float
-        How many columns the add-drop moves add and drop, as shares of k.
     final_exchanges : int
         For how many chosen columns the exchange with every column of the data is considered in the end.
     recheck_ratio : float
@@ -88,10 +86,9 @@ class Effort:
     """
 
     screening_ratio: float
+    moves: Moves
     prefetch: tuple[float, ...] = ()
     parts: int = 0
-    nearby: float = 1.0
-    add_drop: tuple[float, ...] = ()
     final_exchanges: int = 0
     recheck_ratio: float = 0.0
     refit_ratio: float = inf
@@ -113,13 +110,12 @@ class Effort:
 # 196 with 1, and without refits on 169, at a screening ratio of 0.35. On classifiers of 500 x 1,000 and 1,000 x 5,000
 # half of the columns cost 1.7 or 1.8 times what the model says: refits lower f on none of 12, for three times the time.
 EFFORTS = {
-    "fast": Effort(screening_ratio=0.35, prefetch=(1.0, 0.64), nearby=1.4, recheck_ratio=0.8),
+    "fast": Effort(screening_ratio=0.35, moves=Moves(nearby=1.4), prefetch=(1.0, 0.64), recheck_ratio=0.8),
     "balanced": Effort(
         screening_ratio=0.2,
         prefetch=(1.0,),
         parts=4,
-        nearby=1.6,
-        add_drop=(0.1, 0.25, 0.5, 1.0, 2.0),
+        moves=Moves(nearby=1.6, add_drop=(0.25, 0.5, 1.0), replaced=16),
         recheck_ratio=0.8,
         refit_ratio=2.0,
     ),
@@ -127,8 +123,7 @@ EFFORTS = {
         screening_ratio=0.1,
         prefetch=(1.0, 0.64, 1.0),
         parts=8,
-        nearby=2.0,
-        add_drop=(0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0),
+        moves=Moves(nearby=2.0, add_drop=(0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0), replaced=64),
         final_exchanges=16,
         recheck_ratio=0.0,
         refit_ratio=0.0,
@@ -327,9 +322,9 @@ class Iteration:
         runs_at = group.finishing
         if not runs_at:
             return
-        quadratic, model, effort = self.objective.traits.quadratic, self.model(group), self.effort
-        moves = (effort.add_drop, effort.nearby) if quadratic else ()
-        for budget, best in model.forward_backward(runs_at, group.backward_start, *moves).items():
+        quadratic, model = self.objective.traits.quadratic, self.model(group)
+        moves = self.effort.moves if quadratic else None
+        for budget, best in model.forward_backward(runs_at, group.backward_start, moves).items():
             fits = [best]
             if not quadratic:  # f may rise where the model falls; it does not rise when columns are only added
                 fits.append(Fit.of(model.grown(budget)))
@@ -345,11 +340,11 @@ class Iteration:
         objective, constraint, state = self.objective, self.constraints[run], group.state
         model, quadratic = self.model(group), objective.traits.quadratic
         if quadratic:
-            fits = [model.best(budget, budget, self.effort.add_drop, self.effort.nearby)]
+            fits = [model.best(budget, budget, self.effort.moves)]
         else:  # f may fall where the model rises a little
             grown = model.grown(budget)
             tableaus = [
-                model.descend(grown, budget, self.effort.add_drop),
+                model.descend(grown, budget, self.effort.moves.add_drop),
                 model.descend(grown, budget),
                 grown,
                 model.tableau,

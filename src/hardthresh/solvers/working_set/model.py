@@ -118,6 +118,25 @@ class Gram:
 
 
 @dataclass(frozen=True, slots=True)
+class Moves:
+    """What a search does besides additions, removals and exchanges.
+
+    Attributes
+    ----------
+    nearby : float
+        Up to which ratio of k the fits with fewer and with more columns are searched together with that with k.
+    add_drop : tuple of float
+        How many columns the add-drop moves add and drop, as shares of k.
+    replaced : int
+        How many columns are left out, each in turn, if add-drop moves are made.
+    """
+
+    nearby: float = 1.0
+    add_drop: tuple[float, ...] = ()
+    replaced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class LocalModel:
     """The quadratic model of f around a state, over a working set.
 
@@ -171,23 +190,25 @@ class LocalModel:
         return tableau
 
     def forward_backward(
-        self, budgets: Collection[int], backward_start: int, add_drop: Sequence[float] = (), nearby: float = 1.0
+        self, budgets: Collection[int], backward_start: int, moves: Moves | None = None
     ) -> dict[int, Fit]:
         """Return a fit for each budget; see `search`.
 
-        Budgets up to `nearby` times smaller or larger than those wanted are searched as well, but none above all of
-        several. Add-drop moves are made at those wanted.
+        Nearby budgets are searched as well, but none above all of several. Add-drop moves and replacements are made at
+        the budgets that are wanted.
         """
-        free, most = self.tableau.n_free, max(budgets) if len(budgets) > 1 else inf
-        sizes = {free + other for k in budgets for other in _neighbours(k, nearby) if other <= most}
-        counts = {free + k: add_drop_counts(k, add_drop) for k in budgets}
+        moves, free, most = moves or Moves(), self.tableau.n_free, max(budgets) if len(budgets) > 1 else inf
+        sizes = {free + other for k in budgets for other in _neighbours(k, moves.nearby) if other <= most}
+        counts = {free + k: add_drop_counts(k, moves.add_drop) for k in budgets}
         start = max(free + backward_start, *sizes)
-        found = forward_backward(self.tableau, sizes, start, self.rounding, self.negligible, counts)
+        found = forward_backward(
+            self.tableau, sizes, start, self.rounding, self.negligible, counts, replaced=moves.replaced
+        )
         return {k: found[free + k] for k in budgets}
 
-    def best(self, budget: int, backward_start: int, add_drop: Sequence[float] = (), nearby: float = 1.0) -> Fit:
+    def best(self, budget: int, backward_start: int, moves: Moves | None = None) -> Fit:
         """Return the fit for one budget."""
-        return self.forward_backward({budget}, backward_start, add_drop, nearby)[budget]
+        return self.forward_backward({budget}, backward_start, moves)[budget]
 
     def descend(self, tableau: Tableau, budget: int, add_drop: Sequence[float] = ()) -> Tableau:
         """Return the tableau after exchanges and add-drop moves; see `search`."""

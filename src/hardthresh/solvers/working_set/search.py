@@ -101,13 +101,14 @@ def forward_backward(
     rounding: float,
     negligible: float,
     counts: Mapping[int, Sequence[int]] | None = None,
+    replaced: int = 0,
 ) -> dict[int, Fit]:
-    """Return a fit of each size, by sweeps over the sizes and add-drop moves; see `local_search.forward_backward`."""
+    """Return a fit of each size, by sweeps over the sizes and other moves; see `local_search.forward_backward`."""
     if not sizes:
         return {}
     compiled, increasing, counts = kernel(), sorted(sizes), counts or {}
     if compiled is None:
-        found = local_search.forward_backward(tableau, increasing, largest, rounding, negligible, counts)
+        found = local_search.forward_backward(tableau, increasing, largest, rounding, negligible, counts, replaced)
         return {size: Fit.of(best) for size, best in found.items()}
     moves = np.zeros((len(increasing), max(map(len, counts.values()), default=0)), np.int64)
     for place, size in enumerate(increasing):
@@ -118,8 +119,8 @@ def forward_backward(
     chosen, coef = np.empty((len(increasing), width), np.int64), np.empty((len(increasing), width))
     facts = np.empty((len(increasing), 5))
     compiled.forward_backward(
-        tableau.arrays, *tableau.numbers, np.array(increasing, dtype=np.int64), largest, most, moves, ROUNDS,
-        rounding, negligible, chosen, coef, facts,
+        tableau.arrays, *tableau.numbers, np.array(increasing, dtype=np.int64), largest, most, moves, replaced,
+        ROUNDS, rounding, negligible, chosen, coef, facts,
     )  # fmt: skip
     return {
         size: Fit(

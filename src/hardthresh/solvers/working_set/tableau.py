@@ -104,6 +104,7 @@ class Tableau:
         self._dependent = np.where(self._norms > 0, _DEPENDENT * self._norms, np.inf)
         self._start_slope = np.ascontiguousarray(slope, dtype=np.float64)
         self._start_coef = self._all_coefficients(start_columns, np.zeros(start_columns.size) if coef is None else coef)
+        self._barred: list[int] = []
         self._compute(start_columns)
         if signs is not None:
             self._restore_signs(self._start_coef)
@@ -116,6 +117,7 @@ class Tableau:
             self._table, self._chosen = np.empty((self.slots + 1, self.slots + m)), np.empty(self.slots, np.int64)
             self._unexplained, self._excluded = np.empty(m), np.empty(m)
             self.take(compiled.compute(self.arrays, self.n_free, wanted))
+            self._excluded[self._barred] = np.inf
             return
         block = self._gram_rows[wanted]
         scale = np.sqrt(self._norms[wanted])
@@ -136,7 +138,7 @@ class Tableau:
             self._table[1:, s:] = dtrtrs(factor, half, lower=1, trans=1)[0] / scale[:, None]
         self._unexplained = self._norms - np.sum(half * half, axis=0)
         self._excluded = np.zeros(m)  # infinite for the chosen columns, so that adding them gains nothing
-        self._excluded[chosen] = np.inf
+        self._excluded[[*chosen, *self._barred]] = np.inf
         self.decrease = 0.5 * float(change @ slope[chosen]) - rise
 
     def _start_on(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
@@ -319,6 +321,12 @@ class Tableau:
         self._leave(slot)
         if before is not None:
             self._restore_signs(before)
+
+    def bar(self, column: int | None) -> None:
+        """Keep a column that is not chosen out until this is called again; None for no column."""
+        self._excluded[self._barred] = 0.0
+        self._barred = [] if column is None else [column]
+        self._excluded[self._barred] = np.inf
 
     def _rows(self, chosen: np.ndarray) -> np.ndarray:
         """Return some rows of G."""
