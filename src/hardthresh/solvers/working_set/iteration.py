@@ -113,10 +113,10 @@ EFFORTS = {
     "fast": Effort(screening_ratio=0.35, moves=Moves(nearby=1.4), prefetch=(1.0, 0.64), recheck_ratio=0.8),
     "balanced": Effort(
         screening_ratio=0.2,
+        moves=Moves(nearby=1.6, add_drop=(0.1, 0.25, 0.5, 1.0, 2.0), replaced=16),
         prefetch=(1.0,),
         parts=4,
-        moves=Moves(nearby=1.6, add_drop=(0.25, 0.5, 1.0), replaced=16),
-        recheck_ratio=0.8,
+        recheck_ratio=0.4,
         refit_ratio=2.0,
     ),
     "thorough": Effort(
