@@ -53,8 +53,9 @@ class WorkingSet(Solver):
        so on; then back from a larger number of columns, first from a forward path of three times the last checkpoint
        below k (1.2 to 3 times k; 9 columns for k up to 4), by the cheapest removals and exchanges. For a quadratic,
        then make add-drop moves at k: add k/10 columns and drop as many, and the other way round, then k/4, k/2, k and
-       2k. Sweep up and down again from each number of columns at which a better model was found.
-    4. Recheck: compute the gradient. If a column outside has nearly (0.8 of) the reference score, or if f is not
+       2k. Leave out each of the 16 cheapest columns in turn, search without it by additions and exchanges, and then
+       with it. Sweep up and down again from each number of columns at which a better model was found.
+    4. Recheck: compute the gradient. If a column outside has more than 0.4 of the reference score, or if f is not
        quadratic, screen as in step 2 at the present support, and repeat the search. Stop when it does not lower f.
 
     A quadratic of no more than 250 + 10k columns, in double precision, has all of them in its working set from the
@@ -72,10 +73,11 @@ class WorkingSet(Solver):
     ----------
     effort : {"fast", "balanced", "thorough"}
         "fast" admits fewer columns to the working set, screens at a fit of 0.64 times the next checkpoint instead of at
-        fits without a part, sweeps from k/1.4 to 1.4k columns, makes no add-drop moves, and never searches on f itself;
+        fits without a part, rechecks for a score above 0.8 of the reference score only, sweeps from k/1.4 to 1.4k columns,
+        makes no add-drop moves and leaves out no column, and never searches on f itself;
         `hardthresh.selection.path` uses it. "thorough" admits more columns, prefetches three times, leaves out each of
-        eight parts, sweeps from k/2 to 2k columns, adds and drops ten numbers of columns, repeats step 4 until nothing
-        lowers f, always searches on f itself if it is not quadratic, and finally considers exchanges of the 16 least
+        eight parts, sweeps from k/2 to 2k columns, adds and drops ten numbers of columns, leaves out each of 64
+        columns, repeats step 4 until nothing lowers f, always searches on f itself if it is not quadratic, and finally considers exchanges of the 16 least
         useful features for all others.
     tol : float
         Decrease of f, > 0, that counts as progress, relative to the larger of :math:`|f|` and the decrease of f since
