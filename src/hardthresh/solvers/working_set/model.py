@@ -28,8 +28,8 @@ _CLOSE_EXCHANGES, _CLOSE = 10, 0.3
 Of 48 logistic and Poisson fits, 3 have a higher f with a share of 0, 1 with 0.1 or 0.2, and all have the same with 0.3
 to 0.8, and with 3 to 40 exchanges."""
 _MOST_NEIGHBOURS = 10
-"""About how many nearby budgets are searched, evenly spaced. Of 45 linear models with k from 20 to 30 f is 0.02 % higher
-with 3, and the same with 6, 20 and 40."""
+"""About how many nearby budgets are searched, evenly spaced. On 45 linear models with k from 20 to 30 f is 0.02 %
+higher with 3, and the same with 6, 20 and 40."""
 _REFIT_ROUNDS = 8
 """Limit of Newton steps of a refit: 2 of these 48 fits have a higher f with 4, and all have the same with 6 to 25."""
 REFIT_TOL = 1e-3

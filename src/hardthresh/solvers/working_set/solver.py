@@ -73,12 +73,12 @@ class WorkingSet(Solver):
     ----------
     effort : {"fast", "balanced", "thorough"}
         "fast" admits fewer columns to the working set, screens at a fit of 0.64 times the next checkpoint instead of at
-        fits without a part, rechecks for a score above 0.8 of the reference score only, sweeps from k/1.4 to 1.4k columns,
-        makes no add-drop moves and leaves out no column, and never searches on f itself;
+        fits without a part, rechecks for a score above 0.8 of the reference score only, sweeps from k/1.4 to 1.4k
+        columns, makes no add-drop moves and leaves out no column, and never searches on f itself;
         `hardthresh.selection.path` uses it. "thorough" admits more columns, prefetches three times, leaves out each of
         eight parts, sweeps from k/2 to 2k columns, adds and drops ten numbers of columns, leaves out each of 64
-        columns, repeats step 4 until nothing lowers f, always searches on f itself if it is not quadratic, and finally considers exchanges of the 16 least
-        useful features for all others.
+        columns, repeats step 4 until nothing lowers f, always searches on f itself if it is not quadratic, and finally
+        considers exchanges of the 16 least useful features for all others.
     tol : float
         Decrease of f, > 0, that counts as progress, relative to the larger of :math:`|f|` and the decrease of f since
         the null model. A stage of the forward path, from one checkpoint to the next, that lowers f by no more also ends
