@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from array_api_compat import is_torch_array
+from array_api_compat import device, is_torch_array
 
 from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.typing import Array, is_numpy
@@ -44,7 +44,7 @@ def top_k(magnitude: Array, k: int) -> Array:
         return where_true(xp.zeros_like(magnitude, dtype=xp.bool))
     if k >= n:
         _refuse_nan(xp.any(xp.isnan(magnitude)))
-        return where_true(xp.ones_like(magnitude, dtype=xp.bool))
+        return xp.arange(n, device=device(magnitude))
     if is_numpy(magnitude) and 2 * np.count_nonzero(magnitude) < n:  # selection is slow among many equal entries
         positive = (~(magnitude <= 0)).nonzero()[0]  # and NaN
         if k <= positive.size:
@@ -70,8 +70,10 @@ def _kth_largest(magnitude: Array, k: int) -> Array:
     """Return the k-th largest value, 1 <= k <= n; NaN counts as larger than everything, so it is always noticed."""
     xp = namespace(magnitude)
     if is_numpy(magnitude):
-        largest = np.partition(magnitude, magnitude.size - k)[magnitude.size - k :]
-        _refuse_nan(np.isnan(largest.max()))
+        ordered = magnitude.copy()
+        ordered.partition(magnitude.size - k)
+        largest = ordered[magnitude.size - k :]
+        _refuse_nan(np.isnan(np.maximum.reduce(largest)))
         return largest[0]
     _refuse_nan(xp.any(xp.isnan(magnitude)))
     if is_torch_array(magnitude):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import gather, mask_of, namespace, scatter, to_numpy, top_k
+from hardthresh.arrays import gather, mask_of, namespace, scatter, to_numpy, top_k, where_true
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.constraint import Constraint, CoordinateBudget, Projection
 from hardthresh.core.errors import InvalidInputError, format_value
@@ -109,21 +109,20 @@ class Sparsity(Constraint):
                 f"free coordinate {self.free[-1]} does not exist: vectors have {shape[0]} coordinates"
             )
         for name, bound in (("lower", self.lower), ("upper", self.upper)):
-            bounds = tuple(bound.shape) if hasattr(bound, "shape") else np.shape(bound)
+            bounds = () if bound is None else tuple(bound.shape) if hasattr(bound, "shape") else np.shape(bound)
             if bounds not in ((), tuple(shape)):
                 raise InvalidInputError(f"{name} has shape {bounds}; a number or shape {tuple(shape)} is needed")
 
     def project(self, z: Array, start: Support | None = None) -> Projection:
         xp = namespace(z)
         inside = self._clip(z)
+        counted = inside != 0
+        if self.free:
+            counted = counted & ~self._is_free(z)
         # half of z^2 - (z - inside)^2, without cancellation; inside is z where there are no bounds
         gain = xp.abs(z) if inside is z else inside * (z - 0.5 * inside)
-        if self.free:
-            # free coordinates rank last, so that they use no budget; a NaN is kept, so that `top_k` raises
-            is_free = mask_of(self._free(z), z.shape[0])
-            gain = xp.where(is_free & (z == z), -xp.ones_like(gain), gain)
-        chosen = top_k(gain, min(self.k, z.shape[0] - len(self.free)))
-        chosen = chosen[gather(inside, chosen) != 0]
+        chosen = where_true(counted)
+        chosen = gather(chosen, top_k(gather(gain, chosen), self.k))
         if self.free:
             chosen = xp.sort(xp.concat([chosen, self._free(z)]))
         return Projection(scatter(gather(inside, chosen), chosen, z.shape[0]), Coordinates(chosen))
@@ -162,8 +161,11 @@ class Sparsity(Constraint):
         return CoordinateBudget(candidates, self.k, self.free, signs)
 
     def hard_threshold(self, v: Array, start: Support | None = None) -> Array:
-        unbounded = self.lower is None and self.upper is None
-        return (self if unbounded else replace(self, lower=None, upper=None)).project(v).point
+        size = namespace(v).abs(v)
+        if self.free:
+            size = namespace(v).where(self._is_free(v), inf, size)
+        chosen = top_k(size, self.k + len(self.free))
+        return scatter(gather(v, chosen), chosen, v.shape[0])
 
     def free_part(self, w: Array, gradient: Array, support: Support) -> Support:
         if self.lower is None and self.upper is None:
@@ -192,6 +194,10 @@ class Sparsity(Constraint):
             if distance < best_distance:
                 best, best_distance = point, distance
         return Projection(best, Coordinates(np.union1d(np.flatnonzero(best), np.asarray(self.free, dtype=np.int64))))
+
+    def _is_free(self, z: Array) -> Array:
+        """Return which coordinates are free; not those that are NaN, so that `top_k` finds them."""
+        return mask_of(self._free(z), z.shape[0]) & (z == z)
 
     def _free(self, like: Array) -> Array:
         xp = namespace(like)
