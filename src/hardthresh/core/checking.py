@@ -128,7 +128,9 @@ def without_overflow_warnings(function: Function) -> Function:
 
     @wraps(function)
     def quiet(*args: Any, **kwargs: Any) -> Any:
-        token = _errors_of_caller.set(_errors_of_caller.get() or dict(np.geterr()))
+        if _errors_of_caller.get() is not None:  # called within such a function
+            return function(*args, **kwargs)
+        token = _errors_of_caller.set(dict(np.geterr()))
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 return function(*args, **kwargs)

@@ -62,17 +62,18 @@ class Record:
         self._best: State | None = None
         self._last = start
         self._answer: State | None = None
-        self._finite = True
+        self._finite: bool | None = None  # whether f is finite at the last state, once that was recorded
         self.ended: Stop | None = None
 
     def add(self, state: State) -> None:
         """Record a state, and how the run got there."""
-        if state is not self._last:
+        last, self._last = self._last, state
+        if state is not last:
             self._history.record(state.transition())
-        self._last = state
         self._history.record({**state.record(), "passes": state.passes, "seconds": perf_counter() - self._began})
         comparable = state.exact and self._best is not None and self._best.exact  # estimates are of different things
-        self._finite = is_finite(state)
+        if self._finite is None or state.at is not last.at:
+            self._finite = is_finite(state)
         if self._finite and not (comparable and state.value >= self._best.value):  # type: ignore[union-attr]
             self._best = state
 
