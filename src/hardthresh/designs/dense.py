@@ -144,6 +144,8 @@ class DenseDesign(Design):
         return _sum_over_rows(self, blocks, lambda X, rows: product(_squares(X, center).T, r[rows, ...]))
 
     def columns(self, indices: Array) -> Design:
+        if indices.shape[0] == self.shape[1]:
+            return self
         if is_large_part(self, self.shape[0] * indices.shape[0]):
             return SomeColumns(self, indices)
         return self.of(gather_columns(self._X, indices))

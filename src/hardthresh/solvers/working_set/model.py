@@ -102,14 +102,15 @@ class Gram:
             return self
         known = self.columns.size
         added = objective.columns(move(new, at.point))
+        block = double(added.hessian(at))
+        if not known:
+            return Gram(new, block)
         matrix = np.empty((known + new.size, known + new.size))
-        matrix[:known, :known] = self.matrix
-        matrix[known:, known:] = to_numpy(added.hessian(at))
-        if known:
-            order = np.argsort(self.columns)
-            before = objective.columns(move(self.columns[order], at.point))
-            matrix[order, known:] = to_numpy(before.cross_hessian(at, added))
-            matrix[known:, :known] = matrix[:known, known:].T
+        matrix[:known, :known], matrix[known:, known:] = self.matrix, block
+        order = np.argsort(self.columns)
+        before = objective.columns(move(self.columns[order], at.point))
+        matrix[order, known:] = to_numpy(before.cross_hessian(at, added))
+        matrix[known:, :known] = matrix[:known, known:].T
         return Gram(np.concatenate([self.columns, new]), matrix)
 
     def rows(self, wanted: np.ndarray) -> np.ndarray:
