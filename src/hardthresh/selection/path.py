@@ -74,7 +74,7 @@ def path(
     if not isinstance(budgets, Iterable):
         raise InvalidInputError(f"budgets must be several numbers, such as range(1, 11); got {format_value(budgets)}")
     sets = [constraint(budget) for budget in budgets]
-    solvers = [solver or _ranking(choose_solver(objective, one, tol=tol)) for one in sets]
+    solvers = [solver] * len(sets) if solver else _ranking([choose_solver(objective, one, tol=tol) for one in sets])
     fitted = _warm_started if warm_start else _independent
     for result in fitted(objective, sets, solvers, tol=tol, **options):
         if result.status is Status.INTERRUPTED:  # the best iterate of one budget does not answer for the others
@@ -82,9 +82,10 @@ def path(
         yield result
 
 
-def _ranking(solver: Solver) -> Solver:
-    """Return a solver with as much effort as is needed to rank budgets."""
-    return replace(solver, effort="fast") if isinstance(solver, WorkingSet) else solver
+def _ranking(solvers: list[Solver]) -> list[Solver]:
+    """Return solvers with as much effort as is needed to rank budgets."""
+    ranking = {one: replace(one, effort="fast") if isinstance(one, WorkingSet) else one for one in set(solvers)}
+    return [ranking[one] for one in solvers]
 
 
 def _independent(

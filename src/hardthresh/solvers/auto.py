@@ -8,8 +8,7 @@ from dataclasses import replace
 from hardthresh.core import iterate as core_iterate
 from hardthresh.core import minimize as core_minimize
 from hardthresh.core.constraint import Constraint, coordinate_budget, require_constraint
-from hardthresh.core.errors import CapabilityError
-from hardthresh.core.objective import Objective, SmoothObjective
+from hardthresh.core.objective import LinearObjective, Objective, SmoothObjective
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
@@ -62,12 +61,9 @@ def _is_curved(objective: Objective, constraint: Constraint) -> bool:
 
 def _suits_working_set(objective: Objective, constraint: Constraint) -> bool:
     """Return whether the working set can run, with a small Gram matrix."""
-    try:
-        WorkingSet().check(objective, constraint)
-    except CapabilityError:
-        return False
     selection = coordinate_budget(constraint, tuple(objective.shape))
-    assert selection is not None
+    if selection is None or not isinstance(objective, LinearObjective):
+        return False
     return min(objective.shape[0], 4 * (selection.budget + len(selection.free)) + 256) <= MOST_COLUMNS
 
 
