@@ -199,13 +199,12 @@ def refine(
     Cost: 2s/d of a data pass per product with H, and as much per round besides. Monotone.
     """
     space = subspace(objective, constraint, projection.support)
-    point = space.lower(projection.point)
-    if prediction is None:
-        prediction = space.objective.predict(point)
-    found = Candidate(projection, nan, space.objective.value(point, prediction), prediction)
+    at = space.objective.evaluate(space.lower(projection.point), prediction)
+    found = Candidate(projection, nan, at.value, at.prediction)
     predicted, value, gradient_steps = 0.0, inf, 0
-    for _ in range(rounds):
-        at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
+    for number in range(rounds):
+        if number:
+            at = space.objective.evaluate(space.lower(found.projection.point), found.prediction)
         support = space.support(found.projection)
         free = constraint.free_part(space.lift(at.point), space.lift(at.gradient), support)
         slope = space.keep(at.gradient, free)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ class Problem:
         xp = namespace(self.mean)
         squares = model.design.pullback_squares(model.weights)  # which the design knows
         unit = xp.sqrt(xp.where(squares > 0, squares, xp.ones_like(squares)))
-        drawn = xp.astype(move(np.random.default_rng(0).standard_normal(unit.shape[0]), unit), unit.dtype)
+        drawn = xp.astype(move(_drawn(unit.shape[0]), unit), unit.dtype)
         far = xp.abs(self.mean * self.inverse_scale) / unit[:d]  # from zero, in standard deviations
         terms = float(xp.sum(xp.abs(drawn[:d]) * (far + 1.0)))
         rounding = UNITS * float(xp.finfo(unit.dtype).eps) * terms
@@ -139,6 +140,12 @@ class Problem:
         varies = self.inverse_scale > 0
         scale = 1 / xp.where(varies, self.inverse_scale, xp.ones_like(self.inverse_scale))
         return xp.where(varies, scale, xp.zeros_like(scale))
+
+
+@lru_cache(maxsize=1)
+def _drawn(size: int) -> np.ndarray:
+    """Return random numbers, the same for every fit; to draw them takes as long as to read a small table."""
+    return np.random.default_rng(0).standard_normal(size)
 
 
 def build_problem(
