@@ -193,7 +193,8 @@ class Standardized(Design):
     def dense(self) -> Array:
         xp, X = namespace(self.mean), self._design.dense()
         if is_numpy(X):  # one array, without another one for the column of ones
-            full = np.ones(self.shape, dtype=X.dtype, order="F" if X.flags.f_contiguous else "C")
+            full = np.empty(self.shape, dtype=X.dtype, order="F" if X.flags.f_contiguous else "C")
+            full[:, X.shape[1] :] = 1.0
             inner = full[:, : X.shape[1]]
             np.subtract(X, self.mean, out=inner)
             inner *= self.inverse_scale
