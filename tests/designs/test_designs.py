@@ -631,6 +631,26 @@ def test_moments_of_parts_keep_small_variances_of_large_columns(order, dtype, bl
     assert_allclose(found[2], shifted[2], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_moments_of_parts_are_accurate_at_any_distance_from_zero(order):
+    """Those of columns near zero are not centred; a column may be near in one part, and far in the other."""
+    rng = np.random.default_rng(4)
+    Z, y, weights = rng.standard_normal((200, 8)), rng.standard_normal(200) + 3.0, rng.uniform(0.5, 2.0, 200)
+    level = np.array([0.0, 1.0, 9.0, 11.0, 100.0, 1e6, 0.0, 0.0])
+    Z[:, 6], Z[:80, 7] = 0.0, 0.0
+    X = np.array(Z + level, order=order)
+    X[100:, 4] -= 100.0
+    parts = [np.arange(80), np.arange(100, 200)]
+    mean, squares, products = DenseDesign(X).part_moments(weights, y, parts, centred=True)
+    exact = slow_part_moments(Z, weights, y, parts, True)
+    shift = np.stack([level, np.where(np.arange(8) == 4, 0.0, level)])
+    assert_allclose(mean, exact[0] + shift, rtol=1e-13)
+    rounding = 1e-13 * np.maximum(1.0, 100.0 * shift)  # of the entries once the level is added, and more
+    for found, expected in ((squares, exact[1]), (products, exact[2])):
+        assert np.all(np.abs(found - expected) <= rounding * 200)
+    assert_allclose(squares[0, 6:], 0.0, atol=0)
+
+
 def test_moments_of_parts_count_three_passes_over_their_rows():
     meter = Meter()
     design = as_design(matrix()).metered(meter)

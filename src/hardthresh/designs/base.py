@@ -94,7 +94,8 @@ class Design(LinearMap):
                   v_{bj} = \\sum_{i \\in b} s_i (x_{ij} - m_{bj})^2, \\qquad
                   c_{bj} = \\sum_{i \\in b} r_i (x_{ij} - m_{bj})
 
-        Nothing that could cancel is subtracted: the squares are those of centred entries.
+        Nothing that could cancel is subtracted: the squares are those of centred entries, but for columns that are near
+        zero on average.
 
         Parameters
         ----------

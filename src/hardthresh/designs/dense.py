@@ -37,6 +37,9 @@ _TEMPORARY = 1 << 15  # entries of a small copy, for which malloc asks the syste
 _SINGLE = 1 << 20
 """Entries from which on products with 4 right-hand sides or more are faster in single precision, with the conversion:
 0.7 of the time for 1000 x 5000 and 2000 x 20000 by columns, 0.9 by rows; 200 x 500 are in the cache anyway."""
+_LEAST_SHARE = 0.01
+"""Moments about zero serve for a column if its variance is at least this share of its mean square: their rounding is a
+hundred units at most then."""
 _NARROWEST = 64  # columns of a block where rows are contiguous: 512 bytes of each row
 _LARGEST_COPY = 1 << 22  # entries of rows or columns that are copied at once
 _LARGEST_SHARE = 8  # of more, 1/8 of a matrix is, and only if products with it are asked for
@@ -252,31 +255,37 @@ def _moments_of_part(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the moments of some columns over some of the rows, with their weights; see `Design.part_moments`.
 
-    Sums are in double precision. The mean is corrected by the mean gap to it, and the squares by the square of that, as
-    in `_accurate_moments`.
+    Sums are in double precision, and about zero. From those of a column that is far from zero its mean is subtracted
+    first; it is corrected by the mean gap to it, and the squares by the square of that, as in `_accurate_moments`.
     """
-    d = X.shape[1]
-    blocks = _ranges(weights.size, d)
+    total = weights.sum()
+    weighted = weights * (y - weights @ y / total if centred else y)
+    blocks = _ranges(weights.size, X.shape[1])
     whole = X[rows] if isinstance(rows, slice) or len(blocks) == 1 else None
 
-    def entries(block: slice) -> np.ndarray:
-        return X[cast(np.ndarray, rows)[block]] if whole is None else whole[block]
+    def sums(columns: np.ndarray | slice, center: np.ndarray | None) -> np.ndarray:
+        """Return the weighted sums of entries, of their squares and of their products with y."""
+        found = np.zeros((3, X[:, columns].shape[1]))
+        for block in blocks:
+            some = as_double((X[cast(np.ndarray, rows)[block]] if whole is None else whole[block])[:, columns])
+            some = some if center is None else some - center
+            found[0] += some.T @ weights[block]
+            found[1] += (some * some).T @ weights[block]
+            found[2] += some.T @ weighted[block]
+        return found
 
-    mean, total = np.zeros(d), weights.sum()
-    if centred:
-        single = weights.astype(X.dtype)  # its rounding is corrected
-        mean = as_double(sum(entries(block).T @ single[block] for block in blocks)) / total
-    pulled, squares = np.zeros((d, 2)), np.zeros(d)
-    both = np.stack([weights, weights * (y - weights @ y / total if centred else y)], axis=1)
-    for block in blocks:
-        gaps = entries(block) - mean
-        pulled += gaps.T @ both[block]
-        gaps *= gaps
-        squares += gaps.T @ weights[block]
+    mean, squares, products = sums(slice(None), None)
     if not centred:
-        return mean, squares, pulled[:, 1]
-    shift = pulled[:, 0] / total
-    return mean + shift, np.maximum(squares - total * shift * shift, 0.0), pulled[:, 1]
+        return np.zeros_like(mean), squares, products
+    mean /= total
+    variances = squares - total * mean * mean
+    far = np.flatnonzero(~(variances >= _LEAST_SHARE * squares))
+    if far.size:
+        shift, squares[far], products[far] = sums(far, mean[far])
+        shift /= total
+        mean[far] += shift
+        variances[far] = np.maximum(squares[far] - total * shift * shift, 0.0)
+    return mean, variances, products
 
 
 def _moments_by_rows(design: Design, blocks: list[slice], weights: Array) -> tuple[Array, Array]:
