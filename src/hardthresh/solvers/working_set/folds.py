@@ -2,19 +2,17 @@
 
 For least squares the folds share their readings of the data. Rows that the same folds train on are a part; moments of
 the columns over all parts come from one reading, and are added up for each fold. Later gradients are products with
-right-hand sides that are zero where a fold does not train, one for each fold. The Gram matrix of a fold's working set
-is the sum of those of its parts if the folds' working sets have most columns in common and rows are many; else each
-fold computes its own. Nothing that a fold decides depends on a row held out from it: its columns are standardised and
-screened by moments of its own training rows.
+right-hand sides that are zero where a fold does not train, one for each fold. If columns are few, all of them are each
+fold's working set, and its Gram matrix is the sum of those of its parts; else each fold screens the columns, and
+computes a Gram matrix of its own, which grows with its working set. Nothing that a fold decides depends on a row held
+out from it: its columns are standardised and screened by moments of its own training rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from math import ceil
-from typing import cast
 
 import numpy as np
 
@@ -22,39 +20,41 @@ from hardthresh.arrays import double, gather, move, namespace, top_k
 from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.threads import serial_blas
-from hardthresh.designs import centred_block
+from hardthresh.designs import Design, centred_block
 from hardthresh.objectives import LinearModel
 
 from .iteration import EFFORTS
-from .model import tolerances_at_scale, union
+from .model import Gram, difference, tolerances_at_scale, union, with_neighbours
 from .search import descend, forward_backward, grow
-from .state import next_checkpoint, path_cap
+from .state import next_checkpoint
 from .tableau import Tableau
 
 _FOLDS = 16
 """How many folds share their work, a limit of memory: with 4 to 64 the scores of 40 models are the same. More folds are
 divided into batches."""
 _ENTRIES = 1 << 23
-"""Limit of the entries of the right-hand sides of one product with the data: 64 MB."""
-_SCREENING_RATIO = EFFORTS["fast"].screening_ratio
+"""Limit of the entries of the right-hand sides of one product with the data, and of the Gram matrices of all columns:
+64 MB each."""
+_SCREENING_RATIO, _NEARBY = EFFORTS["fast"].screening_ratio, EFFORTS["fast"].moves.nearby
 """A fold only has to rank the budgets."""
+_LEAST_CAP = 64
+"""The cap on the new columns at a fit, if the fit has fewer. On 40 models the best held-out loss is higher by 0.4 %
+with 48, and the same with twice as many for large fits; that takes 5 % longer."""
+_FEW, _FEW_PER_CHOICE = 100, 4
+"""Up to so many columns, and so many more for each in the largest model, are not screened. For 50 of 200, 300 and 400
+columns screening takes 1.1, 1.0 and 0.9 of the time, with 120 to 200 rows; for 10 of 100, 200 and 300 columns 1.4, 0.9
+and 0.7."""
 _CONSTANT = 64
 """A column is constant in a fold if its variance is at most so many units of rounding of its mean square: sums by pairs
 of up to 2^64 rows are off by less."""
 _PARTS = 2
 """Largest number of parts of the rows for each fold: with more of them, reading each fold's training rows is faster."""
-_ADDITION = 100
-"""The time of taking a number from the Gram matrix of a part and adding it, in multiplications of BLAS: 5 ns, which is
-for memory, against 0.03 to 0.05. From 30 to 300 the choice is the same on the tables of benchmarks/README.md."""
 _ALIKE = 1e-4
 """Screening may be in single precision if no column that varies in a fold has a variance there of less than this share
 of its mean square: then the rounding of 1e-6 of the column is at most 1e-4 of its part in the fold."""
 _SMALLEST = 1e-60
 """Nor if a mean square is below this number or above its inverse: entries of 1e-30 have all digits of single precision,
 down to a hundred millionth of them."""
-_BACKWARD_START = 1.25
-"""Where the backward path starts, as a multiple of the largest budget. On 40 models the best held-out loss is lower by
-0.1 to 0.4 % with 1 or 1.5 to 3; the time grows by up to a third."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,14 @@ def least_squares_fold_paths(
     -----
     A fold's search is that of `hardthresh.solvers.WorkingSet` with effort "fast", for all budgets at once: a forward
     path with screening at checkpoints of 4, 10, 25, ... columns, once more screening at the fits with these budgets and
-    the largest, improved by exchanges, and a forward path (to 1.25 times the largest budget) and a backward path. No
-    budget is rechecked by a gradient of its own, and there are no add-drop moves. Cost: one reading of the data, about
-    ``2 log(K)`` products of the data with a right-hand side for each fold, which BLAS does at a third of a pass each, a
-    Gram matrix of each working set that a checkpoint has changed, and a few hundred updates of a tableau for each fold.
+    the largest, improved by exchanges, and then sweeps over the budgets and others near them. No budget is rechecked by
+    a gradient of its own, and there are no add-drop moves. Up to 100 columns, and 4 more for each in the largest model,
+    are not screened.
+
+    Cost: one reading of the data, about ``2 log(K)`` products of the data with a right-hand side for each fold, which
+    BLAS does at a third of a pass each, a Gram matrix of each fold's working set, and a few hundred updates of a
+    tableau for each fold. Without screening, the Gram matrices are sums of those of parts of the rows, so that each row
+    is multiplied once for all folds.
     """
     if not objective.traits.quadratic:
         raise InvalidInputError(f"folds share their work for the squared loss only, not for {objective.loss}")
@@ -172,11 +176,11 @@ class _Fold:
     twice_curvature : array, shape (d,)
         Twice the variance and its ridge; infinite for the columns that screening leaves out, those inside among them.
     level, scale : float
-        The mean of y, and the loss of the null model: of the free columns, once these are screened at.
+        The mean of y, and the loss of the model without any column.
     working_set : array of int
         The columns inside, increasing.
-    gram : array, shape (m, m), or None
-        Their covariances with the ridge; None if the working set has changed.
+    gram : Gram
+        The covariances, with the ridge, of the columns for which they are known.
     fits : list of _Fit
         The fits at which columns are to be screened.
     """
@@ -188,7 +192,7 @@ class _Fold:
     level: float
     scale: float
     working_set: np.ndarray
-    gram: np.ndarray | None = None
+    gram: Gram = field(default_factory=Gram)
     fits: list[_Fit] = field(default_factory=list)
 
     def screen(self, slope: np.ndarray, fit: _Fit, signs: np.ndarray | None) -> None:
@@ -197,11 +201,11 @@ class _Fold:
             slope = np.where(slope * signs < 0, 0.0, slope)
         score = slope * (slope / self.twice_curvature)  # no overflow
         new = np.flatnonzero(score > fit.threshold)
-        most = path_cap(fit.columns.size)
+        most = max(_LEAST_CAP, fit.columns.size)
         if new.size > most:
             new = new[top_k(score[new], most)]
         if new.size:
-            self.working_set, self.gram = union(self.working_set, new), None
+            self.working_set = union(self.working_set, new)
             self.twice_curvature[new] = np.inf
 
 
@@ -272,6 +276,7 @@ class _Folds:
         self._y = objective.y if objective.offset is None else objective.y - objective.offset
         self._signs, self._tol, self._training = selection.signs, tol, training
         n, d = objective.design.shape
+        self._n_columns = d - intercept
         self._free = np.array([j for j in selection.free if not (intercept and j == d - 1)], dtype=np.int64)
         self._eps = float(namespace(self._y).finfo(self._y.dtype).eps)
         inside, weights = np.zeros((n, len(training))), double(self._row_weights)
@@ -316,83 +321,99 @@ class _Folds:
             yield _Fold(mean, slope, penalty, twice_curvature, y_mean, scale, self._free)
 
     def paths(self, budgets: list[int]) -> list[FoldPath]:
-        """Fill the working sets, first along a forward path, then by the best fits at its checkpoints; fit all."""
+        """Fill the working sets, with all columns or by screening, and fit all budgets."""
+        if self._takes_all_columns(budgets[-1]):
+            self._add_grams_of_parts()
+        else:
+            self._screen_along_forward_paths(budgets[-1])
+        searched = with_neighbours(budgets, _NEARBY)
+        return [self._path(number, budgets, searched) for number in range(len(self._folds))]
+
+    def _takes_all_columns(self, budget: int) -> bool:
+        """Return whether the columns are few, and so are the numbers in their Gram matrices."""
+        entries = self._n_columns**2 * (len(self._folds) + len(self._parts.rows))
+        return self._n_columns <= _FEW + _FEW_PER_CHOICE * budget and entries <= _ENTRIES
+
+    def _add_grams_of_parts(self) -> None:
+        """Take all columns that vary as the working sets; their Gram matrices are sums of those of the parts."""
+        parts, columns = self._parts, np.arange(self._n_columns)
+        means, share = self._part_mean[:, columns], parts.share
+        grams = np.stack([self._covariances(columns, *each) for each in zip(parts.rows, self._part_mean, strict=True)])
+        sums = (share @ grams.reshape(len(grams), -1)).reshape(-1, columns.size, columns.size)
+        for fold, shares, gram in zip(self._folds, share, sums, strict=True):
+            gap = means - fold.mean[columns]
+            gram += (gap.T * shares) @ gap
+            gram[np.diag_indices_from(gram)] += fold.ridge[columns]
+            fold.working_set = union(self._free, np.flatnonzero(np.isfinite(fold.twice_curvature[columns])))
+            fold.gram = Gram(columns, gram)
+
+    def _screen_along_forward_paths(self, budget: int) -> None:
+        """Fill the working sets, first along forward paths, then by the best fits at their checkpoints."""
         checkpoint, checkpoints = 0, []
-        while checkpoint < budgets[-1]:
+        while checkpoint < budget:
             self._screen([checkpoint], with_exchanges=False)
             checkpoint = next_checkpoint(checkpoint)
-            checkpoints.append(min(checkpoint, budgets[-1]))
+            checkpoints.append(min(checkpoint, budget))
         if checkpoints:
             self._screen(checkpoints, with_exchanges=True)
-        return [self._path(fold, tableau, budgets) for fold, tableau in self._tableaus()]
 
-    def _tableaus(self) -> Iterator[tuple[_Fold, Tableau]]:
-        """Yield each fold with the tableau of its null model."""
-        self._update_grams([number for number, fold in enumerate(self._folds) if fold.gram is None])
-        for fold in self._folds:
-            signs = None if self._signs is None else self._signs[fold.working_set]
-            free = np.searchsorted(fold.working_set, self._free).tolist()
-            slope = fold.slope[fold.working_set]
-            yield fold, Tableau(cast(np.ndarray, fold.gram), slope, free, n_free=len(free), signs=signs)
+    def _tableau(self, number: int) -> Tableau:
+        """Return the tableau of a fold's null model."""
+        self._extend_gram(number)
+        fold = self._folds[number]
+        columns = fold.working_set
+        free = np.searchsorted(columns, self._free).tolist()
+        signs = None if self._signs is None else self._signs[columns]
+        rows = fold.gram.rows(columns)
+        return Tableau(fold.gram.matrix, fold.slope[columns], free, n_free=len(free), gram_rows=rows, signs=signs)
 
-    def _update_grams(self, numbers: list[int]) -> None:
-        """Compute the Gram matrices of some folds' working sets, in the way that takes fewer multiplications.
+    def _tolerances(self, fold: _Fold, tableau: Tableau) -> tuple[float, float]:
+        """Return what is rounding and what is negligible for a fold: its null model has the free columns."""
+        scale = max(fold.scale - tableau.decrease, self._eps * fold.scale)
+        return tolerances_at_scale(self._eps, self._tol, scale)
 
-        Either each fold multiplies the columns of its own working set, or each row is multiplied once for all folds,
-        with the columns of all working sets.
-        """
-        if not numbers:
+    def _extend_gram(self, number: int) -> None:
+        """Compute what the Gram matrix of a fold lacks of its working set."""
+        fold, rows = self._folds[number], self._training[number]
+        columns, known = fold.working_set, fold.gram.columns
+        new = difference(columns, np.sort(known))
+        if new.size == 0:
             return
-        columns = reduce(union, (self._folds[number].working_set for number in numbers))
-        squares = {number: self._folds[number].working_set.size ** 2 for number in numbers}
-        alone = sum(square * self._training[number].size for number, square in squares.items())
-        additions = _ADDITION * sum(squares.values()) * len(self._parts.rows)
-        together = columns.size**2 * sum(rows.size for rows in self._parts.rows) + additions
-        grams = self._sums_of_grams(numbers, columns) if together < alone else self._own_grams(numbers)
-        for number, gram in zip(numbers, grams, strict=True):
-            fold = self._folds[number]
-            gram[np.diag_indices_from(gram)] += fold.ridge[fold.working_set]
-            fold.gram = gram
-
-    def _own_grams(self, numbers: list[int]) -> Iterator[np.ndarray]:
-        """Yield the Gram matrix of each of some folds, from its training rows."""
-        for number in numbers:
-            fold = self._folds[number]
-            yield self._covariances(fold.working_set, self._training[number], fold.mean)
-
-    def _sums_of_grams(self, numbers: list[int], columns: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the Gram matrix of each of some folds, as a sum of those of the parts for all their columns."""
-        parts = self._parts
-        grams = [self._covariances(columns, rows, mean) for rows, mean in zip(parts.rows, self._part_mean, strict=True)]
-        for number in numbers:
-            fold, share = self._folds[number], parts.share[number]
-            places = np.searchsorted(columns, fold.working_set)
-            block = np.ix_(places, places)
-            gap = self._part_mean[:, fold.working_set] - fold.mean[fold.working_set]
-            gram = (gap.T * share) @ gap
-            for part in np.flatnonzero(share):
-                gram += share[part] * grams[part][block]
-            yield gram
+        block = self._centred(columns, rows, fold.mean)
+        added = block.columns(move(columns.searchsorted(new), self._y)) if known.size else block
+        products, every = self._products(block, added, rows), np.concatenate([known, new])
+        matrix = np.empty((every.size, every.size))
+        matrix[: known.size, : known.size] = fold.gram.matrix
+        matrix[:, known.size :] = products[columns.searchsorted(every)]
+        matrix[known.size :, : known.size] = matrix[: known.size, known.size :].T
+        matrix[known.size :, known.size :] += np.diag(fold.ridge[new])
+        fold.gram = Gram(every, matrix)
 
     def _covariances(self, columns: np.ndarray, rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
         """Return the covariances of some columns over some rows, with the mean of each of all columns."""
+        block = self._centred(columns, rows, mean)
+        return self._products(block, block, rows)
+
+    def _centred(self, columns: np.ndarray, rows: np.ndarray, mean: np.ndarray) -> Design:
+        """Return some columns of some rows, less their means if there is an intercept."""
         where, some = move(rows, self._y), move(columns, self._y)
-        weights = gather(self._row_weights, where)
-        if self._intercept:
-            center = namespace(self._y).astype(move(mean[columns], self._y), self._y.dtype)
-            block = centred_block(self._design, where, some, center)
-        else:
-            block = self._design.block(where, some)
-        gram = double(block.gram(weights))
-        gram /= np.sum(double(weights))
-        return gram
+        if not self._intercept:
+            return self._design.block(where, some)
+        center = namespace(self._y).astype(move(mean[columns], self._y), self._y.dtype)
+        return centred_block(self._design, where, some, center)
+
+    def _products(self, left: Design, right: Design, rows: np.ndarray) -> np.ndarray:
+        """Return the weighted mean products of two blocks of columns of some rows."""
+        weights = gather(self._row_weights, move(rows, self._y))
+        products = double(left.gram(weights, None if left is right else right))
+        products /= np.sum(double(weights))
+        return products
 
     def _screen(self, budgets: list[int], *, with_exchanges: bool) -> None:
         """Add columns to the folds' working sets by the gradients at fits with some budgets, greedy or exchanged."""
-        for fold, tableau in self._tableaus():
-            if budgets == [0]:  # the null model has the free columns
-                fold.scale = max(fold.scale - tableau.decrease, self._eps * fold.scale)
-            rounding, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
+        for number, fold in enumerate(self._folds):
+            tableau = self._tableau(number)
+            rounding, negligible = self._tolerances(fold, tableau)
             fold.fits = []
             for k in budgets:
                 size = tableau.n_free + k
@@ -428,16 +449,17 @@ class _Folds:
         pullback = self._design.screening_pullback if self._single else self._design.pullback
         return double(pullback(residual)).T
 
-    def _path(self, fold: _Fold, tableau: Tableau, budgets: list[int]) -> FoldPath:
-        """Return for each budget the better of the forward and the backward path, improved by exchanges."""
-        rounding, negligible = tolerances_at_scale(self._eps, self._tol, fold.scale)
-        sizes = [tableau.n_free + k for k in budgets]
-        backward_start = tableau.n_free + ceil(_BACKWARD_START * budgets[-1])
-        best = forward_backward(tableau, sizes, backward_start, rounding, negligible)
-        used = np.unique(np.concatenate([fit.chosen for fit in best.values()]))
-        coefs = np.zeros((len(sizes), len(used)))
-        for row, size in enumerate(sizes):
-            chosen, coef = best[size].chosen, best[size].coef
-            coefs[row, np.searchsorted(used, chosen)] = coef
+    def _path(self, number: int, budgets: list[int], searched: Collection[int]) -> FoldPath:
+        """Return the fits of a fold with some of the budgets that are searched together."""
+        fold, tableau = self._folds[number], self._tableau(number)
+        rounding, negligible = self._tolerances(fold, tableau)
+        sizes = [tableau.n_free + k for k in searched]
+        best = forward_backward(tableau, sizes, max(sizes), rounding, negligible)
+        fits = [best[tableau.n_free + k] for k in budgets]
+        coefs = np.zeros((len(fits), fold.working_set.size))
+        rows = np.repeat(np.arange(len(fits)), [fit.size for fit in fits])
+        coefs[rows, np.concatenate([fit.chosen for fit in fits])] = np.concatenate([fit.coef for fit in fits])
+        used = np.flatnonzero(coefs.any(axis=0))
+        coefs = coefs[:, used]
         columns = fold.working_set[used]
         return FoldPath(columns, coefs, fold.level - coefs @ fold.mean[columns])

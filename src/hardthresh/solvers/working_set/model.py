@@ -43,6 +43,12 @@ def _neighbours(budget: int, ratio: float) -> set[int]:
     return {*range(budget, few - 1, -step), *range(budget, many + 1, step)}
 
 
+def with_neighbours(budgets: Collection[int], ratio: float) -> set[int]:
+    """Return budgets and their neighbours, but none above all of several."""
+    most = max(budgets) if len(budgets) > 1 else inf
+    return {other for budget in budgets for other in _neighbours(budget, ratio) if other <= most}
+
+
 def difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the entries of one increasing index array that are not in another."""
     if a.size == 0 or b.size == 0:
@@ -200,8 +206,8 @@ class LocalModel:
         Nearby budgets are searched as well, but none above all of several. Add-drop moves and replacements are made at
         the budgets that are wanted.
         """
-        moves, free, most = moves or Moves(), self.tableau.n_free, max(budgets) if len(budgets) > 1 else inf
-        sizes = {free + other for k in budgets for other in _neighbours(k, moves.nearby) if other <= most}
+        moves, free = moves or Moves(), self.tableau.n_free
+        sizes = {free + k for k in with_neighbours(budgets, moves.nearby)}
         counts = {free + k: add_drop_counts(k, moves.add_drop) for k in budgets}
         start = max(free + backward_start, *sizes)
         found = forward_backward(
