@@ -561,9 +561,11 @@ static double best_exchange(Tableau *T, index_t *slot, index_t *column)
     if (!(best > 0.0)) return best;
     const double scale = 1.0 / sqrt(diagonal_of(T, *slot)), shift = T->coef[*slot] * scale;
     for (index_t t = 0; t < m; t++) {
-        const double gain = exchange_gain(T->regressions[*slot * m + t], slope[t], rest[t], scale, shift, signs, t);
-        if (gain > largest) largest = gain, *column = t;
+        rest[t] = exchange_gain(T->regressions[*slot * m + t], slope[t], rest[t], scale, shift, signs, t);
+        if (rest[t] > largest) largest = rest[t];
     }
+    for (index_t t = m - 1; t >= 0; t--)
+        if (rest[t] >= TIE * largest) *column = t; /* of copies the first */
     return 0.5 * best;
 }
 

@@ -377,6 +377,23 @@ def test_a_column_of_zeros_in_one_fold_is_not_chosen_there():
     assert_alone(case, training, (1, 3, 10))
 
 
+@pytest.mark.parametrize("seed", [5, 7])  # where it would, in exchanges
+def test_rounding_does_not_choose_between_copies(seed):
+    """Columns with one entry in the same training row are copies there; the row that is held out tells them apart."""
+    rng = np.random.default_rng(seed)
+    case = make(n=60, d=300, rho=0.9, seed=seed)
+    X = np.where(rng.random(case.X.shape) < 0.08, case.X, 0.0)
+    X[:, -1] = 1.0
+    case = replace(case, X=X)
+    budgets = tuple(range(1, 25))
+    training = training_rows(KFold(5), 60)
+    rounded = replace(case, X=X * (1.0 + 1e-15 * rng.standard_normal(X.shape)))
+    for other in (rounded, replace(case, storage=sp.csc_array)):
+        for one, two in zip(case.paths(training, budgets), other.paths(training, budgets), strict=True):
+            for row in range(len(budgets)):
+                assert_array_equal(support(one, row), support(two, row))
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1e-12, 1e-30, 1e-100])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("heavy", [1, 2])

@@ -538,3 +538,17 @@ def test_a_diagonal_that_rounding_has_eaten_keeps_its_column():
     assert place != 1
     assert np.isfinite(fall)
     assert np.isfinite(tableau.lowest_chosen_score())
+
+
+@pytest.mark.parametrize("factor", [1.0, -3.0])
+def test_the_first_of_copies_replaces_a_column(factor):
+    """Whatever rounding says of their gains."""
+    X, y = data(0, 8)
+    X[:, 6] = factor * X[:, 2]
+    y = y + 50.0 * X[:, 2]
+    for error in (-1e-15, 1e-15):
+        gram, slope = X.T @ X, X.T @ y
+        slope[6] *= 1.0 + error
+        tableau = Tableau(gram, slope, [0])
+        assert tableau.best_exchange()[:2] == (0, 2)
+        assert tableau.exchanges(1)[0][:2] == (0, 2)

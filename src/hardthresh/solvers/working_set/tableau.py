@@ -272,16 +272,19 @@ class Tableau:
         gain, loss = self._exchange_gains()
         falls = gain.max(axis=1) - loss
         best = np.argsort(-falls, kind="stable")[:count]
-        return [(self.n_free + int(i), int(gain[i].argmax()), 0.5 * float(falls[i])) for i in best]
+        return [(self.n_free + int(i), _first_best(gain[i]), 0.5 * float(falls[i])) for i in best]
 
     def best_exchange(self) -> tuple[int, int, float]:
-        """Return the slot of a chosen column, the column to replace it, and by how much q falls (< 0 if it rises)."""
+        """Return the slot of a chosen column, the column to replace it, and by how much q falls (< 0 if it rises).
+
+        Of copies that could replace it the first does.
+        """
         if self.size == self.n_free or self._unexplained.size == 0:
             return 0, 0, 0.0
         gain, loss = self._exchange_gains()
         fall = gain.max(axis=1) - loss
         i = int(fall.argmax())
-        return self.n_free + i, int(gain[i].argmax()), 0.5 * float(fall[i])
+        return self.n_free + i, _first_best(gain[i]), 0.5 * float(fall[i])
 
     def _exchange_gains(self) -> tuple[np.ndarray, np.ndarray]:
         """Return twice the gain of each column (axis 1) once a chosen one (axis 0) is dropped, and twice its cost."""
@@ -421,6 +424,11 @@ class Tableau:
             slot = int(wrong[int(np.argmin(reach))])
             point = self._all_coefficients(chosen, here + float(np.min(reach)) * (coef - here))
             self._leave(slot)
+
+
+def _first_best(gain: np.ndarray) -> int:
+    """Return the first column whose gain is the best one, up to rounding."""
+    return int((gain >= _TIE * gain.max()).argmax())
 
 
 def independent_columns(gram: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
