@@ -122,7 +122,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
 
         Each fold standardises its own training rows and walks from the smallest candidate to the largest; nothing
         passes from fold to fold, and no held-out row has a say in what its fold fits. For least squares with the
-        default solver all folds share one Gram matrix (`hardthresh.selection.least_squares_fold_paths`), otherwise
+        default solver all folds share their work (`hardthresh.selection.least_squares_fold_paths`), otherwise
         each fit starts from the last one of the same fold; `n_jobs` and `max_iter` are about these. The final fit is
         that of the chosen number alone, as without cross-validation: its search goes further than that of the folds.
 
