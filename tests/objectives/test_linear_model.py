@@ -265,6 +265,34 @@ def test_several_evaluations_together_whatever_the_storage(kind, loss, monkeypat
             np.testing.assert_allclose(to_numpy(at.gradient), to_numpy(expected.gradient), rtol=1e-10, atol=1e-14)
 
 
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_gradients_to_screen_are_gradients_up_to_single_precision(loss, l2, monkeypatch):
+    rng = np.random.default_rng(17)
+    X, y = rng.standard_normal((60, 40)), rng.integers(0, 2, 60).astype(float)
+    objective = LinearModel(X, y, loss=loss, l2=l2, offset=rng.standard_normal(60))
+    points = [rng.standard_normal(40) for _ in range(6)]
+    exact = np.stack([objective.evaluate(w).gradient for w in points])
+    sizes = np.linalg.norm(X, axis=0) * np.linalg.norm(rng.standard_normal(60)) / 60
+    for least, tol in ((1 << 20, 1e-14), (1, 1e-6)):  # small data are read in their own precision
+        monkeypatch.setattr("hardthresh.designs.dense._SINGLE", least)
+        found = np.stack(objective.screening_gradients(points))
+        error = np.max(np.abs(found - exact) / sizes)
+        assert error < 10 * tol
+        assert (error > 1e-9) == (least == 1)
+    np.testing.assert_array_equal(objective.screening_gradients(points[:1])[0], exact[0])
+
+
+def test_gradients_to_screen_count_as_a_pass_each():
+    X, y = data()
+    one, other = Meter(), Meter()
+    model = LinearModel(X, y)
+    points = [np.ones(X.shape[1]), 2 * np.ones(X.shape[1])]
+    model.metered(one).screening_gradients(points)
+    model.metered(other).evaluate_many(points)
+    assert one.passes == pytest.approx(other.passes)
+
+
 def test_several_evaluations_count_as_a_pass_each():
     X, y = data()
     one, other = Meter(), Meter()

@@ -195,6 +195,9 @@ class LinearObjective(SmoothObjective, Protocol):
     def evaluate_many(self, points: Sequence[Array]) -> Sequence[Evaluation]:
         """Return value and gradient at several points, which may be cheaper than one by one."""
 
+    def screening_gradients(self, points: Sequence[Array]) -> Sequence[Array]:
+        """Return the gradients at several points, accurate enough to decide which coordinates to look at."""
+
     def recession(self, at: Evaluation, indices: Array) -> Array | None:
         """Return a direction in some coordinates along which f decreases for ever; None if it has a minimiser."""
 

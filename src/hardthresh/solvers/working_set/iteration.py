@@ -310,10 +310,10 @@ class Iteration:
         """Add columns to the working sets by the gradients at some fits, which are one product with the data."""
         if not fits:
             return
-        evaluations = self.objective.evaluate_many([one.point for one in fits])
-        for one, at in zip(fits, evaluations, strict=True):
+        gradients = self.objective.screening_gradients([one.point for one in fits])
+        for one, gradient in zip(fits, gradients, strict=True):
             group = one.group
-            new = self.screen(at.gradient, group.state.curvature, group.working_set, one.threshold, one.most)
+            new = self.screen(gradient, group.state.curvature, group.working_set, one.threshold, one.most)
             group.working_set = union(group.working_set, new)
         self.extend_gram([one.group for one in fits])
 
