@@ -830,11 +830,11 @@ def test_several_budgets_together_go_where_each_goes_alone(effort, loss, shared)
 
 
 @every
-@both_losses
-def test_several_budgets_together_on_many_columns(effort, loss):
+def test_several_budgets_of_a_classifier_together_on_many_columns(effort):
     """Where columns are let in on the way, and not all of them."""
     X, y = data(3, n=100, d=1500, k=8, rho=0.8)
-    objective, solver = LinearModel(X, target(X, y, loss), loss=loss, l2=1e-3), WorkingSet(effort=effort)
+    objective = LinearModel(X, target(X, y, "logistic"), loss="logistic", l2=1e-3)
+    solver = WorkingSet(effort=effort)
     constraints = [Sparsity(k) for k in (2, 5, 9, 13, 28)]
     start = solver.start(objective, constraints[0], None, 0)
     for constraint, state in zip(constraints, in_company(solver, objective, constraints, [start] * 5), strict=True):
@@ -842,6 +842,27 @@ def test_several_budgets_together_on_many_columns(effort, loss):
         assert state.working_set.size < 1500
         np.testing.assert_array_equal(state.working_set, expected.working_set)
         np.testing.assert_array_equal(state.support, expected.support)
+
+
+@every
+def test_budgets_of_a_quadratic_leave_the_forward_path_together_with_the_same_columns(effort):
+    X, y = data(3, n=100, d=1500, k=8, rho=0.8)
+    objective, solver = LinearModel(X, y, l2=1e-3), WorkingSet(effort=effort)
+    budgets = (2, 5, 9, 13, 28)
+    constraints = [Sparsity(k) for k in budgets]
+    start = solver.start(objective, constraints[0], None, 0)
+    seen = [[start] * 5]
+    while seen[-1][-1].checkpoint is not None:
+        seen.append(solver.advance_all(objective, constraints, seen[-1]))
+    assert len(seen) == 5  # the largest has been at 4, 10 and 25 columns
+    for k, states in zip(budgets, zip(*seen, strict=True), strict=True):
+        places = [state.checkpoint for state in states[:-1]]
+        assert places == [min(most, max(c for c in (0, 4, 10, 25) if c < k)) for most in (0, 4, 10, 25)]
+        assert len({id(state) for state in states}) == len({*places}) + 1  # a run that waits keeps its state
+        assert states[-1].checkpoint is None
+        assert states[-1].support.indices.size == k
+        np.testing.assert_array_equal(states[-1].working_set, seen[-1][-1].working_set)
+    assert seen[-1][0].working_set.size < 1500
 
 
 @pytest.mark.parametrize("k", [5, 11, 26])

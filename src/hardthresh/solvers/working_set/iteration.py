@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import ceil, inf
@@ -184,21 +184,29 @@ class Iteration:
     def next_states(self) -> list[WorkingState]:
         """Return the next state of each run, by the steps of `WorkingSet`.
 
-        Step 1 moves the runs of a group whose budgets are larger than the next checkpoint; steps 2 and 3 finish its
-        other runs.
+        Step 1 moves the runs of a group whose budgets are larger than the next checkpoint. If f is quadratic, its other
+        runs wait, with the state that they have, until no run goes on along the forward path; then steps 2 and 3 finish
+        all of them, each from its own state, with the columns of all. Else they are finished at once, because each
+        state has its own Hessian.
         """
         groups = self.screened_groups()  # steps 1 and 4
         self.extend_gram(groups)
-        for group in groups:
+        on_path = [group for group in groups if group.next_checkpoint is not None]
+        past_it = [group for group in groups if group.next_checkpoint is None]
+        for group in on_path:
             self.follow_forward_path(group)  # step 1
-        self.prefetch(groups)  # step 2
-        for group in groups:
-            if group.next_checkpoint is None:
-                self.improve(group)  # step 4
-            else:
-                self.reach_budgets(group)  # step 3
-            group.model = None  # it takes much memory
-        return self.evaluate_and_finish()
+        waiting: set[int] = set()
+        if self.objective.traits.quadratic and any(group.continuing for group in on_path):
+            waiting.update(run for group in on_path for runs in group.finishing.values() for run in runs)
+            on_path = []
+        self.share_working_set(on_path)
+        self.prefetch([*on_path, *past_it])  # step 2
+        self.share_working_set(on_path)
+        for group in on_path:
+            self.reach_budgets(group)  # step 3
+        for group in past_it:
+            self.improve(group)  # step 4
+        return self.evaluate_and_finish(waiting)
 
     def screened_groups(self) -> list[RunGroup]:
         """Return the groups of the runs that go on, with the columns that screening adds to their working sets."""
@@ -300,6 +308,13 @@ class Iteration:
                 fits += [FitToScreen(group, point, threshold, most) for point in points]
         self.screen_at(fits)
 
+    def share_working_set(self, groups: Sequence[RunGroup]) -> None:
+        """Give each of some groups the columns of all of them, whose Gram matrix is known; for a quadratic only."""
+        if groups and self.objective.traits.quadratic and not any(group.whole for group in groups):
+            columns = reduce(union, (group.working_set for group in groups))
+            for group in groups:
+                group.working_set = columns
+
     def fit_and_threshold(self, group: RunGroup, budget: int) -> tuple[Fit, float]:
         """Return the forward path at a budget, improved by exchanges, and the score that counts as high there."""
         model = self.model(group)
@@ -333,6 +348,7 @@ class Iteration:
             better = first_improvement(self.objective, constraint, budget, group.state, model, fits)
             if better is not None:
                 self.better |= dict.fromkeys(runs, better)  # these runs leave the forward path
+        group.model = None  # it takes much memory
 
     def improve(self, group: RunGroup) -> None:
         """Improve the point of a run that has reached its budget, by exchanges and add-drop moves (step 4)."""
@@ -357,6 +373,7 @@ class Iteration:
         better = better or self.try_all_exchanges(group, run)
         if better is not None:
             self.better[run] = better
+        group.model = None  # it takes much memory
 
     def search_by_refits(self, group: RunGroup, run: int) -> Improvement | None:
         """Return what refits of many supports lead to if the quadratic model misleads at the point of a run (step 4).
@@ -417,8 +434,8 @@ class Iteration:
             tableaus += [tableau for tableau in tried if tableau is not None]
         return first_improvement(objective, constraint, budget, state, model, [*map(Fit.of, tableaus)])
 
-    def evaluate_and_finish(self) -> list[WorkingState]:
-        """Return the next states: at the better points, evaluated, or with fewer columns; other runs end."""
+    def evaluate_and_finish(self, waiting: Collection[int]) -> list[WorkingState]:
+        """Return the next states: at the better points, evaluated, or with fewer columns; other runs wait or end."""
         evaluations = self.evaluations()
         reached: dict[int, tuple[Improvement, Evaluation]] = {}  # by identity: runs may share a point
         for run, better in self.better.items():
@@ -429,7 +446,9 @@ class Iteration:
         after = []
         for run, state in enumerate(self.states):
             found = reached[id(self.better[run])] if run in self.better else None
-            if found is None or not found[1].value < state.value:  # the model may be lower where f is not, by rounding
+            if run in waiting:
+                after.append(state)
+            elif found is None or not found[1].value < state.value:  # by rounding, only the model is lower
                 after.append(state.ended(self.reason_to_end(run)))
             else:
                 after.append(state.improved(*found))

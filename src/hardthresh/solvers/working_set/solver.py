@@ -159,7 +159,8 @@ class WorkingSet(Solver):
         """Advance several runs on one objective at the price of little more than one.
 
         Runs with different budgets share the Gram matrix, one product with the data for all their gradients, and, while
-        they are at the same state of the forward path, the path.
+        they are at the same state of the forward path, the path. A run that leaves the path before others keeps its
+        state until the last of them leaves it.
         """
         selections = [_selection(objective, constraint) for constraint in constraints]
         if not all(_same_but_for_budget(selections[0], other) for other in selections[1:]):
@@ -212,12 +213,12 @@ class WorkingSet(Solver):
             runners = [Runner(objective, constraint, self, meter) for constraint in constraints]
             states = self._first_states(runners, seed)
             records = [Record(runner, state, began) for runner, state in zip(runners, states, strict=True)]
-            active = list(range(len(runners)))
+            active = moved = list(range(len(runners)))
             try:
                 while True:
-                    for run in active:
+                    for run in moved:
                         records[run].add(states[run])
-                    for run in active:
+                    for run in moved:
                         try:
                             records[run].judge(rule)
                         except NotFiniteError as error:
@@ -225,7 +226,9 @@ class WorkingSet(Solver):
                     active = [run for run in active if records[run].ended is None]
                     if not active:
                         break
+                    before = list(states)
                     active = self._advance_runs(active, runners, states, records)
+                    moved = [run for run in active if states[run] is not before[run]]  # the others wait for these
                     report(f"{len(active)} runs")
             except KeyboardInterrupt:
                 for run in active:
@@ -269,7 +272,8 @@ class WorkingSet(Solver):
             records[active[0]].end(Status.DIVERGED, f"{error}, after iteration")
             return []
         for run, state in zip(active, after, strict=True):
-            states[run] = runners[run].moved(states[run], state)
+            if state is not states[run]:
+                states[run] = runners[run].moved(states[run], state)
         return active
 
 
