@@ -256,6 +256,16 @@ static void compute_regressions(Tableau *T)
     T->has_regressions = 1;
 }
 
+/* Copy a tableau that only a few moves will change: its regressions too, which cost O(s^2 m) to compute, O(s m) to copy
+ * and O(s m) to update in each move. */
+static void copy_for_few_moves(Tableau *to, Tableau *from)
+{
+    compute_regressions(from); /* once for all copies */
+    copy_to(to, from);
+    memcpy(to->regressions, from->regressions, sizeof(double) * (size_t)(from->size * from->problem->m));
+    to->has_regressions = 1;
+}
+
 /* Compute everything from the Gram matrix for some columns, without combinations of earlier ones. */
 static void compute(Tableau *T, const index_t *wanted, index_t count)
 {
@@ -575,15 +585,14 @@ static void descend(Tableau *T, Tableau *spare, index_t size, double rounding, d
     index_t slot = 0, column = 0;
     while (best_exchange(T, &slot, &column) > negligible) {
         const double before = T->decrease;
-        copy_to(spare, T); /* tried there first, without regressions */
-        drop(spare, slot);
-        add(spare, column);
-        grow(spare, size, rounding); /* where bounds on signs have made other columns leave */
-        if (!(spare->decrease > before + negligible)) return;
+        copy_to(spare, T);
         drop(T, slot);
         add(T, column);
-        grow(T, size, rounding);
-        if (!(T->decrease > before + negligible)) copy_to(T, spare); /* by rounding */
+        grow(T, size, rounding); /* where bounds on signs have made other columns leave */
+        if (!(T->decrease > before + negligible)) {
+            copy_to(T, spare);
+            return;
+        }
     }
 }
 
@@ -621,12 +630,16 @@ static void move_to(Tableau *T, const index_t *wanted, index_t count)
 static void add_drop(Tableau *T, Tableau *trial, Tableau *spare, index_t size, const index_t *counts, index_t n_counts,
                      index_t rounds, double rounding, double negligible)
 {
+    enum { FEW = 8 }; /* most of these moves lead back to T; the time is the same from 2 to 16 */
     for (index_t round = 0, helped = 1; helped && round < rounds; round++) {
         helped = 0;
         for (index_t move = 0; move < 2 * n_counts; move++) {
             const index_t count = counts[move / 2];
             if (count == 0 || (move > 1 && count == counts[move / 2 - 1])) continue;
-            copy_to(trial, T);
+            if (FEW * count <= size)
+                copy_for_few_moves(trial, T);
+            else
+                copy_to(trial, T);
             if (move % 2 == 0) {
                 grow(trial, size + count, rounding);
                 shrink(trial, size);
@@ -667,7 +680,7 @@ static void replace(Tableau *T, Tableau *trial, Tableau *spare, index_t size, in
             index_t slot = T->n_free;
             while (slot < T->size && T->chosen[slot] != order[i]) slot++;
             if (slot == T->size) continue; /* it has been replaced */
-            copy_to(trial, T);
+            copy_for_few_moves(trial, T);
             drop(trial, slot);
             trial->barred = order[i];
             trial->excluded[order[i]] = (double)INFINITY;
