@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from math import ceil, inf
+from math import ceil, inf, sqrt
 from typing import cast
 
 import numpy as np
@@ -356,7 +356,8 @@ class Iteration:
         objective, constraint, state = self.objective, self.constraints[run], group.state
         model, quadratic = self.model(group), objective.traits.quadratic
         if quadratic:
-            fits = [model.best(budget, budget, self.effort.moves)]
+            moves = replace(self.effort.moves, nearby=sqrt(self.effort.moves.nearby))  # see `Moves.nearby`
+            fits = [model.best(budget, budget, moves)]
         else:  # f may fall where the model rises a little
             grown = model.grown(budget)
             tableaus = [
