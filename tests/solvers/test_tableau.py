@@ -205,6 +205,29 @@ def test_a_tableau_may_start_anywhere(seed, m, size):
     assert_is_least_squares(tableau_of(X, y, chosen), X, y)
 
 
+@given(seeds, sizes, st.booleans(), st.booleans())
+@draws(60)
+def test_the_minimiser_on_other_columns_does_not_depend_on_where_the_tableau_is(seed, m, signed, barred):
+    X, y = data(seed, m)
+    rng = np.random.default_rng(seed)
+    signs = np.where(rng.random(m) < 0.5, 1.0, 0.0) if signed else None
+    start = rng.permutation(m)[: rng.integers(m + 1)].tolist()
+    tableau = tableau_of(X, y, start, 3.0 * rng.random(len(start)), signs=signs)
+    if barred:
+        tableau.bar(int(rng.integers(m)))
+    before = (tableau.chosen, tableau.coef.copy(), tableau.decrease)
+    wanted = rng.permutation(m)[: rng.integers(m + 1)]
+    chosen, coef = tableau.minimiser(wanted)
+    assert set(chosen.tolist()) <= set(wanted.tolist())
+    np.testing.assert_allclose(coef, fit(X, y, chosen)[0], rtol=TOL, atol=TOL)
+    if signed:
+        assert np.all(coef * signs[chosen] >= 0.0)
+    else:
+        np.testing.assert_array_equal(chosen, wanted)
+    assert (tableau.chosen, tableau.decrease) == (before[0], before[2])
+    np.testing.assert_array_equal(tableau.coef, before[1])
+
+
 @given(seeds, sizes, moves)
 @draws(60)
 def test_only_the_decrease_depends_on_the_coefficients_at_the_start(seed, m, changes):

@@ -230,8 +230,7 @@ class LocalModel:
         free, rest = fit.chosen[: fit.n_free], np.sort(fit.chosen[fit.n_free :])
         part = np.arange(rest.size) % parts
         kept = (np.concatenate([free, rest[part != left_out]]) for left_out in range(min(parts, rest.size)))
-        tableaus = (self.tableau.with_columns(chosen) for chosen in kept)
-        return [self._full(tableau.chosen, tableau.coef, like) for tableau in tableaus]
+        return [self._full(*self.tableau.minimiser(chosen), like) for chosen in kept]
 
     def close_exchanges(self, tableau: Tableau) -> Iterator[Tableau]:
         """Yield the best exchanges of which the model says that they gain nearly as much as they lose."""

@@ -165,14 +165,21 @@ class Tableau:
             setattr(twin, name, getattr(self, name).copy())
         return twin
 
-    def with_columns(self, chosen: np.ndarray) -> Self:
-        """Return a tableau of the same quadratic on other columns, of which the free ones come first."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
-        other._compute(chosen)
-        if self.signs is not None:
-            other._restore_signs(self._start_coef)
-        return other
+    def minimiser(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the minimiser of the same quadratic on other columns, of which the free ones come first.
+
+        These are the columns that are chosen in it, without combinations of others, and their coefficients. Columns
+        that have no coefficient there or at the start are not read.
+        """
+        columns = np.union1d(chosen, np.flatnonzero(self._start_coef))
+        part = object.__new__(type(self))
+        vars(part).update(vars(self), _barred=[], signs=None if self.signs is None else self.signs[columns])
+        for name in ("_gram_rows", "_norms", "_dependent", "_start_slope", "_start_coef"):
+            setattr(part, name, getattr(self, name)[columns])
+        part._compute(columns.searchsorted(chosen))
+        if part.signs is not None:
+            part._restore_signs(part._start_coef)
+        return columns[part.chosen], part.coef
 
     @property
     def arrays(self) -> tuple[np.ndarray | None, ...]:
