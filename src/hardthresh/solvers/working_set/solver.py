@@ -190,7 +190,8 @@ class WorkingSet(Solver):
         objective :
             As in `minimize`.
         constraints : sequence of Constraint
-            The sets; the answer for each is the one that `minimize` gives for it alone, up to rounding.
+            The sets. If f is quadratic, the answers may differ from those that `minimize` gives for each alone, because
+            the runs share their working set and their sweeps over the budgets.
         stop, max_iter, tol, progress, seed :
             As in `minimize`.
 
