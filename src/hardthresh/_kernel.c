@@ -16,6 +16,7 @@
 #include <Python.h>
 #include <float.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -950,6 +951,27 @@ static double *take(double **memory, index_t n)
     return taken;
 }
 
+/* How many numbers `prepare` takes. */
+static index_t refit_numbers(index_t n, index_t size) { return 7 * n + size * size + 7 * size; }
+
+/* Give a refit of up to `size` columns its memory. */
+static void prepare(Refit *r, double **memory, index_t n, index_t size)
+{
+    for (Point *p = &r->at; p; p = p == &r->at ? &r->further : NULL) {
+        p->coef = take(memory, size);
+        p->prediction = take(memory, n);
+        p->slopes = take(memory, n);
+        p->curvature = take(memory, n);
+    }
+    r->scaled = take(memory, n);
+    r->hessian = take(memory, size * size);
+    r->gradient = take(memory, size);
+    r->step = take(memory, size);
+    r->factor = take(memory, size);
+    r->row = (const double **)take(memory, size);
+    r->f = (Logistic){.n = n, .size = size, .columns = (const double **)take(memory, size)};
+}
+
 /* What the quadratic model at a prediction says of all columns: see `RefitSearch.scores`. */
 typedef struct {
     index_t n, m, size;
@@ -958,27 +980,74 @@ typedef struct {
     double *slope, *unexplained, *regressions, *inverse;
 } Scores;
 
+enum { EXAMPLES = 16, OUTPUTS = 4 };
+
+/* y_k += sum_i f[k][i] rows[i] for four rows y_k: each entry of the others is read once for four products. */
+VECTORISED static void add_rows_to_four(double *restrict y0, double *restrict y1, double *restrict y2,
+                                        double *restrict y3, const double *const *rows, const double (*f)[EXAMPLES],
+                                        index_t count, index_t n)
+{
+    for (index_t i = 0; i < count; i += 4) {
+        const double *restrict r0 = rows[i], *restrict r1 = rows[i + 1], *restrict r2 = rows[i + 2],
+                     *restrict r3 = rows[i + 3];
+        const double a0 = f[0][i], a1 = f[0][i + 1], a2 = f[0][i + 2], a3 = f[0][i + 3];
+        const double b0 = f[1][i], b1 = f[1][i + 1], b2 = f[1][i + 2], b3 = f[1][i + 3];
+        const double c0 = f[2][i], c1 = f[2][i + 1], c2 = f[2][i + 2], c3 = f[2][i + 3];
+        const double d0 = f[3][i], d1 = f[3][i + 1], d2 = f[3][i + 2], d3 = f[3][i + 3];
+        for (index_t t = 0; t < n; t++) {
+            y0[t] += (a0 * r0[t] + a1 * r1[t]) + (a2 * r2[t] + a3 * r3[t]);
+            y1[t] += (b0 * r0[t] + b1 * r1[t]) + (b2 * r2[t] + b3 * r3[t]);
+            y2[t] += (c0 * r0[t] + c1 * r1[t]) + (c2 * r2[t] + c3 * r3[t]);
+            y3[t] += (d0 * r0[t] + d1 * r1[t]) + (d2 * r2[t] + d3 * r3[t]);
+        }
+    }
+}
+
+/* y += sum_i f[i] rows[i]^2 */
+VECTORISED static void add_squares_of_rows(double *restrict y, const double *const *rows, const double *restrict f,
+                                           index_t count, index_t n)
+{
+    for (index_t i = 0; i < count; i += 4) {
+        const double *restrict r0 = rows[i], *restrict r1 = rows[i + 1], *restrict r2 = rows[i + 2],
+                     *restrict r3 = rows[i + 3];
+        const double f0 = f[i], f1 = f[i + 1], f2 = f[i + 2], f3 = f[i + 3];
+        for (index_t t = 0; t < n; t++)
+            y[t] += (r0[t] * (r0[t] * f0) + r1[t] * (r1[t] * f1)) + (r2[t] * (r2[t] * f2) + r3[t] * (r3[t] * f3));
+    }
+}
+
 /* The slopes, the diagonal of the Hessian, and its rows of the chosen columns in the place of the regressions: by blocks
- * of examples that stay in the first cache. */
+ * of examples that stay in the first cache, the last of which repeats an example with factors of 0. */
 static void differentiate(const Scores *to, double *diagonal, double *memory)
 {
-    enum { BLOCK = 32 };
     const index_t n = to->n, m = to->m, size = to->size;
-    double *slopes = take(&memory, n), *curvature = take(&memory, n), *factors = take(&memory, n), terms;
-    const double **rows = (const double **)take(&memory, n);
-    for (index_t t = 0; t < n; t++) rows[t] = to->X + t * m;
-    mean_loss(to->y, to->weights, to->prediction, slopes, curvature, factors, &terms, n);
-    for (index_t t = 0; t < n; t++) slopes[t] = -slopes[t];
+    double *slopes = take(&memory, n), *curvature = take(&memory, n), *losses = take(&memory, n), terms;
+    double *unused = take(&memory, m);
+    mean_loss(to->y, to->weights, to->prediction, slopes, curvature, losses, &terms, n);
     memset(to->slope, 0, sizeof(double) * (size_t)m);
     memset(to->regressions, 0, sizeof(double) * (size_t)(size * m));
+    memset(unused, 0, sizeof(double) * (size_t)m);
     memcpy(diagonal, to->l2, sizeof(double) * (size_t)m);
-    for (index_t first = 0; first < n; first += BLOCK) {
-        const index_t count = first + BLOCK < n ? BLOCK : n - first;
-        add_rows(to->slope, rows + first, 0, slopes + first, count, m);
-        for (index_t t = first; t < first + count; t++) add_squares(diagonal, rows[t], curvature[t], m);
-        for (index_t i = 0; i < size; i++) {
-            for (index_t t = first; t < first + count; t++) factors[t] = curvature[t] * rows[t][to->chosen[i]];
-            add_rows(to->regressions + i * m, rows + first, 0, factors + first, count, m);
+    for (index_t first = 0; first < n; first += EXAMPLES) {
+        const double *rows[EXAMPLES];
+        double weights[EXAMPLES], factors[OUTPUTS][EXAMPLES], *out[OUTPUTS];
+        for (index_t t = 0; t < EXAMPLES; t++) {
+            const index_t example = first + t < n ? first + t : n - 1;
+            rows[t] = to->X + example * m;
+            weights[t] = first + t < n ? curvature[example] : 0.0;
+        }
+        add_squares_of_rows(diagonal, rows, weights, EXAMPLES, m);
+        for (index_t i = -1; i < size; i += OUTPUTS) { /* -1 stands for the slopes */
+            for (index_t k = 0; k < OUTPUTS; k++) {
+                const index_t at = i + k;
+                out[k] = at < 0 ? to->slope : at < size ? to->regressions + at * m : unused;
+                for (index_t t = 0; t < EXAMPLES; t++)
+                    if (at < 0)
+                        factors[k][t] = first + t < n ? -slopes[first + t] : 0.0;
+                    else
+                        factors[k][t] = at < size ? weights[t] * rows[t][to->chosen[at]] : 0.0;
+            }
+            add_rows_to_four(out[0], out[1], out[2], out[3], rows, (const double(*)[EXAMPLES])factors, EXAMPLES, m);
         }
     }
 }
@@ -1015,6 +1084,455 @@ static void score(const Scores *to, double *memory)
         divide(to->regressions + i * m, scale[i], m);
         divide(to->inverse + i * size, scale[i], size);
     }
+}
+
+/* ---- search by refits ----------------------------------------------------------------------------------------- */
+
+/* The moves of `RefitSearch`, which documents them. Every support that is refitted is kept, with what the quadratic
+ * model says there once that has been needed. */
+
+enum { TRIED = 5, BUCKETS = 1 << 12 };
+
+typedef struct Node Node;
+
+struct Node {
+    Node *next, *exchanged;
+    uint64_t key;
+    index_t size, *chosen; /* increasing places */
+    double *coef, *costs, value;
+    int has_costs, has_moves;
+    index_t added[2], n_exchanges, dropped[TRIED], entered[TRIED]; /* the two best additions; exchanges, best first */
+    double gains[2];
+};
+
+typedef struct {
+    Refit refit; /* of as many columns as a support may have */
+    Limits limits;
+    index_t m, n_fixed;
+    const double *X, *columns, *l2; /* X by examples, and the same by columns */
+    const index_t *fixed;           /* of each column, whether it stays */
+    double negligible, nearly, separated, work, most_work, *scratch, *own_l2, *gain;
+    Scores scores;
+    index_t *wanted, *places;
+    int singular, doubtful;
+    jmp_buf out_of_memory;
+    Node *nodes[BUCKETS];
+} Search;
+
+static void forget(Search *s)
+{
+    for (index_t i = 0; i < BUCKETS; i++)
+        for (Node *node = s->nodes[i], *next; node; node = next) {
+            next = node->next;
+            free(node);
+        }
+}
+
+/* A different number of 64 bits for each column; that of a support is their sum. (SplitMix64, Steele et al. 2014.) */
+static uint64_t key_of(index_t column)
+{
+    uint64_t z = ((uint64_t)column + 1) * 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+/* The node of the first `size` columns of s->wanted, increasing; if it is new, its value is not a number. */
+static Node *node_of(Search *s, index_t size)
+{
+    uint64_t key = 0;
+    for (index_t i = 0; i < size; i++) key += key_of(s->wanted[i]);
+    Node **bucket = &s->nodes[key % BUCKETS];
+    const size_t bytes = sizeof(double) * (size_t)size;
+    for (Node *node = *bucket; node; node = node->next)
+        if (node->key == key && node->size == size && memcmp(node->chosen, s->wanted, bytes) == 0) return node;
+    Node *node = malloc(sizeof *node + 3 * bytes);
+    if (node == NULL) longjmp(s->out_of_memory, 1);
+    *node = (Node){.next = *bucket, .key = key, .size = size, .chosen = (index_t *)(node + 1), .value = (double)NAN};
+    node->coef = (double *)(node->chosen + size);
+    node->costs = node->coef + size;
+    *bucket = node;
+    memcpy(node->chosen, s->wanted, bytes);
+    return node;
+}
+
+/* The minimiser on these columns, by Newton steps from those coefficients of another one. */
+static Node *fit(Search *s, index_t size, const Node *near)
+{
+    Node *node = node_of(s, size);
+    if (!isnan(node->value)) return node;
+    Logistic *f = &s->refit.f;
+    f->size = size;
+    for (index_t i = 0, k = 0; i < size; i++) {
+        const index_t j = node->chosen[i];
+        while (k < near->size && near->chosen[k] < j) k++;
+        s->refit.at.coef[i] = k < near->size && near->chosen[k] == j ? near->coef[k] : 0.0;
+        f->columns[i] = s->columns + j * f->n;
+        s->own_l2[i] = s->l2[j];
+    }
+    s->singular |= refit(&s->refit, &s->limits) == SINGULAR;
+    memcpy(node->coef, s->refit.at.coef, sizeof(double) * (size_t)size);
+    node->value = isfinite(s->refit.at.value) ? s->refit.at.value : (double)INFINITY;
+    s->work += node->value < s->separated ? (double)INFINITY : 2.0 * (double)f->n * (double)(size * size);
+    return node;
+}
+
+static Node *fit_without(Search *s, const Node *node, index_t place)
+{
+    for (index_t i = 0; i < node->size; i++)
+        if (i != place) s->wanted[i - (i > place)] = node->chosen[i];
+    return fit(s, node->size - 1, node);
+}
+
+/* With one more column, and without that at a place unless it is negative. */
+static Node *fit_with(Search *s, const Node *node, index_t place, index_t column)
+{
+    index_t size = 0, entered = 0;
+    for (index_t i = 0; i < node->size; i++) {
+        if (!entered && node->chosen[i] > column) {
+            s->wanted[size++] = column;
+            entered = 1;
+        }
+        if (i != place) s->wanted[size++] = node->chosen[i];
+    }
+    if (!entered) s->wanted[size++] = column;
+    return fit(s, size, node);
+}
+
+/* The prediction of a node, for its scores: in memory of the refit, whose points change places. */
+static void predict(Search *s, const Node *node)
+{
+    const Logistic *f = &s->refit.f;
+    double *prediction = s->refit.further.prediction;
+    for (index_t i = 0; i < node->size; i++) f->columns[i] = s->columns + node->chosen[i] * f->n;
+    if (f->offset)
+        memcpy(prediction, f->offset, sizeof(double) * (size_t)f->n);
+    else
+        memset(prediction, 0, sizeof(double) * (size_t)f->n);
+    add_rows(prediction, f->columns, 0, node->coef, node->size, f->n);
+    s->scores.prediction = prediction;
+}
+
+static void set_costs(Search *s, Node *node)
+{
+    for (index_t i = 0; i < node->size; i++) {
+        const double diagonal = s->scores.inverse[i * node->size + i];
+        const int stays = s->fixed[node->chosen[i]] != 0;
+        node->costs[i] = stays ? (double)INFINITY : 0.5 * node->coef[i] * (node->coef[i] / diagonal);
+    }
+    node->has_costs = 1;
+}
+
+/* By how much the model rises when each column is dropped. */
+static const double *costs(Search *s, Node *node)
+{
+    if (node->has_costs) return node->costs;
+    const index_t n = s->refit.f.n, size = node->size;
+    double *memory = s->scratch, *rows = take(&memory, n * size);
+    predict(s, node);
+    for (index_t i = 0; i < size; i++) {
+        const double *column = s->columns + node->chosen[i] * n;
+        for (index_t t = 0; t < n; t++) rows[t * size + i] = column[t];
+        s->places[i] = i;
+        s->own_l2[i] = s->l2[node->chosen[i]];
+    }
+    Scores few = s->scores;
+    few.size = few.m = size;
+    few.X = rows;
+    few.l2 = s->own_l2;
+    few.chosen = s->places;
+    score(&few, memory);
+    set_costs(s, node);
+    return node->costs;
+}
+
+/* The gain of each column in the place of a chosen one with coefficient b and diagonal a of the inverse. */
+VECTORISED static double gains_in_place(const double *restrict slope, const double *restrict unexplained,
+                                        const double *restrict regressions, double b, double a, double *restrict gain,
+                                        index_t m)
+{
+    double largest = 0.0;
+    for (index_t j = 0; j < m; j++) {
+        const double along = regressions[j] / a, g = slope[j] + b * along, h = unexplained[j] + regressions[j] * along;
+        gain[j] = 0.5 * g * (g / h);
+    }
+    for (index_t j = 0; j < m; j++) largest = gain[j] > largest ? gain[j] : largest;
+    return largest;
+}
+
+static index_t place_of(const double *x, double value, index_t n)
+{
+    index_t i = 0;
+    while (i + 1 < n && !(x[i] == value)) i++;
+    return i;
+}
+
+/* The gain of each column that is added, by the last scores. */
+static void gains_of_additions(Search *s)
+{
+    const double *slope = s->scores.slope, *unexplained = s->scores.unexplained;
+    for (index_t j = 0; j < s->m; j++) s->gain[j] = 0.5 * slope[j] * (slope[j] / unexplained[j]);
+}
+
+/* Compute which additions and exchanges the model says are best. */
+static void find_moves(Search *s, Node *node)
+{
+    if (node->has_moves) return;
+    Scores *to = &s->scores;
+    const index_t m = s->m, size = node->size;
+    double rise[TRIED];
+    predict(s, node);
+    to->size = size;
+    to->chosen = node->chosen;
+    score(to, s->scratch);
+    s->work += (double)to->n * (double)m * (double)(size + 2);
+    set_costs(s, node);
+    gains_of_additions(s);
+    for (int i = 0; i < 2; i++) {
+        double best = -1.0;
+        node->added[i] = 0;
+        for (index_t j = 0; j < m; j++)
+            if (s->gain[j] > best) {
+                best = s->gain[j];
+                node->added[i] = j;
+            }
+        node->gains[i] = best;
+        if (m) s->gain[node->added[i]] = -2.0;
+    }
+    for (index_t i = 0; i < size; i++) {
+        const double cost = node->costs[i], *regressions = to->regressions + i * m;
+        if (!(cost < (double)INFINITY)) continue;
+        const double diagonal = to->inverse[i * size + i];
+        const double gain = gains_in_place(to->slope, to->unexplained, regressions, node->coef[i], diagonal, s->gain, m);
+        if (!(gain >= s->nearly * cost)) continue;
+        index_t at = node->n_exchanges;
+        while (at > 0 && rise[at - 1] > cost - gain) at--;
+        if (at == TRIED) continue;
+        if (node->n_exchanges < TRIED) node->n_exchanges++;
+        for (index_t k = node->n_exchanges - 1; k > at; k--) {
+            rise[k] = rise[k - 1];
+            node->dropped[k] = node->dropped[k - 1];
+            node->entered[k] = node->entered[k - 1];
+        }
+        rise[at] = cost - gain;
+        node->dropped[at] = i;
+        node->entered[at] = place_of(s->gain, gain, m);
+    }
+    node->has_moves = 1;
+}
+
+static int is_lower(const Search *s, const Node *a, const Node *b) { return a->value < b->value - s->negligible; }
+
+static Node *lower_of(const Search *s, Node *other, Node *node) { return is_lower(s, other, node) ? other : node; }
+
+/* The best exchanges, as long as one of them lowers f. */
+static Node *exchange(Search *s, Node *start)
+{
+    if (start->exchanged) return start->exchanged;
+    Node *node = start;
+    for (int moved = 1; moved && s->work < s->most_work;) {
+        moved = 0;
+        find_moves(s, node);
+        for (index_t i = 0; i < node->n_exchanges && !moved; i++) {
+            Node *other = fit_with(s, node, node->dropped[i], node->entered[i]);
+            if (is_lower(s, other, node)) {
+                node = other;
+                moved = 1;
+            }
+        }
+    }
+    return start->exchanged = node;
+}
+
+static Node *grown(Search *s, Node *node, index_t size)
+{
+    while (node->size < size + s->n_fixed) {
+        find_moves(s, node);
+        if (!(node->gains[0] > 0.0)) break;
+        node = fit_with(s, node, -1, node->added[0]);
+    }
+    return node;
+}
+
+static index_t cheapest(const double *cost, index_t size)
+{
+    index_t best = 0;
+    for (index_t i = 1; i < size; i++)
+        if (cost[i] < cost[best]) best = i;
+    return best;
+}
+
+static Node *shrunk(Search *s, Node *node, index_t size)
+{
+    while (node->size > size + s->n_fixed) node = fit_without(s, node, cheapest(costs(s, node), node->size));
+    return node;
+}
+
+/* The minimiser on the columns with the largest gains at the minimiser on the fixed ones. */
+static Node *best_alone(Search *s, Node *start, index_t size)
+{
+    Node *node = shrunk(s, start, 0);
+    const index_t n_fixed = node->size, m = s->m;
+    node->has_moves = node->n_exchanges = 0; /* so that the scores are those of this node */
+    find_moves(s, node);
+    gains_of_additions(s);
+    memcpy(s->wanted, node->chosen, sizeof(index_t) * (size_t)n_fixed);
+    index_t count = n_fixed;
+    for (; count < n_fixed + size; count++) {
+        index_t best = 0, at = count;
+        for (index_t j = 1; j < m; j++)
+            if (s->gain[j] > s->gain[best]) best = j;
+        if (!(s->gain[best] > 0.0)) break;
+        s->gain[best] = 0.0;
+        for (; at > 0 && s->wanted[at - 1] > best; at--) s->wanted[at] = s->wanted[at - 1];
+        s->wanted[at] = best;
+    }
+    return fit(s, count, node);
+}
+
+/* What to search: see `RefitSearch`. */
+typedef struct {
+    index_t size, least, most, rounds, n_swings;
+    const index_t *swings;
+    double ratio;
+    int deep; /* if not, only the first exchanges are made */
+} Plan;
+
+/* The best minimiser of each size from `least` on, and whether its neighbours are yet to be searched from there. */
+typedef struct {
+    Node *best;
+    int up, down;
+} Rung;
+
+static void keep_rung(const Search *s, Rung *rung, Node *node)
+{
+    if (rung->best == NULL || is_lower(s, node, rung->best)) *rung = (Rung){node, 1, 1};
+}
+
+static void reach_rung(Search *s, Rung *ladder, index_t least, index_t at, Node *from)
+{
+    keep_rung(s, &ladder[at], exchange(s, grown(s, shrunk(s, from, least + at), least + at)));
+}
+
+/* Search neighbouring budgets together: from each go to the next, as long as one becomes lower. */
+static Node *climb(Search *s, Node *start, Rung *ladder, const Plan *plan)
+{
+    const index_t least = plan->least, last = plan->most - least, own = plan->size - least;
+    index_t rounds = plan->rounds;
+    memset(ladder, 0, sizeof *ladder * (size_t)(last + 1));
+    keep_rung(s, &ladder[own], start);
+    reach_rung(s, ladder, least, 0, shrunk(s, start, 0));
+    for (int found = 1; found && rounds > 0; rounds--) {
+        found = 0;
+        for (index_t i = 0; i < last; i++)
+            if (ladder[i].up && s->work < s->most_work) {
+                ladder[i].up = 0;
+                reach_rung(s, ladder, least, i + 1, ladder[i].best);
+                found = 1;
+            }
+        for (index_t i = last; i > 0; i--)
+            if (ladder[i].best && ladder[i].down && s->work < s->most_work) {
+                ladder[i].down = 0;
+                reach_rung(s, ladder, least, i - 1, ladder[i].best);
+                found = 1;
+            }
+    }
+    return ladder[own].best;
+}
+
+/* The first lower one of those where a column is replaced, the cheapest first. */
+static Node *replaced(Search *s, Node *node)
+{
+    const double *cost = costs(s, node);
+    double last = -1.0;
+    for (index_t done = 0, at = -1; done < node->size; done++) {
+        index_t next = -1;
+        for (index_t i = 0; i < node->size; i++) /* in the order of costs, then of places */
+            if ((cost[i] > last || (cost[i] == last && i > at)) && (next < 0 || cost[i] < cost[next])) next = i;
+        if (next < 0 || !(cost[next] < (double)INFINITY) || s->work >= s->most_work) break;
+        last = cost[next];
+        at = next;
+        Node *rest = fit_without(s, node, at);
+        find_moves(s, rest);
+        const int best = rest->added[0] == node->chosen[at];
+        if (!(rest->gains[best] > 0.0)) continue;
+        Node *other = exchange(s, fit_with(s, rest, -1, rest->added[best]));
+        if (is_lower(s, other, node)) return other;
+    }
+    return node;
+}
+
+/* Whether there may be lower minimisers: an exchange has been tried in vain, or f, without the less useful half of the
+ * columns, rises by more than a multiple of what the model says. */
+static int is_doubtful(Search *s, Node *node, double ratio)
+{
+    if (ratio == (double)INFINITY || s->work >= s->most_work) return 0;
+    if (ratio == 0.0 || node->n_exchanges) return 1;
+    const index_t size = node->size;
+    index_t kept = 0, dropped = 0, *places = s->places;
+    node->has_costs = 0; /* so that the inverse is that of this node */
+    const double *cost = costs(s, node), *inverse = s->scores.inverse;
+    for (index_t i = 0; i < size; i++) dropped += cost[i] < (double)INFINITY;
+    dropped = (dropped + 1) / 2;
+    double *block = s->scratch, *coef = block + dropped * dropped, *factor = coef + size, rise = 0.0;
+    const double **row = (const double **)(factor + size);
+    index_t count = 0;
+    for (index_t i = 0; i < size; i++) { /* those with fewer than `dropped` cheaper ones, ties by place */
+        index_t cheaper = 0;
+        for (index_t k = 0; k < size; k++) cheaper += cost[k] < cost[i] || (cost[k] == cost[i] && k < i);
+        if (cheaper < dropped)
+            places[count++] = i;
+        else
+            s->wanted[kept++] = node->chosen[i];
+    }
+    for (index_t i = 0; i < dropped; i++) {
+        coef[i] = node->coef[places[i]];
+        for (index_t k = 0; k < dropped; k++) block[i * dropped + k] = inverse[places[i] * size + places[k]];
+    }
+    if (!factorise(block, dropped, 0.0, row, factor)) return 1;
+    solve_lower(block, dropped, coef, 1, row, factor);
+    for (index_t i = 0; i < dropped; i++) rise += 0.5 * coef[i] * coef[i];
+    return fit(s, kept, node)->value - node->value > ratio * rise;
+}
+
+/* The lowest minimiser on the columns of a size, besides the fixed ones, that the search leads to. */
+static Node *search_from(Search *s, Node *start, Rung *ladder, const Plan *plan)
+{
+    const index_t size = plan->size;
+    Node *node;
+    if (!plan->deep) {
+        node = exchange(s, grown(s, shrunk(s, start, size), size));
+        s->doubtful = is_doubtful(s, node, plan->ratio);
+        return node;
+    }
+    node = exchange(s, grown(s, best_alone(s, start, size), size));
+    if (start->size > s->n_fixed) node = lower_of(s, node, exchange(s, grown(s, shrunk(s, start, size), size)));
+    if (s->work >= s->most_work) return node;
+    node = climb(s, node, ladder, plan);
+    for (index_t round = 0; round < plan->rounds; round++) {
+        Node *const before = node;
+        for (index_t i = 0; i < plan->n_swings && s->work < s->most_work; i++) {
+            const index_t count = plan->swings[i];
+            Node *const wide = shrunk(s, grown(s, node, size + count), size);
+            Node *const narrow = grown(s, shrunk(s, node, size > count ? size - count : 0), size);
+            node = lower_of(s, exchange(s, wide), node);
+            node = lower_of(s, exchange(s, narrow), node);
+        }
+        node = replaced(s, node);
+        if (node == before) break;
+    }
+    return node;
+}
+
+/* The same from a given minimiser; NULL if there is no memory. */
+static const Node *search(Search *s, const Node *given, Rung *ladder, const Plan *plan)
+{
+    if (setjmp(s->out_of_memory)) return NULL;
+    if (given->size) memcpy(s->wanted, given->chosen, sizeof(index_t) * (size_t)given->size);
+    Node *start = node_of(s, given->size);
+    if (given->size) memcpy(start->coef, given->coef, sizeof(double) * (size_t)given->size);
+    start->value = given->value;
+    return search_from(s, start, ladder, plan);
 }
 
 /* ---- what the outside sees ------------------------------------------------------------------------------------ */
@@ -1448,21 +1966,13 @@ static PyObject *py_logistic_refit(PyObject *module, PyObject *args)
     limits.steps = steps;
     limits.halvings = halvings;
     const index_t n = length[1], size = length[5];
-    double *memory = allocate(&call, 7 * n + size * size + 7 * size);
+    double *memory = allocate(&call, refit_numbers(n, size));
     if (memory == NULL) return NULL;
-    for (Point *p = &r.at; p; p = p == &r.at ? &r.further : NULL) {
-        p->coef = take(&memory, size);
-        p->prediction = take(&memory, n);
-        p->slopes = take(&memory, n);
-        p->curvature = take(&memory, n);
-    }
-    r.scaled = take(&memory, n);
-    r.hessian = take(&memory, size * size);
-    r.gradient = take(&memory, size);
-    r.step = take(&memory, size);
-    r.factor = take(&memory, size);
-    r.row = (const double **)take(&memory, size);
-    r.f = (Logistic){n, size, (const double **)take(&memory, size), at[1], at[2], at[3], at[4]};
+    prepare(&r, &memory, n, size);
+    r.f.y = at[1];
+    r.f.weights = at[2];
+    r.f.offset = at[3];
+    r.f.l2 = at[4];
     for (index_t i = 0; i < size; i++) r.f.columns[i] = (const double *)at[0] + i * n;
     memcpy(r.at.coef, at[5], sizeof(double) * (size_t)size);
     Py_BEGIN_ALLOW_THREADS
@@ -1488,7 +1998,7 @@ static PyObject *py_logistic_scores(PyObject *module, PyObject *args)
         return NULL;
     if (view_all(&call, given, 10, 6, at, length) < 0) return NULL;
     const index_t size = length[1], n = length[2], m = length[4];
-    double *memory = allocate(&call, 4 * n + m + size * size + 3 * size);
+    double *memory = allocate(&call, 3 * n + 2 * m + size * size + 3 * size);
     if (memory == NULL) return NULL;
     const Scores to = {n, m, size, at[0], at[2], at[3], at[4], at[5], at[1], at[6], at[7], at[8], at[9]};
     Py_BEGIN_ALLOW_THREADS
@@ -1496,6 +2006,98 @@ static PyObject *py_logistic_scores(PyObject *module, PyObject *args)
     Py_END_ALLOW_THREADS
     finish(&call);
     Py_RETURN_NONE;
+}
+
+/* logistic_search(X, columns, y, weights, offset, l2, fixed, start, start_coef, swings, chosen, coef, value, size, least,
+ * most, rounds, steps, halvings, armijo, share, nearly, negligible, separated, ratio, most_work, deep): how many columns
+ * the search of `RefitSearch` ends with, f there, whether there may be lower minimisers, and whether no Hessian was
+ * singular, without which the answer does not count. The columns and their coefficients are written to `chosen` and
+ * `coef`. The search begins at a minimiser, on the columns `start` with f = `value`; if not `deep`, it ends with the
+ * first exchanges. X has a row for each example, `columns` one for each column; `fixed` is 1 for those that stay. */
+static PyObject *py_logistic_search(PyObject *module, PyObject *args)
+{
+    enum { GIVEN = 12 };
+    PyObject *given[GIVEN];
+    Py_ssize_t size, least, most, rounds, steps, halvings;
+    Plan plan;
+    Limits limits = {.least = 0.0, .units = 0.0, .below = (double)INFINITY};
+    double value, nearly, negligible, separated, most_work;
+    Call call = {.count = 0, .memory = NULL};
+    void *at[GIVEN];
+    index_t length[GIVEN];
+    PyObject *found = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOdnnnnnndddddddi", &given[0], &given[1], &given[2], &given[3], &given[4],
+                          &given[5], &given[6], &given[7], &given[8], &given[9], &given[10], &given[11], &value, &size,
+                          &least, &most, &rounds, &steps, &halvings, &limits.armijo, &limits.share, &nearly,
+                          &negligible, &separated, &plan.ratio, &most_work, &plan.deep))
+        return NULL;
+    if (view_all(&call, given, GIVEN, 10, at, length) < 0) return NULL;
+    limits.steps = steps;
+    limits.halvings = halvings;
+    plan.size = size;
+    plan.least = least;
+    plan.most = most;
+    plan.rounds = rounds;
+    plan.swings = at[9];
+    plan.n_swings = length[9];
+    const index_t n = length[2], m = length[5], *fixed = at[6];
+    index_t n_fixed = 0, width = most > size ? most : size;
+    for (index_t j = 0; j < m; j++) n_fixed += fixed[j] != 0;
+    for (index_t i = 0; i < plan.n_swings; i++) width = size + plan.swings[i] > width ? size + plan.swings[i] : width;
+    width = width + n_fixed < m ? width + n_fixed : m;
+    width = width > length[7] ? width : length[7];
+    const index_t rungs = most - least + 1;
+    const index_t scratch = (n + width + 3) * width + 3 * n + 2 * m + width;
+    double *memory = allocate(&call, refit_numbers(n, width) + scratch + 3 * m + width * (m + width + 3)
+                                         + rungs * (index_t)(sizeof(Rung) / sizeof(double)));
+    if (memory == NULL) return NULL;
+    Search *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        finish(&call);
+        return PyErr_NoMemory();
+    }
+    prepare(&s->refit, &memory, n, width);
+    s->refit.f.y = at[2];
+    s->refit.f.weights = at[3];
+    s->refit.f.offset = at[4];
+    s->refit.f.l2 = s->own_l2 = take(&memory, width);
+    s->limits = limits;
+    s->m = m;
+    s->n_fixed = n_fixed;
+    s->X = at[0];
+    s->columns = at[1];
+    s->l2 = at[5];
+    s->fixed = fixed;
+    s->negligible = negligible;
+    s->nearly = nearly;
+    s->separated = separated;
+    s->most_work = most_work;
+    s->gain = take(&memory, m);
+    s->wanted = (index_t *)take(&memory, width);
+    s->places = (index_t *)take(&memory, width);
+    s->scores = (Scores){.n = n, .m = m, .X = at[0], .y = at[2], .weights = at[3], .l2 = at[5]};
+    s->scores.slope = take(&memory, m);
+    s->scores.unexplained = take(&memory, m);
+    s->scores.regressions = take(&memory, width * m);
+    s->scores.inverse = take(&memory, width * width);
+    Rung *const ladder = (Rung *)take(&memory, rungs * (index_t)(sizeof(Rung) / sizeof(double)));
+    s->scratch = memory;
+    const Node start = {.size = length[7], .chosen = at[7], .coef = at[8], .value = value}, *node;
+    Py_BEGIN_ALLOW_THREADS
+    node = search(s, &start, ladder, &plan);
+    Py_END_ALLOW_THREADS
+    if (node) {
+        memcpy(at[10], node->chosen, sizeof(index_t) * (size_t)node->size);
+        memcpy(at[11], node->coef, sizeof(double) * (size_t)node->size);
+        found = Py_BuildValue("ndii", (Py_ssize_t)node->size, node->value, s->doubtful, !s->singular);
+    } else {
+        PyErr_NoMemory();
+    }
+    forget(s);
+    free(s);
+    finish(&call);
+    return found;
 }
 
 /* The level of the clone that runs, or "baseline" if the compiler made no clones. */
@@ -1518,6 +2120,7 @@ static PyMethodDef methods[] = {
     {"forward_backward", py_forward_backward, METH_VARARGS, NULL},
     {"logistic_refit", py_logistic_refit, METH_VARARGS, NULL},
     {"logistic_scores", py_logistic_scores, METH_VARARGS, NULL},
+    {"logistic_search", py_logistic_search, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from hardthresh.arrays import gather, move, namespace, scatter, to_numpy
+from hardthresh.arrays import double, gather, move, namespace, scatter, to_numpy
 from hardthresh.core.constraint import Constraint, CoordinateBudget
 from hardthresh.core.objective import Evaluation, LinearObjective
 from hardthresh.core.typing import Array
@@ -19,7 +19,7 @@ from hardthresh.solvers.exchange import rank_exchanges
 from hardthresh.solvers.subspace import FULL_SOLVE
 
 from .model import REFIT_TOL, Gram, LocalModel, Moves, difference, screen, tolerances, union
-from .refits import MOST_ENTRIES, RefitSearch, refit_to_the_end
+from .refits import MOST_ENTRIES, Refit, RefitSearch, Refitting, refit_to_the_end
 from .search import Fit
 from .state import (
     CONVERGED,
@@ -30,6 +30,7 @@ from .state import (
     WorkingState,
     first_improvement,
     path_cap,
+    refined_on_support,
     refit_without_curvature,
     with_fewer_columns,
 )
@@ -47,6 +48,16 @@ _FEW, _FEW_PER_CHOICE = 250, 10
 """A quadratic of up to 250 + 10k columns has all of them in its working set. Of 51 shapes from 50 x 700 to 20,000 x 200
 with k from 2 to 40, those of more columns take 0.9 to 6 times as long with all of them as with screening, and those of
 fewer 0.4 to 1.5 times; f is the same on average."""
+_FEW_PRODUCTS, _DEEP_COLUMNS = 4e5, 750
+"""A search by refits has all columns in its working set if the entries of the data times k are no more than the first,
+as for 8 of 200 columns of 250 rows, and a deep one if the columns are no more than the second. On 80 classifiers of
+100 x 200 the first search has the lowest f of {it, abess, forward selection, pursuit with restarts} on 78, in 0.7 times
+the time of abess. On 40 of 300 x 600 f is lowest on 38 with all columns in deep searches, and on 36 with screening."""
+_CHEAP_REFIT, _DEEP_REFIT = 1e6, 2e5
+"""Limits of n k^2 for a search by refits from the start, and for a deep one if its answer is doubtful. A refit of 20
+columns of 1,000 rows is below the first and takes 0.1 ms; a deep search with them takes as long as all else."""
+_REFITTED, _REFITTED_PER_CHOICE = 256, 4
+"""About how many columns a search by refits copies; with `MOST_ENTRIES` that limits its memory."""
 _WIDE, _LEAST_WIDE = 4, 1000
 """No column joins at the fits without a part if the working set has more than 4k + 1,000. Without this limit a Gram
 matrix for 160 of 10,000 columns has 3,522 columns in the place of 2,562. On 240 linear models f is the same without it,
@@ -80,9 +91,8 @@ class Effort:
     recheck_ratio : float
         A run on a quadratic that has reached its budget goes on if the score of a column outside its working set is
         more than this share of the reference score: always if 0. Other runs always go on.
-    refit_ratio : float
-        A run on another objective searches by refits if f, when half of the chosen columns are dropped, rises by more
-        than this multiple of what the quadratic model says: always if 0, never if infinite.
+    refits : Refitting or None
+        How to search by refits if f is not quadratic; None: not at all.
     """
 
     screening_ratio: float
@@ -91,7 +101,7 @@ class Effort:
     parts: int = 0
     final_exchanges: int = 0
     recheck_ratio: float = 0.0
-    refit_ratio: float = inf
+    refits: Refitting | None = None
 
 
 # Chosen on 240 linear models of eight sizes, 60 x 120 to 500 x 1,000 and 150 x 3,000, with correlated columns. By how
@@ -106,9 +116,9 @@ class Effort:
 #   "balanced", recheck ratio 0             0.04 % less, 2.2
 #   "thorough"                              0.12 %  5.1
 #
-# Refit ratio: of 200 classifiers f was not above abess, forward selection and pursuit on 189 with 2, 192 with 1.5 and
-# 196 with 1, and without refits on 169, at a screening ratio of 0.35. On classifiers of 500 x 1,000 and 1,000 x 5,000
-# half of the columns cost 1.7 or 1.8 times what the model says: refits lower f on none of 12, for three times the time.
+# Ratio of refits: of 200 classifiers f was not above abess, forward selection and pursuit on 189 with 2, 192 with 1.5
+# and 196 with 1, and without refits on 169, where that alone called for a deep search. On classifiers of 500 x 1,000
+# and 1,000 x 5,000 half of the columns cost 1.7 or 1.8 times what the model says: it lowers f on none of 12.
 EFFORTS = {
     "fast": Effort(screening_ratio=0.35, moves=Moves(nearby=1.4), prefetch=(1.0, 0.64), recheck_ratio=0.8),
     "balanced": Effort(
@@ -117,7 +127,7 @@ EFFORTS = {
         prefetch=(1.0,),
         parts=4,
         recheck_ratio=0.4,
-        refit_ratio=2.0,
+        refits=Refitting(ratio=2.0, nearby=1.6, swings=(0.5, 1.0)),
     ),
     "thorough": Effort(
         screening_ratio=0.1,
@@ -126,7 +136,7 @@ EFFORTS = {
         moves=Moves(nearby=2.0, add_drop=(0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0), replaced=64),
         final_exchanges=16,
         recheck_ratio=0.0,
-        refit_ratio=0.0,
+        refits=Refitting(ratio=0.0, nearby=2.0, swings=(0.25, 0.5, 1.0, 2.0)),
     ),
 }
 
@@ -191,8 +201,11 @@ class Iteration:
         """
         groups = self.screened_groups()  # steps 1 and 4
         self.extend_gram(groups)
-        on_path = [group for group in groups if group.next_checkpoint is not None]
-        past_it = [group for group in groups if group.next_checkpoint is None]
+        on_path = [group for group in groups if not group.by_refits and group.next_checkpoint is not None]
+        past_it = [group for group in groups if not group.by_refits and group.next_checkpoint is None]
+        for group in groups:
+            if group.by_refits:
+                self.advance_by_refits(group)
         for group in on_path:
             self.follow_forward_path(group)  # step 1
         waiting: set[int] = set()
@@ -210,29 +223,48 @@ class Iteration:
 
     def screened_groups(self) -> list[RunGroup]:
         """Return the groups of the runs that go on, with the columns that screening adds to their working sets."""
-        runs_at: dict[tuple[int, int | None], list[int]] = {}
+        runs_at: dict[tuple[int, bool, bool, int | None], list[int]] = {}
         for run, state in enumerate(self.states):
+            by_refits = self.searches_by_refits(state, self.budgets[run])
+            whole = by_refits and self.takes_all_columns(self.budgets[run], by_refits)
             if state.checkpoint is not None:
-                runs_at.setdefault((id(state.at), None), []).append(run)
+                runs_at.setdefault((id(state.at), by_refits, whole, None), []).append(run)
             elif self.needs_search(state):
-                runs_at[id(state.at), run] = [run]
+                runs_at[id(state.at), by_refits, whole, run] = [run]
         groups = []
-        for runs in runs_at.values():
+        for (_, by_refits, whole, _), runs in runs_at.items():
             state = self.states[runs[0]]
             budgets = {run: self.budgets[run] for run in runs}
-            whole = self.takes_all_columns(max(budgets.values()))
-            working_set = np.arange(self.objective.shape[0]) if whole else self.screened(state)
-            groups.append(RunGroup(state, budgets, working_set, whole))
+            whole = whole or self.takes_all_columns(max(budgets.values()), by_refits=False)
+            working_set = np.arange(self.objective.shape[0]) if whole else self.screened(state, by_refits)
+            groups.append(RunGroup(state, budgets, working_set, whole, by_refits))
         return groups
 
-    def takes_all_columns(self, budget: int) -> bool:
-        """Return whether there are so few columns that their Gram matrix takes less time than to screen them.
+    def takes_all_columns(self, budget: int, by_refits: bool) -> bool:
+        """Return whether there are so few columns that to search them all takes less time than to screen them.
 
-        In single precision this matrix is too coarse: there the forward path computes the gradient at its checkpoints.
+        In single precision the Gram matrix is too coarse: there the forward path computes the gradient at its
+        checkpoints.
         """
-        w = self.states[0].w
-        few = self.objective.shape[0] <= _FEW + _FEW_PER_CHOICE * budget
+        columns, w = self.objective.shape[0], self.states[0].w
+        if by_refits:
+            return self.n_examples * columns * budget <= _FEW_PRODUCTS
+        few = columns <= _FEW + _FEW_PER_CHOICE * budget
         return few and self.objective.traits.quadratic and namespace(w).finfo(w.dtype).bits == 64
+
+    def searches_by_refits(self, state: WorkingState, budget: int) -> bool:
+        """Return whether the search of a run is one by refits from the start, because these are cheap.
+
+        The first step from a w0 is not, as losses may be saturated there.
+        """
+        if self.effort.refits is None or not self.can_refit or (state.checkpoint is None and state.negligible == inf):
+            return False
+        entries = self.n_examples * (_REFITTED + _REFITTED_PER_CHOICE * budget)
+        return entries <= MOST_ENTRIES and self.refit_work(budget) <= _CHEAP_REFIT
+
+    def refit_work(self, budget: int) -> int:
+        """Return the work of a Newton step on as many columns as a run may have, up to a factor."""
+        return self.n_examples * (budget + len(self.selection.free)) ** 2
 
     def needs_search(self, state: WorkingState) -> bool:
         """Return whether a run that has reached its budget must search once more (step 4)."""
@@ -242,9 +274,7 @@ class Iteration:
         rounding, negligible = tolerances(state, self.tol)
         if negligible < 0.5 * state.negligible:  # too coarse a search: f at a bad w0 was far above the null model's
             return True
-        xp, support = namespace(state.curvature), state.support.indices
-        slope, curvature = gather(state.at.gradient, support), gather(state.curvature, support)
-        if bool(xp.any(0.5 * slope * slope > negligible * curvature)):  # rounding has kept it from the minimum
+        if not is_minimal(state, negligible):  # rounding has kept it from the minimum
             return True
         inside = union(state.working_set, to_numpy(state.support.indices))
         if inside.size == state.at.point.shape[0]:
@@ -252,14 +282,34 @@ class Iteration:
         threshold = max(ratio * state.reference_score, rounding)
         return self.screen(state.at.gradient, state.curvature, inside, threshold, 1).size > 0
 
-    def screened(self, state: WorkingState) -> np.ndarray:
+    def screened(self, state: WorkingState, by_refits: bool) -> np.ndarray:
         """Return the working set of a state with the columns outside whose scores are high enough."""
         inside = union(state.working_set, to_numpy(state.support.indices))
         size = state.support.indices.shape[0]
         most = max(_LEAST_CAP, size) if state.checkpoint is None else path_cap(size)
         curvature = state.curvature * _change_of_curvature(self.objective, state)
-        threshold = max(self.effort.screening_ratio * state.reference_score, tolerances(state, self.tol)[0])
+        reference = self.score_inside(state, curvature) if by_refits else state.reference_score
+        refits = self.effort.refits if by_refits else None
+        ratio = self.effort.screening_ratio if refits is None else refits.screening_ratio
+        threshold = max(ratio * reference, tolerances(state, self.tol)[0])
         return union(inside, self.screen(state.at.gradient, curvature, inside, threshold, most))
+
+    def score_inside(self, state: WorkingState, curvature: Array) -> float:
+        """Return the reference score of a run by refits, at a minimiser on its support.
+
+        It is that of the best column of the working set that is not chosen, or, once the budget is used, that which the
+        least useful chosen one would have if it were not, were the columns independent.
+        """
+        chosen = to_numpy(state.support.indices)
+        if state.checkpoint is None:
+            counted = difference(chosen, np.asarray(self.selection.free, dtype=np.int64))
+            indices = move(counted, state.w)
+            point = double(gather(state.w, indices))
+            scores = 0.5 * point * point * double(gather(curvature, indices))
+            return float(scores.min()) if counted.size else 0.0
+        indices = move(difference(state.working_set, chosen), state.w)
+        slope, diagonal = double(gather(state.at.gradient, indices)), double(gather(curvature, indices))
+        return float(np.max(0.5 * slope * (slope / np.where(diagonal > 0.0, diagonal, inf)), initial=0.0))
 
     def follow_forward_path(self, group: RunGroup) -> None:
         """Move the runs whose budgets are larger than the next checkpoint to this checkpoint (step 1)."""
@@ -376,6 +426,102 @@ class Iteration:
             self.better[run] = better
         group.model = None  # it takes much memory
 
+    def advance_by_refits(self, group: RunGroup) -> None:
+        """Move runs by refits: along the forward path, to their budgets, or on from there (all steps)."""
+        state, columns = group.state, group.working_set
+        is_searched = state.reference_score == inf and tolerances(state, self.tol)[1] >= 0.5 * state.negligible
+        if is_searched and columns.size == state.working_set.size:
+            for run in group.budgets:
+                better = self.try_all_exchanges(group, run) or self.refined(group, run)
+                if better is not None:
+                    self.better[run] = better
+            return
+        search = self.refit_search(columns)
+        chosen, coef = to_numpy(state.support.indices), double(gather(state.w, state.support.indices))
+        start = search.started(np.searchsorted(columns, chosen), coef)
+        runs = group.continuing
+        if runs:
+            checkpoint = cast(int, group.next_checkpoint)
+            path, _ = search.reached(start, checkpoint, ratio=inf)
+            better = self.refitted(path, columns, runs[0], checkpoint)
+            if better is not None:
+                self.better |= dict.fromkeys(runs, better)
+        for run in group.budgets:
+            if run in runs:
+                continue
+            better = self.found_by_refits(search, start, group, run) or self.refined(group, run)
+            if better is not None:
+                self.better[run] = better
+
+    def found_by_refits(self, search: RefitSearch, start: Refit, group: RunGroup, run: int) -> Improvement | None:
+        """Return what a search by refits leads to, a deep one if all columns are searched or the answer is doubtful."""
+        refits, budget, state = cast(Refitting, self.effort.refits), self.budgets[run], group.state
+        columns = group.working_set
+        if budget == 0:
+            return None
+        if group.whole:
+            return self.refitted(search.lowest(start, budget, refits.nearby, refits.swings), columns, run)
+        fit, doubtful = search.reached(start, budget, refits.ratio)
+        lower = fit.value < state.value - tolerances(state, self.tol)[1]
+        if (
+            doubtful
+            and (lower or state.checkpoint is not None)
+            and (self.refit_work(budget) <= _DEEP_REFIT or refits.ratio == 0.0)
+        ):
+            chosen, columns = columns[list(fit.chosen)], self.columns_of_deep_search(search, fit, group)
+            search = self.refit_search(columns)
+            start = search.started(np.searchsorted(columns, chosen), fit.coef)
+            fit = search.lowest(start, budget, refits.nearby, refits.swings)
+        return self.refitted(fit, columns, run)
+
+    def refit_search(self, columns: np.ndarray) -> RefitSearch:
+        """Return the search by refits on some columns."""
+        state = self.states[0]
+        few = cast(LinearModel, self.objective.columns(move(columns, state.w)))
+        fixed = np.searchsorted(columns, np.asarray(self.selection.free, dtype=np.int64))
+        return RefitSearch(few, fixed, tolerances(state, self.tol)[1], self.separated_value(state))
+
+    def refitted(self, fit: Refit, columns: np.ndarray, run: int, checkpoint: int | None = None) -> Improvement | None:
+        """Return a refit on some columns as an improvement; None if it is not lower than the state of the run."""
+        objective, constraint, state = self.objective, self.constraints[run], self.states[run]
+        negligible = tolerances(state, self.tol)[1]
+        if not fit.value < state.value - negligible:
+            return None
+        start = constraint.project(coefficients(columns[list(fit.chosen)], fit.coef, state.w))
+        if checkpoint is not None:  # the path goes on from there: nearly the minimum will do
+            return Improvement(start, None, self.gram, columns, 0.0, negligible, checkpoint)
+        found = refit_to_the_end(objective, constraint, start, rounds=FULL_SOLVE, tol=REFIT_TOL * negligible)
+        is_last = state.checkpoint is not None and columns.size == objective.shape[0] and found.minimal
+        is_last = is_last and self.effort.final_exchanges == 0
+        return Improvement(found.projection, found.prediction, self.gram, columns, inf, negligible, is_last=is_last)
+
+    def refined(self, group: RunGroup, run: int) -> Improvement | None:
+        """Return a lower point on the support, where losses were so saturated that refits did not find the minimum."""
+        state, constraint = group.state, self.constraints[run]
+        negligible = tolerances(state, self.tol)[1]
+        if is_minimal(state, negligible):
+            return None
+        return refined_on_support(self.objective, constraint, state, self.gram, group.working_set, negligible)
+
+    def columns_of_deep_search(self, search: RefitSearch, fit: Refit, group: RunGroup) -> np.ndarray:
+        """Return all columns, if they are few, or also those with high scores at fits without a part: see step 2."""
+        state, columns, parts = group.state, group.working_set, self.effort.parts
+        if self.objective.shape[0] <= _DEEP_COLUMNS:
+            return np.arange(self.objective.shape[0])
+        counted = np.flatnonzero(~search.stay(fit))
+        points = []
+        for part in range(min(parts, counted.size)):
+            rest = search.fit(np.delete(fit.chosen, counted[part::parts]).tolist(), fit)
+            points.append(coefficients(columns[list(rest.chosen)], rest.coef, state.w))
+        curvature = state.curvature * _change_of_curvature(self.objective, state)
+        diagonal = double(gather(curvature, move(columns[list(fit.chosen)], state.w)))
+        scores = 0.5 * fit.coef * fit.coef * diagonal
+        threshold = cast(Refitting, self.effort.refits).screening_ratio * float(scores[counted].min(initial=inf))
+        most = max(_LEAST_CAP, ceil(_PARTIAL_CAP * len(fit.chosen)))
+        for at in self.objective.evaluate_many(points):
+            columns = union(columns, self.screen(at.gradient, curvature, columns, threshold, most))
+        return columns
+
     def search_by_refits(self, group: RunGroup, run: int) -> Improvement | None:
         """Return what refits of many supports lead to if the quadratic model misleads at the point of a run (step 4).
 
@@ -384,38 +530,46 @@ class Iteration:
         is new there. There is no such search for a quadratic, near the lower bound of f, for coefficients of one sign,
         and for columns of too many entries.
         """
-        objective, constraint, state, selection = self.objective, self.constraints[run], group.state, self.selection
-        if not isinstance(objective, LinearModel) or objective.traits.quadratic or selection.signs is not None:
+        objective, state, refits = self.objective, group.state, self.effort.refits
+        if refits is None or not self.can_refit or self.selection.selected(state.support) == 0:
             return None
-        entries = objective.y.shape[0] * (group.working_set.size + 2 * _LEAST_CAP)
-        if self.effort.refit_ratio == inf or selection.selected(state.support) == 0 or entries > MOST_ENTRIES:
-            return None
-        negligible, free = tolerances(state, self.tol)[1], np.asarray(selection.free, dtype=np.int64)
-        if state.value - objective.lower_bound <= _SEPARATED * abs(state.trace.null_value - objective.lower_bound):
+        entries = self.n_examples * (group.working_set.size + 2 * _LEAST_CAP)
+        if entries > MOST_ENTRIES or state.value <= self.separated_value(state):
             return None
         chosen = to_numpy(state.support.indices)
-        search = RefitSearch(objective.columns(state.support.indices), np.searchsorted(chosen, free), negligible)
+        search = self.refit_search(chosen)
         here = search.fit(range(chosen.size))
         rest, modelled = search.without_half(here)
-        if not rest.value - here.value > self.effort.refit_ratio * modelled:
+        if not rest.value - here.value > refits.ratio * modelled:
             return None
         columns = self.screened_nearby(state.at, chosen, group.working_set)
         there = objective.evaluate(coefficients(chosen[list(rest.chosen)], rest.coef, state.w))
         columns = self.screened_nearby(there, chosen[list(rest.chosen)], columns)
-        search = RefitSearch(objective.columns(move(columns, state.w)), np.searchsorted(columns, free), negligible)
-        places = tuple(np.searchsorted(columns, chosen).tolist())
-        fit = search.lowest(search.fit(places, replace(here, chosen=places)), self.budgets[run])
-        if not fit.value < state.value - negligible:
+        search = self.refit_search(columns)
+        start = search.started(np.searchsorted(columns, chosen), here.coef)
+        found = self.refitted(search.lowest(start, self.budgets[run], refits.nearby, refits.swings), columns, run)
+        if found is None:
             return None
-        chosen = columns[list(fit.chosen)]
-        start = constraint.project(coefficients(chosen, fit.coef, state.w))
-        found = refit_to_the_end(objective, constraint, start, rounds=FULL_SOLVE, tol=REFIT_TOL * negligible)
         at = objective.evaluate(found.projection.point, found.prediction)
-        working_set = self.screened_nearby(at, chosen, columns)
+        working_set = self.screened_nearby(at, to_numpy(found.projection.support.indices), columns)
         is_last = working_set is columns and self.effort.final_exchanges == 0
-        return Improvement(
-            found.projection, found.prediction, self.gram, working_set, 0.0, negligible, is_last=is_last, at=at
-        )
+        return replace(found, working_set=working_set, reference_score=0.0, is_last=is_last, at=at)
+
+    @property
+    def can_refit(self) -> bool:
+        """Whether a search by refits can have this objective and these sets."""
+        objective = self.objective
+        return isinstance(objective, LinearModel) and not objective.traits.quadratic and self.selection.signs is None
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples a linear model has."""
+        return int(cast(LinearModel, self.objective).y.shape[0])
+
+    def separated_value(self, state: WorkingState) -> float:
+        """Return the value of f up to which the chosen columns count as separating the classes."""
+        bound = self.objective.lower_bound
+        return bound + _SEPARATED * abs(state.trace.null_value - bound)
 
     def try_all_exchanges(self, group: RunGroup, run: int) -> Improvement | None:
         """Return what exchanges of the least useful chosen columns for any column of the data lead to (step 4)."""
@@ -505,6 +659,13 @@ class Iteration:
         elif groups:
             columns = reduce(union, (group.working_set for group in groups))
             self.gram = self.gram.including(self.objective, groups[0].state.at, columns)
+
+
+def is_minimal(state: WorkingState, negligible: float) -> bool:
+    """Return whether no coefficient of the support alone lowers f by more than a negligible amount."""
+    xp, support = namespace(state.curvature), state.support.indices
+    slope, curvature = gather(state.at.gradient, support), gather(state.curvature, support)
+    return not bool(xp.any(0.5 * slope * slope > negligible * curvature))
 
 
 def coefficients(chosen: np.ndarray, coef: np.ndarray, like: Array) -> Array:

@@ -63,21 +63,30 @@ class WorkingSet(Solver):
 
     With a starting point w0 only step 4 is done.
 
-    If f is not quadratic, the Gram matrix is the Hessian at the present point. The result of each search is refitted by
-    Newton steps, and accepted only if f itself falls. Far from this point the Hessian may be another one, as where
-    columns nearly separate two classes. If f rises by more than twice what the model says when the less useful half of
-    the columns is dropped, step 4 ends with a search on f: columns are added and dropped one by one, k/2 and then k of
-    them, each chosen column is replaced in turn, and every support on the way is refitted.
+    If f is a `LinearModel` that is not quadratic, and its refits are cheap, :math:`n k^2 \le 10^6`, the run is a search
+    by refits: the forward path adds the column that the quadratic model at the minimiser on those before it says is
+    best, and every support is refitted by Newton steps on f itself. Once the budget is used, columns are exchanged and
+    the others screened. The answer is doubtful if f does not fall with an exchange of which the model says that it
+    nearly does, or rises by more than twice what the model says when the less useful half of the columns is dropped.
+    Then, up to :math:`n k^2 = 2 \cdot 10^5`, columns are let in at the minimisers without each of four parts, or all of
+    them if there are at most 750, and the search is a deep one: it begins again from nothing and from the columns that
+    are best alone, sweeps from k/1.6 to 1.6k columns, adds and drops k/2 and then k columns, and replaces each chosen
+    column in turn. Up to :math:`n d k = 4 \cdot 10^5` all columns are searched deeply from the beginning.
+
+    For any other f that is not quadratic, and in the first step from a w0, the Gram matrix is the Hessian at the
+    present point. The result of each search is refitted, and accepted only if f itself falls. Far away the Hessian may
+    be another one, as where columns nearly separate two classes: if the answer is doubtful by the second of these
+    two signs, step 4 ends with a deep search.
 
     Parameters
     ----------
     effort : {"fast", "balanced", "thorough"}
         "fast" admits fewer columns to the working set, screens at a fit of 0.64 times the next checkpoint instead of at
         fits without a part, rechecks for a score above 0.8 of the reference score only, sweeps from k/1.4 to 1.4k
-        columns, makes no add-drop moves and leaves out no column, and never searches on f itself;
+        columns, makes no add-drop moves and leaves out no column, and never searches by refits;
         `hardthresh.selection.path` uses it. "thorough" admits more columns, prefetches three times, leaves out each of
         eight parts, sweeps from k/2 to 2k columns, adds and drops ten numbers of columns, leaves out each of 64
-        columns, repeats step 4 until nothing lowers f, always searches on f itself if it is not quadratic, and finally
+        columns, repeats step 4 until nothing lowers f, always searches deeply if f is not quadratic, and finally
         considers exchanges of the 16 least useful features for all others.
     tol : float
         Decrease of f, > 0, that counts as progress, relative to the larger of :math:`|f|` and the decrease of f since
@@ -94,7 +103,7 @@ class WorkingSet(Solver):
     -----
     Needs no step size and no smoothness constant. Cost: two passes, one for each checkpoint below k, five to prefetch,
     four of which are one product with the data, and five for each recheck that searches: 9 to 20, and up to five for
-    each search on f; memory for the Gram matrix of up to about 10k + 1000 columns. Where all columns are in the working
+    each deep search; memory for the Gram matrix of up to about 10k + 1000 columns. Where all columns are in the working
     set it is a pass each for the null model, the curvature, the Gram matrix and the point found. Runs with other
     budgets can share the forward path, because all that depends on k there is the last checkpoint, and the sweeps (see
     the method `path`). Guarantee: monotone; when the run has converged, the point is minimal on its support, and for a

@@ -79,7 +79,8 @@ class WorkingState(State):
         How many columns the forward path has added so far; None once the run has left it, and for runs from a w0.
     reference_score : float
         The score with which those of columns outside the working set are compared: on the forward path that of the
-        best column inside, else the score that the least useful chosen column would have if it were not chosen.
+        best column inside, else the score that the least useful chosen column would have if it were not chosen;
+        infinite after a search by refits, which computes it anew.
     negligible : float
         The decrease of f that did not count as progress when the working set was last searched.
     """
@@ -129,6 +130,8 @@ class RunGroup:
         Their working set, which grows during an iteration.
     whole : bool
         Whether the working set has all columns, so that none is screened and the path has no checkpoints.
+    by_refits : bool
+        Whether the runs are searches by refits of f itself, not by its quadratic model.
     prefetched : dict of float to array of int
         The working set before each prefetch, by the budget of the prefetch as a share of the next checkpoint.
     model : LocalModel or None
@@ -139,6 +142,7 @@ class RunGroup:
     budgets: dict[int, int]
     working_set: np.ndarray
     whole: bool = False
+    by_refits: bool = False
     prefetched: dict[float, np.ndarray] = field(default_factory=dict)
     model: LocalModel | None = None
 
@@ -237,12 +241,23 @@ def refit_without_curvature(
     """
     if objective.traits.quadratic or model.tableau.size == state.support.indices.shape[0]:
         return None
-    here, negligible = Projection(state.at.point, state.support), model.negligible
-    tol = REFIT_TOL * negligible
+    return refined_on_support(objective, constraint, state, model.gram, model.columns, model.negligible)
+
+
+def refined_on_support(
+    objective: LinearObjective,
+    constraint: Constraint,
+    state: WorkingState,
+    gram: Gram,
+    columns: np.ndarray,
+    negligible: float,
+) -> Improvement | None:
+    """Return the point that full Newton steps from the state lead to, if f is lower there."""
+    here, tol = Projection(state.at.point, state.support), REFIT_TOL * negligible
     fitted = refine(objective, constraint, here, state.at.prediction, cg_iterations=0, rounds=FULL_SOLVE, tol=tol)
     if not fitted.value < state.value - negligible:
         return None
-    return Improvement(fitted.projection, fitted.prediction, model.gram, model.columns, 0.0, negligible)
+    return Improvement(fitted.projection, fitted.prediction, gram, columns, 0.0, negligible)
 
 
 def with_fewer_columns(
