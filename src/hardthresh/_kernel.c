@@ -1792,7 +1792,7 @@ static PyObject *py_descend(PyObject *module, PyObject *args)
 enum { NEW_BELOW = 1, NEW_ABOVE = 2 }; /* a best choice that no smaller, or larger, size has been searched from */
 
 typedef struct {
-    index_t n_sizes, n_counts, width, largest, rounds, replaced;
+    index_t n_sizes, n_counts, width, rounds, replaced;
     const index_t *sizes, *counts;
     double rounding, negligible;
     index_t *chosen;
@@ -1851,9 +1851,6 @@ static void forward_backward(const Targets *to, const Tableau *start, Tableau *o
     copy_to(T, start);
     reach(to, 0, T, spare);
     sweep(to, 1, NEW_ABOVE, T, spare);
-    copy_to(T, start);
-    grow(T, to->largest, to->rounding);
-    reach(to, to->n_sizes - 1, T, spare);
     sweep(to, -1, NEW_BELOW, T, spare);
     for (index_t i = 0; i < to->n_sizes; i++) {
         const index_t *counts = to->counts + i * to->n_counts;
@@ -1869,19 +1866,19 @@ static void forward_backward(const Targets *to, const Tableau *start, Tableau *o
     }
 }
 
-/* forward_backward(arrays, size, n_free, decrease, sizes, largest, most, counts, replaced, rounds, rounding, negligible,
+/* forward_backward(arrays, size, n_free, decrease, sizes, most, counts, replaced, rounds, rounding, negligible,
  * chosen, coef, facts): `counts` has a row for each size, and so have the three arrays that it fills; no move has more
  * than `most` columns. */
 static PyObject *py_forward_backward(PyObject *module, PyObject *args)
 {
     PyObject *arrays, *given[5];
-    Py_ssize_t size, n_free, largest, most, replaced, rounds;
+    Py_ssize_t size, n_free, most, replaced, rounds;
     Call call;
     Targets to;
     double decrease;
     void *at[5];
     (void)module;
-    if (!PyArg_ParseTuple(args, "OnndOnnOnnddOOO", &arrays, &size, &n_free, &decrease, &given[0], &largest, &most,
+    if (!PyArg_ParseTuple(args, "OnndOnOnnddOOO", &arrays, &size, &n_free, &decrease, &given[0], &most,
                           &given[1], &replaced, &rounds, &to.rounding, &to.negligible, &given[2], &given[3],
                           &given[4]))
         return NULL;
@@ -1900,7 +1897,6 @@ static PyObject *py_forward_backward(PyObject *module, PyObject *args)
     to.n_sizes = last[0].len / (Py_ssize_t)sizeof(index_t);
     to.n_counts = to.n_sizes ? last[1].len / (Py_ssize_t)sizeof(index_t) / to.n_sizes : 0;
     to.width = to.n_sizes ? last[2].len / (Py_ssize_t)sizeof(index_t) / to.n_sizes : 0;
-    to.largest = largest;
     to.rounds = rounds;
     to.replaced = replaced;
     to.new = malloc(sizeof(int) * (size_t)(to.n_sizes + 1));

@@ -192,22 +192,22 @@ def test_a_larger_support_than_allowed_is_not_returned():
 
 
 def test_it_nearly_always_finds_the_best_subset_of_near_separable_classes():
-    """No guarantee; "fast", which does not search by refits, misses six."""
+    """No guarantee; "fast", which does not search by refits, misses five."""
     missed = dict.fromkeys(("fast", "balanced", "thorough"), 0)
     for seed in range(20, 40):
         X, y = classes(seed)
         best = best_subset(X, y, 3, 1e-4) * (1 + 1e-3)
         for effort in missed:
             missed[effort] += solve(LinearModel(X, y, loss="logistic", l2=1e-4), 3, effort).value > best
-    assert missed["fast"] >= 6
+    assert missed["fast"] >= 5
     assert missed["balanced"] <= 4
     assert missed["thorough"] <= 2
 
 
 @pytest.mark.parametrize("effort", ["balanced", "thorough"])
-@pytest.mark.parametrize("seed", [2, 27, 56])
+@pytest.mark.parametrize("seed", [2, 8, 27])
 def test_the_best_subset_is_reached_where_the_model_misleads(effort, seed):
-    """On these the search within the quadratic model ends 63 to 78 % higher."""
+    """On these the search within the quadratic model ends 63 to 280 % higher."""
     X, y = classes(seed)
     objective = LinearModel(X, y, loss="logistic", l2=1e-4)
     best = best_subset(X, y, 3, 1e-4)

@@ -115,20 +115,19 @@ def test_exchanges_and_add_drop_moves(numpy_only, seed, m, kind, signed, free, s
     with_signs,
     frees,
     st.integers(1, 8),
-    st.integers(0, 8),
     st.integers(1, 3),
     st.sampled_from([(), (0.5,), (0.25, 2.0)]),
     st.sampled_from([0, 1, 10]),
 )
 @draws(100)
-def test_all_budgets(numpy_only, seed, m, kind, signed, free, most, further, step, shares, replaced):
+def test_all_budgets(numpy_only, seed, m, kind, signed, free, most, step, shares, replaced):
     gram, slope, rest = problem(seed, m, kind, signed, free)
 
     def fits():
         sizes = range(free + 1, free + most + 1, step)
         start = Tableau(gram, slope, **rest)
         counts = {size: add_drop_counts(size - free, shares) for size in sizes[::2]}
-        return forward_backward(start, sizes, free + most + further, ROUNDING, NEGLIGIBLE, counts, replaced=replaced)
+        return forward_backward(start, sizes, ROUNDING, NEGLIGIBLE, counts, replaced=replaced)
 
     compiled, twins = fits(), numpy_only(fits)
     assert sorted(compiled) == sorted(twins)
@@ -153,7 +152,7 @@ def test_all_numbers_of_well_conditioned_columns(numpy_only, m, signed):
 
     def fits():
         counts = {size: [size, 2 * size] for size in (3, 7, 12)}
-        return forward_backward(Tableau(gram, slope, signs=signs), range(1, 13), 20, ROUNDING, NEGLIGIBLE, counts, 5)
+        return forward_backward(Tableau(gram, slope, signs=signs), range(1, 13), ROUNDING, NEGLIGIBLE, counts, 5)
 
     compiled, twins = fits(), numpy_only(fits)
     for size, twin in twins.items():
@@ -188,10 +187,10 @@ def test_arrays_of_other_types_are_converted():
         tableau = Tableau(gram, slopes, gram_rows=gram_rows)
         grow(tableau, 1, ROUNDING)
         assert tableau.chosen == [0 if gram_rows is None else 1]
-    assert forward_backward(tableau, [], 3, ROUNDING, NEGLIGIBLE) == {}
+    assert forward_backward(tableau, [], ROUNDING, NEGLIGIBLE) == {}
 
 
 def test_a_size_below_that_of_the_free_columns():
     X = np.random.default_rng(0).standard_normal((30, 8))
     tableau = Tableau(X.T @ X, X.T @ X[:, 0], [1, 2, 3], n_free=3)
-    assert forward_backward(tableau, [1], 5, ROUNDING, NEGLIGIBLE)[1].chosen.tolist() == [1, 2, 3]
+    assert forward_backward(tableau, [1], ROUNDING, NEGLIGIBLE)[1].chosen.tolist() == [1, 2, 3]

@@ -86,7 +86,6 @@ def descend(choice: C, size: int, rounding: float, negligible: float) -> C:
 def forward_backward(
     choice: B,
     sizes: Collection[int],
-    largest: int,
     rounding: float,
     negligible: float,
     counts: Mapping[int, Sequence[int]] | None = None,
@@ -95,8 +94,8 @@ def forward_backward(
     """Return a choice of each size, for which all sizes are searched together.
 
     1. Forward sweep: go from each size to the next larger one by the best additions, and exchange.
-    2. Backward sweep: add units without exchanges until there are `largest`; from there, and then from each size to the
-       next smaller one, go by the cheapest removals, and exchange. Keep what is better.
+    2. Backward sweep: go from each size to the next smaller one by the cheapest removals, and exchange. Keep what is
+       better.
     3. At the sizes in `counts`, make add-drop moves by as many units as it says, and then leave out each of so many
        units as `replaced` says.
     4. Repeat both sweeps from the sizes that have a better choice than when they were last left.
@@ -127,14 +126,10 @@ def forward_backward(
 
     if not increasing:
         return best
-    last = len(increasing) - 1
     if choice.size in increasing:
         keep(choice, increasing.index(choice.size))
     reach(choice, 0)
     sweep(1)
-    widest = choice.copy()
-    grow(widest, largest, rounding)
-    reach(widest, last)
     sweep(-1)
     for place, size in enumerate(increasing):
         if counts and counts.get(size):

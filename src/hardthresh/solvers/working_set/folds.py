@@ -454,7 +454,7 @@ class _Folds:
         fold, tableau = self._folds[number], self._tableau(number)
         rounding, negligible = self._tolerances(fold, tableau)
         sizes = [tableau.n_free + k for k in searched]
-        best = forward_backward(tableau, sizes, max(sizes), rounding, negligible)
+        best = forward_backward(tableau, sizes, rounding, negligible)
         fits = [best[tableau.n_free + k] for k in budgets]
         coefs = np.zeros((len(fits), fold.working_set.size))
         rows = np.repeat(np.arange(len(fits)), [fit.size for fit in fits])

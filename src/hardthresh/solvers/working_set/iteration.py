@@ -368,7 +368,7 @@ class Iteration:
     def fit_and_threshold(self, group: RunGroup, budget: int) -> tuple[Fit, float]:
         """Return the forward path at a budget, improved by exchanges, and the score that counts as high there."""
         model = self.model(group)
-        fit = model.best(budget, backward_start=budget)
+        fit = model.best(budget)
         return fit, max(self.effort.screening_ratio * model.lowest_chosen_score(fit, budget), model.rounding)
 
     def screen_at(self, fits: Sequence[FitToScreen]) -> None:
@@ -388,8 +388,10 @@ class Iteration:
         if not runs_at:
             return
         quadratic, model = self.objective.traits.quadratic, self.model(group)
-        moves = self.effort.moves if quadratic else None
-        for budget, best in model.forward_backward(runs_at, group.backward_start, moves).items():
+        moves = self.effort.moves if quadratic else Moves(nearby=self.effort.moves.nearby)
+        together = [[*runs_at]] if quadratic else [[budget] for budget in runs_at]  # the model is of one point
+        found = {k: fit for budgets in together for k, fit in model.forward_backward(budgets, moves).items()}
+        for budget, best in found.items():
             fits = [best]
             if not quadratic:  # f may rise where the model falls; it does not rise when columns are only added
                 fits.append(Fit.of(model.grown(budget)))
@@ -407,7 +409,7 @@ class Iteration:
         model, quadratic = self.model(group), objective.traits.quadratic
         if quadratic:
             moves = replace(self.effort.moves, nearby=sqrt(self.effort.moves.nearby))  # see `Moves.nearby`
-            fits = [model.best(budget, budget, moves)]
+            fits = [model.best(budget, moves)]
         else:  # f may fall where the model rises a little
             grown = model.grown(budget)
             tableaus = [

@@ -44,9 +44,10 @@ def _neighbours(budget: int, ratio: float) -> set[int]:
 
 
 def with_neighbours(budgets: Collection[int], ratio: float) -> set[int]:
-    """Return budgets and their neighbours, but none above all of several."""
-    most = max(budgets) if len(budgets) > 1 else inf
-    return {other for budget in budgets for other in _neighbours(budget, ratio) if other <= most}
+    """Return budgets and their neighbours, of those above all budgets only the neighbours of the largest."""
+    most = max(budgets)
+    neighbours = {other for budget in budgets for other in _neighbours(budget, ratio) if other <= most}
+    return neighbours | _neighbours(most, ratio)
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -200,9 +201,7 @@ class LocalModel:
         grow(tableau, tableau.n_free + budget, self.rounding)
         return tableau
 
-    def forward_backward(
-        self, budgets: Collection[int], backward_start: int, moves: Moves | None = None
-    ) -> dict[int, Fit]:
+    def forward_backward(self, budgets: Collection[int], moves: Moves | None = None) -> dict[int, Fit]:
         """Return a fit for each budget; see `search`.
 
         Nearby budgets are searched as well, but none above all of several. Add-drop moves and replacements are made at
@@ -211,15 +210,12 @@ class LocalModel:
         moves, free = moves or Moves(), self.tableau.n_free
         sizes = {free + k for k in with_neighbours(budgets, moves.nearby)}
         counts = {free + k: add_drop_counts(k, moves.add_drop) for k in budgets}
-        start = max(free + backward_start, *sizes)
-        found = forward_backward(
-            self.tableau, sizes, start, self.rounding, self.negligible, counts, replaced=moves.replaced
-        )
+        found = forward_backward(self.tableau, sizes, self.rounding, self.negligible, counts, replaced=moves.replaced)
         return {k: found[free + k] for k in budgets}
 
-    def best(self, budget: int, backward_start: int, moves: Moves | None = None) -> Fit:
+    def best(self, budget: int, moves: Moves | None = None) -> Fit:
         """Return the fit for one budget."""
-        return self.forward_backward({budget}, backward_start, moves)[budget]
+        return self.forward_backward({budget}, moves)[budget]
 
     def descend(self, tableau: Tableau, budget: int, add_drop: Sequence[float] = ()) -> Tableau:
         """Return the tableau after exchanges and add-drop moves; see `search`."""

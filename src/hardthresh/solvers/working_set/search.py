@@ -97,7 +97,6 @@ def descend(tableau: Tableau, size: int, rounding: float, negligible: float, add
 def forward_backward(
     tableau: Tableau,
     sizes: Collection[int],
-    largest: int,
     rounding: float,
     negligible: float,
     counts: Mapping[int, Sequence[int]] | None = None,
@@ -108,18 +107,18 @@ def forward_backward(
         return {}
     compiled, increasing, counts = kernel(), sorted(sizes), counts or {}
     if compiled is None:
-        found = local_search.forward_backward(tableau, increasing, largest, rounding, negligible, counts, replaced)
+        found = local_search.forward_backward(tableau, increasing, rounding, negligible, counts, replaced)
         return {size: Fit.of(best) for size, best in found.items()}
     moves = np.zeros((len(increasing), max(map(len, counts.values()), default=0)), np.int64)
     for place, size in enumerate(increasing):
         few = sorted(counts.get(size, ()))
         moves[place, : len(few)] = few
     width = max(tableau.n_free, min(increasing[-1], tableau.slope.size))  # free columns do not leave
-    most = max(largest, increasing[-1], *(size + max(few) for size, few in counts.items() if few), 0)
+    most = max(increasing[-1], *(size + max(few, default=0) for size, few in counts.items()), 0)
     chosen, coef = np.empty((len(increasing), width), np.int64), np.empty((len(increasing), width))
     facts = np.empty((len(increasing), 5))
     compiled.forward_backward(
-        tableau.arrays, *tableau.numbers, np.array(increasing, dtype=np.int64), largest, most, moves, replaced,
+        tableau.arrays, *tableau.numbers, np.array(increasing, dtype=np.int64), most, moves, replaced,
         ROUNDS, rounding, negligible, chosen, coef, facts,
     )  # fmt: skip
     return {

@@ -48,13 +48,12 @@ class WorkingSet(Solver):
        column, as if it were not chosen. Then divide the chosen columns into four parts, and screen at the fits without
        each part: a column that could replace one of the part has a high score there, and a low one while that column is
        chosen.
-    3. Reach the budget, by sweeps over numbers of columns, for a quadratic from k/1.6 to 1.6k: go from each number to
-       the next larger one by the best addition, exchange one column for another as long as that lowers the model, and
-       so on; then back from a larger number of columns, first from a forward path of three times the last checkpoint
-       below k (1.2 to 3 times k; 9 columns for k up to 4), by the cheapest removals and exchanges. For a quadratic,
-       then make add-drop moves at k: add k/10 columns and drop as many, and the other way round, then k/4, k/2, k and
-       2k. Leave out each of the 16 cheapest columns in turn, search without it by additions and exchanges, and then
-       with it. Sweep up and down again from each number of columns at which a better model was found.
+    3. Reach the budget, by sweeps over numbers of columns from k/1.6 to 1.6k: go from each number to the next larger
+       one by the best addition, exchange one column for another as long as that lowers the model, and so on; then back
+       from each number by the cheapest removals and exchanges. For a quadratic, then make add-drop moves at k: add k/10
+       columns and drop as many, and the other way round, then k/4, k/2, k and 2k. Leave out each of the 16 cheapest
+       columns in turn, search without it by additions and exchanges, and then with it. Sweep up and down again from
+       each number of columns at which a better model was found.
     4. Recheck: compute the gradient. If a column outside has more than 0.4 of the reference score, or if f is not
        quadratic, screen as in step 2 at the present support, and repeat the search. Stop when it does not lower f.
 

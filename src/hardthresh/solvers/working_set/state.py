@@ -19,13 +19,11 @@ from hardthresh.solvers.subspace import FULL_SOLVE, refine
 from .model import REFIT_TOL, Gram, LocalModel
 from .search import Fit
 
-_FIRST_CHECKPOINT, STRIDE, _BACKWARD_START = 4, 2.5, 3
+_FIRST_CHECKPOINT, STRIDE = 4, 2.5
 """The forward path has checkpoints at 4, 10, 25, 63, ... columns. A run leaves it at the last checkpoint below its
-budget. Its backward path starts at three times that many columns, which is above any such budget because 3 > 2.5; for
-budgets up to 4, below which there is no checkpoint, at three times 3 columns. These are tuned (see the guide to speed).
-On 160 linear models with correlated columns, not used for tuning, f is 2 % higher for a stride of 3, 3 % for 4, and
-equal for 2. It is 1 % higher or lower for a first checkpoint of 2 or 8, and for backward paths from 1, 2, 4 or 6 times
-a checkpoint.
+budget. These are tuned (see the guide to speed). On 160 linear models with correlated columns, not used for tuning, f
+is 2 % higher for a stride of 3, 3 % for 4, and equal for 2. It is 1 % higher or lower for a first checkpoint of 2 or
+8.
 """
 
 _TRUSTED = 0.1
@@ -167,15 +165,6 @@ class RunGroup:
                 runs.setdefault(k, []).append(run)
         return runs
 
-    @property
-    def backward_start(self) -> int:
-        """At how many columns the backward path of the finishing runs starts."""
-        largest = max(self.finishing)
-        checkpoint = self.state.checkpoint or 0
-        while next_checkpoint(checkpoint) < largest:
-            checkpoint = next_checkpoint(checkpoint)
-        return _BACKWARD_START * max(checkpoint, _FIRST_CHECKPOINT - 1)
-
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
@@ -279,7 +268,7 @@ def with_fewer_columns(
         trusted = value - modelled < max(model.negligible, _TRUSTED * value)
         if trusted and modelled + fit.lowest_cost >= lowest - model.negligible:
             break
-        fit = model.best(size - 1, size)
+        fit = model.best(size - 1)
         projection = constraint.project(model.point(fit, state.w))
         value = float(objective.value(projection.point))
         if value < lowest:
