@@ -105,16 +105,19 @@ class Effort:
 
 
 # Chosen on 240 linear models of eight sizes, 60 x 120 to 500 x 1,000 and 150 x 3,000, with correlated columns. By how
-# much f exceeds the lowest value of ten settings, on average, and the CPU time relative to "fast":
+# much f exceeds the lowest value of these ten settings, on average; the share of models with the lowest value; and the
+# CPU time relative to "fast":
 #
-#   "fast"                                  1.7 %   1.0
-#   "balanced"                              0.18 %  1.7
-#   "balanced", no partial fits             1.4 %   1.1
-#   "balanced", add_drop=(0.25, 0.5, 1.0)   0.29 %  1.6
-#   "balanced", screening ratio 0.35        0.01 % more
-#   "balanced", prefetch=(1.0, 0.64)        0.02 % more
-#   "balanced", recheck ratio 0             0.04 % less, 2.2
-#   "thorough"                              0.12 %  5.1
+#   "fast"                              1.73 %  56 %  1.0
+#   "balanced"                          0.20 %  85 %  1.9
+#   "balanced", no partial fits         1.12 %  70 %  1.3
+#   "balanced", no replacements         0.26 %  80 %  1.8
+#   "balanced", no nearby numbers       0.28 %  82 %  1.8
+#   "balanced", add_drop=(0.05,)        0.46 %  77 %  1.6
+#   "balanced", recheck ratio 0.8       0.25 %  82 %  1.7
+#   "balanced", recheck ratio 0         0.19 %  87 %  2.3
+#   "balanced", prefetch=(1.0, 0.64)    0.32 %  85 %  1.9
+#   "thorough"                          0.09 %  92 %  6.2
 #
 # Ratio of refits: of 200 classifiers f was not above abess, forward selection and pursuit on 189 with 2, 192 with 1.5
 # and 196 with 1, and without refits on 169, where that alone called for a deep search. On classifiers of 500 x 1,000
