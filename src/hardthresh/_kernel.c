@@ -1,4 +1,4 @@
-/* The local search of `hardthresh.solvers.working_set.tableau`, and the refits of a logistic model, compiled.
+/* The local search of `hardthresh.solvers.working_set.tableau`, and the search by refits of a logistic model, compiled.
  *
  * The functions on a tableau make the same moves as the NumPy methods of a `Tableau`, which document them and which run
  * where this module was not built. The notation is that of the class: S are the chosen columns, A is the inverse of
@@ -190,7 +190,7 @@ typedef struct {
     const Problem *problem;
     double *inverse, *coef, *slope, *unexplained, *excluded; /* A (slots x slots), b, g, h; infinite for S, else 0 */
     double *regressions;                                     /* U (slots x m), if has_regressions */
-    index_t *chosen, slots, size, n_free, barred; /* a column that may not be chosen for now, or -1 */
+    index_t *chosen, slots, size, n_free, kept_out; /* a column that may not be chosen for now, or -1 */
     int has_regressions;
     double decrease;
 } Tableau;
@@ -229,7 +229,7 @@ static void copy_to(Tableau *to, const Tableau *from)
     memcpy(to->chosen, from->chosen, sizeof(index_t) * size);
     to->size = from->size;
     to->n_free = from->n_free;
-    to->barred = from->barred;
+    to->kept_out = from->kept_out;
     to->decrease = from->decrease;
     to->has_regressions = 0;
 }
@@ -294,7 +294,6 @@ static void compute(Tableau *T, const index_t *wanted, index_t count)
     T->n_free = n_free;
     memset(T->excluded, 0, sizeof(double) * (size_t)m);
     for (index_t i = 0; i < size; i++) T->excluded[T->chosen[i]] = (double)INFINITY;
-    if (T->barred >= 0) T->excluded[T->barred] = (double)INFINITY;
 
     double *slope = T->slope, rise = 0.0; /* at the start, with zeros for the columns that are not chosen */
     memcpy(slope, p->start_slope, sizeof(double) * (size_t)m);
@@ -304,6 +303,7 @@ static void compute(Tableau *T, const index_t *wanted, index_t count)
         if (p->start_coef[j] != 0.0 && T->excluded[j] == 0.0)
             rise += p->start_coef[j] * 0.5 * (p->start_slope[j] + slope[j]);
 
+    if (T->kept_out >= 0) T->excluded[T->kept_out] = (double)INFINITY; /* only now: its coefficient has become zero */
     T->decrease = -rise;
     memcpy(T->unexplained, p->norms, sizeof(double) * (size_t)m);
     for (index_t i = 0; i < size; i++) { /* L^-1 G_S., in the memory of U, and z = L^-1 g_S */
@@ -615,6 +615,7 @@ static void move_to(Tableau *T, const index_t *wanted, index_t count)
     if (SHARE * differing <= count) {
         for (index_t slot = T->size - 1; slot >= T->n_free; slot--) {
             index_t i = 0;
+            if (slot >= T->size) continue; /* combinations of others have left with the last one */
             while (i < count && wanted[i] != T->chosen[slot]) i++;
             if (i == count) leave(T, slot);
         }
@@ -683,11 +684,11 @@ static void replace(Tableau *T, Tableau *trial, Tableau *spare, index_t size, in
             if (slot == T->size) continue; /* it has been replaced */
             copy_for_few_moves(trial, T);
             drop(trial, slot);
-            trial->barred = order[i];
+            trial->kept_out = order[i];
             trial->excluded[order[i]] = (double)INFINITY;
             grow(trial, size, rounding);
             descend(trial, spare, size, rounding, negligible);
-            trial->barred = -1;
+            trial->kept_out = -1;
             trial->excluded[order[i]] = 0.0;
             grow(trial, size, rounding);
             descend(trial, spare, size, rounding, negligible);
@@ -1647,7 +1648,7 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most)
     for (index_t j = 0; j < m; j++) p->rows[j] = NULL;
     for (int i = 0; i <= N_OTHERS; i++) {
         Tableau *T = i ? &call->others[i - 1] : &call->tableau;
-        *T = (Tableau){.problem = p, .slots = slots, .n_free = n_free, .barred = -1};
+        *T = (Tableau){.problem = p, .slots = slots, .n_free = n_free, .kept_out = -1};
         T->inverse = take(&memory, slots * slots);
         T->coef = take(&memory, slots);
         T->chosen = (index_t *)take(&memory, slots);

@@ -271,18 +271,18 @@ def test_replacements_end_where_none_helps(seed, m, free, budget, count, with_si
         assert there.decrease <= end.decrease + 2 * NEGLIGIBLE
 
 
-def test_a_barred_column_stays_outside_when_the_tableau_is_computed_anew():
+def test_a_column_that_is_kept_out_stays_outside_when_the_tableau_is_computed_anew():
     X, y = data(0, 6)
     tableau = tableau_of(X, y)
     best, _ = tableau.best_addition()
-    tableau.bar(best)
+    tableau.keep_out(best)
     anew = tableau.copy()
     anew._compute(np.empty(0, dtype=int))
     for other in (tableau, anew, tableau.copy()):
         assert other.gains()[best] == 0.0
         grow(other, 5, LEAST)
         assert best not in other.chosen
-    tableau.bar(None)
+    tableau.keep_out(None)
     grow(tableau, 6, LEAST)
     assert best in tableau.chosen
 

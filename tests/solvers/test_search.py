@@ -48,7 +48,12 @@ def problem(seed, m, kind, signed, free):
         signs[:free] = 0
     start = [*range(free), *(free + rng.permutation(m - free)[: rng.integers(0, 3)])]
     given = {"chosen": start, "n_free": free, "gram_rows": rows, "signs": signs}
-    return X.T @ X, X[:, rows].T @ y, given
+    coef = rng.standard_normal(len(start)) * rng.integers(0, 2)  # of a run from a w0, or from zero
+    if signs is not None:
+        coef = np.where(signs[start] == 0, coef, signs[start] * np.abs(coef))
+    given["coef"] = coef / np.where(norms[rows[start]] > 0, norms[rows[start]], 1.0)
+    gram = X.T @ X
+    return gram, X[:, rows].T @ y - gram[np.ix_(rows, rows[start])] @ given["coef"], given
 
 
 @pytest.fixture(scope="module")

@@ -94,8 +94,8 @@ class Design(LinearMap):
                   v_{bj} = \\sum_{i \\in b} s_i (x_{ij} - m_{bj})^2, \\qquad
                   c_{bj} = \\sum_{i \\in b} r_i (x_{ij} - m_{bj})
 
-        Nothing that could cancel is subtracted: the squares are those of centred entries, but for columns that are near
-        zero on average.
+        Where a column is near zero on average, so that at most two digits are lost, sums about zero are corrected by
+        the mean; the entries of other columns are centred first.
 
         Parameters
         ----------

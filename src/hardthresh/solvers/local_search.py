@@ -39,14 +39,14 @@ class Choice(Protocol):
     def drop(self, slot: int, /) -> None: ...
 
 
-class Barring(Choice, Protocol):
+class Replaceable(Choice, Protocol):
     """A choice from which a unit can be kept out for a while."""
 
-    def bar(self, unit: int | None, /) -> None: ...
+    def keep_out(self, unit: int | None, /) -> None: ...
 
 
 C = TypeVar("C", bound=Choice)
-B = TypeVar("B", bound=Barring)
+R = TypeVar("R", bound=Replaceable)
 
 
 def grow(choice: Choice, size: int, rounding: float) -> None:
@@ -84,13 +84,13 @@ def descend(choice: C, size: int, rounding: float, negligible: float) -> C:
 
 
 def forward_backward(
-    choice: B,
+    choice: R,
     sizes: Collection[int],
     rounding: float,
     negligible: float,
     counts: Mapping[int, Sequence[int]] | None = None,
     replaced: int = 0,
-) -> dict[int, B]:
+) -> dict[int, R]:
     """Return a choice of each size, for which all sizes are searched together.
 
     1. Forward sweep: go from each size to the next larger one by the best additions, and exchange.
@@ -103,16 +103,16 @@ def forward_backward(
     The first argument is not changed. If its size is one of the sizes, it is where the search begins for this size.
     """
     increasing = sorted(sizes)
-    best: dict[int, B] = {}
+    best: dict[int, R] = {}
     new: set[tuple[int, int]] = set()  # which neighbour of which size is yet to be searched from its best choice
 
-    def keep(found: B, place: int) -> None:
+    def keep(found: R, place: int) -> None:
         size = increasing[place]
         if size not in best or found.decrease > best[size].decrease + negligible:
             best[size] = found
             new.update(((place, 1), (place, -1)))
 
-    def reach(start: B, place: int) -> None:
+    def reach(start: R, place: int) -> None:
         size, found = increasing[place], start.copy()
         shrink(found, size)
         grow(found, size, rounding)  # when units are dropped, too: bounds on signs may have made others leave
@@ -165,7 +165,7 @@ def add_drop(choice: C, size: int, counts: Sequence[int], rounding: float, negli
     return choice
 
 
-def replace(choice: B, size: int, count: int, rounding: float, negligible: float) -> B:
+def replace(choice: R, size: int, count: int, rounding: float, negligible: float) -> R:
     """Return the choice after each of the `count` cheapest units has been left out, in turn, as long as that helps.
 
     Without it, the best additions and exchanges are made; then it may come back, and they are made again. The argument
@@ -179,10 +179,10 @@ def replace(choice: B, size: int, count: int, rounding: float, negligible: float
                 continue
             moved = choice.copy()
             moved.drop(moved.chosen.index(unit))
-            moved.bar(unit)
+            moved.keep_out(unit)
             grow(moved, size, rounding)
             moved = descend(moved, size, rounding, negligible).copy()
-            moved.bar(None)
+            moved.keep_out(None)
             grow(moved, size, rounding)
             moved = descend(moved, size, rounding, negligible)
             if moved.decrease > choice.decrease + negligible:

@@ -213,8 +213,8 @@ class _Fold:
 class _Parts:
     """Parts of the rows, of which the training rows of all folds are made.
 
-    Moments over a fold are sums of those over its parts, each about its own means, and of those of the parts' means:
-    nothing is subtracted that could cancel (Chan, Golub and LeVeque 1983).
+    Moments over a fold are sums of those over its parts, each about its own means, and of those of the parts' means
+    (Chan, Golub and LeVeque 1983).
 
     Attributes
     ----------

@@ -386,7 +386,7 @@ class Iteration:
         self.extend_gram([one.group for one in fits])
 
     def reach_budgets(self, group: RunGroup) -> None:
-        """Find the points of the runs that reach their budgets, by the forward and the backward path (step 3)."""
+        """Find the points of the runs that reach their budgets, by sweeps and the other moves (step 3)."""
         runs_at = group.finishing
         if not runs_at:
             return
@@ -406,7 +406,7 @@ class Iteration:
         group.model = None  # it takes much memory
 
     def improve(self, group: RunGroup) -> None:
-        """Improve the point of a run that has reached its budget, by exchanges and add-drop moves (step 4)."""
+        """Improve the point of a run that has reached its budget, by the moves of step 3 (step 4)."""
         ((run, budget),) = group.budgets.items()
         objective, constraint, state = self.objective, self.constraints[run], group.state
         model, quadratic = self.model(group), objective.traits.quadratic

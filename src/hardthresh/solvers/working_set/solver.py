@@ -58,7 +58,8 @@ class WorkingSet(Solver):
        quadratic, screen as in step 2 at the present support, and repeat the search. Stop when it does not lower f.
 
     A quadratic of no more than 250 + 10k columns, in double precision, has all of them in its working set from the
-    beginning, which takes less time than to screen them: steps 1, 2 and 4 are left out.
+    beginning, which takes less time than to screen them: steps 1 and 2 are left out, and so is step 4 if the run has no
+    starting point and "thorough" does not ask for it.
 
     With a starting point w0 only step 4 is done.
 

@@ -100,11 +100,13 @@ class Tableau:
         self.signs = None if signs is None else np.ascontiguousarray(signs, dtype=np.float64)
         rows = np.arange(gram.shape[0]) if gram_rows is None else gram_rows
         self._gram_rows = np.ascontiguousarray(rows, dtype=np.int64)
+        is_whole = rows.size == gram.shape[0] and bool(np.all(rows == np.arange(rows.size)))
+        self._chosen_rows = None if is_whole else self._gram_rows  # the kernel copies no row of a whole matrix
         self._norms = self._gram.diagonal()[self._gram_rows]
         self._dependent = np.where(self._norms > 0, _DEPENDENT * self._norms, np.inf)
         self._start_slope = np.ascontiguousarray(slope, dtype=np.float64)
         self._start_coef = self._all_coefficients(start_columns, np.zeros(start_columns.size) if coef is None else coef)
-        self._barred: list[int] = []
+        self._kept_out: list[int] = []
         self._compute(start_columns)
         if signs is not None:
             self._restore_signs(self._start_coef)
@@ -117,7 +119,7 @@ class Tableau:
             self._table, self._chosen = np.empty((self.slots + 1, self.slots + m)), np.empty(self.slots, np.int64)
             self._unexplained, self._excluded = np.empty(m), np.empty(m)
             self.take(compiled.compute(self.arrays, self.n_free, wanted))
-            self._excluded[self._barred] = np.inf
+            self._excluded[self._kept_out] = np.inf
             return
         block = self._gram_rows[wanted]
         scale = np.sqrt(self._norms[wanted])
@@ -138,7 +140,7 @@ class Tableau:
             self._table[1:, s:] = dtrtrs(factor, half, lower=1, trans=1)[0] / scale[:, None]
         self._unexplained = self._norms - np.sum(half * half, axis=0)
         self._excluded = np.zeros(m)  # infinite for the chosen columns, so that adding them gains nothing
-        self._excluded[[*chosen, *self._barred]] = np.inf
+        self._excluded[[*chosen, *self._kept_out]] = np.inf
         self.decrease = 0.5 * float(change @ slope[chosen]) - rise
 
     def _start_on(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
@@ -173,9 +175,10 @@ class Tableau:
         """
         columns = np.union1d(chosen, np.flatnonzero(self._start_coef))
         part = object.__new__(type(self))
-        vars(part).update(vars(self), _barred=[], signs=None if self.signs is None else self.signs[columns])
+        vars(part).update(vars(self), _kept_out=[], signs=None if self.signs is None else self.signs[columns])
         for name in ("_gram_rows", "_norms", "_dependent", "_start_slope", "_start_coef"):
             setattr(part, name, getattr(self, name)[columns])
+        part._chosen_rows = part._gram_rows
         part._compute(columns.searchsorted(chosen))
         if part.signs is not None:
             part._restore_signs(part._start_coef)
@@ -185,8 +188,8 @@ class Tableau:
     def arrays(self) -> tuple[np.ndarray | None, ...]:
         """The arrays that the compiled kernel reads and, from the table on, changes."""
         return (
-            self._gram, self._gram_rows, self._norms, self._dependent, self._start_slope, self._start_coef, self.signs,
-            self._table, self._unexplained, self._excluded, self._chosen,
+            self._gram, self._chosen_rows, self._norms, self._dependent, self._start_slope, self._start_coef,
+            self.signs, self._table, self._unexplained, self._excluded, self._chosen,
         )  # fmt: skip
 
     @property
@@ -332,11 +335,11 @@ class Tableau:
         if before is not None:
             self._restore_signs(before)
 
-    def bar(self, column: int | None) -> None:
+    def keep_out(self, column: int | None) -> None:
         """Keep a column that is not chosen out until this is called again; None for no column."""
-        self._excluded[self._barred] = 0.0
-        self._barred = [] if column is None else [column]
-        self._excluded[self._barred] = np.inf
+        self._excluded[self._kept_out] = 0.0
+        self._kept_out = [] if column is None else [column]
+        self._excluded[self._kept_out] = np.inf
 
     def _rows(self, chosen: np.ndarray) -> np.ndarray:
         """Return some rows of G."""
