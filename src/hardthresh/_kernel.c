@@ -978,7 +978,7 @@ typedef struct {
     index_t n, m, size;
     const double *X, *y, *weights, *l2, *prediction; /* a row of X is an example */
     const index_t *chosen;
-    double *slope, *unexplained, *regressions, *inverse;
+    double *coef, *slope, *unexplained, *regressions, *inverse; /* the first is where the model is, and its minimiser */
 } Scores;
 
 enum { EXAMPLES = 16, OUTPUTS = 4 };
@@ -1085,6 +1085,15 @@ static void score(const Scores *to, double *memory)
         divide(to->regressions + i * m, scale[i], m);
         divide(to->inverse + i * size, scale[i], size);
     }
+    for (index_t i = 0; i < size; i++) { /* a Newton step on the chosen columns: to the minimiser of the model */
+        const index_t j = chosen[i];
+        row[i] = to->regressions + i * m;
+        factor[i] = to->l2[j] * to->coef[i] - to->slope[j];
+    }
+    add_rows(to->slope, row, 0, factor, size, m);
+    for (index_t i = 0; i < size; i++) to->slope[chosen[i]] = 0.0;
+    for (index_t i = 0; i < size; i++)
+        for (index_t k = 0; k < size; k++) to->coef[i] -= to->inverse[i * size + k] * factor[k];
 }
 
 /* ---- search by refits ----------------------------------------------------------------------------------------- */
@@ -1101,7 +1110,7 @@ struct Node {
     uint64_t key;
     index_t size, *chosen; /* increasing places */
     double *coef, *costs, value;
-    int has_costs, has_moves;
+    int singular, has_costs, has_moves;
     index_t added[2], n_exchanges, dropped[TRIED], entered[TRIED]; /* the two best additions; exchanges, best first */
     double gains[2];
 };
@@ -1115,7 +1124,7 @@ typedef struct {
     double negligible, nearly, separated, work, most_work, *scratch, *own_l2, *gain;
     Scores scores;
     index_t *wanted, *places;
-    int singular, doubtful;
+    int doubtful;
     jmp_buf out_of_memory;
     Node *nodes[BUCKETS];
 } Search;
@@ -1171,7 +1180,7 @@ static Node *fit(Search *s, index_t size, const Node *near)
         f->columns[i] = s->columns + j * f->n;
         s->own_l2[i] = s->l2[j];
     }
-    s->singular |= refit(&s->refit, &s->limits) == SINGULAR;
+    node->singular = refit(&s->refit, &s->limits) == SINGULAR; /* f at the last point is an upper bound */
     memcpy(node->coef, s->refit.at.coef, sizeof(double) * (size_t)size);
     node->value = isfinite(s->refit.at.value) ? s->refit.at.value : (double)INFINITY;
     s->work += node->value < s->separated ? (double)INFINITY : 2.0 * (double)f->n * (double)(size * size);
@@ -1200,7 +1209,8 @@ static Node *fit_with(Search *s, const Node *node, index_t place, index_t column
     return fit(s, size, node);
 }
 
-/* The prediction of a node, for its scores: in memory of the refit, whose points change places. */
+/* The prediction and the coefficients of a node, for its scores: the first in memory of the refit, whose points change
+ * places. */
 static void predict(Search *s, const Node *node)
 {
     const Logistic *f = &s->refit.f;
@@ -1212,6 +1222,7 @@ static void predict(Search *s, const Node *node)
         memset(prediction, 0, sizeof(double) * (size_t)f->n);
     add_rows(prediction, f->columns, 0, node->coef, node->size, f->n);
     s->scores.prediction = prediction;
+    memcpy(s->scores.coef, node->coef, sizeof(double) * (size_t)node->size);
 }
 
 static void set_costs(Search *s, Node *node)
@@ -1219,7 +1230,8 @@ static void set_costs(Search *s, Node *node)
     for (index_t i = 0; i < node->size; i++) {
         const double diagonal = s->scores.inverse[i * node->size + i];
         const int stays = s->fixed[node->chosen[i]] != 0;
-        node->costs[i] = stays ? (double)INFINITY : 0.5 * node->coef[i] * (node->coef[i] / diagonal);
+        const double b = s->scores.coef[i];
+        node->costs[i] = stays ? (double)INFINITY : 0.5 * b * (b / diagonal);
     }
     node->has_costs = 1;
 }
@@ -1304,7 +1316,7 @@ static void find_moves(Search *s, Node *node)
         const double cost = node->costs[i], *regressions = to->regressions + i * m;
         if (!(cost < (double)INFINITY)) continue;
         const double diagonal = to->inverse[i * size + i];
-        const double gain = gains_in_place(to->slope, to->unexplained, regressions, node->coef[i], diagonal, s->gain, m);
+        const double gain = gains_in_place(to->slope, to->unexplained, regressions, to->coef[i], diagonal, s->gain, m);
         if (!(gain >= s->nearly * cost)) continue;
         index_t at = node->n_exchanges;
         while (at > 0 && rise[at - 1] > cost - gain) at--;
@@ -1471,7 +1483,7 @@ static int is_doubtful(Search *s, Node *node, double ratio)
     if (ratio == 0.0 || node->n_exchanges) return 1;
     const index_t size = node->size;
     index_t kept = 0, dropped = 0, *places = s->places;
-    node->has_costs = 0; /* so that the inverse is that of this node */
+    node->has_costs = 0; /* so that the scores are those of this node */
     const double *cost = costs(s, node), *inverse = s->scores.inverse;
     for (index_t i = 0; i < size; i++) dropped += cost[i] < (double)INFINITY;
     dropped = (dropped + 1) / 2;
@@ -1487,7 +1499,7 @@ static int is_doubtful(Search *s, Node *node, double ratio)
             s->wanted[kept++] = node->chosen[i];
     }
     for (index_t i = 0; i < dropped; i++) {
-        coef[i] = node->coef[places[i]];
+        coef[i] = s->scores.coef[places[i]];
         for (index_t k = 0; k < dropped; k++) block[i * dropped + k] = inverse[places[i] * size + places[k]];
     }
     if (!factorise(block, dropped, 0.0, row, factor)) return 1;
@@ -1981,23 +1993,24 @@ static PyObject *py_logistic_refit(PyObject *module, PyObject *args)
     return Py_BuildValue("di", r.at.value, end);
 }
 
-/* logistic_scores(X, chosen, y, weights, l2, prediction, slope, unexplained, regressions, inverse): the last four
- * become what the quadratic model at the prediction says. */
+/* logistic_scores(X, chosen, y, weights, l2, prediction, coef, slope, unexplained, regressions, inverse): the last four
+ * become what the quadratic model at the coefficients and their prediction says, and `coef` its minimiser. */
 static PyObject *py_logistic_scores(PyObject *module, PyObject *args)
 {
-    PyObject *given[10];
+    PyObject *given[11];
     Call call = {.count = 0, .memory = NULL};
-    void *at[10];
-    index_t length[10];
+    void *at[11];
+    index_t length[11];
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
-                          &given[6], &given[7], &given[8], &given[9]))
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+                          &given[6], &given[7], &given[8], &given[9], &given[10]))
         return NULL;
-    if (view_all(&call, given, 10, 6, at, length) < 0) return NULL;
+    if (view_all(&call, given, 11, 6, at, length) < 0) return NULL;
     const index_t size = length[1], n = length[2], m = length[4];
     double *memory = allocate(&call, 3 * n + 2 * m + size * size + 3 * size);
     if (memory == NULL) return NULL;
-    const Scores to = {n, m, size, at[0], at[2], at[3], at[4], at[5], at[1], at[6], at[7], at[8], at[9]};
+    const Scores to = {n, m, size, at[0], at[2], at[3], at[4], at[5], at[1], at[6], at[7], at[8], at[9],
+                       at[10]};
     Py_BEGIN_ALLOW_THREADS
     score(&to, memory);
     Py_END_ALLOW_THREADS
@@ -2007,8 +2020,8 @@ static PyObject *py_logistic_scores(PyObject *module, PyObject *args)
 
 /* logistic_search(X, columns, y, weights, offset, l2, fixed, start, start_coef, swings, chosen, coef, value, size, least,
  * most, rounds, steps, halvings, armijo, share, nearly, negligible, separated, ratio, most_work, deep): how many columns
- * the search of `RefitSearch` ends with, f there, whether there may be lower minimisers, and whether no Hessian was
- * singular, without which the answer does not count. The columns and their coefficients are written to `chosen` and
+ * the search of `RefitSearch` ends with, f there, whether there may be lower minimisers, and whether no Hessian of
+ * its refit was singular, without which the answer does not count. The columns and their coefficients are written to `chosen` and
  * `coef`. The search begins at a minimiser, on the columns `start` with f = `value`; if not `deep`, it ends with the
  * first exchanges. X has a row for each example, `columns` one for each column; `fixed` is 1 for those that stay. */
 static PyObject *py_logistic_search(PyObject *module, PyObject *args)
@@ -2046,7 +2059,7 @@ static PyObject *py_logistic_search(PyObject *module, PyObject *args)
     width = width > length[7] ? width : length[7];
     const index_t rungs = most - least + 1;
     const index_t scratch = (n + width + 3) * width + 3 * n + 2 * m + width;
-    double *memory = allocate(&call, refit_numbers(n, width) + scratch + 3 * m + width * (m + width + 3)
+    double *memory = allocate(&call, refit_numbers(n, width) + scratch + 3 * m + width * (m + width + 4)
                                          + rungs * (index_t)(sizeof(Rung) / sizeof(double)));
     if (memory == NULL) return NULL;
     Search *s = calloc(1, sizeof *s);
@@ -2074,6 +2087,7 @@ static PyObject *py_logistic_search(PyObject *module, PyObject *args)
     s->wanted = (index_t *)take(&memory, width);
     s->places = (index_t *)take(&memory, width);
     s->scores = (Scores){.n = n, .m = m, .X = at[0], .y = at[2], .weights = at[3], .l2 = at[5]};
+    s->scores.coef = take(&memory, width);
     s->scores.slope = take(&memory, m);
     s->scores.unexplained = take(&memory, m);
     s->scores.regressions = take(&memory, width * m);
@@ -2087,7 +2101,7 @@ static PyObject *py_logistic_search(PyObject *module, PyObject *args)
     if (node) {
         memcpy(at[10], node->chosen, sizeof(index_t) * (size_t)node->size);
         memcpy(at[11], node->coef, sizeof(double) * (size_t)node->size);
-        found = Py_BuildValue("ndii", (Py_ssize_t)node->size, node->value, s->doubtful, !s->singular);
+        found = Py_BuildValue("ndii", (Py_ssize_t)node->size, node->value, s->doubtful, !node->singular);
     } else {
         PyErr_NoMemory();
     }

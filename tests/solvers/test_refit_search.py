@@ -264,7 +264,7 @@ def test_of_many_columns_only_doubtful_answers_are_searched_deeply(monkeypatch, 
 
 
 @pytest.mark.usefixtures("code")
-@pytest.mark.parametrize("ratio", [0.0, 2.0, np.inf])
+@pytest.mark.parametrize("ratio", [0.0, 1.5, 2.0, np.inf])
 def test_doubtful_answers(ratio):
     """If nothing was tried in vain, those from which f falls far more than the model says with half of the columns."""
     doubtful = 0
@@ -279,7 +279,78 @@ def test_doubtful_answers(ratio):
         assert all(search.fit(set(fit.chosen) - {fit.chosen[i]} | {j}).value >= fit.value - 1e-9 for i, j in tried)
         doubtful += answer
     assert doubtful == {0.0: 10, np.inf: 0}.get(ratio, doubtful)
-    assert ratio != 2.0 or 0 < doubtful < 10
+    assert ratio not in (1.5, 2.0) or 0 < doubtful < 10
+
+
+@pytest.mark.usefixtures("code")
+def test_scores_away_from_a_minimum_are_those_at_the_minimum_of_the_model():
+    X, y = classes(2, noise=1.0)
+    X[:, 8:] = X[:, :8] + 1e-3 * X[:, 8:]
+    objective = LinearModel(X, y, loss="logistic", l2=np.linspace(0.01, 0.1, 16) * 1e-3)
+    chosen, w = (1, 4, 7), np.zeros(16)
+    w[list(chosen)] = [0.5, -0.2, 0.1]
+    search = RefitSearch(objective, NO_COLUMNS, 0.0)
+    scores = search.scores(refits.Refit(chosen, w[list(chosen)], objective.value(w)))
+    least = model_change(objective, w, chosen, chosen)
+    assert least < -1e-3
+    for j in set(range(16)) - set(chosen):
+        fall = least - model_change(objective, w, chosen, (*chosen, j))
+        np.testing.assert_allclose(scores.gains()[j], fall, rtol=1e-4, atol=1e-9)
+    for i, j in enumerate(chosen):
+        rise = model_change(objective, w, chosen, [other for other in chosen if other != j]) - least
+        np.testing.assert_allclose(scores.costs()[i], rise, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("code")
+@pytest.mark.parametrize("seed", range(3))
+def test_near_copies_do_not_mislead_the_search(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 100))
+    y = (X[:, :5].sum(axis=1) + 2 * rng.standard_normal(200) > 0).astype(float)
+    X[:, 50:] = X[:, :50] + 1e-4 * rng.standard_normal((200, 50))
+    objective = LinearModel(X, y, loss="logistic")
+    assert solve(objective, 12, "balanced").value <= solve(objective, 12, "fast").value * (1 + 1e-6)
+
+
+@compiled
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_separated_budget_does_not_end_the_search_of_the_next(seed):
+    X, y = classes(seed, noise=0.5)
+    objective = LinearModel(X, y, loss="logistic", l2=1e-9)
+
+    def values():
+        search = RefitSearch(objective, NO_COLUMNS, 1e-9, 1e-5 * np.log(2))
+        return [search.lowest(search.fit(()), k, **DEEP).value for k in (12, 2)]
+
+    ours, twin = values(), by_numpy(values)
+    assert ours[0] < 1e-5
+    assert twin[0] < 1e-5
+    np.testing.assert_allclose(ours[1], twin[1], rtol=1e-6)
+
+
+@pytest.mark.usefixtures("code")
+def test_swings_lead_lower():
+    X, y = classes(23, n=40, d=24, k=6, noise=0.5)
+
+    def value(swings):
+        search = RefitSearch(LinearModel(X, y, loss="logistic", l2=1e-3), NO_COLUMNS, 1e-9)
+        return search.lowest(search.fit(()), 5, nearby=1.0, swings=swings).value
+
+    assert value((0.5, 1.0)) < value(()) - 1e-6
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_replacements_lead_lower(monkeypatch, seed):
+    monkeypatch.setattr(refits, "kernel", lambda: None)
+    X, y = classes(seed, n=40, d=24, k=6, noise=0.5)
+
+    def value():
+        search = RefitSearch(LinearModel(X, y, loss="logistic", l2=1e-3), NO_COLUMNS, 1e-9)
+        return search.lowest(search.fit(()), 5, nearby=1.0, swings=()).value
+
+    with_them = value()
+    monkeypatch.setattr(RefitSearch, "_replacements", lambda *_: iter(()))
+    assert with_them < value() - 1e-6
 
 
 def test_weights_offset_and_free_columns_count():

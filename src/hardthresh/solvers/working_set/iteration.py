@@ -269,6 +269,11 @@ class Iteration:
         """Return the work of a Newton step on as many columns as a run may have, up to a factor."""
         return self.n_examples * (budget + len(self.selection.free)) ** 2
 
+    def may_search_deeply(self, run: int) -> bool:
+        """Return whether refits are so cheap, or the effort such, that a doubtful answer is searched deeply."""
+        refits = cast(Refitting, self.effort.refits)
+        return self.refit_work(self.budgets[run]) <= _DEEP_REFIT or refits.ratio == 0.0
+
     def needs_search(self, state: WorkingState) -> bool:
         """Return whether a run that has reached its budget must search once more (step 4)."""
         ratio = self.effort.recheck_ratio
@@ -468,11 +473,7 @@ class Iteration:
             return self.refitted(search.lowest(start, budget, refits.nearby, refits.swings), columns, run)
         fit, doubtful = search.reached(start, budget, refits.ratio)
         lower = fit.value < state.value - tolerances(state, self.tol)[1]
-        if (
-            doubtful
-            and (lower or state.checkpoint is not None)
-            and (self.refit_work(budget) <= _DEEP_REFIT or refits.ratio == 0.0)
-        ):
+        if doubtful and (lower or state.checkpoint is not None) and self.may_search_deeply(run):
             chosen, columns = columns[list(fit.chosen)], self.columns_of_deep_search(search, fit, group)
             search = self.refit_search(columns)
             start = search.started(np.searchsorted(columns, chosen), fit.coef)
@@ -533,10 +534,12 @@ class Iteration:
         It misleads if f rises far more than the model says when half of the columns are dropped. Columns are then
         screened at both points, by the curvature there. The run ends at the point that is found in the end if no column
         is new there. There is no such search for a quadratic, near the lower bound of f, for coefficients of one sign,
-        and for columns of too many entries.
+        for columns of too many entries, and where refits take so long that no other search is a deep one.
         """
         objective, state, refits = self.objective, group.state, self.effort.refits
         if refits is None or not self.can_refit or self.selection.selected(state.support) == 0:
+            return None
+        if not self.may_search_deeply(run):
             return None
         entries = self.n_examples * (group.working_set.size + 2 * _LEAST_CAP)
         if entries > MOST_ENTRIES or state.value <= self.separated_value(state):

@@ -236,6 +236,9 @@ class BestMoves:
 class LocalScores:
     """What the quadratic model of f at a `Refit` says about its columns and all others, in the notation of `Tableau`.
 
+    All is at the minimiser of the model on the chosen columns. The refit ends near it, but not there: among near copies
+    of the chosen columns, of which little is unexplained, even the small slope that is left would be a large gain.
+
     Attributes
     ----------
     coef, inverse : array, shape (s,) and (s, s)
@@ -370,7 +373,9 @@ class RefitSearch:
                 self._columns[places].T, self._y, self._weights, self._offset, self._l2[places], self._loss, start
             )
             self._fits[key] = Refit(key, coef, value if isfinite(value) else inf)
-            self._work += inf if value < self._separated else 2.0 * self._y.size * len(key) ** 2
+            self._work += 2.0 * self._y.size * len(key) ** 2
+        if self._fits[key].value < self._separated:
+            self._work = inf
         return self._fits[key]
 
     def started(self, places: np.ndarray, coef: np.ndarray) -> Refit:
@@ -386,12 +391,12 @@ class RefitSearch:
         size, m, chosen = len(fit.chosen), self._l2.size, list(fit.chosen)
         slope, unexplained = np.empty(m), np.empty(m)
         regressions, inverse = np.empty((size, m)), np.empty((size, size))
-        prediction = _predict(self._columns[chosen].T, fit.coef, self._offset)
+        coef, prediction = fit.coef.copy(), _predict(self._columns[chosen].T, fit.coef, self._offset)
         compiled.logistic_scores(
             self._rows, np.array(fit.chosen, dtype=np.int64), self._y, self._weights, self._l2, prediction,
-            slope, unexplained, regressions, inverse,
+            coef, slope, unexplained, regressions, inverse,
         )  # fmt: skip
-        return LocalScores(fit.coef, inverse, slope, unexplained, regressions, self.stay(fit))
+        return LocalScores(coef, inverse, slope, unexplained, regressions, self.stay(fit))
 
     def stay(self, fit: Refit) -> np.ndarray:
         """Return which of the columns of a refit may not be dropped."""
@@ -411,7 +416,7 @@ class RefitSearch:
         scale = np.sqrt(np.maximum(diagonal[chosen], np.finfo(float).tiny))
         correlation = cross[:, chosen] / np.outer(scale, scale)
         correlation.flat[:: len(chosen) + 1] += _REGULAR
-        unexplained, regressions, inverse = diagonal, cross, correlation
+        coef, unexplained, regressions, inverse = fit.coef, diagonal, cross, correlation
         if chosen:
             factor = dpotrf(correlation, lower=1)[0]
             half = dtrtrs(factor, cross / scale[:, None], lower=1)[0]
@@ -419,9 +424,12 @@ class RefitSearch:
             regressions = dtrtrs(factor, half, lower=1, trans=1)[0] / scale[:, None]
             lower = np.tril(dpotri(factor, lower=1)[0])
             inverse = (lower + np.tril(lower, -1).T) / np.outer(scale, scale)
+            left = slope[chosen] - l2[chosen] * coef
+            slope, coef = slope - left @ regressions, coef + inverse @ left
+            slope[chosen] = 0.0
         unexplained = np.where(unexplained > _DEPENDENT * diagonal, unexplained, inf)
         unexplained[chosen] = inf
-        return LocalScores(fit.coef, inverse, slope, unexplained, regressions, self.stay(fit))
+        return LocalScores(coef, inverse, slope, unexplained, regressions, self.stay(fit))
 
     @cached_property
     def _rows(self) -> np.ndarray:
@@ -446,6 +454,7 @@ class RefitSearch:
         It is if an exchange, of which the model says that it may lower f, has been tried in vain, or if f rises by more
         than `ratio` times what the model says when the less useful half of the columns is dropped.
         """
+        self._work = 0.0
         compiled = _kernel_for(self._loss)
         found = None if compiled is None else self._compiled(compiled, fit, size, ratio=ratio)
         if found is not None:
@@ -460,6 +469,7 @@ class RefitSearch:
         and drop, as shares of the size.
         """
         counts = [max(1, round(share * size)) for share in swings]
+        self._work = 0.0
         compiled = _kernel_for(self._loss)
         answer = None if compiled is None else self._compiled(compiled, fit, size, nearby, counts)
         if answer is not None:
@@ -505,7 +515,11 @@ class RefitSearch:
         counts: Sequence[int] = (),
         ratio: float | None = None,
     ) -> tuple[Refit, bool] | None:
-        """Return what `reached` does for a ratio, else `lowest`; None where the kernel meets a singular Hessian."""
+        """Return what `reached` does for a ratio, else `lowest`; None if a Hessian was singular in the answer's refit.
+
+        Other refits end where their Hessian is singular, and those of NumPy go on: then f may differ from what it is
+        without the kernel.
+        """
         least, most = ceil(size / nearby), floor(size * nearby)
         places, swings = np.array(fit.chosen, dtype=np.int64), np.array(counts, dtype=np.int64)
         fixed = np.zeros(self._l2.size, dtype=np.int64)
