@@ -1118,7 +1118,7 @@ struct Node {
 typedef struct {
     Refit refit; /* of as many columns as a support may have */
     Limits limits;
-    index_t m, n_fixed;
+    index_t m, n_fixed, target; /* the size that is wanted, with the fixed columns */
     const double *X, *columns, *l2; /* X by examples, and the same by columns */
     const index_t *fixed;           /* of each column, whether it stays */
     double negligible, nearly, separated, work, most_work, *scratch, *own_l2, *gain;
@@ -1183,7 +1183,8 @@ static Node *fit(Search *s, index_t size, const Node *near)
     node->singular = refit(&s->refit, &s->limits) == SINGULAR; /* f at the last point is an upper bound */
     memcpy(node->coef, s->refit.at.coef, sizeof(double) * (size_t)size);
     node->value = isfinite(s->refit.at.value) ? s->refit.at.value : (double)INFINITY;
-    s->work += node->value < s->separated ? (double)INFINITY : 2.0 * (double)f->n * (double)(size * size);
+    const int separated = size <= s->target && node->value < s->separated;
+    s->work += separated ? (double)INFINITY : 2.0 * (double)f->n * (double)(size * size);
     return node;
 }
 
@@ -2075,6 +2076,7 @@ static PyObject *py_logistic_search(PyObject *module, PyObject *args)
     s->limits = limits;
     s->m = m;
     s->n_fixed = n_fixed;
+    s->target = size + n_fixed;
     s->X = at[0];
     s->columns = at[1];
     s->l2 = at[5];

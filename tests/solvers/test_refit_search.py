@@ -258,7 +258,7 @@ def test_of_many_columns_only_doubtful_answers_are_searched_deeply(monkeypatch, 
     solve(far, 3, "balanced")
     assert deep_searches
     deep_searches.clear()
-    monkeypatch.setattr(iteration, "_DEEP_REFIT", 30 * 3**2 - 1)
+    monkeypatch.setattr(iteration, "_CHEAP_REFIT", 30 * 3**2 - 1)
     solve(far, 3, "balanced")
     assert not deep_searches
 
@@ -551,3 +551,17 @@ def test_other_refits_are_those_of_refine(columns, dtype, entries, monkeypatch):
     np.testing.assert_array_equal(ours.projection.point, twin.projection.point)
     assert ours.projection.point.dtype == dtype
     assert ours.minimal
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_more_columns_that_separate_the_classes_do_not_end_the_search(code, seed):
+    """With four times as many columns f is zero; the sweeps still come back from there."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 60))
+    y = (X[:, 0] - X[:, 1] + X[:, 2] + 1.5 * rng.standard_normal(40) > 0).astype(float)
+    values = []
+    for nearby in (1.0, 4.0):
+        search = RefitSearch(LinearModel(X, y, loss="logistic"), NO_COLUMNS, 1e-8, separated=1e-5)
+        values.append(search.lowest(search.fit(()), 3, nearby, ()).value)
+    assert values[1] <= values[0] * (1 + 1e-6)
+    assert values[1] > 1e-3

@@ -53,9 +53,10 @@ _FEW_PRODUCTS, _DEEP_COLUMNS = 4e5, 750
 as for 8 of 200 columns of 250 rows, and a deep one if the columns are no more than the second. On 80 classifiers of
 100 x 200 the first search has the lowest f of {it, abess, forward selection, pursuit with restarts} on 78, in 0.7 times
 the time of abess. On 40 of 300 x 600 f is lowest on 38 with all columns in deep searches, and on 36 with screening."""
-_CHEAP_REFIT, _DEEP_REFIT = 1e6, 2e5
-"""Limits of n k^2 for a search by refits from the start, and for a deep one if its answer is doubtful. A refit of 20
-columns of 1,000 rows is below the first and takes 0.1 ms; a deep search with them takes as long as all else."""
+_CHEAP_REFIT = 2e5
+"""Limit of n k^2 for searches by refits: a refit of 14 columns of 1,000 rows takes 0.1 ms. With 1e6, where a doubtful
+answer is not searched deeply, f is higher than without refits on about half of 100 classifiers of 300 rows with k from
+25 to 30; with 1e5 it is 1 % higher on 20 of 150 rows with k = 25."""
 _REFITTED, _REFITTED_PER_CHOICE = 256, 4
 """About how many columns a search by refits copies; with `MOST_ENTRIES` that limits its memory."""
 _WIDE, _LEAST_WIDE = 4, 1000
@@ -263,16 +264,11 @@ class Iteration:
         if self.effort.refits is None or not self.can_refit or (state.checkpoint is None and state.negligible == inf):
             return False
         entries = self.n_examples * (_REFITTED + _REFITTED_PER_CHOICE * budget)
-        return entries <= MOST_ENTRIES and self.refit_work(budget) <= _CHEAP_REFIT
+        return entries <= MOST_ENTRIES and self.has_cheap_refits(budget)
 
-    def refit_work(self, budget: int) -> int:
-        """Return the work of a Newton step on as many columns as a run may have, up to a factor."""
-        return self.n_examples * (budget + len(self.selection.free)) ** 2
-
-    def may_search_deeply(self, run: int) -> bool:
-        """Return whether refits are so cheap, or the effort such, that a doubtful answer is searched deeply."""
-        refits = cast(Refitting, self.effort.refits)
-        return self.refit_work(self.budgets[run]) <= _DEEP_REFIT or refits.ratio == 0.0
+    def has_cheap_refits(self, budget: int) -> bool:
+        """Return whether refits of as many columns as a run may have are cheap."""
+        return self.n_examples * (budget + len(self.selection.free)) ** 2 <= _CHEAP_REFIT
 
     def needs_search(self, state: WorkingState) -> bool:
         """Return whether a run that has reached its budget must search once more (step 4)."""
@@ -473,7 +469,7 @@ class Iteration:
             return self.refitted(search.lowest(start, budget, refits.nearby, refits.swings), columns, run)
         fit, doubtful = search.reached(start, budget, refits.ratio)
         lower = fit.value < state.value - tolerances(state, self.tol)[1]
-        if doubtful and (lower or state.checkpoint is not None) and self.may_search_deeply(run):
+        if doubtful and (lower or state.checkpoint is not None):
             chosen, columns = columns[list(fit.chosen)], self.columns_of_deep_search(search, fit, group)
             search = self.refit_search(columns)
             start = search.started(np.searchsorted(columns, chosen), fit.coef)
@@ -539,7 +535,7 @@ class Iteration:
         objective, state, refits = self.objective, group.state, self.effort.refits
         if refits is None or not self.can_refit or self.selection.selected(state.support) == 0:
             return None
-        if not self.may_search_deeply(run):
+        if refits.ratio > 0.0 and not self.has_cheap_refits(self.budgets[run]):
             return None
         entries = self.n_examples * (group.working_set.size + 2 * _LEAST_CAP)
         if entries > MOST_ENTRIES or state.value <= self.separated_value(state):

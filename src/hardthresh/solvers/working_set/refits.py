@@ -334,8 +334,8 @@ class RefitSearch:
     negligible : float
         The decrease of f that does not count as progress.
     separated : float
-        The search ends once f is below this value: columns separate two classes, and each refit would take many steps
-        towards infinity.
+        The search ends once f is below this value for no more columns than are wanted: they separate two classes, and
+        each refit would take many steps towards infinity.
 
     Notes
     -----
@@ -357,7 +357,7 @@ class RefitSearch:
         self._columns, self._y, self._weights, self._offset, self._l2 = _numpy_parts(model)
         self._loss, self._fixed, self._negligible = model.loss, frozenset(fixed.tolist()), negligible
         self._fits: dict[tuple[int, ...], Refit] = {}
-        self._work, self._separated = 0.0, separated
+        self._work, self._separated, self._target = 0.0, separated, 0
         self._exchanged: dict[tuple[int, ...], Refit] = {}
         self._known_moves: dict[tuple[int, ...], BestMoves] = {}
         self._known_costs: dict[tuple[int, ...], np.ndarray] = {}
@@ -374,7 +374,7 @@ class RefitSearch:
             )
             self._fits[key] = Refit(key, coef, value if isfinite(value) else inf)
             self._work += 2.0 * self._y.size * len(key) ** 2
-        if self._fits[key].value < self._separated:
+        if self._fits[key].value < self._separated and len(key) <= self._target:
             self._work = inf
         return self._fits[key]
 
@@ -454,7 +454,7 @@ class RefitSearch:
         It is if an exchange, of which the model says that it may lower f, has been tried in vain, or if f rises by more
         than `ratio` times what the model says when the less useful half of the columns is dropped.
         """
-        self._work = 0.0
+        self._work, self._target = 0.0, size + len(self._fixed)
         compiled = _kernel_for(self._loss)
         found = None if compiled is None else self._compiled(compiled, fit, size, ratio=ratio)
         if found is not None:
@@ -469,7 +469,7 @@ class RefitSearch:
         and drop, as shares of the size.
         """
         counts = [max(1, round(share * size)) for share in swings]
-        self._work = 0.0
+        self._work, self._target = 0.0, size + len(self._fixed)
         compiled = _kernel_for(self._loss)
         answer = None if compiled is None else self._compiled(compiled, fit, size, nearby, counts)
         if answer is not None:
