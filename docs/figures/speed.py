@@ -367,11 +367,12 @@ def table_of_goals(folder: Path) -> list[list[str]]:
     for path in sorted(folder.glob("*.json")):
         report = json.loads(path.read_text(encoding="utf-8"))
         found = report.get("goals")
-        if found is None or found["quick"]:
+        if found is None:
             continue
         machine, seeds = report["machine"], found["seeds"]
         loads = f"load {machine['load']:.1f} to {found['load_after']:.1f}"
-        header.append(f"{machine['build']} build, seeds {seeds[0]} to {seeds[-1]}, {loads}")
+        instances = ", fewer instances" if found["quick"] else ""
+        header.append(f"{machine['build']} build, seeds {seeds[0]} to {seeds[-1]}{instances}, {loads}")
         table = next(table for table in found["tables"] if table["title"] == "Goals")
         for title, before, goal, measured, _ in table["rows"]:
             lines.setdefault(title, [title, before, goal]).append(measured or "–")
