@@ -91,7 +91,7 @@ def test_a_broken_pipe_does_not_end_a_command(monkeypatch):
 @only_at("pairs")
 @on_posix
 def test_warnings_that_cannot_be_written_do_not_end_a_fit(process, csv, folder, closed_pipe):
-    args = ["fit", csv, "--target", "ill", "--drop", "y", "--k", "3", "--cv", "3", "--max-iter", "1", "--alpha", "0"]
+    args = ["fit", csv, "--target", "y", "--drop", "ill", "--k", "3", "--cv", "3", "--max-iter", "1", "--alpha", "0"]
     ended = process(*args, "--out", "m.json", stdout=closed_pipe, stderr=closed_pipe)
     assert ended.returncode == 0
     assert not ht.load(folder / "m.json").converged_

@@ -21,7 +21,7 @@ def colon():
 @pytest.fixture(scope="session")
 def classifier(colon):
     """A real classifier that chose k by cross-validation."""
-    return SparseLogisticRegressionCV(n_nonzero_coefs=range(1, 6), cv=4).fit(*colon)
+    return SparseLogisticRegressionCV(n_nonzero_coefs=range(1, 9), cv=4).fit(*colon)
 
 
 @pytest.fixture(scope="session")

@@ -318,6 +318,8 @@ class _Folds:
             twice_curvature[~(twice_curvature > 0)] = np.inf
             twice_curvature[self._free] = np.inf
             scale = 0.5 * float(share @ (spread + y_gap * y_gap))
+            if scale <= 0.5 * (_CONSTANT * self._eps * y_mean) ** 2:  # a constant target
+                slope, scale = np.zeros_like(slope), 0.0
             yield _Fold(mean, slope, penalty, twice_curvature, y_mean, scale, self._free)
 
     def paths(self, budgets: list[int]) -> list[FoldPath]:

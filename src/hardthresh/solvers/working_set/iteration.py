@@ -501,7 +501,7 @@ class Iteration:
         """Return a lower point on the support, where losses were so saturated that refits did not find the minimum."""
         state, constraint = group.state, self.constraints[run]
         negligible = tolerances(state, self.tol)[1]
-        if is_minimal(state, negligible):
+        if is_minimal(state, negligible) or self.objective.recession(state.at, state.support.indices) is not None:
             return None
         return refined_on_support(self.objective, constraint, state, self.gram, group.working_set, negligible)
 
