@@ -1406,8 +1406,8 @@ static Node *best_alone(Search *s, Node *start, index_t size)
 
 /* What to search: see `RefitSearch`. */
 typedef struct {
-    index_t size, least, most, rounds, n_swings;
-    const index_t *swings;
+    index_t size, least, most, rounds, n_counts;
+    const index_t *counts;
     double ratio;
     int deep; /* if not, only the first exchanges are made */
 } Plan;
@@ -1416,42 +1416,42 @@ typedef struct {
 typedef struct {
     Node *best;
     int up, down;
-} Rung;
+} BestOfSize;
 
-static void keep_rung(const Search *s, Rung *rung, Node *node)
+static void keep_best(const Search *s, BestOfSize *of_size, Node *node)
 {
-    if (rung->best == NULL || is_lower(s, node, rung->best)) *rung = (Rung){node, 1, 1};
+    if (of_size->best == NULL || is_lower(s, node, of_size->best)) *of_size = (BestOfSize){node, 1, 1};
 }
 
-static void reach_rung(Search *s, Rung *ladder, index_t least, index_t at, Node *from)
+static void reach_best(Search *s, BestOfSize *best_of, index_t least, index_t at, Node *from)
 {
-    keep_rung(s, &ladder[at], exchange(s, grown(s, shrunk(s, from, least + at), least + at)));
+    keep_best(s, &best_of[at], exchange(s, grown(s, shrunk(s, from, least + at), least + at)));
 }
 
 /* Search neighbouring budgets together: from each go to the next, as long as one becomes lower. */
-static Node *climb(Search *s, Node *start, Rung *ladder, const Plan *plan)
+static Node *sweep_sizes(Search *s, Node *start, BestOfSize *best_of, const Plan *plan)
 {
     const index_t least = plan->least, last = plan->most - least, own = plan->size - least;
     index_t rounds = plan->rounds;
-    memset(ladder, 0, sizeof *ladder * (size_t)(last + 1));
-    keep_rung(s, &ladder[own], start);
-    reach_rung(s, ladder, least, 0, shrunk(s, start, 0));
+    memset(best_of, 0, sizeof *best_of * (size_t)(last + 1));
+    keep_best(s, &best_of[own], start);
+    reach_best(s, best_of, least, 0, shrunk(s, start, 0));
     for (int found = 1; found && rounds > 0; rounds--) {
         found = 0;
         for (index_t i = 0; i < last; i++)
-            if (ladder[i].up && s->work < s->most_work) {
-                ladder[i].up = 0;
-                reach_rung(s, ladder, least, i + 1, ladder[i].best);
+            if (best_of[i].up && s->work < s->most_work) {
+                best_of[i].up = 0;
+                reach_best(s, best_of, least, i + 1, best_of[i].best);
                 found = 1;
             }
         for (index_t i = last; i > 0; i--)
-            if (ladder[i].best && ladder[i].down && s->work < s->most_work) {
-                ladder[i].down = 0;
-                reach_rung(s, ladder, least, i - 1, ladder[i].best);
+            if (best_of[i].best && best_of[i].down && s->work < s->most_work) {
+                best_of[i].down = 0;
+                reach_best(s, best_of, least, i - 1, best_of[i].best);
                 found = 1;
             }
     }
-    return ladder[own].best;
+    return best_of[own].best;
 }
 
 /* The first lower one of those where a column is replaced, the cheapest first. */
@@ -1510,7 +1510,7 @@ static int is_doubtful(Search *s, Node *node, double ratio)
 }
 
 /* The lowest minimiser on the columns of a size, besides the fixed ones, that the search leads to. */
-static Node *search_from(Search *s, Node *start, Rung *ladder, const Plan *plan)
+static Node *search_from(Search *s, Node *start, BestOfSize *best_of, const Plan *plan)
 {
     const index_t size = plan->size;
     Node *node;
@@ -1522,11 +1522,11 @@ static Node *search_from(Search *s, Node *start, Rung *ladder, const Plan *plan)
     node = exchange(s, grown(s, best_alone(s, start, size), size));
     if (start->size > s->n_fixed) node = lower_of(s, node, exchange(s, grown(s, shrunk(s, start, size), size)));
     if (s->work >= s->most_work) return node;
-    node = climb(s, node, ladder, plan);
+    node = sweep_sizes(s, node, best_of, plan);
     for (index_t round = 0; round < plan->rounds; round++) {
         Node *const before = node;
-        for (index_t i = 0; i < plan->n_swings && s->work < s->most_work; i++) {
-            const index_t count = plan->swings[i];
+        for (index_t i = 0; i < plan->n_counts && s->work < s->most_work; i++) {
+            const index_t count = plan->counts[i];
             Node *const wide = shrunk(s, grown(s, node, size + count), size);
             Node *const narrow = grown(s, shrunk(s, node, size > count ? size - count : 0), size);
             node = lower_of(s, exchange(s, wide), node);
@@ -1539,14 +1539,14 @@ static Node *search_from(Search *s, Node *start, Rung *ladder, const Plan *plan)
 }
 
 /* The same from a given minimiser; NULL if there is no memory. */
-static const Node *search(Search *s, const Node *given, Rung *ladder, const Plan *plan)
+static const Node *search(Search *s, const Node *given, BestOfSize *best_of, const Plan *plan)
 {
     if (setjmp(s->out_of_memory)) return NULL;
     if (given->size) memcpy(s->wanted, given->chosen, sizeof(index_t) * (size_t)given->size);
     Node *start = node_of(s, given->size);
     if (given->size) memcpy(start->coef, given->coef, sizeof(double) * (size_t)given->size);
     start->value = given->value;
-    return search_from(s, start, ladder, plan);
+    return search_from(s, start, best_of, plan);
 }
 
 /* ---- what the outside sees ------------------------------------------------------------------------------------ */
@@ -2019,11 +2019,11 @@ static PyObject *py_logistic_scores(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* logistic_search(X, columns, y, weights, offset, l2, fixed, start, start_coef, swings, chosen, coef, value, size, least,
+/* logistic_search(X, columns, y, weights, offset, l2, fixed, start, start_coef, counts, chosen, coef, value, size, least,
  * most, rounds, steps, halvings, armijo, share, nearly, negligible, separated, ratio, most_work, deep): how many columns
- * the search of `RefitSearch` ends with, f there, whether there may be lower minimisers, and whether no Hessian of
- * its refit was singular, without which the answer does not count. The columns and their coefficients are written to `chosen` and
- * `coef`. The search begins at a minimiser, on the columns `start` with f = `value`; if not `deep`, it ends with the
+ * the search of `RefitSearch` ends with, f there, whether there may be lower minimisers, and whether no Hessian of its
+ * refit was singular, without which the answer does not count. The columns and their coefficients are written to
+ * `chosen` and `coef`. The search begins at a minimiser, on the columns `start` with f = `value`; if not `deep`, it ends with the
  * first exchanges. X has a row for each example, `columns` one for each column; `fixed` is 1 for those that stay. */
 static PyObject *py_logistic_search(PyObject *module, PyObject *args)
 {
@@ -2050,18 +2050,18 @@ static PyObject *py_logistic_search(PyObject *module, PyObject *args)
     plan.least = least;
     plan.most = most;
     plan.rounds = rounds;
-    plan.swings = at[9];
-    plan.n_swings = length[9];
+    plan.counts = at[9];
+    plan.n_counts = length[9];
     const index_t n = length[2], m = length[5], *fixed = at[6];
     index_t n_fixed = 0, width = most > size ? most : size;
     for (index_t j = 0; j < m; j++) n_fixed += fixed[j] != 0;
-    for (index_t i = 0; i < plan.n_swings; i++) width = size + plan.swings[i] > width ? size + plan.swings[i] : width;
+    for (index_t i = 0; i < plan.n_counts; i++) width = size + plan.counts[i] > width ? size + plan.counts[i] : width;
     width = width + n_fixed < m ? width + n_fixed : m;
     width = width > length[7] ? width : length[7];
-    const index_t rungs = most - least + 1;
+    const index_t n_sizes = most - least + 1;
     const index_t scratch = (n + width + 3) * width + 3 * n + 2 * m + width;
     double *memory = allocate(&call, refit_numbers(n, width) + scratch + 3 * m + width * (m + width + 4)
-                                         + rungs * (index_t)(sizeof(Rung) / sizeof(double)));
+                                         + n_sizes * (index_t)(sizeof(BestOfSize) / sizeof(double)));
     if (memory == NULL) return NULL;
     Search *s = calloc(1, sizeof *s);
     if (s == NULL) {
@@ -2094,11 +2094,11 @@ static PyObject *py_logistic_search(PyObject *module, PyObject *args)
     s->scores.unexplained = take(&memory, m);
     s->scores.regressions = take(&memory, width * m);
     s->scores.inverse = take(&memory, width * width);
-    Rung *const ladder = (Rung *)take(&memory, rungs * (index_t)(sizeof(Rung) / sizeof(double)));
+    BestOfSize *const best_of = (BestOfSize *)take(&memory, n_sizes * (index_t)(sizeof(BestOfSize) / sizeof(double)));
     s->scratch = memory;
     const Node start = {.size = length[7], .chosen = at[7], .coef = at[8], .value = value}, *node;
     Py_BEGIN_ALLOW_THREADS
-    node = search(s, &start, ladder, &plan);
+    node = search(s, &start, best_of, &plan);
     Py_END_ALLOW_THREADS
     if (node) {
         memcpy(at[10], node->chosen, sizeof(index_t) * (size_t)node->size);

@@ -19,7 +19,7 @@ from hardthresh.solvers.working_set.refits import RefitSearch, refit, refit_to_t
 from levels import draws
 
 NO_COLUMNS = np.empty(0, dtype=int)
-DEEP = {"nearby": 1.6, "swings": (0.5, 1.0)}
+DEEP = {"nearby": 1.6, "add_drop": (0.5, 1.0)}
 
 compiled = pytest.mark.skipif(kernel() is None, reason="the compiled kernel was not built, or HARDTHRESH_PURE is set")
 
@@ -329,12 +329,12 @@ def test_a_separated_budget_does_not_end_the_search_of_the_next(seed):
 
 
 @pytest.mark.usefixtures("code")
-def test_swings_lead_lower():
+def test_add_drop_moves_lead_lower():
     X, y = classes(23, n=40, d=24, k=6, noise=0.5)
 
-    def value(swings):
+    def value(add_drop):
         search = RefitSearch(LinearModel(X, y, loss="logistic", l2=1e-3), NO_COLUMNS, 1e-9)
-        return search.lowest(search.fit(()), 5, nearby=1.0, swings=swings).value
+        return search.lowest(search.fit(()), 5, nearby=1.0, add_drop=add_drop).value
 
     assert value((0.5, 1.0)) < value(()) - 1e-6
 
@@ -346,7 +346,7 @@ def test_replacements_lead_lower(monkeypatch, seed):
 
     def value():
         search = RefitSearch(LinearModel(X, y, loss="logistic", l2=1e-3), NO_COLUMNS, 1e-9)
-        return search.lowest(search.fit(()), 5, nearby=1.0, swings=()).value
+        return search.lowest(search.fit(()), 5, nearby=1.0, add_drop=()).value
 
     with_them = value()
     monkeypatch.setattr(RefitSearch, "_replacements", lambda *_: iter(()))

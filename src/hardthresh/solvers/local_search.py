@@ -7,7 +7,7 @@ falls by more than `negligible`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -150,19 +150,16 @@ def add_drop(choice: C, size: int, counts: Sequence[int], rounding: float, negli
     A move adds one of the `counts` of units and drops as many, or the other way round. The argument is not changed; it
     is returned itself if no move helps.
     """
-    for _ in range(ROUNDS):
-        before = choice
-        for count in dict.fromkeys(counts):
-            for move in (add_then_drop, drop_then_add):
-                moved = move(choice, size, count, rounding)
-                if set(moved.chosen) == set(choice.chosen):
-                    continue
-                moved = descend(moved, size, rounding, negligible)
-                if moved.decrease > choice.decrease + negligible:
-                    choice = moved
-        if choice is before:
-            break
-    return choice
+
+    def moved_by(move: Callable[[C, int, int, float], C], count: int) -> Callable[[C], C]:
+        def make(choice: C) -> C:
+            moved = move(choice, size, count, rounding)
+            return choice if set(moved.chosen) == set(choice.chosen) else descend(moved, size, rounding, negligible)
+
+        return make
+
+    moves = [moved_by(move, count) for count in dict.fromkeys(counts) for move in (add_then_drop, drop_then_add)]
+    return _while_one_helps(choice, lambda _: moves, negligible)
 
 
 def replace(choice: R, size: int, count: int, rounding: float, negligible: float) -> R:
@@ -171,12 +168,11 @@ def replace(choice: R, size: int, count: int, rounding: float, negligible: float
     Without it, the best additions and exchanges are made; then it may come back, and they are made again. The argument
     is not changed; it is returned itself if that does not help.
     """
-    for _ in range(ROUNDS):
-        before = choice
-        for slot in choice.costs()[choice.n_free :].argsort(kind="stable")[:count]:
-            unit = before.chosen[choice.n_free + slot]
+
+    def without(unit: int) -> Callable[[R], R]:
+        def make(choice: R) -> R:
             if unit not in choice.chosen:  # it has been replaced
-                continue
+                return choice
             moved = choice.copy()
             moved.drop(moved.chosen.index(unit))
             moved.keep_out(unit)
@@ -184,7 +180,23 @@ def replace(choice: R, size: int, count: int, rounding: float, negligible: float
             moved = descend(moved, size, rounding, negligible).copy()
             moved.keep_out(None)
             grow(moved, size, rounding)
-            moved = descend(moved, size, rounding, negligible)
+            return descend(moved, size, rounding, negligible)
+
+        return make
+
+    def moves(choice: R) -> list[Callable[[R], R]]:
+        cheapest = choice.n_free + choice.costs()[choice.n_free :].argsort(kind="stable")[:count]
+        return [without(choice.chosen[slot]) for slot in cheapest]
+
+    return _while_one_helps(choice, moves, negligible)
+
+
+def _while_one_helps(choice: C, moves: Callable[[C], Iterable[Callable[[C], C]]], negligible: float) -> C:
+    """Return the choice after rounds of moves, each made if it is not negligible, until a round has none of these."""
+    for _ in range(ROUNDS):
+        before = choice
+        for move in moves(before):
+            moved = move(choice)
             if moved.decrease > choice.decrease + negligible:
                 choice = moved
         if choice is before:

@@ -131,7 +131,7 @@ EFFORTS = {
         prefetch=(1.0,),
         parts=4,
         recheck_ratio=0.4,
-        refits=Refitting(ratio=2.0, nearby=1.6, swings=(0.5, 1.0)),
+        refits=Refitting(ratio=2.0, nearby=1.6, add_drop=(0.5, 1.0)),
     ),
     "thorough": Effort(
         screening_ratio=0.1,
@@ -140,7 +140,7 @@ EFFORTS = {
         moves=Moves(nearby=2.0, add_drop=(0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0), replaced=64),
         final_exchanges=16,
         recheck_ratio=0.0,
-        refits=Refitting(ratio=0.0, nearby=2.0, swings=(0.25, 0.5, 1.0, 2.0)),
+        refits=Refitting(ratio=0.0, nearby=2.0, add_drop=(0.25, 0.5, 1.0, 2.0)),
     ),
 }
 
@@ -466,14 +466,14 @@ class Iteration:
         if budget == 0:
             return None
         if group.whole:
-            return self.refitted(search.lowest(start, budget, refits.nearby, refits.swings), columns, run)
+            return self.refitted(search.lowest(start, budget, refits.nearby, refits.add_drop), columns, run)
         fit, doubtful = search.reached(start, budget, refits.ratio)
         lower = fit.value < state.value - tolerances(state, self.tol)[1]
         if doubtful and (lower or state.checkpoint is not None):
             chosen, columns = columns[list(fit.chosen)], self.columns_of_deep_search(search, fit, group)
             search = self.refit_search(columns)
             start = search.started(np.searchsorted(columns, chosen), fit.coef)
-            fit = search.lowest(start, budget, refits.nearby, refits.swings)
+            fit = search.lowest(start, budget, refits.nearby, refits.add_drop)
         return self.refitted(fit, columns, run)
 
     def refit_search(self, columns: np.ndarray) -> RefitSearch:
@@ -551,7 +551,7 @@ class Iteration:
         columns = self.screened_nearby(there, chosen[list(rest.chosen)], columns)
         search = self.refit_search(columns)
         start = search.started(np.searchsorted(columns, chosen), here.coef)
-        found = self.refitted(search.lowest(start, self.budgets[run], refits.nearby, refits.swings), columns, run)
+        found = self.refitted(search.lowest(start, self.budgets[run], refits.nearby, refits.add_drop), columns, run)
         if found is None:
             return None
         at = objective.evaluate(found.projection.point, found.prediction)

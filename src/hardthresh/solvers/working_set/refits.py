@@ -296,8 +296,8 @@ class Refitting:
         quadratic model says when half of the chosen columns are dropped: always if 0.
     nearby : float
         Up to which ratio of k the supports with fewer and with more columns are searched together with those with k.
-    swings : tuple of float
-        How many columns the swings add and drop, as shares of k.
+    add_drop : tuple of float
+        How many columns the add-drop moves add and drop, as shares of k.
     screening_ratio : float
         A column joins the working set if its score is more than this share of the reference score. On 40 classifiers of
         500 x 1,000 f is as low with 0.05 and 0.02, and higher on 2 with 0.2.
@@ -305,7 +305,7 @@ class Refitting:
 
     ratio: float
     nearby: float
-    swings: tuple[float, ...]
+    add_drop: tuple[float, ...]
     screening_ratio: float = 0.1
 
 
@@ -318,9 +318,9 @@ class RefitSearch:
     2. Sweep over neighbouring sizes: from a forward path that begins with no column, and from the best of each size, go
        to the next larger and smaller ones by the best addition or removal, and exchange. Repeat as long as one becomes
        lower.
-    3. Swing: add k/2 columns one by one, each the best by the model at the minimiser on those before, and drop as many
-       in the same way; then first drop and then add; then both with k columns, which ends with a forward path from
-       nothing. Exchange after each swing.
+    3. Add-drop moves: add k/2 columns one by one, each the best by the model at the minimiser on those before, and drop
+       as many in the same way; then first drop and then add; then both with k columns, which ends with a forward path
+       from nothing. Exchange after each of them.
     4. Replace: leave out each column in turn, add the best other one by the model at the minimiser without it, and
        exchange.
     5. Repeat from 3 as long as f falls by more than a negligible amount, and not too much work has been done.
@@ -349,7 +349,7 @@ class RefitSearch:
     >>> X = np.random.default_rng(0).standard_normal((50, 8))
     >>> y = (X[:, 2] - X[:, 5] > 0).astype(float)
     >>> search = RefitSearch(LinearModel(X, y, loss="logistic", l2=0.1), np.empty(0, dtype=int), 1e-8)
-    >>> search.lowest(search.fit((0, 1)), 2, nearby=1.6, swings=(0.5, 1.0)).chosen
+    >>> search.lowest(search.fit((0, 1)), 2, nearby=1.6, add_drop=(0.5, 1.0)).chosen
     (2, 5)
     """
 
@@ -462,13 +462,13 @@ class RefitSearch:
         fit = self._reached(fit, size)
         return fit, self._is_doubtful(fit, ratio)
 
-    def lowest(self, fit: Refit, size: int, nearby: float, swings: Sequence[float]) -> Refit:
+    def lowest(self, fit: Refit, size: int, nearby: float, add_drop: Sequence[float]) -> Refit:
         """Return the lowest minimiser on `size` columns, besides the fixed ones, that the search leads to from one.
 
-        Sizes up to `nearby` times smaller or larger are searched as well. `swings` says how many columns the swings add
-        and drop, as shares of the size.
+        Sizes up to `nearby` times smaller or larger are searched as well. `add_drop` says how many columns the add-drop
+        moves add and drop, as shares of the size.
         """
-        counts = [max(1, round(share * size)) for share in swings]
+        counts = [max(1, round(share * size)) for share in add_drop]
         self._work, self._target = 0.0, size + len(self._fixed)
         compiled = _kernel_for(self._loss)
         answer = None if compiled is None else self._compiled(compiled, fit, size, nearby, counts)
@@ -478,7 +478,7 @@ class RefitSearch:
         fit = self._lower(found, self._reached(fit, size)) if len(fit.chosen) > len(self._fixed) else found
         if self._work >= _MOST_WORK:
             return fit
-        fit = self._climb(fit, size, ceil(size / nearby), floor(size * nearby))
+        fit = self._swept(fit, size, ceil(size / nearby), floor(size * nearby))
         for _ in range(_ROUNDS):
             before = fit
             for count in counts:
@@ -521,19 +521,19 @@ class RefitSearch:
         without the kernel.
         """
         least, most = ceil(size / nearby), floor(size * nearby)
-        places, swings = np.array(fit.chosen, dtype=np.int64), np.array(counts, dtype=np.int64)
+        places, moved = np.array(fit.chosen, dtype=np.int64), np.array(counts, dtype=np.int64)
         fixed = np.zeros(self._l2.size, dtype=np.int64)
         fixed[list(self._fixed)] = 1
         width = max(places.size, min(self._l2.size, max(most, size) + len(self._fixed)))
         chosen, coef = np.empty(width, dtype=np.int64), np.empty(width)
         count, value, doubtful, regular = compiled.logistic_search(
-            self._rows, self._columns, self._y, self._weights, self._offset, self._l2, fixed, places, fit.coef, swings,
+            self._rows, self._columns, self._y, self._weights, self._offset, self._l2, fixed, places, fit.coef, moved,
             chosen, coef, fit.value, size, least, most, _ROUNDS, _STEPS, _HALVINGS, ARMIJO, _PREDICTED, _NEARLY,
             self._negligible, self._separated, inf if ratio is None else ratio, _MOST_WORK, ratio is None,
         )  # fmt: skip
         return (Refit(tuple(chosen[:count].tolist()), coef[:count], value), bool(doubtful)) if regular else None
 
-    def _climb(self, start: Refit, size: int, least: int, most: int) -> Refit:
+    def _swept(self, start: Refit, size: int, least: int, most: int) -> Refit:
         """Return the minimiser of a size that sweeps over it and its neighbours lead to."""
         best: dict[int, Refit] = {}
         new: set[tuple[int, int]] = set()  # which neighbour of which size is yet to be searched from its best minimiser

@@ -101,7 +101,7 @@ class Tableau:
         rows = np.arange(gram.shape[0]) if gram_rows is None else gram_rows
         self._gram_rows = np.ascontiguousarray(rows, dtype=np.int64)
         is_whole = rows.size == gram.shape[0] and bool(np.all(rows == np.arange(rows.size)))
-        self._chosen_rows = None if is_whole else self._gram_rows  # the kernel copies no row of a whole matrix
+        self._kernel_rows = None if is_whole else self._gram_rows  # the kernel copies no row of a whole matrix
         self._norms = self._gram.diagonal()[self._gram_rows]
         self._dependent = np.where(self._norms > 0, _DEPENDENT * self._norms, np.inf)
         self._start_slope = np.ascontiguousarray(slope, dtype=np.float64)
@@ -178,7 +178,7 @@ class Tableau:
         vars(part).update(vars(self), _kept_out=[], signs=None if self.signs is None else self.signs[columns])
         for name in ("_gram_rows", "_norms", "_dependent", "_start_slope", "_start_coef"):
             setattr(part, name, getattr(self, name)[columns])
-        part._chosen_rows = part._gram_rows
+        part._kernel_rows = part._gram_rows
         part._compute(columns.searchsorted(chosen))
         if part.signs is not None:
             part._restore_signs(part._start_coef)
@@ -188,7 +188,7 @@ class Tableau:
     def arrays(self) -> tuple[np.ndarray | None, ...]:
         """The arrays that the compiled kernel reads and, from the table on, changes."""
         return (
-            self._gram, self._chosen_rows, self._norms, self._dependent, self._start_slope, self._start_coef,
+            self._gram, self._kernel_rows, self._norms, self._dependent, self._start_slope, self._start_coef,
             self.signs, self._table, self._unexplained, self._excluded, self._chosen,
         )  # fmt: skip
 
