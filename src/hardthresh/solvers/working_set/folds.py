@@ -44,7 +44,7 @@ _FEW, _FEW_PER_CHOICE = 100, 4
 """Up to so many columns, and so many more for each in the largest model, are not screened. For 50 of 200, 300 and 400
 columns screening takes 1.1, 1.0 and 0.9 of the time, with 120 to 200 rows; for 10 of 100, 200 and 300 columns 1.4, 0.9
 and 0.7. Unlike the solver, which needs its own coefficients, folds do so in single precision, too: on 30 tables of
-120 x 90, with means of up to a thousand deviations, mean scores differ by at most 9e-4, and the chosen k is the same."""
+120 x 90, with means of up to a thousand deviations, mean scores differ by 9e-4 at most, and the chosen k is equal."""
 _CONSTANT = 64
 """A column is constant in a fold if its variance is at most so many units of rounding of its mean square: sums by pairs
 of up to 2^64 rows are off by less."""
