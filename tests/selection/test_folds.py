@@ -13,7 +13,7 @@ from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.designs import DenseDesign
 from hardthresh.objectives import LinearModel
-from hardthresh.selection import least_squares_fold_paths
+from hardthresh.selection import FoldPath, least_squares_fold_paths
 from levels import in_turn
 
 BUDGETS = (1, 2, 3, 4, 5, 8, 10, 12)
@@ -54,10 +54,11 @@ class Case:
         """Return the path of every fold."""
         vector = self.storage if self.storage is in_torch else np.asarray
         y, weights, offset = (None if x is None else vector(x) for x in (self.y, self.weights, self.offset))
-        objective = LinearModel(self.storage(self.X), y, sample_weight=weights, offset=offset, l2=self.penalties())
+        objective = LinearModel(self.storage(self.X), y, sample_weight=weights, offset=offset)
         selection = CoordinateBudget(self.X.shape[1], max(budgets), self.always, self.signs)
         settings = {"intercept": self.intercept, "standardize": self.standardize} | settings
-        return least_squares_fold_paths(objective, selection, training, budgets, **settings)
+        grids = least_squares_fold_paths(objective, selection, training, budgets, [self.ridge], **settings)
+        return [FoldPath(grid.columns, grid.coefs[:, 0], grid.intercepts[:, 0]) for grid in grids]
 
     def predictions(self, path):
         """Return what a path predicts for all rows, shape (n, n_budgets), without the offset."""

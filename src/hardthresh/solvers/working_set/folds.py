@@ -1,6 +1,6 @@
 """Paths on the training rows of each fold, for held-out scores.
 
-For least squares the folds share their readings of the data. Rows that the same folds train on are a part; moments of
+A path has a fit for each number of columns and each ridge. For least squares the folds share their readings of the data. Rows that the same folds train on are a part; moments of
 the columns over all parts come from one reading, and are added up for each fold. Later gradients are products with
 right-hand sides that are zero where a fold does not train, one for each fold. If columns are few, all of them are each
 fold's working set, and its Gram matrix is the sum of those of its parts; else each fold screens the columns, and
@@ -60,15 +60,15 @@ down to a hundred millionth of them."""
 
 @dataclass(frozen=True, slots=True)
 class FoldPath:
-    """The fits of all budgets on the training rows of a fold.
+    """The fits of all budgets, each with all ridges, on the training rows of a fold.
 
     Attributes
     ----------
     columns : array of int
         The columns that any of them uses, increasing; an intercept's is not among them.
-    coefs : array, shape (n_budgets, n_columns)
+    coefs : array, shape (n_budgets, n_ridges, n_columns)
         Their coefficients, zero where not chosen.
-    intercepts : array, shape (n_budgets,)
+    intercepts : array, shape (n_budgets, n_ridges)
         The intercepts; zero without one.
     """
 
@@ -83,6 +83,7 @@ def least_squares_fold_paths(
     selection: CoordinateBudget,
     training: Sequence[np.ndarray],
     budgets: Sequence[int],
+    ridges: Sequence[float] = (0.0,),
     *,
     intercept: bool,
     standardize: bool,
@@ -93,18 +94,20 @@ def least_squares_fold_paths(
     Parameters
     ----------
     objective : LinearModel
-        The squared loss on all rows. Its ridge is that of a column of unit variance if `standardize`, else of the
-        column as it is.
+        The squared loss on all rows. Its own ridge is not used.
     selection : CoordinateBudget
         Which columns are free, and their signs; its budget is not used.
     training : sequence of array of int
         The training rows of each fold.
     budgets : sequence of int
         Increasing numbers of columns.
+    ridges : sequence of float
+        Ridges >= 0 of the columns that are not free, at least one.
     intercept : bool
         Whether the last column is one everywhere, and free.
     standardize : bool
-        Whether the ridge is that of columns scaled to unit variance over the fold's training rows.
+        Whether a ridge is that of columns scaled to unit variance over the fold's training rows, or of the columns as
+        they are.
     tol : float
         Decrease of an exchange, relative to the null model, that counts as progress.
 
@@ -115,8 +118,8 @@ def least_squares_fold_paths(
     Raises
     ------
     InvalidInputError
-        For another loss, budgets that decrease, or training rows that are empty, of no weight, or anything but row
-        numbers.
+        For another loss, budgets that decrease, ridges that are negative or none, or training rows that are empty, of
+        no weight, or anything but row numbers.
 
     Notes
     -----
@@ -124,7 +127,8 @@ def least_squares_fold_paths(
     path with screening at checkpoints of 4, 10, 25, ... columns, once more screening at the fits with these budgets and
     the largest, improved by exchanges, and then sweeps over the budgets and others near them. No budget is rechecked by
     a gradient of its own, and there are no add-drop moves. Up to 100 columns, and 4 more for each in the largest model,
-    are not screened.
+    are not screened. On one Gram matrix a ridge is a diagonal, and each ridge is searched there on its own; columns are
+    screened along the forward path of the smallest ridge, and then at the fits with the smallest and the largest.
 
     Cost: one reading of the data, about ``2 log(K)`` products of the data with a right-hand side for each fold, which
     BLAS does at a third of a pass each, a Gram matrix of each fold's working set, and a few hundred updates of a
@@ -136,6 +140,8 @@ def least_squares_fold_paths(
     steps = np.diff(np.asarray(budgets, dtype=np.int64), prepend=0)
     if len(budgets) == 0 or not np.all(steps >= 0):
         raise InvalidInputError(f"budgets must be numbers >= 0 that do not fall, at least one; got {list(budgets)}")
+    if len(ridges) == 0 or not all(0 <= ridge < np.inf for ridge in ridges):
+        raise InvalidInputError(f"ridges must be finite numbers >= 0, at least one; got {list(ridges)}")
     n = objective.design.shape[0]
     training = [np.asarray(rows) for rows in training]
     if any(rows.dtype.kind not in "iu" or rows.size == 0 for rows in training):
@@ -151,17 +157,18 @@ def least_squares_fold_paths(
     for start in range(0, len(training), _FOLDS):
         some = training[start : start + _FOLDS]
         folds = _Folds(objective, selection, some, intercept=intercept, standardize=standardize, tol=tol)
-        paths += folds.paths(list(budgets))
+        paths += folds.paths(list(budgets), [float(ridge) for ridge in ridges])
     return paths
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """A fit of a fold, and the score above which a column joins the working set."""
+    """A fit of a fold with a ridge, and the score above which a column joins the working set."""
 
     columns: np.ndarray
     coef: np.ndarray
     intercept: float
+    ridge: float
     threshold: float
 
 
@@ -171,25 +178,29 @@ class _Fold:
 
     Attributes
     ----------
-    mean, slope, ridge : array, shape (d,)
-        The mean of each column, its covariance with y, which is the negative null gradient, and its ridge. Without an
-        intercept moments are about zero: the mean is 0.
-    twice_curvature : array, shape (d,)
-        Twice the variance and its ridge; infinite for the columns that screening leaves out, those inside among them.
+    mean, slope : array, shape (d,)
+        The mean of each column, and its covariance with y, which is the negative null gradient. Without an intercept
+        moments are about zero: the mean is 0.
+    variance, penalty : array, shape (d,)
+        The variance of each column, infinite for those that cannot be chosen, and its share of a ridge: 0 for free
+        columns.
+    outside : array of bool, shape (d,)
+        Which columns screening may still add.
     level, scale : float
         The mean of y, and the loss of the model without any column.
     working_set : array of int
         The columns inside, increasing.
     gram : Gram
-        The covariances, with the ridge, of the columns for which they are known.
+        The covariances, without a ridge, of the columns for which they are known.
     fits : list of _Fit
         The fits at which columns are to be screened.
     """
 
     mean: np.ndarray
     slope: np.ndarray
-    ridge: np.ndarray
-    twice_curvature: np.ndarray
+    variance: np.ndarray
+    penalty: np.ndarray
+    outside: np.ndarray
     level: float
     scale: float
     working_set: np.ndarray
@@ -200,14 +211,14 @@ class _Fold:
         """Add the columns to the working set whose scores at a fit are above its threshold; see `model.screen`."""
         if signs is not None:
             slope = np.where(slope * signs < 0, 0.0, slope)
-        score = slope * (slope / self.twice_curvature)  # no overflow
-        new = np.flatnonzero(score > fit.threshold)
+        score = slope * (slope / (2.0 * (self.variance + fit.ridge * self.penalty)))  # no overflow
+        new = np.flatnonzero((score > fit.threshold) & self.outside)
         most = max(_LEAST_CAP, fit.columns.size)
         if new.size > most:
             new = new[top_k(score[new], most)]
         if new.size:
             self.working_set = union(self.working_set, new)
-            self.twice_curvature[new] = np.inf
+            self.outside[new] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,15 +301,14 @@ class _Folds:
         parts = [move(rows, self._y) for rows in self._parts.rows]
         read = self._design.part_moments(self._row_weights, self._y, parts, centred=intercept)
         self._part_mean, squares, products = (double(each) for each in read)
-        ridge = np.broadcast_to(double(objective.l2), (d,))
-        self._folds = list(self._null_models(squares, products, weights, ridge, standardize=standardize))
+        self._folds = list(self._null_models(squares, products, weights, standardize=standardize))
         total = self._parts.weight.sum()
         size = np.sum(squares + self._parts.weight[:, None] * self._part_mean**2, axis=0) / total
         in_range = bool(np.all((size == 0.0) | ((size > _SMALLEST) & (size < 1.0 / _SMALLEST))))
-        self._single = in_range and all(np.all(fold.twice_curvature >= _ALIKE * size) for fold in self._folds)
+        self._single = in_range and all(np.all(fold.variance >= _ALIKE * size) for fold in self._folds)
 
     def _null_models(
-        self, squares: np.ndarray, products: np.ndarray, weights: np.ndarray, ridge: np.ndarray, *, standardize: bool
+        self, squares: np.ndarray, products: np.ndarray, weights: np.ndarray, *, standardize: bool
     ) -> Iterator[_Fold]:
         """Yield each fold with its moments, from those of the parts."""
         parts, y = self._parts, double(self._y)
@@ -314,23 +324,24 @@ class _Folds:
             slope = per_weight @ products + (share * y_gap) @ gap
             if self._intercept:
                 variance[~(variance > _CONSTANT * self._eps * (variance + mean * mean))] = 0.0
-            penalty = ridge * variance if standardize else ridge
-            twice_curvature = 2.0 * (variance + penalty)
-            twice_curvature[~(twice_curvature > 0)] = np.inf
-            twice_curvature[self._free] = np.inf
+            penalty = variance.copy() if standardize else np.ones_like(variance)
+            penalty[self._free] = 0.0
+            variance[~(variance > 0)] = np.inf
+            outside = np.isfinite(variance)
+            outside[self._free] = False
             scale = 0.5 * float(share @ (spread + y_gap * y_gap))
             if scale <= 0.5 * (_CONSTANT * self._eps * y_mean) ** 2:  # a constant target
                 slope, scale = np.zeros_like(slope), 0.0
-            yield _Fold(mean, slope, penalty, twice_curvature, y_mean, scale, self._free)
+            yield _Fold(mean, slope, variance, penalty, outside, y_mean, scale, self._free)
 
-    def paths(self, budgets: list[int]) -> list[FoldPath]:
-        """Fill the working sets, with all columns or by screening, and fit all budgets."""
+    def paths(self, budgets: list[int], ridges: list[float]) -> list[FoldPath]:
+        """Fill the working sets, with all columns or by screening, and fit all budgets with all ridges."""
         if self._takes_all_columns(budgets[-1]):
             self._add_grams_of_parts()
         else:
-            self._screen_along_forward_paths(budgets[-1])
+            self._screen_along_forward_paths(budgets[-1], min(ridges), max(ridges))
         searched = with_neighbours(budgets, _NEARBY)
-        return [self._path(number, budgets, searched) for number in range(len(self._folds))]
+        return [self._path(number, budgets, searched, ridges) for number in range(len(self._folds))]
 
     def _takes_all_columns(self, budget: int) -> bool:
         """Return whether the columns are few, and so are the numbers in their Gram matrices."""
@@ -346,29 +357,35 @@ class _Folds:
         for fold, shares, gram in zip(self._folds, share, sums, strict=True):
             gap = means - fold.mean[columns]
             gram += (gap.T * shares) @ gap
-            gram[np.diag_indices_from(gram)] += fold.ridge[columns]
-            fold.working_set = union(self._free, np.flatnonzero(np.isfinite(fold.twice_curvature[columns])))
+            fold.working_set = union(self._free, np.flatnonzero(fold.outside[columns]))
             fold.gram = Gram(columns, gram)
 
-    def _screen_along_forward_paths(self, budget: int) -> None:
-        """Fill the working sets, first along forward paths, then by the best fits at their checkpoints."""
+    def _screen_along_forward_paths(self, budget: int, least: float, largest: float) -> None:
+        """Fill the working sets, first along forward paths, then by the best fits at their checkpoints.
+
+        The paths are those of the least ridge, and the fits those of the least and of the largest.
+        """
         checkpoint, checkpoints = 0, []
         while checkpoint < budget:
-            self._screen([checkpoint], with_exchanges=False)
+            self._screen([checkpoint], [least], with_exchanges=False)
             checkpoint = next_checkpoint(checkpoint)
             checkpoints.append(min(checkpoint, budget))
         if checkpoints:
-            self._screen(checkpoints, with_exchanges=True)
+            self._screen(checkpoints, sorted({least, largest}), with_exchanges=True)
 
-    def _tableau(self, number: int) -> Tableau:
-        """Return the tableau of a fold's null model."""
+    def _tableau(self, number: int, ridge: float) -> Tableau:
+        """Return the tableau of a fold's null model, with a ridge."""
         self._extend_gram(number)
         fold = self._folds[number]
-        columns = fold.working_set
+        columns, matrix = fold.working_set, fold.gram.matrix
+        if ridge:
+            matrix = matrix.copy()
+            matrix[np.diag_indices_from(matrix)] += ridge * fold.penalty[fold.gram.columns]
         free = np.searchsorted(columns, self._free).tolist()
         signs = None if self._signs is None else self._signs[columns]
-        rows = fold.gram.rows(columns)
-        return Tableau(fold.gram.matrix, fold.slope[columns], free, n_free=len(free), gram_rows=rows, signs=signs)
+        return Tableau(
+            matrix, fold.slope[columns], free, n_free=len(free), gram_rows=fold.gram.rows(columns), signs=signs
+        )
 
     def _tolerances(self, fold: _Fold, tableau: Tableau) -> tuple[float, float]:
         """Return what is rounding and what is negligible for a fold: its null model has the free columns."""
@@ -389,7 +406,6 @@ class _Folds:
         matrix[: known.size, : known.size] = fold.gram.matrix
         matrix[:, known.size :] = products[columns.searchsorted(every)]
         matrix[known.size :, : known.size] = matrix[: known.size, known.size :].T
-        matrix[known.size :, known.size :] += np.diag(fold.ridge[new])
         fold.gram = Gram(every, matrix)
 
     def _covariances(self, columns: np.ndarray, rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -412,22 +428,24 @@ class _Folds:
         products /= np.sum(double(weights))
         return products
 
-    def _screen(self, budgets: list[int], *, with_exchanges: bool) -> None:
+    def _screen(self, budgets: list[int], ridges: list[float], *, with_exchanges: bool) -> None:
         """Add columns to the folds' working sets by the gradients at fits with some budgets, greedy or exchanged."""
         for number, fold in enumerate(self._folds):
-            tableau = self._tableau(number)
-            rounding, negligible = self._tolerances(fold, tableau)
             fold.fits = []
-            for k in budgets:
-                size = tableau.n_free + k
-                grow(tableau, size, rounding)
-                best = descend(tableau, size, rounding, negligible) if with_exchanges else tableau
-                full = with_exchanges and best.size == size
-                score = best.lowest_chosen_score() if full else best.highest_score()
-                threshold = max(_SCREENING_RATIO * score, rounding) if k else 0.0
-                order = np.argsort(best.chosen)
-                columns, coef = fold.working_set[best.chosen][order], best.coef[order]
-                fold.fits.append(_Fit(columns, coef, fold.level - float(coef @ fold.mean[columns]), threshold))
+            for ridge in ridges:
+                tableau = self._tableau(number, ridge)
+                rounding, negligible = self._tolerances(fold, tableau)
+                for k in budgets:
+                    size = tableau.n_free + k
+                    grow(tableau, size, rounding)
+                    best = descend(tableau, size, rounding, negligible) if with_exchanges else tableau
+                    full = with_exchanges and best.size == size
+                    score = best.lowest_chosen_score() if full else best.highest_score()
+                    threshold = max(_SCREENING_RATIO * score, rounding) if k else 0.0
+                    order = np.argsort(best.chosen)
+                    columns, coef = fold.working_set[best.chosen][order], best.coef[order]
+                    intercept = fold.level - float(coef @ fold.mean[columns])
+                    fold.fits.append(_Fit(columns, coef, intercept, ridge, threshold))
         fits = [(fold, fit) for fold in range(len(self._folds)) for fit in self._folds[fold].fits]
         size = max(1, _ENTRIES // self._y.shape[0])
         for start in range(0, len(fits), size):
@@ -452,17 +470,18 @@ class _Folds:
         pullback = self._design.screening_pullback if self._single else self._design.pullback
         return double(pullback(residual)).T
 
-    def _path(self, number: int, budgets: list[int], searched: Collection[int]) -> FoldPath:
+    def _path(self, number: int, budgets: list[int], searched: Collection[int], ridges: list[float]) -> FoldPath:
         """Return the fits of a fold with some of the budgets that are searched together."""
-        fold, tableau = self._folds[number], self._tableau(number)
-        rounding, negligible = self._tolerances(fold, tableau)
-        sizes = [tableau.n_free + k for k in searched]
-        best = forward_backward(tableau, sizes, rounding, negligible)
-        fits = [best[tableau.n_free + k] for k in budgets]
-        coefs = np.zeros((len(fits), fold.working_set.size))
-        rows = np.repeat(np.arange(len(fits)), [fit.size for fit in fits])
-        coefs[rows, np.concatenate([fit.chosen for fit in fits])] = np.concatenate([fit.coef for fit in fits])
-        used = np.flatnonzero(coefs.any(axis=0))
-        coefs = coefs[:, used]
+        fold = self._folds[number]
+        coefs = np.zeros((len(budgets), len(ridges), fold.working_set.size))
+        for place, ridge in enumerate(ridges):
+            tableau = self._tableau(number, ridge)
+            rounding, negligible = self._tolerances(fold, tableau)
+            best = forward_backward(tableau, [tableau.n_free + k for k in searched], rounding, negligible)
+            fits = [best[tableau.n_free + k] for k in budgets]
+            rows = np.repeat(np.arange(len(fits)), [fit.size for fit in fits])
+            coefs[rows, place, np.concatenate([fit.chosen for fit in fits])] = np.concatenate([fit.coef for fit in fits])
+        used = np.flatnonzero(coefs.any(axis=(0, 1)))
+        coefs = coefs[:, :, used]
         columns = fold.working_set[used]
         return FoldPath(columns, coefs, fold.level - coefs @ fold.mean[columns])
