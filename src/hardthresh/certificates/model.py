@@ -45,6 +45,8 @@ class ModelCertificate:
         Whether the coefficients of the chosen features are optimal: by the quadratic model, a refit would lower the
         objective by at most `swap.tolerance`, or 1e-10 of the objective of the null model. If columns are nearly
         dependent, this is a stronger condition than a small gradient.
+    subject : str
+        What it is about, if not the model that it was asked from.
     """
 
     stationarity: Certificate
@@ -56,6 +58,7 @@ class ModelCertificate:
     unit: str = "feature"
     undecided_names: tuple[str, ...] = ()
     fitted: bool = True
+    subject: str = ""
 
     @property
     def basic_feasibility(self) -> float:
@@ -114,7 +117,7 @@ class ModelCertificate:
             self._swap_sentence(),
             "Not proved: that no other set of this size, two or more exchanges away, is better.",
         ]
-        return "\n".join(lines)
+        return "\n".join([f"About {self.subject}.", *lines] if self.subject else lines)
 
     def _swap_sentence(self) -> str:
         swap = self.swap

@@ -96,5 +96,9 @@ class SearchRangeWarning(UserWarning):
     """The best of several numbers is the largest or the smallest that was compared."""
 
 
+class NothingFoundWarning(UserWarning):
+    """No number of features predicts better than none, so that the model is the empty one."""
+
+
 class MissingDependencyError(HardThreshError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""

@@ -82,8 +82,9 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_settings(self) -> None:
         """Check the settings that all estimators share."""
-        if not (self.alpha is None or (is_real(self.alpha) and 0 <= self.alpha < np.inf)):
-            raise InvalidInputError(f"alpha must be None or a finite number >= 0, got {format_value(self.alpha)}")
+        alpha = getattr(self, "alpha", None)  # the estimators that compare ridges have `alphas`
+        if not (alpha is None or (is_real(alpha) and 0 <= alpha < np.inf)):
+            raise InvalidInputError(f"alpha must be None or a finite number >= 0, got {format_value(alpha)}")
         if not (is_real(self.tol) and self.tol > 0):
             raise InvalidInputError(f"tol must be > 0, got {format_value(self.tol)}")
         if not (is_integer(self.max_iter) and self.max_iter >= 1):

@@ -26,22 +26,36 @@ _SHARED = {
     n_nonzero_groups : int, optional
         Largest number of groups of the model, 0 <= k <= number of groups; default 10 % of the groups, at least 1.
         Groups are compared by the energy of their coefficients on standardised columns, whatever their sizes.
+    {ridge}
     {settings}
     warm_start : bool
         Whether to start from the last fit's coefficients.
     {seed}""",
     "cv_parameters": """
-    n_nonzero_coefs : iterable of int, or int, optional
-        The numbers of features to compare; a single number K means 1 .. K. Default 1 .. 30.
+    n_nonzero_coefs : "auto", iterable of int, or int
+        The numbers of features to compare; a single number K means 0 .. K. "auto" compares 0 .. 30, and doubles the
+        range as long as its largest number is the best, up to all features that vary, or fewer than the training rows
+        of a fold.
     {groups}
-    n_nonzero_groups : iterable of int, or int, optional
+    n_nonzero_groups : "auto", iterable of int, or int
         With `groups`, the numbers of groups to compare, in the place of `n_nonzero_coefs`.
+    alphas : "auto", float, or iterable of float
+        The ridges to compare with each number of features: alpha >= 0 adds alpha / 2 times the squared norm of the
+        standardised coefficients to the mean loss. "auto" takes {first_ridge}, 0.1, 0.3, 1, 3 and 10; all but the first
+        are times the mean curvature of the loss at the model without features, 1 for least squares.
+    averaging : {"auto", "none", "exponential", "stacking"}
+        Whether the model is the single best one, or an average of the models that were compared, with exponential
+        weights (`selection.exponential_weights`), or with those that minimise the held-out loss
+        (`selection.stacking_weights`). Of the features of an average those are kept that hold 99 % of the sum of
+        squares of the standardised coefficients, and no more than the largest number compared. "auto" is "exponential",
+        but "none" with `scoring` or ``rule="one_standard_error"``.
     cv : int, splitter or iterable of (train, test) indices
         The folds, as everywhere in scikit-learn; stratified for classifiers.
     scoring : str or callable, optional
         A scikit-learn scorer. Default "{score_name}".
     rule : {"best", "one_standard_error"}
-        Take the number with the best mean score, or the smallest one within a standard error of it.
+        Take the model with the best mean score; or within a standard error of it the one with the fewest features, and
+        of these with the largest ridge.
     n_jobs : int, optional
         The number of folds to fit at a time.
     {settings}
@@ -50,10 +64,11 @@ _SHARED = {
     groups : sequence of n_features labels, or dict or pandas Series from column to label, optional
         The group of each column, by any hashable label and in any order; features are then chosen by whole groups.
         The labels of columns of `always_include` are ignored. Not together with `positive` or `n_nonzero_coefs`.""",
-    "settings": """
+    "ridge": """
     alpha : float, optional
         Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients. Default
-        {default_ridge}.
+        {default_ridge}.""",
+    "settings": """
     always_include : sequence of int or str, optional
         Columns, by index or by name, that are in every model, not counted and not penalised.
     positive : bool
@@ -97,24 +112,43 @@ _SHARED = {
     n_features_in_, feature_names_in_ :
         The columns seen in `fit`.""",
     "cv_attributes": """
-    best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
-        The number of features that the rule chose, or with `groups` the number of these.
+    coef_, intercept_, support_, ... :
+        Of the model, which may be an average, fitted on all data. Of the attributes of `{without_cv}`, `objective_`,
+        `n_iter_`, `converged_`, `stop_reason_` and `history_` are those of the single best model.
     n_nonzero_coefs_, n_nonzero_groups_ : int
-        The number of them in the model: fewer than chosen where fewer columns vary, or fewer fit the rows exactly.
+        The number of features, or of groups, of the model.
+    found_ : bool
+        Whether features predict better than none. If not, the model has no feature, unless you asked for some.
+    null_p_value_ : float
+        The p-value of a permutation test that no feature predicts; NaN if it was not needed to decide `found_`.
+    best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
+        The number of features, or with `groups` of these, that the rule chose for the single best model.
+    alpha_ : float
+        Its ridge.
+    best_model_ : AveragedModel
+        That model: ``n_nonzero``, ``alpha``, ``weight`` in the average, ``support``, ``coef`` and ``intercept``.
+    models_ : tuple of AveragedModel
+        The models in the average, the largest weight first; one if there is no average.
+    averaging_ : {"none", "exponential", "stacking"}
+        How they were averaged.
     candidates_ : array of int, shape (n_candidates,)
         The numbers compared, increasing.
+    alphas_ : array, shape (n_alphas,)
+        The ridges compared, increasing.
+    range_extended_ : bool
+        Whether more numbers were compared than at first.
+    grid_scores_ : array, shape (n_candidates, n_alphas, n_folds)
+        Held-out scores of single models; higher is better. `scorer_name_` names them.
     scores_ : array, shape (n_candidates, n_folds)
-        Held-out scores; higher is better. `mean_scores_` and `standard_errors_` summarise them, and `scorer_name_`
-        names them.
+        Those with the ridge `alpha_`. `mean_scores_` and `standard_errors_` summarise them.
+    null_scores_ : array, shape (n_folds,)
+        The scores of the model without features.
     one_standard_error_ : int
         The smallest number within one standard error of the best.
     selection_frequency_ : array, shape (n_features,)
-        The share of folds whose model of the chosen size has the feature.
+        The share of folds whose model, made like this one, has the feature.
     coefs_path_ : array, shape (n_candidates, n_features)
-        The coefficients of every candidate on all data, found as in the folds; those of the chosen number are the
-        model's.
-    coef_, intercept_, support_, ... :
-        Of the fit on all data with the chosen number, as in `{without_cv}`: the same as of that model fitted alone.""",
+        The coefficients of every candidate with the ridge `alpha_` on all data, found as in the folds.""",
     "largest_rank": """
     rank : int, optional
         The largest rank of the coefficient matrix, 0 <= rank <= min(n_features, n_outputs); default a tenth of that,
@@ -309,7 +343,13 @@ def _texts_of(cls: type) -> dict[str, str]:
     if not isinstance(loss, Loss):
         return {}
     ridge = f"{loss.default_ridge:g}" if loss.default_ridge else "0, no ridge"
-    return {"default_ridge": ridge, "score_name": loss.score_name, "without_cv": cls.__name__.removesuffix("CV")}
+    first = f"{loss.default_ridge:g}"
+    return {
+        "default_ridge": ridge,
+        "first_ridge": first,
+        "score_name": loss.score_name,
+        "without_cv": cls.__name__.removesuffix("CV"),
+    }
 
 
 def _example(cls: type) -> Any:

@@ -121,26 +121,30 @@ class CrossValidatedMixin:
         )
 
 
-def settings_for_folds(model: Model, candidates: str) -> Model:
+def settings_for_folds(model: Model, *candidates: str) -> Model:
     """Return a copy of an estimator to fit within folds, also in other processes.
 
-    It has neither the folds nor the candidates, of the parameter with that name: either may be given as an iterator,
+    It has neither the folds nor the candidates, of the parameters with these names: any may be given as an iterator,
     which cannot be pickled, and was read before.
     """
     settings = copy(model)
-    settings.cv = None  # type: ignore[attr-defined]
-    setattr(settings, candidates, None)
+    for name in ("cv", *candidates):
+        setattr(settings, name, None)
     return settings
 
 
-def candidates_of(given: Any, most: int, check: Callable[[Any], int], name: str, what: str) -> np.ndarray:
-    """Return the budgets to compare, increasing: 1 .. `most` by default, and 1 .. K for a single number K."""
+def candidates_of(
+    given: Any, most: int, check: Callable[[Any], int], name: str, what: str, least: int = 1
+) -> np.ndarray:
+    """Return the budgets to compare, increasing: `least` .. `most` by default, and `least` .. K for one number K."""
     if given is None:
-        given = range(1, most + 1)
+        given = range(least, most + 1)
     elif isinstance(given, Integral):
         if check(given) == 0:
-            raise InvalidInputError(f"{name}=0 leaves nothing to compare: K compares 1 to K, and [0] compares 0 alone")
-        given = range(1, check(given) + 1)
+            raise InvalidInputError(
+                f"{name}=0 leaves nothing to compare: K compares {least} to K, and [0] compares 0 alone"
+            )
+        given = range(least, check(given) + 1)
     elif isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidInputError(f"{name} must be a number or {what} to compare, got {format_value(given)}")
     candidates = sorted({check(budget) for budget in given})

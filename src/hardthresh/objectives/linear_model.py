@@ -251,6 +251,11 @@ class LinearModel(Composite):
             l2=as_double(self.l2),
         )
 
+    def with_ridge(self, l2: Any) -> LinearModel:
+        """Return the same model with another ridge, a number or one for each coordinate."""
+        ridge = checked_ridge(l2, self.design.zeros(1), self.shape[0])
+        return self._with(l2=ridge, _ridged=bool(namespace(ridge).any(ridge != 0)))
+
     def columns(self, indices: Array) -> LinearModel:
         """Return the model of some columns, by increasing index."""
         l2 = gather(self.l2, indices) if self.l2.ndim else self.l2

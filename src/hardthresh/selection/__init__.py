@@ -1,8 +1,21 @@
-"""Model selection: fits for a range of budgets, information criteria, and cross-validation."""
+"""Model selection: paths, information criteria, held-out scores of grids, and averages of models."""
 
 from hardthresh.solvers.working_set.folds import FoldPath, least_squares_fold_paths
 
+from .averaging import exponential_weights, stacking_weights
 from .criteria import aic, bic, ebic, gic
+from .null_test import null_p_value
 from .path import path
 
-__all__ = ["FoldPath", "aic", "bic", "ebic", "gic", "least_squares_fold_paths", "path"]
+__all__ = [
+    "FoldPath",
+    "aic",
+    "bic",
+    "ebic",
+    "exponential_weights",
+    "gic",
+    "least_squares_fold_paths",
+    "null_p_value",
+    "path",
+    "stacking_weights",
+]

@@ -212,14 +212,18 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         table = self._encode(self._validate(X, y, sample_weight, offset, reset=False).weighted(), reset=False)
         problem = self._problem(table, k)
         objective, constraint = problem.objective, problem.constraint
-        coef = to_numpy(self.coef_).reshape(-1)
+        coef, intercept = self._certified()
         lost = np.flatnonzero((coef != 0) & (to_numpy(problem.inverse_scale) == 0))
         if lost.size:
             warn(f"{self._listed(lost, 'constant')} of these data: what they add is constant")
-        w = problem.point(move(coef.astype(numpy_dtype(table.X)), problem.mean), self._intercept())
+        w = problem.point(move(coef.astype(numpy_dtype(table.X)), problem.mean), intercept)
         null = starting_point(objective, constraint, None)[0]
         trace = Trace(null_value=null.value, null_gradient=leading_norm(constraint, null.gradient))
         return problem, w, constraint.project(w).support, trace
+
+    def _certified(self) -> tuple[np.ndarray, float]:
+        """Return the coefficients and the intercept that a certificate is about."""
+        return np.asarray(to_numpy(self.coef_).reshape(-1)), self._intercept()
 
     @without_overflow_warnings
     def _untouched_training(self) -> tuple[Problem, Result]:
@@ -281,9 +285,9 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        if self.groups is None and self.n_nonzero_groups is not None:
+        if self.groups is None and _is_given(self.n_nonzero_groups):
             raise InvalidInputError("n_nonzero_groups needs groups, a label for each column; or use n_nonzero_coefs")
-        if self.groups is not None and self.n_nonzero_coefs is not None:
+        if self.groups is not None and _is_given(self.n_nonzero_coefs):
             raise InvalidInputError(
                 "n_nonzero_coefs does not go together with groups, which are chosen whole; use n_nonzero_groups"
             )
@@ -551,6 +555,16 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         u = double(self._linear_predictor(X, None, "score"))[rows]
         weights = None if given.sample_weight is None else double(given.sample_weight)[rows]
         return self._loss.deviance_explained(double(given.y)[rows], u, weights)
+
+
+def _is_auto(k: Any) -> bool:
+    """Return whether a number of features or groups is to be chosen by a criterion."""
+    return isinstance(k, str) and k == "auto"
+
+
+def _is_given(k: Any) -> bool:
+    """Return whether a number of features or groups is set to anything but its default, here or with `cv`."""
+    return not (k is None or _is_auto(k))
 
 
 def _is_foreign(X: Any) -> bool:

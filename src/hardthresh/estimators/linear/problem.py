@@ -83,6 +83,12 @@ class Problem:
             return replace(self, constraint=changed(self.constraint, k=checked_integer("k", k, 0)))
         return replace(self, constraint=replace(self.constraint, k=k))
 
+    def with_ridge(self, alpha: float) -> Problem:
+        """Return the problem with another ridge on the coordinates that are not free."""
+        ridge = np.full(self.objective.shape[0], alpha)
+        ridge[list(self.constraint.free)] = 0.0
+        return replace(self, objective=self.objective.with_ridge(ridge))
+
     def coefficients(self, w: Array) -> tuple[Array, Array]:
         """Return coefficients and intercept on the scale of the data."""
         xp = namespace(w)

@@ -1,16 +1,17 @@
 """Paths on the training rows of each fold, for held-out scores.
 
-A path has a fit for each number of columns and each ridge. For least squares the folds share their readings of the data. Rows that the same folds train on are a part; moments of
-the columns over all parts come from one reading, and are added up for each fold. Later gradients are products with
-right-hand sides that are zero where a fold does not train, one for each fold. If columns are few, all of them are each
-fold's working set, and its Gram matrix is the sum of those of its parts; else each fold screens the columns, and
-computes a Gram matrix of its own, which grows with its working set. Nothing that a fold decides depends on a row held
-out from it: its columns are standardised and screened by moments of its own training rows.
+A path has a fit for each number of columns and each ridge. For least squares the folds share their readings of the
+data. Rows that the same folds train on are a part; moments of the columns over all parts come from one reading, and are
+added up for each fold. Later gradients are products with right-hand sides that are zero where a fold does not train,
+one for each fold. If columns are few, all of them are each fold's working set, and its Gram matrix is the sum of those
+of its parts; else each fold screens the columns, and computes a Gram matrix of its own, which grows with its working
+set. On a Gram matrix a ridge is a diagonal. Nothing that a fold decides depends on a row held out from it: its columns
+are standardised and screened by moments of its own training rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -24,7 +25,7 @@ from hardthresh.designs import Design, centred_block
 from hardthresh.objectives import LinearModel
 
 from .iteration import EFFORTS
-from .model import Gram, difference, tolerances_at_scale, union, with_neighbours
+from .model import Gram, difference, tolerances_at_scale, union
 from .search import descend, forward_backward, grow
 from .state import next_checkpoint
 from .tableau import Tableau
@@ -35,7 +36,7 @@ divided into batches."""
 _ENTRIES = 1 << 23
 """Limit of the entries of the right-hand sides of one product with the data, and of the Gram matrices of all columns:
 64 MB each."""
-_SCREENING_RATIO, _NEARBY = EFFORTS["fast"].screening_ratio, EFFORTS["fast"].moves.nearby
+_SCREENING_RATIO = EFFORTS["fast"].screening_ratio
 """A fold only has to rank the budgets."""
 _LEAST_CAP = 64
 """The cap on the new columns at a fit, if the fit has fewer. On 40 models the best held-out loss is higher by 0.4 %
@@ -125,10 +126,10 @@ def least_squares_fold_paths(
     -----
     A fold's search is that of `hardthresh.solvers.WorkingSet` with effort "fast", for all budgets at once: a forward
     path with screening at checkpoints of 4, 10, 25, ... columns, once more screening at the fits with these budgets and
-    the largest, improved by exchanges, and then sweeps over the budgets and others near them. No budget is rechecked by
-    a gradient of its own, and there are no add-drop moves. Up to 100 columns, and 4 more for each in the largest model,
-    are not screened. On one Gram matrix a ridge is a diagonal, and each ridge is searched there on its own; columns are
-    screened along the forward path of the smallest ridge, and then at the fits with the smallest and the largest.
+    the largest, improved by exchanges, and then sweeps over the budgets, but not over others near them. No budget is
+    rechecked by a gradient of its own, and there are no add-drop moves. Up to 100 columns, and 4 more for each in the
+    largest model, are not screened. Each ridge is searched on its own; columns are screened along the forward path of
+    the smallest ridge, and then at the fits with the smallest and the largest.
 
     Cost: one reading of the data, about ``2 log(K)`` products of the data with a right-hand side for each fold, which
     BLAS does at a third of a pass each, a Gram matrix of each fold's working set, and a few hundred updates of a
@@ -340,8 +341,7 @@ class _Folds:
             self._add_grams_of_parts()
         else:
             self._screen_along_forward_paths(budgets[-1], min(ridges), max(ridges))
-        searched = with_neighbours(budgets, _NEARBY)
-        return [self._path(number, budgets, searched, ridges) for number in range(len(self._folds))]
+        return [self._path(number, budgets, ridges) for number in range(len(self._folds))]
 
     def _takes_all_columns(self, budget: int) -> bool:
         """Return whether the columns are few, and so are the numbers in their Gram matrices."""
@@ -470,17 +470,19 @@ class _Folds:
         pullback = self._design.screening_pullback if self._single else self._design.pullback
         return double(pullback(residual)).T
 
-    def _path(self, number: int, budgets: list[int], searched: Collection[int], ridges: list[float]) -> FoldPath:
-        """Return the fits of a fold with some of the budgets that are searched together."""
+    def _path(self, number: int, budgets: list[int], ridges: list[float]) -> FoldPath:
+        """Return the fits of a fold, of which those with the same ridge are searched together."""
         fold = self._folds[number]
         coefs = np.zeros((len(budgets), len(ridges), fold.working_set.size))
         for place, ridge in enumerate(ridges):
             tableau = self._tableau(number, ridge)
             rounding, negligible = self._tolerances(fold, tableau)
-            best = forward_backward(tableau, [tableau.n_free + k for k in searched], rounding, negligible)
+            best = forward_backward(tableau, [tableau.n_free + k for k in budgets], rounding, negligible)
             fits = [best[tableau.n_free + k] for k in budgets]
             rows = np.repeat(np.arange(len(fits)), [fit.size for fit in fits])
-            coefs[rows, place, np.concatenate([fit.chosen for fit in fits])] = np.concatenate([fit.coef for fit in fits])
+            coefs[rows, place, np.concatenate([fit.chosen for fit in fits])] = np.concatenate(
+                [fit.coef for fit in fits]
+            )
         used = np.flatnonzero(coefs.any(axis=(0, 1)))
         coefs = coefs[:, :, used]
         columns = fold.working_set[used]

@@ -1,0 +1,92 @@
+"""The fits of a grid of models in each fold, and on all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import gather, move, to_numpy
+from hardthresh.core.schema import stored
+from hardthresh.selection import FoldPath
+
+from ..base import numpy_dtype
+from ..table import Table
+from .problem import Problem
+
+
+@stored("part/averaged_model")
+@dataclass(frozen=True, slots=True)
+class AveragedModel:
+    """One of the models of an average, on the scale of the data.
+
+    Attributes
+    ----------
+    n_nonzero : int
+        The number of features, or of groups, that it was allowed.
+    alpha : float
+        Its ridge.
+    weight : float
+        Its weight in the average.
+    support : array of int
+        Its features, increasing.
+    coef : array, shape (n_support,)
+        Their coefficients.
+    intercept : float
+        The intercept.
+    """
+
+    n_nonzero: int
+    alpha: float
+    weight: float
+    support: np.ndarray
+    coef: np.ndarray
+    intercept: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoldFits:
+    """The fits of one fold's training rows, on the scale of the data.
+
+    Attributes
+    ----------
+    columns : array of int
+        The features that any of the fits uses, increasing.
+    coefs : array, shape (n_sizes, n_ridges, n_columns)
+        Their coefficients.
+    intercepts : array, shape (n_sizes, n_ridges)
+        The intercepts.
+    unconverged : list of str
+        Why fits did not converge.
+    """
+
+    columns: np.ndarray
+    coefs: np.ndarray
+    intercepts: np.ndarray
+    unconverged: list[str]
+
+    @classmethod
+    def of(cls, path: FoldPath, problem: Problem, unconverged: list[str]) -> FoldFits:
+        """Return the fits of a path of points, on the scale of the data."""
+        features = move(path.columns, problem.mean)
+        scale, mean = (to_numpy(gather(x, features)) for x in (problem.inverse_scale, problem.mean))
+        coefs = path.coefs * scale
+        intercepts = path.intercepts - coefs @ mean
+        return cls(path.columns, coefs, intercepts + problem.level if problem.level else intercepts, unconverged)
+
+    def average(self, weights: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the coefficients of `columns` and the intercept of an average, with weights of all fits."""
+        return np.tensordot(weights, self.coefs, 2), float(np.sum(weights * self.intercepts))
+
+    def predict(self, table: Table, coefs: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
+        """Return the linear predictors of some rows, offset included, for coefficients of `columns` as rows."""
+        some = table.to_backend(coefs.T.astype(numpy_dtype(table.X)))
+        u: np.ndarray = to_numpy(table.matrix(table.to_backend(self.columns)) @ some) + intercepts
+        return u if table.offset is None else u + to_numpy(table.offset)[:, None]
+
+    def every(self, coef: np.ndarray, intercept: float, table: Table) -> tuple[Any, Any]:
+        """Return coefficients of `columns` as those of all features, in the library and on the device of a table."""
+        full = np.zeros(table.X.shape[1], dtype=numpy_dtype(table.X))
+        full[self.columns] = coef
+        return table.to_backend(full), table.to_backend(np.asarray(intercept, dtype=full.dtype))

@@ -1,0 +1,71 @@
+"""Is there anything to find? A permutation test of the model without features."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hardthresh.arrays import double, move, namespace
+from hardthresh.objectives import LinearModel
+
+_PERMUTATIONS = 199
+"""With so many permutations, p-values are multiples of .005."""
+_LARGEST = 10
+"""The statistic sums so many scores. With 1, 3, 10 and all of them, tests of level .05 find a signal in 62, 66, 68 and
+61 % of 720 simulated regressions (choosing half of the benchmark of prediction, signal-to-noise ratios of .05 to 6)."""
+_ENTRIES = 1 << 23
+"""Limit of the entries of the right-hand sides of one product with the data: 64 MB."""
+
+
+def null_p_value(
+    objective: LinearModel, slope: np.ndarray, free: tuple[int, ...], signs: np.ndarray | None, seed: int
+) -> float:
+    r"""Return the p-value of a permutation test that no column predicts better than the null model.
+
+    The statistic is the sum of the ten largest scores :math:`g_j^2 / h_j`, with g the gradient at the null model and
+    :math:`h_j` the mean square of the column; its distribution is that of 199 random orders of the rows' derivatives.
+
+    Parameters
+    ----------
+    objective : LinearModel
+        Of standardised columns, if there is an intercept.
+    slope : array, shape (n,)
+        The derivative of the objective by the prediction of each row, at the null model.
+    free : tuple of int
+        The columns of the null model, which are not tested.
+    signs : array, shape (d,), optional
+        The signs that coefficients may have; 0 for any.
+    seed : int
+        Seed of the permutations.
+
+    Returns
+    -------
+    float
+        In (0, 1]. Exact if rows could be exchanged under the null model, which is so without weights, offsets and free
+        columns but an intercept; approximate else.
+
+    Notes
+    -----
+    Cost: 200 products of the data with a vector, which BLAS does at a third of a pass each.
+
+    References
+    ----------
+    Phipson and Smyth (2010), *Permutation p-values should never be zero*.
+    """
+    design, like = objective.design, objective.y
+    rng = np.random.default_rng(seed)
+    squares = double(design.pullback_squares(objective.weights))
+    tested = squares > 0
+    tested[list(free)] = False
+    statistics = []
+    size = max(1, _ENTRIES // slope.size)
+    columns = [slope, *(rng.permutation(slope) for _ in range(_PERMUTATIONS))]
+    for start in range(0, len(columns), size):
+        some = namespace(like).astype(move(np.stack(columns[start : start + size], axis=1), like), like.dtype)
+        gradient = double(design.pullback(some))[tested]
+        if signs is not None:
+            gradient = np.where(gradient * signs[tested, None] > 0, 0.0, gradient)
+        scores = gradient * (gradient / squares[tested, None])
+        largest = min(_LARGEST, scores.shape[0])
+        statistics.append(np.partition(scores, scores.shape[0] - largest, axis=0)[-largest:].sum(axis=0))
+    found = np.concatenate(statistics)
+    return float(np.mean(found >= found[0] * (1 - 1e-9)))  # orders that change nothing count, whatever the rounding
