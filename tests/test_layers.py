@@ -71,6 +71,7 @@ HELPERS = {
     "solvers/steepest.py": "what solvers do where curvature says nothing",
     "solvers/subspace.py": "what solvers do on one support",
     "solvers/working_set/folds.py": "the paths of all folds of a cross-validation at once",
+    "solvers/working_set/generalized_folds.py": "the same for losses that are not squared",
     "solvers/working_set/iteration.py": "one iteration of the working set, step by step",
     "solvers/working_set/model.py": "the quadratic model that the working set searches",
     "solvers/working_set/refits.py": "search on f itself, where the quadratic model misleads",

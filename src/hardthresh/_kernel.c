@@ -931,6 +931,7 @@ static int refit(Refit *r, const Limits *limits)
         const double least = limits->least > units ? limits->least : units;
         double slope;
         if (!newton_step(r, &slope)) return SINGULAR;
+        if (slope == 0.0) return MINIMAL; /* and so is the gradient */
         if (!(slope > 0.0 && slope < (double)INFINITY)) return STUCK;
         predicted = 0.5 * slope;
         const double fell = earlier - value;
@@ -1994,6 +1995,67 @@ static PyObject *py_logistic_refit(PyObject *module, PyObject *args)
     return Py_BuildValue("di", r.at.value, end);
 }
 
+/* logistic_refits(columns, y, weights, offset, penalties, null_coef, supports, ends, starts, ridges, coefs, ended, steps,
+ * halvings, armijo, share, units): refits of many supports, one after the other. A row of `columns` is a column of the
+ * data. Refit i is that of the columns supports[ends[i]:ends[i + 1]], which increase, with the ridge ridges[i] times the
+ * penalty of each column. It starts from refit starts[i] < i, where columns that this one does not have are zero, or
+ * from `null_coef` if that is negative. Its coefficients are written to the same places of `coefs`, and how it ends to
+ * ended[i]. */
+static PyObject *py_logistic_refits(PyObject *module, PyObject *args)
+{
+    enum { GIVEN = 12 };
+    PyObject *given[GIVEN];
+    Py_ssize_t steps, halvings;
+    Limits limits = {.least = 0.0, .below = (double)INFINITY};
+    Call call = {.count = 0, .memory = NULL};
+    Refit r;
+    void *at[GIVEN];
+    index_t length[GIVEN], width = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOnnddd", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+                          &given[6], &given[7], &given[8], &given[9], &given[10], &given[11], &steps, &halvings,
+                          &limits.armijo, &limits.share, &limits.units))
+        return NULL;
+    if (view_all(&call, given, GIVEN, 10, at, length) < 0) return NULL;
+    limits.steps = steps;
+    limits.halvings = halvings;
+    const double *X = at[0], *penalties = at[4], *null_coef = at[5], *ridges = at[9];
+    const index_t n = length[1], m = length[4], *supports = at[6], *ends = at[7], *starts = at[8];
+    const index_t n_refits = length[9];
+    double *coefs = at[10];
+    index_t *ended = at[11];
+    for (index_t i = 0; i < n_refits; i++) width = ends[i + 1] - ends[i] > width ? ends[i + 1] - ends[i] : width;
+    double *memory = allocate(&call, refit_numbers(n, width) + width + m);
+    if (memory == NULL) return NULL;
+    prepare(&r, &memory, n, width);
+    double *l2 = take(&memory, width), *all = take(&memory, m); /* the start, by column */
+    r.f.y = at[1];
+    r.f.weights = at[2];
+    r.f.offset = at[3];
+    r.f.l2 = l2;
+    Py_BEGIN_ALLOW_THREADS
+    for (index_t i = 0; i < n_refits; i++) {
+        const index_t *support = supports + ends[i], size = ends[i + 1] - ends[i], from = starts[i];
+        if (from < 0) {
+            memcpy(all, null_coef, sizeof(double) * (size_t)m);
+        } else {
+            memset(all, 0, sizeof(double) * (size_t)m);
+            for (index_t k = ends[from]; k < ends[from + 1]; k++) all[supports[k]] = coefs[k];
+        }
+        r.f.size = size;
+        for (index_t k = 0; k < size; k++) {
+            r.f.columns[k] = X + support[k] * n;
+            l2[k] = ridges[i] * penalties[support[k]];
+            r.at.coef[k] = all[support[k]];
+        }
+        ended[i] = refit(&r, &limits);
+        memcpy(coefs + ends[i], r.at.coef, sizeof(double) * (size_t)size);
+    }
+    Py_END_ALLOW_THREADS
+    finish(&call);
+    Py_RETURN_NONE;
+}
+
 /* logistic_scores(X, chosen, y, weights, l2, prediction, coef, slope, unexplained, regressions, inverse): the last four
  * become what the quadratic model at the coefficients and their prediction says, and `coef` its minimiser. */
 static PyObject *py_logistic_scores(PyObject *module, PyObject *args)
@@ -2132,6 +2194,7 @@ static PyMethodDef methods[] = {
     {"descend", py_descend, METH_VARARGS, NULL},
     {"forward_backward", py_forward_backward, METH_VARARGS, NULL},
     {"logistic_refit", py_logistic_refit, METH_VARARGS, NULL},
+    {"logistic_refits", py_logistic_refits, METH_VARARGS, NULL},
     {"logistic_scores", py_logistic_scores, METH_VARARGS, NULL},
     {"logistic_search", py_logistic_search, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -20,6 +20,7 @@ from hardthresh.core.solver import Solver
 from hardthresh.selection import (
     FoldPath,
     exponential_weights,
+    generalized_fold_paths,
     least_squares_fold_paths,
     null_p_value,
     stacking_weights,
@@ -171,9 +172,10 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
 
         Notes
         -----
-        For least squares with the default solver all folds share their readings of the data
-        (`hardthresh.selection.least_squares_fold_paths`), and all ridges of a fold its Gram matrix; otherwise each fit
-        starts from the last one of the same fold and ridge. `n_jobs` and `max_iter` are about these.
+        With the default solver all folds of least squares share their readings of the data, and all ridges of a fold
+        its Gram matrix (`hardthresh.selection.least_squares_fold_paths`); other losses are refitted on the features
+        that such a search chooses (`hardthresh.selection.generalized_fold_paths`). With groups, or another solver, each
+        fit starts from the last one of the same fold and ridge; `n_jobs` and `max_iter` are about these.
 
         The test of step 2 is a heuristic. The gain of the best model over that without features, in held-out loss, has
         to be more than its standard error; and unless it is more than three of them, a permutation test of all columns
@@ -352,9 +354,10 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         objective = problem.objective
         selection = coordinate_budget(problem.constraint, tuple(objective.shape))
         with progress_line(bool(self.verbose), "folds", len(training)) as report:
-            if self.solver == "auto" and objective.traits.quadratic and selection is not None:
+            if self.solver == "auto" and selection is not None:
                 report("together")
-                paths = least_squares_fold_paths(
+                fit_folds = least_squares_fold_paths if objective.traits.quadratic else generalized_fold_paths
+                paths = fit_folds(
                     objective,
                     selection,
                     training,
@@ -364,7 +367,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
                     standardize=self.standardize,
                     tol=self.tol,
                 )
-                return [FoldFits.of(path, problem, []) for path in paths]
+                return [FoldFits.of(path, problem, path.unconverged) for path in paths]
             folds = []
             tasks = ((table.take(train), sizes, ridges, seed) for train in training)
             fit_fold = settings_for_folds(self, self._k_name, "alphas")._fold

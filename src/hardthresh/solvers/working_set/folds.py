@@ -71,11 +71,14 @@ class FoldPath:
         Their coefficients, zero where not chosen.
     intercepts : array, shape (n_budgets, n_ridges)
         The intercepts; zero without one.
+    unconverged : list of str
+        Why fits did not converge.
     """
 
     columns: np.ndarray
     coefs: np.ndarray
     intercepts: np.ndarray
+    unconverged: list[str] = field(default_factory=list)
 
 
 @serial_blas()
@@ -138,11 +141,33 @@ def least_squares_fold_paths(
     """
     if not objective.traits.quadratic:
         raise InvalidInputError(f"folds share their work for the squared loss only, not for {objective.loss}")
+    budgets, ridges = checked_budgets(budgets), checked_ridges(ridges)
+    training = checked_training(training, objective)
+    paths: list[FoldPath] = []
+    for start in range(0, len(training), _FOLDS):
+        some = training[start : start + _FOLDS]
+        folds = _Folds(objective, selection, some, intercept=intercept, standardize=standardize, tol=tol)
+        paths += folds.paths(budgets, ridges)
+    return paths
+
+
+def checked_budgets(budgets: Sequence[int]) -> list[int]:
+    """Return budgets that do not fall, or raise InvalidInputError."""
     steps = np.diff(np.asarray(budgets, dtype=np.int64), prepend=0)
     if len(budgets) == 0 or not np.all(steps >= 0):
         raise InvalidInputError(f"budgets must be numbers >= 0 that do not fall, at least one; got {list(budgets)}")
+    return list(budgets)
+
+
+def checked_ridges(ridges: Sequence[float]) -> list[float]:
+    """Return ridges >= 0, or raise InvalidInputError."""
     if len(ridges) == 0 or not all(0 <= ridge < np.inf for ridge in ridges):
         raise InvalidInputError(f"ridges must be finite numbers >= 0, at least one; got {list(ridges)}")
+    return [float(ridge) for ridge in ridges]
+
+
+def checked_training(training: Sequence[np.ndarray], objective: LinearModel) -> list[np.ndarray]:
+    """Return the training rows of each fold as numbers >= 0, or raise InvalidInputError."""
     n = objective.design.shape[0]
     training = [np.asarray(rows) for rows in training]
     if any(rows.dtype.kind not in "iu" or rows.size == 0 for rows in training):
@@ -154,12 +179,7 @@ def least_squares_fold_paths(
     for fold, rows in enumerate(training):
         if not np.any(weights[rows] > 0):
             raise InvalidInputError(f"the training rows of fold {fold} have no weight; leave this fold out")
-    paths: list[FoldPath] = []
-    for start in range(0, len(training), _FOLDS):
-        some = training[start : start + _FOLDS]
-        folds = _Folds(objective, selection, some, intercept=intercept, standardize=standardize, tol=tol)
-        paths += folds.paths(list(budgets), [float(ridge) for ridge in ridges])
-    return paths
+    return training
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,334 @@
+"""Paths on the training rows of each fold for losses that are not squared, for held-out scores.
+
+Supports come from least squares on the quadratic approximation of the loss at the fold's null model. The loss itself is
+then minimised on each of them. Nothing passes from fold to fold, and a fold sees its training rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hardthresh.arrays import double, gather, move, namespace
+from hardthresh.core.checking import without_overflow_warnings
+from hardthresh.core.constraint import CoordinateBudget
+from hardthresh.core.threads import serial_blas
+from hardthresh.objectives import LinearModel
+
+from .folds import FoldPath, checked_budgets, checked_ridges, checked_training, least_squares_fold_paths
+from .model import union
+from .refits import ColumnsToRefit
+
+_LEAST_CURVATURE = 1e-4
+"""The curvature of a loss at the null model counts as at least this share of the largest one: working responses are
+divided by it. Rows with less, of a probability within 1e-5 of 0 or 1 beside others of 1/2, have no say in the moments
+of a column. Arbitrary, and only free columns or an offset lead there."""
+
+
+@serial_blas()
+def generalized_fold_paths(
+    objective: LinearModel,
+    selection: CoordinateBudget,
+    training: Sequence[np.ndarray],
+    budgets: Sequence[int],
+    ridges: Sequence[float],
+    *,
+    intercept: bool,
+    standardize: bool,
+    tol: float = 1e-8,
+) -> list[FoldPath]:
+    r"""Return the fits of all budgets and ridges on the training rows of every fold, for any smooth convex loss.
+
+    .. math:: f(w) = \sum_i \omega_i \, \ell(y_i, x_i^\top w + o_i) + \tfrac{1}{2} \alpha \sum_j s_j^2 w_j^2
+
+    Parameters
+    ----------
+    objective : LinearModel
+        The loss on all rows. Its own ridge is not used.
+    selection : CoordinateBudget
+        Which columns are free, and their signs; its budget is not used. Free columns have no ridge.
+    training : sequence of array of int
+        The training rows of each fold.
+    budgets : sequence of int
+        Increasing numbers of columns.
+    ridges : sequence of float
+        The values of :math:`\alpha`, each >= 0.
+    intercept : bool
+        Whether the last column is one everywhere, and free.
+    standardize : bool
+        Whether the ridge is that of columns of unit variance over the fold's training rows: then :math:`s_j^2` is the
+        variance of a column there, else 1. Without an intercept it is the mean square.
+    tol : float
+        Decrease of an exchange, relative to the null model, that counts as progress in the search for supports.
+
+    Returns
+    -------
+    list of FoldPath
+        Grids of fits; the message of a fit that did not converge names its budget and its ridge.
+
+    Raises
+    ------
+    InvalidInputError
+        For budgets that decrease, ridges that are negative or not finite, or training rows that are empty, of no
+        weight, or anything but row numbers.
+
+    Notes
+    -----
+    For each fold:
+
+    1. The null model, of the intercept and the free columns, is fitted without a ridge.
+    2. Its working responses and expected curvatures make a least-squares problem, whose supports for all budgets and
+       ridges come from `least_squares_fold_paths`: what one step of Fisher scoring from the null model would choose.
+    3. The loss is minimised by Newton steps on each of these supports, once where several budgets or ridges share
+       support and ridge. A column whose coefficient would have a sign that is not allowed leaves its support.
+
+    Heuristic. With ridges > 0 each refit has a minimum, unless free columns alone separate the targets; without a ridge
+    a refit that does not converge within its limit of steps ends with the lowest point it has seen.
+
+    Cost: that of `least_squares_fold_paths`, and for each different fit of s columns two to four products of these with
+    each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.core.constraint import CoordinateBudget
+    >>> X = np.random.default_rng(0).standard_normal((60, 8))
+    >>> y = (X[:, 2] - X[:, 5] > 0).astype(float)
+    >>> model = LinearModel(np.column_stack([X, np.ones(60)]), y, loss="logistic")
+    >>> free_intercept = CoordinateBudget(9, 2, (8,))
+    >>> (path,) = generalized_fold_paths(
+    ...     model, free_intercept, [np.arange(40)], [0, 1, 2], [0.1, 0.01], intercept=True, standardize=True
+    ... )
+    >>> path.columns.tolist(), path.coefs.shape
+    ([2, 5], (3, 2, 2))
+    """
+    budgets, alphas = checked_budgets(budgets), np.array(checked_ridges(ridges))
+    folds = [
+        _Fold.of(objective, selection, rows, intercept=intercept, standardize=standardize)
+        for rows in checked_training(training, objective)
+    ]
+    return [fold.path(budgets, alphas, tol) for fold in folds]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fold:
+    """The training rows of a fold and its null model.
+
+    Attributes
+    ----------
+    objective, selection, intercept, standardize :
+        As for `generalized_fold_paths`.
+    free : array of int
+        The free columns, without the intercept.
+    rows : array of int
+        The training rows.
+    y, weights, offset : array, shape (n_rows,)
+        Of these rows, in double precision; the weights sum to one.
+    """
+
+    objective: LinearModel
+    selection: CoordinateBudget
+    intercept: bool
+    standardize: bool
+    free: np.ndarray
+    rows: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    offset: np.ndarray | None
+
+    @classmethod
+    def of(
+        cls,
+        objective: LinearModel,
+        selection: CoordinateBudget,
+        rows: np.ndarray,
+        *,
+        intercept: bool,
+        standardize: bool,
+    ) -> _Fold:
+        """Return the fold of some training rows."""
+        last = objective.shape[0] - 1
+        free = np.array([j for j in selection.free if not (intercept and j == last)], dtype=np.int64)
+        where = move(rows, objective.y)
+        y, weights = double(gather(objective.y, where)), double(gather(objective.weights, where))
+        offset = None if objective.offset is None else double(gather(objective.offset, where))
+        return cls(
+            objective, selection, intercept, standardize, np.sort(free), rows, y, weights / weights.sum(), offset
+        )
+
+    def path(self, budgets: list[int], ridges: np.ndarray, tol: float) -> FoldPath:
+        """Return the fits of all budgets and ridges."""
+        null = self.few_columns(self.free)
+        size = null.model.penalties.size
+        (coef,), (converged,) = null.model.refits(np.ones((1, size), dtype=bool), np.zeros(1), np.array([-1]))
+        columns, chosen = self.supports(coef @ null.model.columns, budgets, ridges, tol)
+        path = self.few_columns(columns, coef).path(chosen, budgets, ridges)
+        if not converged:
+            path.unconverged.insert(0, "the null model has not converged; the free columns may separate the targets")
+        return path
+
+    def supports(
+        self, prediction: np.ndarray, budgets: list[int], ridges: np.ndarray, tol: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the supports of least squares at a prediction without the offset.
+
+        Returns
+        -------
+        columns : array of int
+            The columns of any support, increasing.
+        chosen : array of bool, shape (n_budgets, n_ridges, n_columns)
+            Which of them are in the support of each budget and ridge.
+        """
+        target, weights = self.working_responses(prediction)
+        (path,) = least_squares_fold_paths(
+            self.on_all_rows(target, weights), self.selection, [self.rows], budgets, ridges / weights.sum(),
+            intercept=self.intercept, standardize=self.standardize, tol=tol,
+        )  # fmt: skip
+        columns = union(path.columns, self.free)
+        chosen = np.zeros((len(budgets), ridges.size, columns.size), dtype=bool)
+        chosen[:, :, columns.searchsorted(path.columns)] = path.coefs != 0
+        chosen[:, :, columns.searchsorted(self.free)] = True
+        return columns, chosen
+
+    @without_overflow_warnings
+    def working_responses(self, prediction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the targets and the weights, per row, of the quadratic model at a prediction without the offset."""
+        loss, u = self.objective.loss, prediction if self.offset is None else prediction + self.offset
+        curvature = loss.curvature(loss.mean(u), u)  # at the expected target
+        curvature = np.maximum(curvature, _LEAST_CURVATURE * curvature.max())
+        return prediction - loss.gradient(self.y, u) / curvature, self.weights * curvature
+
+    def on_all_rows(self, target: np.ndarray, weights: np.ndarray) -> LinearModel:
+        """Return a least-squares problem on all rows, of which those of other folds have no weight."""
+        like = self.objective.y
+        y, sample_weight = np.zeros(like.shape[0]), np.zeros(like.shape[0])
+        y[self.rows], sample_weight[self.rows] = target, weights  # a row may be drawn twice, but is the same
+        y, sample_weight = (namespace(like).astype(move(x, like), like.dtype) for x in (y, sample_weight))
+        return LinearModel(self.objective.design, y, sample_weight=sample_weight)
+
+    def few_columns(self, columns: np.ndarray, null: np.ndarray | None = None) -> _Columns:
+        """Return some columns of the fold, to be refitted.
+
+        Parameters
+        ----------
+        columns : array of int
+            Which ones, increasing; the free ones among them.
+        null : array, shape (n_free,), optional
+            The coefficients of the null model, with that of the column of ones.
+        """
+        design, like = self.objective.design, self.objective.y
+        X = double(design.block(move(self.rows, like), move(columns, like)).dense()).T
+        size = columns.size + self.intercept
+        rows, penalties, start = np.ones((size, self.rows.size)), np.zeros(size), np.zeros(size)
+        mean = X @ self.weights if self.intercept else np.zeros(columns.size)
+        some = rows[: columns.size]
+        np.subtract(X, mean[:, None], out=some)
+        scale = np.sqrt((some * some) @ self.weights)
+        scale[scale == 0.0] = 1.0
+        some /= scale[:, None]
+        penalties[: columns.size] = 1.0 if self.standardize else scale**-2.0
+        free = columns.searchsorted(self.free)
+        penalties[free] = 0.0
+        if null is not None:
+            start[np.append(free, columns.size) if self.intercept else free] = null
+        elif self.intercept:
+            start[-1] = self.level()
+        signs = None if self.selection.signs is None else self.selection.signs[columns]
+        model = ColumnsToRefit(rows, self.y, self.weights, self.offset, penalties, start, self.objective.loss)
+        return _Columns(columns, mean, scale, signs, self.intercept, model)
+
+    def level(self) -> float:
+        """Return an intercept to start from."""
+        level = self.objective.loss.initial_prediction(float(self.weights @ self.y))
+        return level if self.offset is None else level - float(self.weights @ self.offset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    """Some columns of a fold, centred and scaled, with a column of ones if there is an intercept.
+
+    Attributes
+    ----------
+    columns : array of int
+        Which columns of the data.
+    mean, scale : array, shape (n_columns,)
+        What is subtracted from each, and what it is divided by.
+    signs : array, shape (n_columns,), or None
+        The signs that are required.
+    intercept : bool
+        Whether there is one.
+    model : ColumnsToRefit
+        The loss on these columns.
+    """
+
+    columns: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+    signs: np.ndarray | None
+    intercept: bool
+    model: ColumnsToRefit
+
+    def path(self, chosen: np.ndarray, budgets: list[int], ridges: np.ndarray) -> FoldPath:
+        """Return the fits on the supports of budgets and ridges."""
+        n_budgets, n_ridges, n_columns = chosen.shape
+        if self.intercept:
+            chosen = np.concatenate([chosen, np.ones((n_budgets, n_ridges, 1), dtype=bool)], axis=2)
+        refit_of, refits, starts = _different(chosen, ridges)
+        wanted, ridge_of = chosen.reshape(n_budgets * n_ridges, -1)[refits], ridges[refits % n_ridges]
+        coefs, converged = self.model.refits(wanted, ridge_of, starts)
+        while self.signs is not None:
+            wrong = coefs[:, :n_columns] * self.signs < 0
+            again = np.flatnonzero(wrong.any(axis=1))
+            if again.size == 0:
+                break
+            wanted[again, :n_columns] &= ~wrong[again]
+            none = np.full(again.size, -1)
+            coefs[again], converged[again] = self.model.refits(wanted[again], ridge_of[again], none)
+        unconverged = [
+            f"the fit of budget {budgets[refit // n_ridges]} with ridge {ridges[refit % n_ridges]:g} has not converged"
+            for refit in refits[~converged].tolist()
+        ]
+        slopes = (coefs[:, :n_columns] / self.scale)[refit_of]
+        levels = coefs[:, n_columns:].sum(axis=1)[refit_of]
+        return FoldPath(self.columns, slopes, levels - slopes @ self.mean, unconverged)
+
+
+def _different(chosen: np.ndarray, ridges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the refits of a grid of supports, from the largest ridge to the smallest, each of them once.
+
+    Parameters
+    ----------
+    chosen : array of bool, shape (n_budgets, n_ridges, n_columns)
+        The supports.
+    ridges : array, shape (n_ridges,)
+        The ridges.
+
+    Returns
+    -------
+    refit_of : array of int, shape (n_budgets, n_ridges)
+        The refit of each place of the grid.
+    refits : array of int, shape (n_refits,)
+        For each refit one of these places, as a flat index.
+    starts : array of int, shape (n_refits,)
+        The refit from which it starts: of the same support with a larger ridge, or else of the last budget; or -1.
+    """
+    n_budgets, n_ridges = chosen.shape[:2]
+    refit_of = np.empty((n_budgets, n_ridges), dtype=np.int64)
+    refits: list[int] = []
+    starts: list[int] = []
+    known: dict[tuple[bytes, float], int] = {}
+    latest: dict[bytes, int] = {}
+    packed = np.packbits(chosen, axis=2)
+    for place in np.argsort(-ridges, kind="stable").tolist():
+        before, ridge = -1, float(ridges[place])
+        for budget in range(n_budgets):
+            support = packed[budget, place].tobytes()
+            refit = known.get((support, ridge))
+            if refit is None:
+                refit = known[support, ridge] = len(refits)
+                refits.append(budget * n_ridges + place)
+                starts.append(latest.get(support, before))
+            refit_of[budget, place] = before = latest[support] = refit
+    return refit_of, np.array(refits), np.array(starts)
