@@ -43,7 +43,9 @@ _RIDGES = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
 loss in the place of 0. On the choosing half of the benchmark of prediction the mean relative risk is .498 with these,
 .500 with .03 besides, .501 without 3, and .506 with 0, .1, 1 and 30."""
 _FIRST_RANGE = 30
-"""The largest number compared at first; the range is doubled as long as its largest number is the best."""
+"""The largest number compared at first. As long as the best is in the upper half of the range, this is doubled, in three
+steps of equal ratios: on genotypes the held-out error falls by 8 % from 30 to 140 features, and on simulated data with
+5 or 10 features 2 % of the ranges are doubled."""
 _CLEAR, _LEVEL = 3.0, 0.05
 """A model is better than none if its held-out gain is more than its standard error and the null model is rejected at
 this level, or if its gain is more than so many standard errors. Of 400 permuted targets 95 % then have an empty model.
@@ -76,6 +78,16 @@ class Search:
     folds: list[FoldFits]
     everywhere: FoldFits
     scores: np.ndarray
+
+    def joined(self, other: Search) -> Search:
+        """Return the grid with larger sizes and the same ridges after its own."""
+        return Search(
+            np.concatenate([self.sizes, other.sizes]),
+            self.ridges,
+            [fits.joined(others) for fits, others in zip(self.folds, other.folds, strict=True)],
+            self.everywhere.joined(other.everywhere),
+            np.concatenate([self.scores, other.scores]),
+        )
 
     def grid(self, candidates: np.ndarray) -> GridScores:
         """Return the scores of the candidates."""
@@ -310,16 +322,21 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         ranged = _is_auto(given)
         default = range(min(_FIRST_RANGE, most) + 1) if ranged else given
         candidates = candidates_of(default, most, self._checked_k, name, f"numbers of {what}", least=0)
-        largest = max(_FIRST_RANGE, self._largest_useful(problem, splits))
+
+        def fit(sizes: np.ndarray) -> Search:
+            return self._fit_grid(table, problem, splits, score_params, sizes, ridges, seed)
+
+        search = fit(np.union1d([0], candidates))
         self.range_extended_ = False
-        while True:
-            search = self._fit_grid(table, problem, splits, score_params, candidates, ridges, seed)
-            best = int(candidates[search.grid(candidates).best[0]])
-            bound = min(most, largest)
-            if not ranged or best < candidates[-1] or best >= bound:
-                return candidates, search
-            candidates = np.arange(min(2 * best, bound) + 1)
+        bound = min(most, max(_FIRST_RANGE, self._largest_useful(problem, splits)))
+        while ranged and candidates[-1] < bound:
+            last = int(candidates[-1])
+            if 2 * candidates[search.grid(candidates).best[0]] <= last:
+                break
+            more = np.unique(np.minimum(np.round(last * 2.0 ** (np.arange(1, 4) / 3)).astype(int), bound))
+            search, candidates = search.joined(fit(more)), np.concatenate([candidates, more])
             self.range_extended_ = True
+        return candidates, search
 
     def _fit_grid(
         self,
@@ -327,12 +344,11 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         problem: Problem,
         splits: Splits,
         score_params: list[Metadata],
-        candidates: np.ndarray,
+        sizes: np.ndarray,
         ridges: np.ndarray,
         seed: int,
     ) -> Search:
-        """Return the fits of all candidates, and of the null model, with all ridges, and their held-out scores."""
-        sizes = np.union1d([0], candidates)
+        """Return the fits of all sizes with all ridges, and their held-out scores."""
         training = [*(train for train, _ in splits), np.arange(table.n_rows)]
         *folds, everywhere = self._fold_fits(table, problem, training, sizes, ridges, seed)
         scores = [

@@ -75,6 +75,21 @@ class FoldFits:
         intercepts = path.intercepts - coefs @ mean
         return cls(path.columns, coefs, intercepts + problem.level if problem.level else intercepts, unconverged)
 
+    def joined(self, other: FoldFits) -> FoldFits:
+        """Return these fits and, after them, those of other sizes with the same ridges."""
+        columns = np.union1d(self.columns, other.columns)
+        parts = []
+        for fits in (self, other):
+            coefs = np.zeros((*fits.intercepts.shape, columns.size))
+            coefs[:, :, np.searchsorted(columns, fits.columns)] = fits.coefs
+            parts.append(coefs)
+        return FoldFits(
+            columns,
+            np.concatenate(parts),
+            np.concatenate([self.intercepts, other.intercepts]),
+            [*self.unconverged, *other.unconverged],
+        )
+
     def average(self, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the coefficients of `columns` and the intercept of an average, with weights of all fits."""
         return np.tensordot(weights, self.coefs, 2), float(np.sum(weights * self.intercepts))
