@@ -123,14 +123,14 @@ def test_the_link_is_the_inverse_of_the_mean(loss, target):
 
 
 @every
-def test_the_deviance_explained_compares_with_the_best_constant(loss):
+def test_d2_compares_with_the_best_constant(loss):
     rng = np.random.default_rng(0)
     u = rng.uniform(-2, 2, 50)
     y, weight = loss.example_target(u, rng), rng.uniform(0.5, 2.0, 50)
     constants = np.linspace(-3, 3, 2001)
     best = min(np.average(loss.value(y, np.full(50, constant)), weights=weight) for constant in constants)
     expected = 1 - np.average(loss.value(y, u), weights=weight) / best
-    np.testing.assert_allclose(loss.deviance_explained(y, u, weight), expected, atol=1e-5)
+    np.testing.assert_allclose(loss.d2_score(y, u, weight), expected, atol=1e-5)
 
 
 @every

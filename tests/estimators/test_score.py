@@ -1,4 +1,4 @@
-"""The score of a regression: the fraction of the deviance explained, as scikit-learn's regressors compute it."""
+"""The score of a regression: the share of deviance that it removes, as scikit-learn's regressors compute it."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def fitted(cls, **settings):
 
 @pytest.mark.parametrize("cls", POWERS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_score_is_the_fraction_of_deviance_explained(cls, weighted):
+def test_the_score_is_the_share_of_deviance_removed(cls, weighted):
     model, X, y, weight = fitted(cls)
     weight = weight if weighted else None
     theirs = d2_tweedie_score(y, model.predict(X), sample_weight=weight, power=POWERS[cls])
@@ -56,7 +56,7 @@ def test_targets_outside_the_domain_are_refused_as_by_fit(cls, wrong):
     assert np.isfinite(model.score(X, y, weight))
 
 
-def test_equal_targets_leave_nothing_to_explain():
+def test_equal_targets_have_no_deviance_to_remove():
     model, X, _, _ = fitted(SparsePoissonRegression)
     assert model.score(X, np.zeros(80)) == 0.0
     model.coef_, model.intercept_ = 0 * model.coef_, 0.0

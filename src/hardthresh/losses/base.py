@@ -91,11 +91,11 @@ class Loss(ABC):
         """
         raise CapabilityError(f"the {type(self).__name__} loss has no link(mean), which D^2 needs")
 
-    def deviance_explained(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-        """Return D^2, the fraction of the deviance explained: 1 less the mean loss over that of a constant.
+    def d2_score(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
+        """Return D^2, the share of deviance that predictions remove: 1 less the mean loss over that of a constant.
 
-        The constant prediction is the best one, of the mean target. Where all targets are equal it leaves no deviance
-        to explain; D^2 is then 1 for perfect predictions, else 0, as scikit-learn's R^2.
+        The constant prediction is the best one, of the mean target. Where all targets are equal its deviance is 0; D^2
+        is then 1 for perfect predictions, else 0, as scikit-learn's R^2.
 
         Parameters
         ----------

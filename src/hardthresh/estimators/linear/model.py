@@ -524,7 +524,7 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         return predictions
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        r"""Return :math:`D^2`, the fraction of the deviance that predictions explain; :math:`R^2` for least squares.
+        r"""Return :math:`D^2`, the share of deviance that predictions remove; :math:`R^2` for least squares.
 
         It is 1 less the mean loss of the predictions over that of the mean target; the best is 1. It is what the
         regressors of scikit-learn with the same loss return, and `sklearn.metrics.d2_tweedie_score`.
@@ -554,7 +554,7 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         rows = given.weighted_rows()
         u = double(self._linear_predictor(X, None, "score"))[rows]
         weights = None if given.sample_weight is None else double(given.sample_weight)[rows]
-        return self._loss.deviance_explained(double(given.y)[rows], u, weights)
+        return self._loss.d2_score(double(given.y)[rows], u, weights)
 
 
 def _is_auto(k: Any) -> bool:
