@@ -147,6 +147,12 @@ _SHARED = {
         The smallest number within one standard error of the best.
     selection_frequency_ : array, shape (n_features,)
         The share of folds whose model, made like this one, has the feature.
+    held_out_scores_ : dict from str to float
+        The mean loss, R2 or D2, for classes the area under the ROC curve and the accuracy, and the slope and intercept
+        of calibration, of the predictions of held-out rows by these models. The number of features and the ridge were
+        chosen on the same rows, so that they are optimistic.
+    calibration_ : array, shape (n_bins, 3)
+        The mean prediction, the mean target and the weight of up to ten bins of held-out rows, by their prediction.
     coefs_path_ : array, shape (n_candidates, n_features)
         The coefficients of every candidate with the ridge `alpha_` on all data, found as in the folds.""",
     "largest_rank": """
