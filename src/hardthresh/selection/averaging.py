@@ -12,9 +12,9 @@ TEMPERATURE = 4.0
 (2006) bound the risk of the average. On the choosing half of the benchmark of prediction 3, 4, 5 and 6 give mean
 relative risks of .521, .513, .510 and .509."""
 PRIOR = 0.03
-"""By how much the logarithm of the prior weight falls with each feature. On that half, where something is found, 0, .03,
-.05 and .1 give .499, .499, .498 and .498, with 6.4, 6.0, 5.8 and 5.3 features; but .1 keeps averages from models of a
-hundred features, which genotypes and spectra want."""
+"""By how much the logarithm of the prior weight falls with each feature. On that half, where something is found, 0,
+.03, .05 and .1 give .499, .499, .498 and .498, with 6.4, 6.0, 5.8 and 5.3 features; but .1 keeps averages from models
+of a hundred features, which genotypes and spectra want."""
 _LEAST_WEIGHT = 1e-3
 """Models with less than this share of the largest weight are left out. Arbitrary: fifty of them weigh less than 5 %."""
 _KEPT = 0.99

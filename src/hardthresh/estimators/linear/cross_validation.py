@@ -43,9 +43,10 @@ _RIDGES = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
 """The ridges compared by default, times the curvature of the loss at the null model, and with the default ridge of the
 loss in the place of 0. On the choosing half of the benchmark of prediction the mean relative risk is .498 with these,
 .500 with .03 besides, .501 without 3, and .506 with 0, .1, 1 and 30."""
-_FIRST_RANGE = 30
-"""The largest number compared at first. As long as the best is in the upper half of the range, this is doubled, in
-three steps of equal ratios: on genotypes the error of the folds falls by 4 to 5 % from 30 to 140 features."""
+_FIRST_SIZES = (*range(11), 12, 14, 17, 20, 25, 30)
+"""The numbers compared at first. On that half the mean relative risk is .498, and with all numbers up to 30 it is .499,
+in twice the time. As long as the best is in the upper half of the range, this is doubled, in three steps of equal
+ratios: on genotypes the error of the folds falls by 4 to 5 % from 30 to 140 features."""
 _CLEAR, _LEVEL = 3.0, 0.05
 """A model is better than none if its held-out gain is more than its standard error and the null model is rejected at
 this level, or if its gain is more than so many standard errors. Of 400 permuted targets 95 % then have an empty model.
@@ -320,7 +321,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         name = self._k_name
         given = getattr(self, name)
         ranged = _is_auto(given)
-        default = range(min(_FIRST_RANGE, most) + 1) if ranged else given
+        default = {min(size, most) for size in _FIRST_SIZES} if ranged else given
         candidates = candidates_of(default, most, self._checked_k, name, f"numbers of {what}", least=0)
 
         def fit(sizes: np.ndarray) -> Search:
@@ -328,7 +329,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
 
         search = fit(np.union1d([0], candidates))
         self.range_extended_ = False
-        bound = min(most, max(_FIRST_RANGE, self._largest_useful(problem, splits)))
+        bound = min(most, max(_FIRST_SIZES[-1], self._largest_useful(problem, splits)))
         while ranged and candidates[-1] < bound:
             last = int(candidates[-1])
             if 2 * candidates[search.grid(candidates).best[0]] <= last:

@@ -131,8 +131,8 @@ def least_squares_fold_paths(
     path with screening at checkpoints of 4, 10, 25, ... columns, once more screening at the fits with these budgets and
     the largest, improved by exchanges, and then sweeps over the budgets, but not over others near them. No budget is
     rechecked by a gradient of its own, and there are no add-drop moves. Up to 100 columns, and 4 more for each in the
-    largest model, are not screened. Each ridge is searched on its own; columns are screened along the forward path of
-    the smallest ridge, and then at the fits with the smallest and the largest.
+    largest model, are not screened. Each ridge is searched on its own, on the columns that one of the smaller ridges
+    finds by screening.
 
     Cost: one reading of the data, about ``2 log(K)`` products of the data with a right-hand side for each fold, which
     BLAS does at a third of a pass each, a Gram matrix of each fold's working set, and a few hundred updates of a
@@ -212,7 +212,9 @@ class _Fold:
     working_set : array of int
         The columns inside, increasing.
     gram : Gram
-        The covariances, without a ridge, of the columns for which they are known.
+        The covariances of the columns for which they are known; its diagonal has the ridge of the last tableau.
+    diagonal : array
+        The variances of these columns, in their order.
     fits : list of _Fit
         The fits at which columns are to be screened.
     """
@@ -226,6 +228,7 @@ class _Fold:
     scale: float
     working_set: np.ndarray
     gram: Gram = field(default_factory=Gram)
+    diagonal: np.ndarray = field(default_factory=lambda: np.empty(0))
     fits: list[_Fit] = field(default_factory=list)
 
     def screen(self, slope: np.ndarray, fit: _Fit, signs: np.ndarray | None) -> None:
@@ -360,7 +363,7 @@ class _Folds:
         if self._takes_all_columns(budgets[-1]):
             self._add_grams_of_parts()
         else:
-            self._screen_along_forward_paths(budgets[-1], min(ridges), max(ridges))
+            self._screen_along_forward_path(budgets[-1], sorted(ridges)[(len(ridges) - 1) // 3])
         return [self._path(number, budgets, ridges) for number in range(len(self._folds))]
 
     def _takes_all_columns(self, budget: int) -> bool:
@@ -378,29 +381,28 @@ class _Folds:
             gap = means - fold.mean[columns]
             gram += (gap.T * shares) @ gap
             fold.working_set = union(self._free, np.flatnonzero(fold.outside[columns]))
-            fold.gram = Gram(columns, gram)
+            fold.gram, fold.diagonal = Gram(columns, gram), gram.diagonal().copy()
 
-    def _screen_along_forward_paths(self, budget: int, least: float, largest: float) -> None:
+    def _screen_along_forward_path(self, budget: int, ridge: float) -> None:
         """Fill the working sets, first along forward paths, then by the best fits at their checkpoints.
 
-        The paths are those of the least ridge, and the fits those of the least and of the largest.
+        One ridge serves the others: with the second of six mean scores of 100 models are the same as with the smallest
+        and the largest together, within 3e-4, and better than with the smallest alone by 2e-3.
         """
         checkpoint, checkpoints = 0, []
         while checkpoint < budget:
-            self._screen([checkpoint], [least], with_exchanges=False)
+            self._screen([checkpoint], ridge, with_exchanges=False)
             checkpoint = next_checkpoint(checkpoint)
             checkpoints.append(min(checkpoint, budget))
         if checkpoints:
-            self._screen(checkpoints, sorted({least, largest}), with_exchanges=True)
+            self._screen(checkpoints, ridge, with_exchanges=True)
 
     def _tableau(self, number: int, ridge: float) -> Tableau:
-        """Return the tableau of a fold's null model, with a ridge."""
+        """Return the tableau of a fold's null model with a ridge; the next tableau of the fold changes its matrix."""
         self._extend_gram(number)
         fold = self._folds[number]
         columns, matrix = fold.working_set, fold.gram.matrix
-        if ridge:
-            matrix = matrix.copy()
-            matrix[np.diag_indices_from(matrix)] += ridge * fold.penalty[fold.gram.columns]
+        np.fill_diagonal(matrix, fold.diagonal + ridge * fold.penalty[fold.gram.columns])
         free = np.searchsorted(columns, self._free).tolist()
         signs = None if self._signs is None else self._signs[columns]
         return Tableau(
@@ -427,6 +429,7 @@ class _Folds:
         matrix[:, known.size :] = products[columns.searchsorted(every)]
         matrix[known.size :, : known.size] = matrix[: known.size, known.size :].T
         fold.gram = Gram(every, matrix)
+        fold.diagonal = np.concatenate([fold.diagonal, matrix.diagonal()[known.size :]])
 
     def _covariances(self, columns: np.ndarray, rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
         """Return the covariances of some columns over some rows, with the mean of each of all columns."""
@@ -448,24 +451,22 @@ class _Folds:
         products /= np.sum(double(weights))
         return products
 
-    def _screen(self, budgets: list[int], ridges: list[float], *, with_exchanges: bool) -> None:
+    def _screen(self, budgets: list[int], ridge: float, *, with_exchanges: bool) -> None:
         """Add columns to the folds' working sets by the gradients at fits with some budgets, greedy or exchanged."""
         for number, fold in enumerate(self._folds):
+            tableau = self._tableau(number, ridge)
+            rounding, negligible = self._tolerances(fold, tableau)
             fold.fits = []
-            for ridge in ridges:
-                tableau = self._tableau(number, ridge)
-                rounding, negligible = self._tolerances(fold, tableau)
-                for k in budgets:
-                    size = tableau.n_free + k
-                    grow(tableau, size, rounding)
-                    best = descend(tableau, size, rounding, negligible) if with_exchanges else tableau
-                    full = with_exchanges and best.size == size
-                    score = best.lowest_chosen_score() if full else best.highest_score()
-                    threshold = max(_SCREENING_RATIO * score, rounding) if k else 0.0
-                    order = np.argsort(best.chosen)
-                    columns, coef = fold.working_set[best.chosen][order], best.coef[order]
-                    intercept = fold.level - float(coef @ fold.mean[columns])
-                    fold.fits.append(_Fit(columns, coef, intercept, ridge, threshold))
+            for k in budgets:
+                size = tableau.n_free + k
+                grow(tableau, size, rounding)
+                best = descend(tableau, size, rounding, negligible) if with_exchanges else tableau
+                full = with_exchanges and best.size == size
+                score = best.lowest_chosen_score() if full else best.highest_score()
+                threshold = max(_SCREENING_RATIO * score, rounding) if k else 0.0
+                order = np.argsort(best.chosen)
+                columns, coef = fold.working_set[best.chosen][order], best.coef[order]
+                fold.fits.append(_Fit(columns, coef, fold.level - float(coef @ fold.mean[columns]), ridge, threshold))
         fits = [(fold, fit) for fold in range(len(self._folds)) for fit in self._folds[fold].fits]
         size = max(1, _ENTRIES // self._y.shape[0])
         for start in range(0, len(fits), size):
