@@ -35,7 +35,7 @@ _SHARED = {
     n_nonzero_coefs : "auto", iterable of int, or int
         The numbers of features to compare; a single number K means 0 .. K. "auto" compares 0 .. 10, 12, 14, 17, 20, 25
         and 30, and doubles the range, by three larger numbers each time, as long as the best number is in its upper
-        half: up to all features that vary, or fewer than the training rows of a fold.
+        half: up to 120, all features that vary, or fewer than the training rows of a fold.
     {groups}
     n_nonzero_groups : "auto", iterable of int, or int
         With `groups`, the numbers of groups to compare, in the place of `n_nonzero_coefs`.
