@@ -39,10 +39,12 @@ from .held_out import calibration, held_out_scores
 from .model import SparseLinearModel
 from .problem import Problem
 
-_RIDGES = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""The ridges compared by default, times the curvature of the loss at the null model, and with the default ridge of the
-loss in the place of 0. On the choosing half of the benchmark of prediction the mean relative risk is .498 with these,
-.500 with .03 besides, .501 without 3, and .506 with 0, .1, 1 and 30."""
+_RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""The ridges compared by default besides 0, times the curvature of the loss at the null model. On the choosing half of
+the benchmark of prediction the mean relative risk is .498 with these, .500 with .03 besides, .501 without 3, and .506
+with 0, .1, 1 and 30. For classes, which few features separate, a tenth of the default ridge and that ridge are compared
+in the place of 0 and 10: of 48 splits of the real two-class sets of that half the geometric mean loss is .386, and .398
+with the default ridge in the place of 0 alone."""
 _FIRST_SIZES = (*range(11), 12, 14, 17, 20, 25, 30)
 """The numbers compared at first. On that half the mean relative risk is .498, and with all numbers up to 30 it is .499,
 in twice the time."""
@@ -299,7 +301,9 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             at = starting_point(model, problem.constraint, None)[0]
             curvature = double(model.loss.curvature(model.y, at.prediction))
             mean = float(double(model.weights) @ np.broadcast_to(curvature, (double(model.weights).size,)))
-            ridges = [self._loss.default_ridge, *(ridge * mean for ridge in _RIDGES[1:])]
+            small = self._loss.default_ridge
+            ridges = [0.1 * small, small] if small else [0.0, mean * _RIDGES[-1]]
+            ridges += [mean * ridge for ridge in _RIDGES[:-1]]
         else:
             given = self.alphas if isinstance(self.alphas, Iterable) else [self.alphas]
             ridges = [_checked_ridge(alpha) for alpha in given]
