@@ -41,8 +41,8 @@ _SHARED = {
         With `groups`, the numbers of groups to compare, in the place of `n_nonzero_coefs`.
     alphas : "auto", float, or iterable of float
         The ridges to compare with each number of features: alpha >= 0 adds alpha / 2 times the squared norm of the
-        standardised coefficients to the mean loss. "auto" takes {ridges}, times the mean curvature of
-        the loss at the model without features, 1 for least squares.
+        standardised coefficients to the mean loss. "auto" takes {ridges}
+        times the mean curvature of the loss at the model without features, which is 1 for least squares.
     averaging : {"auto", "none", "exponential", "stacking"}
         Whether the model is the single best one, or an average of the models that were compared, with exponential
         weights (`selection.exponential_weights`), or with those that minimise the held-out loss
@@ -352,7 +352,7 @@ def _texts_of(cls: type) -> dict[str, str]:
     small = f"{0.1 * loss.default_ridge:g}, {loss.default_ridge:g}, and 0.1, 0.3, 1 and 3"
     return {
         "default_ridge": ridge,
-        "ridges": small if loss.default_ridge else "0, 0.1, 0.3, 1, 3 and 10",
+        "ridges": small if loss.default_ridge else "0, and 0.1, 0.3, 1, 3 and 10",
         "score_name": loss.score_name,
         "without_cv": cls.__name__.removesuffix("CV"),
     }
