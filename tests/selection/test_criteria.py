@@ -4,13 +4,16 @@ from math import comb, inf, log
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from scipy.sparse.linalg import aslinearoperator
 
 import hardthresh as ht
 from hardthresh.constraints import GroupSparsity, Rank, Sparsity
 from hardthresh.core import BaseObjective, CapabilityError, Evaluation, InvalidInputError
+from hardthresh.designs import OperatorDesign
 from hardthresh.objectives import LinearModel, MatrixCompletion
-from hardthresh.selection import aic, bic, ebic, gic, path
+from hardthresh.selection import aic, bic, degrees_of_freedom, ebic, gic, path
 from hardthresh.solvers import IHT, minimize
 from hardthresh.steps import Fixed
 
@@ -67,7 +70,84 @@ def test_the_ridge_is_not_part_of_the_likelihood(loss):
     X, y = data(loss)
     offset = np.linspace(-1, 1, 80)
     run = minimize(LinearModel(X, y, loss, l2=0.5, offset=offset), Sparsity(3))
-    assert_allclose(aic(run), minus_twice(loss, X, y, run.w, offset=offset) + 6, rtol=1e-10)
+    size = degrees_of_freedom(run)
+    assert_allclose(aic(run), minus_twice(loss, X, y, run.w, offset=offset) + 2 * size, rtol=1e-10)
+
+
+def trace_by_hand(loss, X, w, ridge, weights, offset=0.0):
+    """Return tr(H (H + ridge)^-1) on the coordinates that are not zero, from dense matrices."""
+    u, chosen = X @ w + offset, np.flatnonzero(w)
+    p = 1 / (1 + np.exp(-u))
+    bend = weights / weights.sum() * (1.0 if loss == "squared" else p * (1 - p))
+    H = X[:, chosen].T @ np.diag(bend) @ X[:, chosen]
+    return np.trace(H @ np.linalg.inv(H + np.diag(ridge[chosen])))
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, OperatorDesign], ids=["dense", "sparse", "operator"])
+@both_losses
+def test_a_ridge_leaves_as_many_coefficients_as_the_trace(loss, convert):
+    X, y = data(loss)
+    rng = np.random.default_rng(1)
+    weights, offset, ridge = rng.uniform(0.5, 2.0, 80), rng.uniform(-1, 1, 80), rng.uniform(0.05, 2.0, 15)
+    ridge[[3, 14]] = 0.0
+    solver = IHT() if convert is OperatorDesign else None
+    model = LinearModel(
+        convert(aslinearoperator(X)) if solver else convert(X), y, loss, l2=ridge, sample_weight=weights, offset=offset
+    )
+    for k in (0, 1, 4, 13):
+        run = minimize(model, Sparsity(k, free=(3, 14)), solver)
+        size = trace_by_hand(loss, X, run.w, ridge, weights, offset)
+        assert 2 <= degrees_of_freedom(run) < k + 2 + (k == 0)
+        assert_allclose(degrees_of_freedom(run), size, rtol=1e-9)
+        cost = minus_twice(loss, X, y, run.w, weights, offset)
+        n = weights.sum()
+        assert_allclose(aic(run), cost + 2 * size, rtol=1e-9)
+        assert_allclose(bic(run), cost + log(n) * size, rtol=1e-9)
+        assert_allclose(ebic(run), cost + log(n) * size + 2 * log(comb(13, k)), rtol=1e-9)
+        assert_allclose(gic(run), cost + log(13) * log(log(n)) * (size - 2), rtol=1e-9)
+
+
+@both_losses
+def test_effective_coefficients_fall_from_all_to_the_free_ones(loss):
+    X, y = data(loss)
+    runs = path(LinearModel(X, y, loss), lambda k: Sparsity(k, free=(14,)), [6], alphas=[0.0, 1e-9, 0.1, 1.0, 1e9])
+    sizes = [degrees_of_freedom(run) for run in runs]
+    assert sizes[0] == 7
+    assert sizes == sorted(sizes, reverse=True)
+    assert_allclose(sizes[1], 7, rtol=1e-6)
+    assert_allclose(sizes[-1], 1, rtol=1e-6)
+
+
+def test_groups_have_effective_coefficients_too():
+    X, y = data("squared")
+    ridge = np.full(15, 0.3)
+    run = minimize(LinearModel(X, y, l2=ridge), GroupSparsity(np.arange(15) // 3, 2))
+    size = trace_by_hand("squared", X, run.w, ridge, np.ones(80))
+    assert_allclose(degrees_of_freedom(run), size)
+    assert_allclose(ebic(run), minus_twice("squared", X, y, run.w) + log(80) * size + 2 * log(comb(5, 2)))
+
+
+def test_duplicate_columns_with_a_ridge_count_as_one():
+    X, y = data("squared")
+    twice = LinearModel(np.column_stack([X[:, 2], X[:, 2]]) / np.sqrt(2), y, l2=0.2)
+    once = LinearModel(X[:, [2]], y, l2=0.2)
+    sizes = [degrees_of_freedom(minimize(f, Sparsity(k))) for f, k in ((twice, 2), (once, 1))]
+    assert_allclose(*sizes)
+
+
+def test_a_ridge_makes_room_for_more_coefficients_than_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 30)), rng.standard_normal(12)
+    shrunk, free = (minimize(LinearModel(X, y, l2=l2), Sparsity(20)) for l2 in (3.0, 0.0))
+    assert bic(free) == inf or free.support.indices.size < 12
+    assert shrunk.support.indices.size == 20
+    assert np.isfinite(bic(shrunk))
+
+
+def test_degrees_of_freedom_need_the_objective(tmp_path):
+    ht.save(minimize(LinearModel(*data("squared"), l2=0.1), Sparsity(2)), tmp_path / "run.json")
+    with pytest.raises(CapabilityError, match="a result that was loaded has none"):
+        degrees_of_freedom(ht.load(tmp_path / "run.json"))
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])

@@ -9,12 +9,21 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hardthresh.constraints import Sparsity
-from hardthresh.core import MaxIter, NotFiniteError, Passes, RelativeDecrease, Status, SupportStable
+from hardthresh.constraints import GroupSparsity, Rank, Sparsity
+from hardthresh.core import (
+    CapabilityError,
+    InvalidInputError,
+    MaxIter,
+    NotFiniteError,
+    Passes,
+    RelativeDecrease,
+    Status,
+    SupportStable,
+)
 from hardthresh.core.stopping import Stop, StopRule
 from hardthresh.datasets import fetch_tecator
 from hardthresh.designs import as_design, standardize
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import path
 from hardthresh.solvers import IHT, HardThresholdingPursuit, WorkingSet, minimize
 from hardthresh.solvers.working_set.tableau import Tableau
@@ -100,6 +109,47 @@ def test_other_constraints_than_a_number(objective):
     (result,) = path(objective, lambda k: Sparsity(k, free=(2,), lower=0.0), [3])
     assert 2 in result.support
     assert np.all(result.w >= 0)
+
+
+# --- several ridges ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_each_ridge_has_the_path_of_its_objective(loss):
+    X, y = correlated(0)
+    y, ridges = y if loss == "squared" else (y > 0).astype(float), [0.3, 0.0, 0.05]
+    f = LinearModel(X, y, loss, l2=7.0)
+    runs = list(path(f, lambda k: Sparsity(k, free=(1, 4)), [0, 2, 5], alphas=iter(ridges)))
+    assert len(runs) == 9
+    for place, ridge in enumerate(ridges):
+        l2 = np.full(f.shape, ridge)
+        l2[[1, 4]] = 0.0
+        alone = path(LinearModel(X, y, loss, l2=l2), lambda k: Sparsity(k, free=(1, 4)), [0, 2, 5])
+        for run, other in zip(runs[3 * place :], alone, strict=False):
+            assert_array_equal(run.objective.l2, l2)
+            assert_array_equal(run.w, other.w)
+    assert float(f.l2) == 7.0
+
+
+def test_ridges_of_groups_leave_free_columns_alone(objective):
+    labels = [None, *np.arange(14) // 2]
+    (run,) = path(objective, lambda k: GroupSparsity(labels, k, free=(0,)), [2], alphas=[0.5], warm_start=True)
+    assert_array_equal(run.objective.l2, [0.0] + [0.5] * 14)
+
+
+@pytest.mark.parametrize(
+    ("alphas", "message"),
+    [(0.1, "alphas must be several numbers"), ([0.1, -1.0], "alphas must be a finite number >= 0"), ("a", "alphas")],
+)
+def test_ridges_that_are_none_are_refused(objective, alphas, message):
+    with pytest.raises(InvalidInputError, match=message):
+        list(path(objective, Sparsity, [1], alphas=alphas))
+
+
+def test_ridges_need_a_linear_model():
+    f = MultiOutputModel(np.eye(3), np.eye(3))
+    with pytest.raises(CapabilityError, match=r"alphas needs a LinearModel.*MultiOutputModel"):
+        list(path(f, Rank, [1], alphas=[0.1]))
 
 
 # --- alone and side by side ------------------------------------------------------------------------------------------

@@ -155,6 +155,10 @@ class Composite(BaseObjective):
         weights = some.weights * (self.y.shape[0] / indices.shape[0])
         return self._with(design=self.design.rows(indices), targets=replace(some, weights=weights))
 
+    def with_examples(self, count: float) -> Self:
+        """Return the same objective with weights that stand for `count` examples: f is the same, criteria are not."""
+        return self._with(targets=replace(self.targets, n_examples=float(count)))
+
     def metered(self, meter: Meter) -> Self:
         """Return the same objective, adding its data passes to a meter."""
         return self._with(design=self.design.metered(meter))

@@ -252,7 +252,13 @@ class LinearModel(Composite):
         )
 
     def with_ridge(self, l2: Any) -> LinearModel:
-        """Return the same model with another ridge, a number or one for each coordinate."""
+        """Return the same model with another ridge: a number, or an array of shape (d,).
+
+        Raises
+        ------
+        InvalidInputError
+            For a ridge that is negative or not finite, or of another shape.
+        """
         ridge = checked_ridge(l2, self.design.zeros(1), self.shape[0])
         return self._with(l2=ridge, _ridged=bool(namespace(ridge).any(ridge != 0)))
 

@@ -4,7 +4,7 @@ from hardthresh.solvers.working_set.folds import FoldPath, least_squares_fold_pa
 from hardthresh.solvers.working_set.generalized_folds import generalized_fold_paths
 
 from .averaging import exponential_weights, stacking_weights
-from .criteria import aic, bic, ebic, gic
+from .criteria import aic, bic, degrees_of_freedom, ebic, gic
 from .null_test import null_p_value
 from .path import path
 
@@ -12,6 +12,7 @@ __all__ = [
     "FoldPath",
     "aic",
     "bic",
+    "degrees_of_freedom",
     "ebic",
     "exponential_weights",
     "generalized_fold_paths",

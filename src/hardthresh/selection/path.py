@@ -7,11 +7,16 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
+from hardthresh.arrays import to_numpy
+from hardthresh.core.checking import checked_number
 from hardthresh.core.constraint import Constraint
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import Objective
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
+from hardthresh.objectives import LinearModel
 from hardthresh.solvers import WorkingSet, choose_solver, minimize
 
 
@@ -21,11 +26,12 @@ def path(
     budgets: Iterable[int],
     solver: Solver | None = None,
     *,
+    alphas: Iterable[float] | None = None,
     warm_start: bool = False,
     tol: float = 1e-8,
     **options: Any,
 ) -> Iterator[Result]:
-    """Yield the result for each budget in turn.
+    """Yield the result for each budget in turn; with several ridges, for each budget with the first one, and so on.
 
     Parameters
     ----------
@@ -39,6 +45,10 @@ def path(
         Default: chosen for each budget as by `minimize`, but ``WorkingSet(effort="fast")`` in the place of
         ``WorkingSet()``, because most results of a path only have to be compared with their neighbours. Call `minimize`
         for the budget that you choose.
+    alphas : iterable of float, optional
+        Ridges >= 0 on the coordinates that are not free, in the place of the one of f, a `LinearModel`. Each gives a
+        path of its own, and each result carries the objective with its ridge, so that ``min(path(...), key=ebic)``
+        chooses the budget and the ridge together.
     warm_start : bool
         Whether each fit starts from the last one's answer, so that an answer depends on the budgets before it, and all
         budgets after a perfect fit get that fit. Without it, a solver that shares no work between budgets returns the
@@ -52,7 +62,9 @@ def path(
     Raises
     ------
     InvalidInputError
-        For budgets that are one number, and as by `minimize`.
+        For budgets or ridges that are one number, and as by `minimize`.
+    CapabilityError
+        For `alphas` with an objective that is no `LinearModel`.
 
     Notes
     -----
@@ -70,16 +82,37 @@ def path(
     >>> f = LinearModel(np.eye(3), np.array([3.0, 1.0, 2.0]))
     >>> [list(result.support) for result in path(f, Sparsity, [1, 2])]
     [[0], [0, 2]]
+    >>> from hardthresh.selection import ebic
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 20))
+    >>> f = LinearModel(X, X @ np.r_[1.0, 1.0, np.zeros(18)] + rng.standard_normal(60))
+    >>> best = min(path(f, Sparsity, range(1, 6), alphas=[0.0, 0.1, 1.0]), key=ebic)
+    >>> best.support, float(best.objective.l2[0])
+    (Coordinates([0, 1]), 0.1)
     """
     if not isinstance(budgets, Iterable):
         raise InvalidInputError(f"budgets must be several numbers, such as range(1, 11); got {format_value(budgets)}")
     sets = [constraint(budget) for budget in budgets]
-    solvers = [solver] * len(sets) if solver else _ranking([choose_solver(objective, one, tol=tol) for one in sets])
     fitted = _warm_started if warm_start else _independent
-    for result in fitted(objective, sets, solvers, tol=tol, **options):
-        if result.status is Status.INTERRUPTED:  # the best iterate of one budget does not answer for the others
-            raise KeyboardInterrupt
-        yield result
+    for ridged in [objective] if alphas is None else _with_ridges(objective, sets, alphas):
+        solvers = [solver] * len(sets) if solver else _ranking([choose_solver(ridged, one, tol=tol) for one in sets])
+        for result in fitted(ridged, sets, solvers, tol=tol, **options):
+            if result.status is Status.INTERRUPTED:  # the best iterate of one budget does not answer for the others
+                raise KeyboardInterrupt
+            yield result
+
+
+def _with_ridges(objective: Objective, sets: list[Constraint], alphas: Any) -> list[Objective]:
+    """Return a linear model with each of some ridges on the coordinates that no set leaves free."""
+    if not isinstance(alphas, Iterable):
+        raise InvalidInputError(f"alphas must be several numbers, such as [0.0, 0.1]; got {format_value(alphas)}")
+    if not isinstance(objective, LinearModel):
+        raise CapabilityError(f"alphas needs a LinearModel, whose ridge can be set; got {type(objective).__name__}")
+    counted = np.ones(objective.shape)
+    for one in sets[:1]:  # the sets of a path differ in their budgets alone
+        counted[to_numpy(one.project(objective.zeros()).support.indices)] = 0.0
+    ridges = [checked_number("alphas", alpha, least=0.0) for alpha in alphas]
+    return [objective.with_ridge(ridge * counted) for ridge in ridges]
 
 
 def _ranking(solvers: list[Solver]) -> list[Solver]:
