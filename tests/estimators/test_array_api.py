@@ -57,6 +57,16 @@ def test_the_answer_is_that_of_numpy_in_the_library_of_X(case, xp, together):
     assert_array_equal(there.get_support(), here.get_support())
 
 
+def test_a_number_chosen_by_the_criterion_is_that_of_numpy(plain, xp):
+    X, y = plain.data(noise=0.5)
+    target = y if plain.loss.classifies else xp.asarray(y)
+    here, there = plain.cls(alpha=0.1).fit(X, y), plain.cls(alpha=0.1).fit(xp.asarray(X), target)
+    assert here.best_n_nonzero_coefs_ == there.best_n_nonzero_coefs_ > 0
+    for name in ("coef_", "candidates_", "criterion_path_"):
+        assert library_of(getattr(there, name)) == library_of(xp.asarray(X)), name
+        assert_allclose(to_numpy(getattr(there, name)), getattr(here, name), rtol=1e-6, atol=1e-9, err_msg=name)
+
+
 def test_labels_that_are_numbers_follow_X(classifier, xp):
     X, y = classifier.data()
     model = classifier.make().fit(xp.asarray(X), xp.asarray((y == "well").astype(int) + 5))

@@ -130,10 +130,8 @@ def test_always_included_columns_are_in_no_group():
     np.testing.assert_array_equal(fitted.support_, sorted([0, 2, *columns_of("gene 5")]))
 
 
-def test_the_default_is_a_tenth_of_the_groups():
+def test_no_groups_at_all():
     X, y = data()
-    assert SparseLinearRegression(groups=LABELS).fit(X, y).n_nonzero_groups_ == 1
-    assert SparseLinearRegression(groups=range(D)).fit(X, y).n_nonzero_groups_ == 2
     assert SparseLinearRegression(groups=LABELS, n_nonzero_groups=0).fit(X, y).groups_ == ()
 
 

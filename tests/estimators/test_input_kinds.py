@@ -282,12 +282,6 @@ def test_a_small_signal_on_a_large_mean(plain):
     assert_allclose(there.coef_, here.coef_, rtol=1e-4)
 
 
-def test_the_default_number_is_a_tenth_of_the_features(plain):
-    for d, k in ((5, 1), (12, 1), (40, 4)):
-        X, y = plain.data(d=d)
-        assert plain.cls().fit(X, y).n_nonzero_coefs_ == k
-
-
 def test_the_default_candidates_are_up_to_thirty(chooser):
     for d, last in ((5, 5), (35, 30)):
         X, y = chooser.data(n=120, d=d)

@@ -147,14 +147,17 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
         names: Sequence[str] | None = getattr(self, "feature_names_in_", self._names_in_messages)
         return names
 
-    def _checked_budget(self, name: str, value: Any, most: int, what: str) -> int:
-        """Return a validated number of features, groups, directions or edges; the message calls the limit `what`."""
+    def _checked_budget(self, name: str, value: Any, most: int, what: str, otherwise: str = "None") -> int:
+        """Return a validated number of features, groups, directions or edges.
+
+        The message calls the limit `what`, and `otherwise` what else the setting may be.
+        """
         public = {entry.cls.__name__ for entry in registered("estimator").values()}
         names = [cls.__name__ for cls in type(self).__mro__]
         choosing = next((f"{own}CV" for own in names if f"{own}CV" in public), None)
         if choosing is not None and choosing not in names and isinstance(value, Iterable):
             raise InvalidInputError(
-                f"{name} must be an integer or None, got {format_value(value)}; {choosing} chooses it by "
+                f"{name} must be an integer or {otherwise}, got {format_value(value)}; {choosing} chooses it by "
                 "cross-validation"
             )
         return checked_integer(name, value, 0, most, what)

@@ -19,13 +19,16 @@ T = TypeVar("T", bound=type)
 
 _SHARED = {
     "parameters": """
-    n_nonzero_coefs : int, optional
-        Largest number of features of the model, 0 <= k <= n_features, besides those of `always_include`; default 10 %
-        of the features, at least 1.
+    n_nonzero_coefs : int or "auto"
+        Largest number of features of the model, 0 <= k <= n_features, besides those of `always_include`. "auto" takes
+        the number of the best extended BIC out of 0, 1, ..., K with K = n / (log n_features log log n), and fits it as
+        if it had been given; the guide to choosing k has the details. n is the number of rows, or the sum of the
+        weights if that is larger.
     {groups}
-    n_nonzero_groups : int, optional
-        Largest number of groups of the model, 0 <= k <= number of groups; default 10 % of the groups, at least 1.
-        Groups are compared by the energy of their coefficients on standardised columns, whatever their sizes.
+    n_nonzero_groups : int or "auto"
+        With `groups`, the largest number of groups of the model, 0 <= k <= number of groups, in the place of
+        `n_nonzero_coefs`. Groups are compared by the energy of their coefficients on standardised columns, whatever
+        their sizes.
     {ridge}
     {settings}
     warm_start : bool
@@ -107,6 +110,11 @@ _SHARED = {
         per standard deviation.
     n_iter_, converged_, stop_reason_, objective_, history_ :
         Iterations; whether and why the solver stopped; the minimised objective; what happened along the way.
+    best_n_nonzero_coefs_, best_n_nonzero_groups_ : int
+        With "auto", the number that was chosen; 0 with a `NothingFoundWarning`.
+    candidates_, criterion_path_ : array, shape (n_candidates,)
+        With "auto", the numbers compared, increasing from 0, and the extended BIC of each (`selection.ebic`); smaller
+        is better.
     offset_used_ : bool
         Whether the fit had an offset; predictions then need one too.
     n_features_in_, feature_names_in_ :

@@ -6,6 +6,20 @@ from numbers import Integral
 
 from hardthresh.core.schema import Fields, Successor, Upgrade
 
+
+def tenth_of_features(fields: Fields) -> Fields:
+    """Return fields with the numbers that None stood for: a tenth of the features or groups, at least 1.
+
+    A model that was not fitted gets "auto", as does the number that its `groups` leave without a meaning.
+    """
+    numbers = {name: fields.get(name) for name in ("n_nonzero_coefs", "n_nonzero_groups")}
+    counted = "n_nonzero_coefs" if fields.get("groups") is None else "n_nonzero_groups"
+    if numbers[counted] is None and "n_features_in_" in fields:
+        tenth = max(1, fields["n_features_in_"] // 10)
+        numbers[counted] = tenth if counted == "n_nonzero_coefs" else fields.get("n_nonzero_groups_")
+    return fields | {name: "auto" if number is None else number for name, number in numbers.items()}
+
+
 _OF_FOLDS = ("cv", "rule", "n_jobs")
 
 

@@ -19,6 +19,7 @@ from hardthresh.objectives.recession import has_no_recession
 from hardthresh.solvers.subspace import refine
 
 from ..documentation import public_estimator
+from ..upgrades import tenth_of_features
 from .cross_validation import SparseLinearModelCV
 from .model import SparseLinearModel
 from .problem import Problem
@@ -28,7 +29,7 @@ _ROUNDS, _BLOCKS = 2, 60
 each lowers the loss by a constant factor, so that 120 reach any margin that double precision can tell from zero."""
 
 
-@public_estimator("logistic_regression")
+@public_estimator("logistic_regression", upgrades=[tenth_of_features])
 class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     r"""Logistic regression of two classes with at most k features.
 

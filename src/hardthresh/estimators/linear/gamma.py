@@ -7,11 +7,12 @@ from typing import ClassVar
 from hardthresh.losses import Gamma, Loss
 
 from ..documentation import public_estimator
+from ..upgrades import tenth_of_features
 from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
 
-@public_estimator("gamma_regression")
+@public_estimator("gamma_regression", upgrades=[tenth_of_features])
 class SparseGammaRegression(SparseRegressor):
     r"""Gamma regression with at most k features, for amounts such as costs and durations.
 

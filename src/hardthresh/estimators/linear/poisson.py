@@ -7,11 +7,12 @@ from typing import ClassVar
 from hardthresh.losses import Loss, Poisson
 
 from ..documentation import public_estimator
+from ..upgrades import tenth_of_features
 from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
 
-@public_estimator("poisson_regression")
+@public_estimator("poisson_regression", upgrades=[tenth_of_features])
 class SparsePoissonRegression(SparseRegressor):
     r"""Poisson regression with at most k features, for counts and rates.
 

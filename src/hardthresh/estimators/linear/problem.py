@@ -117,6 +117,17 @@ class Problem:
         """Whether whole groups of features are chosen."""
         return isinstance(self.constraint, GroupSparsity)
 
+    @property
+    def n_candidates(self) -> int:
+        """The number of features, or of groups, to choose from."""
+        return self.constraint.structure(self.objective.shape).candidates
+
+    @property
+    def candidate_size(self) -> float:
+        """The number of columns of a candidate: 1, or the mean size of the groups."""
+        counted = self.objective.shape[0] - len(self.constraint.free)
+        return counted / max(self.n_candidates, 1)
+
     def groups(self, support: Support) -> tuple[Any, ...]:
         """Return the labels of the groups of a support."""
         assert isinstance(self.constraint, GroupSparsity)

@@ -7,11 +7,12 @@ from typing import ClassVar
 from hardthresh.losses import Loss, Squared
 
 from ..documentation import public_estimator
+from ..upgrades import tenth_of_features
 from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
 
-@public_estimator("linear_regression")
+@public_estimator("linear_regression", upgrades=[tenth_of_features])
 class SparseLinearRegression(SparseRegressor):
     r"""Least squares with at most k features.
 
