@@ -36,7 +36,7 @@ from ..folds import CrossValidatedMixin, Metadata, Splits, candidates_of, check_
 from ..table import Table
 from .grid_models import AveragedModel, FoldFits
 from .held_out import calibration, held_out_scores
-from .model import SparseLinearModel
+from .model import SparseLinearModel, is_given
 from .problem import Problem
 
 _RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -327,7 +327,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         most, what = self._choices()
         name = self._k_name
         given = getattr(self, name)
-        ranged = _is_auto(given)
+        ranged = not is_given(given)
         default = {min(size, most) for size in _FIRST_SIZES} if ranged else given
         candidates = candidates_of(default, most, self._checked_k, name, f"numbers of {what}", least=0)
 
@@ -586,7 +586,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
                 + ("the model is the empty one" if empty else f"add 0 to {self._k_name} for the empty model"),
                 NothingFoundWarning,
             )
-        elif not self.range_extended_ and not _is_auto(getattr(self, self._k_name)):
+        elif not self.range_extended_ and is_given(getattr(self, self._k_name)):
             largest = self._largest_useful(problem, splits)
             warn_at_range_end(grid.sizes, grid.best[0], largest, f"number of {self._choices()[1]}")
 
@@ -679,11 +679,6 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             most = int(np.count_nonzero(varies))
         fewest_rows = min(train.size for train, _ in splits)
         return min(most, fewest_rows - len(always) - bool(self.fit_intercept))
-
-
-def _is_auto(given: Any) -> bool:
-    """Return whether a range of numbers is the default one."""
-    return given is None or (isinstance(given, str) and given == "auto")
 
 
 def _checked_ridge(alpha: Any) -> float:

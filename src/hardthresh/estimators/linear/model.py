@@ -140,9 +140,9 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         given = self._validate_fit(X, y, sample_weight, offset).weighted()
         table = self._encode(given)
         given_k, seed, choice = getattr(self, self._k_name), self._seed(), None
-        problem = self._problem(table, 0 if _is_auto(given_k) else self._checked_k(given_k))
+        problem = self._problem(table, 0 if is_auto(given_k) else self._checked_k(given_k))
         self._warn_useless_columns(problem, table.X)
-        if _is_auto(given_k):
+        if is_auto(given_k):
             choice = self._choose_k(problem, seed)
             problem = problem.with_budget(choice.best)
         task = FitTask(self, given, self.max_iter)
@@ -302,9 +302,9 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        if self.groups is None and _is_given(self.n_nonzero_groups):
+        if self.groups is None and is_given(self.n_nonzero_groups):
             raise InvalidInputError("n_nonzero_groups needs groups, a label for each column; or use n_nonzero_coefs")
-        if self.groups is not None and _is_given(self.n_nonzero_coefs):
+        if self.groups is not None and is_given(self.n_nonzero_coefs):
             raise InvalidInputError(
                 "n_nonzero_coefs does not go together with groups, which are chosen whole; use n_nonzero_groups"
             )
@@ -609,14 +609,14 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         return self._loss.d2_score(double(given.y)[rows], u, weights)
 
 
-def _is_auto(k: Any) -> bool:
+def is_auto(k: Any) -> bool:
     """Return whether a number of features or groups is to be chosen by a criterion."""
     return isinstance(k, str) and k == "auto"
 
 
-def _is_given(k: Any) -> bool:
+def is_given(k: Any) -> bool:
     """Return whether a number of features or groups is set to anything but its default, here or with `cv`."""
-    return not (k is None or _is_auto(k))
+    return not (k is None or is_auto(k))
 
 
 def _is_foreign(X: Any) -> bool:
