@@ -102,7 +102,7 @@ def test_as_a_process(command, csv, folder):
     args = ["fit", "table.csv", "--target", "y", "--k", "3", "--alpha", "0", "--max-iter", "1", "--drop", "ill"]
     ended = subprocess.run([*command(), *args], cwd=folder, capture_output=True, text=True, encoding="utf-8")
     assert ended.returncode == 0, ended.stderr
-    assert "3 of 5 features explain y" in ended.stdout
+    assert "3 of 5 features chosen to predict y" in ended.stdout
     assert "NOT converged" in ended.stdout
     [warning] = ended.stderr.splitlines()
     assert warning.startswith("warning: SparseLinearRegression: reached 1 iterations")

@@ -39,7 +39,8 @@ def test_a_number_of_features(fitted, table):
     assert type(model) is ht.SparseLinearRegression
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     assert model.feature_names_in_[model.support_].tolist() == ["b", "height, cm"]
-    assert "2 of 5 features explain y\n" in text
+    assert text.startswith("2 of 5 features chosen to predict y\ntable.csv: 60 rows\n")
+    assert "\nnot validated: add --cv 5\n" in text
     assert "height, cm" in text
     assert "proved: no exchange" in text
     assert "Converged" in text
@@ -49,12 +50,96 @@ def test_a_number_of_features(fitted, table):
 def test_the_number_by_cross_validation(fitted, table):
     model, text = fitted(*CLASSES, "--cv", 4, "--seed", 3)
     folds = StratifiedKFold(4, shuffle=True, random_state=3)
-    alone = ht.SparseLogisticRegressionCV(n_nonzero_coefs=range(1, 6), cv=folds, random_state=3)
+    alone = ht.SparseLogisticRegressionCV(cv=folds, random_state=3)
     alone.fit(features(table), table["ill"].to_numpy().astype(str))
     np.testing.assert_array_equal(model.scores_, alone.scores_)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
-    for part in ("explain ill: yes against no", "table.csv: 60 rows (no: ", "in folds", "How many features?", "chosen"):
+    assert " of 5 features chosen to predict ill: yes against no\n" in text
+    for part in ("table.csv: 60 rows (no: ", "in folds", "How many features?", "no features", "best single model"):
         assert part in text
+    assert "not validated" not in text
+
+
+def test_scores_on_held_out_rows_are_printed_beside_those_without_features(fitted, table):
+    model, text = fitted(*CLASSES)
+    rows = {line[:35].strip(): line[35:].split() for line in text.splitlines()}
+    scores, share = model.held_out_scores_, np.mean(table["ill"].to_numpy() == "yes")
+    assert rows["log loss"] == [
+        f"{scores['log_loss']:.3g}",
+        f"{-share * np.log(share) - (1 - share) * np.log(1 - share):.3g}",
+    ]
+    assert rows["area under the ROC curve"] == [f"{scores['roc_auc']:.3g}", "0.5"]
+    assert rows["accuracy"] == [f"{100 * scores['accuracy']:.0f}", "%", f"{100 * max(share, 1 - share):.0f}", "%"]
+    assert rows["calibration slope (best is 1)"] == [f"{scores['calibration_slope']:.3g}", "–"]
+    model, text = fitted(*REGRESSION)
+    rows = {line[:35].strip(): line[35:].split() for line in text.splitlines()}
+    assert "explain" not in text
+    assert rows["R²"] == [f"{model.held_out_scores_['r2']:.3g}", "0"]
+    assert rows["mean squared error"][1] == f"{np.var(table['y'].to_numpy()):.3g}"
+
+
+def test_one_number_is_cross_validated_on_request(fitted):
+    model, text = fitted(*REGRESSION, "--k", 2, "--cv", 4)
+    assert type(model) is ht.SparseLinearRegressionCV
+    assert (model.candidates_.tolist(), model.cv.n_splits, model.averaging_) == ([2], 4, "none")
+    assert text.startswith("2 of 5 features chosen to predict y\ntable.csv")
+    assert "Held-out rows" in text
+    assert "  none " in text
+    assert "No other number than 2 was compared." in text
+    assert "not validated" not in text
+
+
+@pytest.fixture
+def coins(table, csv):
+    """The table with a target that no column has to do with."""
+    table.with_columns(ill=polars.Series(np.random.default_rng(5).choice(["no", "yes"], 60))).write_csv(csv)
+    return csv
+
+
+NOTHING = "No number of features predicts better than none\n"
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_coin_flip_has_no_features(run, coins):
+    result = run("fit", coins, *CLASSES, "--out", "model.json", "--report", "r.html")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"{NOTHING}With ")
+    assert "the best number, the held-out log loss is 0." in result.stdout
+    assert "; without any it is 0." in " ".join(result.stdout.split())
+    assert "The model has no features: it predicts the same for every row." in " ".join(result.stdout.split())
+    assert result.stderr.startswith("warning: no number of features predicts ")
+    assert "Held-out rows" not in result.stdout
+    model = ht.load("model.json")
+    assert not model.found_
+    assert not model.coef_.any()
+
+
+@pytest.mark.filterwarnings("ignore::hardthresh.core.errors.NothingFoundWarning")
+def test_a_given_number_of_features_that_predict_nothing_is_said_too(done, coins):
+    text = " ".join(done("fit", coins, *CLASSES, "--k", 2, "--cv", 5).split())
+    assert text.startswith(NOTHING.strip() + " With 2 features the held-out log loss is ")
+    assert "The model has features nevertheless, because 0 was not compared." in text
+
+
+@pytest.mark.parametrize(
+    ("args", "alphas", "averaging"),
+    [
+        ([], "auto", "auto"),
+        (["--alpha", "0.5"], 0.5, "auto"),
+        (["--alpha", "0.1,1", "--averaging", "stacking"], [0.1, 1.0], "stacking"),
+        (["--averaging", "none"], "auto", "none"),
+        (["--k", "2", "--cv", "5"], "auto", "none"),
+        (["--k", "2", "--cv", "5", "--averaging", "exponential"], "auto", "exponential"),
+    ],
+)
+def test_ridges_and_averaging_arrive(fitted, args, alphas, averaging):
+    model, _ = fitted(*REGRESSION, *args)
+    assert (model.alphas, model.averaging) == (alphas, averaging)
+
+
+def test_the_ridge_of_a_given_number_is_that_of_the_estimator_or_the_one_given(fitted):
+    assert fitted(*REGRESSION, "--k", 2)[0].alpha is None
+    assert fitted(*REGRESSION, "--k", 2, "--alpha", 0.5)[0].alpha == 0.5
 
 
 @in_turn("loss,k", list(registered("loss")), [2, "1-5"])
@@ -80,7 +165,7 @@ def test_a_model_without_features(fitted, table):
     model, text = fitted(*REGRESSION, "--k", 0, "--report", "r.html")
     assert model.support_.size == 0
     assert model.intercept_ == pytest.approx(np.mean(table["y"].to_numpy()))
-    assert "0 of 5 features explain y\n" in text
+    assert text.startswith("0 of 5 features chosen to predict y\n")
 
 
 def test_folds_of_a_regression_are_shuffled(fitted):
@@ -89,7 +174,7 @@ def test_folds_of_a_regression_are_shuffled(fitted):
 
 
 @pytest.mark.parametrize(
-    ("k", "candidates"), [("auto", [1, 2, 3, 4, 5]), ("2-4", [2, 3, 4]), ("5,1", [1, 5]), ("3-3", [3])]
+    ("k", "candidates"), [("auto", [0, 1, 2, 3, 4, 5]), ("2-4", [2, 3, 4]), ("5,1", [1, 5]), ("3-3", [3])]
 )
 def test_numbers_to_compare(fitted, k, candidates):
     assert fitted(*REGRESSION, "--k", k)[0].candidates_.tolist() == candidates
@@ -111,7 +196,7 @@ def test_every_option_arrives(fitted):
     more = ("--scoring", "accuracy", "--seed", 5, "--always-include", 'a,"height, cm"')
     model, _ = fitted(*CLASSES, *options.split(), *more)
     settings = model.get_params()
-    assert settings["alpha"] == 0.5
+    assert settings["alphas"] == 0.5
     assert settings["always_include"] == [0, 2]
     assert settings["positive"]
     assert not settings["standardize"]
@@ -137,10 +222,10 @@ def test_weights_and_offsets_arrive(done, table, csv):
 
 
 @pytest.mark.parametrize(("positive", "rest"), [("yes", "no"), ("no", "(yes)")])
-def test_the_positive_class_is_the_one_explained(fitted, positive, rest):
+def test_the_positive_class_is_the_one_predicted(fitted, positive, rest):
     model, text = fitted(*CLASSES, "--k", 2, "--positive-class", positive)
     assert model.classes_.tolist() == [rest, positive]
-    assert f"explain ill: {positive} against {rest}" in text
+    assert f"chosen to predict ill: {positive} against {rest}" in text
 
 
 @pytest.mark.parametrize(("positive", "rest"), [("zebra", "other"), ("ape", "(other)"), ("cat", "(other)")])
@@ -222,6 +307,7 @@ def test_quiet_prints_nothing(run, csv):
     assert (result.exit_code, result.output) == (0, "")
 
 
+@pytest.mark.filterwarnings("ignore::hardthresh.core.errors.SearchRangeWarning")
 def test_the_same_command_gives_the_same_file(done, csv, folder):
     written = []
     for _ in range(2):
@@ -271,7 +357,15 @@ def test_features_of_no_use_need_no_cross_validation_to_be_left_out(fitted):
         ([*CLASSES, "--scoring", "neg_mean_gamma_deviance"], "does not fit these classes: "),
         ([*REGRESSION, "--scoring", "accuarcy", "--k", "2"], "no scorer 'accuarcy'; did you mean 'accuracy'"),
         ([*CLASSES, "--positive-class", "maybe"], "the target 'ill' has no class 'maybe'; there are: no, yes"),
-        ([*REGRESSION, "--rule", "worst"], "--rule must be best or one-se, got 'worst'"),
+        ([*REGRESSION, "--rule", "worst"], "--rule must be one of 'best', 'one-se'; got 'worst'"),
+        ([*REGRESSION, "--averaging", "all"], "--averaging must be one of 'auto', 'none', "),
+        ([*REGRESSION, "--alpha", "much"], "--alpha must be auto, a number >= 0 such as 0.1, or a list"),
+        ([*REGRESSION, "--alpha=-1"], "or a list 0.01,0.1,1; got '-1'"),
+        ([*REGRESSION, "--alpha", "0.1,inf"], "got '0.1,inf'"),
+        (
+            [*REGRESSION, "--k", "2", "--alpha", "0.1,1"],
+            "several ridges, which only cross-validation compares: add --cv 5",
+        ),
         ([*REGRESSION, "--cv", "61"], "there are 60 rows, too few for 61 folds"),
         ([*CLASSES, "--cv", "50"], "too few for 50 folds; use fewer with --cv"),
         ([*REGRESSION, "--always-include", "f"], "has no column 'f'; "),
@@ -314,11 +408,12 @@ def test_a_range_ends_at_the_number_of_features(run, csv):
 
 
 def test_options_without_effect_are_told(run, csv):
-    result = run("fit", csv, *REGRESSION, "--k", 2, "--scoring", "r2", "--cv", 5, "--rule", "one-se")
+    result = run("fit", csv, *REGRESSION, "--k", 2, "--scoring", "r2", "--averaging", "none", "--rule", "one-se")
     assert result.exit_code == 0
-    assert result.stderr.splitlines() == [
-        f"note: --{option} has no effect with one k" for option in ("scoring", "rule", "cv")
-    ]
+    notes = [f"note: --{option} has no effect with one k" for option in ("scoring", "rule", "averaging")]
+    assert result.stderr.splitlines() == notes
+    result = run("fit", csv, *REGRESSION, "--k", 2, "--scoring", "r2", "--cv", 5, "--rule", "one-se")
+    assert result.stderr.splitlines() == notes[1:2]
 
 
 def test_features_with_names_are_not_counted(done, csv):
@@ -369,20 +464,25 @@ def test_a_file_that_cannot_be_written_is_refused(refused, csv, folder):
 # --- real data ---
 
 
+@pytest.mark.filterwarnings("ignore::hardthresh.core.errors.SearchRangeWarning")
 @pytest.mark.parametrize(
     ("name", "args", "said"),
     [
-        ("golub_leukemia.npz", ("--k", 4), ["4 of 7,129 features explain y: 1 against 0", "_at "]),
+        (
+            "golub_leukemia.npz",
+            ("--k", 4),
+            ["4 of 7,129 features chosen to predict y: class 1 against class 0", "_at "],
+        ),
         (
             "colon_alon.npz",
             ("--k", "1-4", "--cv", 3),
-            [" of 2,000 features explain y: 1 against 0", "How many features?"],
+            [" of 2,000 features chosen to predict y: class 1 against class 0", "How many features?"],
         ),
-        ("riboflavin.npz", ("--k", 6), ["6 of 4,088 features explain y\n", "_at ", "Exchanges: "]),
+        ("riboflavin.npz", ("--k", 6), ["6 of 4,088 features chosen to predict y\n", "_at ", "Exchanges: "]),
         (
             "news20.npz",
             ("--positive-class", "rec.autos", "--k", 4),
-            ["4 of 130,107 features explain y_train: rec.autos against other", " car ", " cars "],
+            ["4 of 130,107 features chosen to predict y_train: rec.autos against other", " car ", " cars "],
         ),
     ],
 )

@@ -142,7 +142,7 @@ def test_a_model_that_cannot_be_saved_is_printed(run, csv, folder):
     with files_no_larger_than(500):
         result = run("fit", csv, *MODEL, "--out", "m.json", "--report", "r.html")
     assert result.exit_code == 2
-    assert "2 of 5 features explain y" in result.stdout
+    assert "2 of 5 features chosen to predict y" in result.stdout
     assert "Model: m.json" not in result.stdout
     assert result.stderr == "error: m.json: File too large; r.html: File too large\n"
 

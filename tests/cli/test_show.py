@@ -25,7 +25,8 @@ def test_separated_classes_are_said_whatever_the_ridge(done, csv, table):
 def test_durations_and_uncertain_scores_are_written_for_people(done, csv):
     done("fit", csv, "--target", "y", "--drop", "ill", "--k", "1-5", "--out", "model.json")
     model = ht.load("model.json")
-    model.mean_scores_, model.standard_errors_ = -np.array([9.0, 0.12345, 0.2, 0.3, 0.4]), np.full(5, 0.00078)
+    means, error = -np.array([9.0, 0.12345, 0.2, 0.3, 0.4]), 0.00078 * np.array([-1.0, 1.0])
+    model.grid_scores_ = means[:, None, None] + np.broadcast_to(error, (5, len(model.alphas_), 2))
     save(model, "model.json", notes={"seconds": 139.7})
     printed = done("show", "model.json")
     assert "(2 min 20 s in total)" in printed

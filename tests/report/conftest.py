@@ -1,5 +1,7 @@
 """Fitted models in every shape that a report has to show: real ones, and stand-ins for what is slow or rare."""
 
+from dataclasses import dataclass
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -80,6 +82,51 @@ def build():
             self.scorer_name_ = "accuracy"
             self.selection_frequency_ = np.where(coef != 0, 0.8, 0.0)
             self.coefs_path_ = np.stack([coef, coef, coef])
+        return self
+
+    return model
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the models of an average."""
+
+    n_nonzero: int
+    alpha: float
+    weight: float
+
+
+@pytest.fixture
+def build_grid(build):
+    """Builds a fitted model that compared numbers of features and ridges, out of numbers that tests give."""
+
+    def model(k=4, *, found=True, parts=(), first=0, **options):
+        self = build(k, 30, **options)
+        sizes = np.arange(first, 7)
+        loss = 0.9 - 0.1 * sizes if found else 0.7 + 0.01 * sizes
+        loss[-1] = 0.5 if found else 0.75
+        ridges = np.array([0.0, 0.1, 1.0])
+        folds = 0.05 * np.array([-1.0, 0.0, 1.0])  # its standard error is 0.029
+        self.candidates_, self.alphas_, self.alpha_ = sizes, ridges, 0.1
+        self.grid_scores_ = -(loss[:, None, None] + 0.02 * np.array([1.0, 0.0, 2.0])[:, None] + folds)
+        self.grid_scores_[:2, 2] += 0.1 * found  # there the largest ridge is best
+        self.scores_ = self.grid_scores_[:, 1]
+        self.mean_scores_, self.standard_errors_ = self.scores_.mean(axis=1), np.full(len(sizes), 0.05 / np.sqrt(3))
+        self.null_scores_ = -(0.7 + 0.1 * folds)
+        self.best_n_nonzero_coefs_ = 5 if found else first
+        self.one_standard_error_, self.scorer_name_ = 5 if found else first, "neg_log_loss"
+        self.coefs_path_ = np.tile(self.coef_.reshape(-1), (len(sizes), 1))
+        self.found_, self.null_p_value_, self.range_extended_ = found, np.nan if found else 0.31, False
+        self.models_ = tuple(Part(*part) for part in parts)
+        self.held_out_scores_ = {
+            "log_loss": 0.35,
+            "d2": 0.5,
+            "roc_auc": 0.875,
+            "accuracy": 0.9,
+            "calibration_intercept": -0.1,
+            "calibration_slope": 0.8,
+        }
+        self.calibration_ = np.array([[0.1, 0.2, 30.0], [np.nan, np.nan, 0.0], [0.9, 0.8, 10.0]])
         return self
 
     return model

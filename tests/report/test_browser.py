@@ -95,7 +95,7 @@ def measure(browse, tmp_path):
 
 @pytest.mark.parametrize("width", [400, *at("pairs", [1200])])
 def test_nothing_is_cut_off_or_too_small(measure, report, width):
-    assert measure(report, width) == ["4 charts"]
+    assert measure(report, width) == ["5 charts"]
 
 
 @only_at("pairs")
@@ -106,6 +106,16 @@ def test_scores_stay_in_their_tiles(measure, build, tmp_path, width, mean, error
     model.mean_scores_, model.standard_errors_ = np.array([mean, 0.9 * mean, 0.8 * mean]), np.full(3, error)
     page = write_report(model, tmp_path / "report.html")
     assert measure(page, width) == ["4 charts"]
+
+
+@only_at("pairs")
+@pytest.mark.parametrize("width", [1200, 400])
+@pytest.mark.parametrize("loss", [0.12345, 123456.7, 3e-07])
+def test_the_scores_of_an_average_stay_in_their_tiles_and_table(measure, build_grid, tmp_path, width, loss):
+    model = build_grid(12, parts=[(5, 0.1, 0.6), (2, 1e-7, 0.4)])
+    model.held_out_scores_["log_loss"] = loss
+    page = write_report(model, tmp_path / "report.html")
+    assert measure(page, width) == ["5 charts"]
 
 
 @only_at("pairs")

@@ -12,6 +12,7 @@ import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError
 from hardthresh.datasets import make_graphical_model
 from hardthresh.report import (
+    plot_calibration,
     plot_coefficients,
     plot_convergence,
     plot_cv,
@@ -20,7 +21,7 @@ from hardthresh.report import (
     write_report,
 )
 
-CHARTS = [plot_coefficients, plot_convergence, plot_cv, plot_path]
+CHARTS = [plot_calibration, plot_coefficients, plot_convergence, plot_cv, plot_path]
 
 
 @pytest.fixture
@@ -73,7 +74,9 @@ def test_at_most_forty_bars(build, ax, k, bars):
 
 @pytest.mark.parametrize("plot", CHARTS)
 def test_names_are_no_mathematics(build, plot, ax):
-    plot(build(3, 3, names=["$x_", "\\frac{$}{$", "é" * 90], classes=("$", "$a_{$")), ax)
+    model = build(3, 3, names=["$x_", "\\frac{$}{$", "é" * 90], classes=("$", "$a_{$"))
+    model.calibration_ = np.array([[0.2, 0.3, 1.0]])
+    plot(model, ax)
     ax.figure.canvas.draw()
 
 
@@ -81,7 +84,7 @@ def test_path_shows_every_feature_that_is_ever_chosen(classifier, ax):
     plot_path(classifier, ax)
     effects = classifier.coefs_path_ * classifier.scale_
     lines = [line for line in ax.lines if line.get_gid()]
-    assert len(lines) == np.count_nonzero(effects.any(axis=0))
+    assert len(lines) == np.count_nonzero(effects.any(axis=0) | (classifier.coef_[0] != 0))
     for line in lines:
         drawn = np.nan_to_num(line.get_ydata())
         j = [*classifier.feature_names_in_].index(line.get_gid().partition(":")[0])
@@ -91,11 +94,55 @@ def test_path_shows_every_feature_that_is_ever_chosen(classifier, ax):
 def test_cv_marks_the_chosen_k_and_the_sparsest_one(classifier, ax):
     plot_cv(classifier, ax)
     words = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert f"chosen: k = {classifier.n_nonzero_coefs_}" in words
+    assert f"best single model: k = {classifier.best_n_nonzero_coefs_}" in words
     assert f"smallest within one standard error: k = {classifier.one_standard_error_}" in words
     (mean,) = [line for line in ax.lines if line.get_label().startswith("mean of")]
-    np.testing.assert_allclose(mean.get_ydata(), -classifier.mean_scores_)  # a loss, drawn as the loss it is
+    best = classifier.grid_scores_.mean(axis=2).max(axis=1)
+    np.testing.assert_allclose(mean.get_ydata(), -best)  # a loss, drawn as the loss it is
     assert "lower is better" in ax.get_ylabel()
+
+
+def test_cv_draws_the_score_without_features(classifier, ax):
+    plot_cv(classifier, ax)
+    (line,) = [line for line in ax.lines if line.get_label().startswith("no features: ")]
+    np.testing.assert_allclose(line.get_ydata(), -np.mean(classifier.null_scores_))
+
+
+@pytest.mark.parametrize(("found", "label"), [(True, "chosen: k = 5"), (False, "chosen: k = 0")])
+def test_cv_marks_no_features_where_these_are_best(build_grid, ax, found, label):
+    plot_cv(build_grid(4 if found else 0, found=found), ax)
+    assert label in [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_each_k_is_drawn_with_its_best_ridge_and_the_chosen_one_with_its_own(build_grid, ax):
+    model = build_grid()
+    model.best_n_nonzero_coefs_, model.alpha_ = 1, 0.1
+    plot_cv(model, ax)
+    (mean,) = [line for line in ax.lines if line.get_label().startswith("mean of")]
+    np.testing.assert_allclose(mean.get_ydata()[:3], [0.84, 0.8, 0.7])  # of k = 1 the largest ridge is best, .74
+
+
+def test_calibration_shows_bins_that_have_rows(build_grid, ax):
+    plot_calibration(build_grid(), ax)
+    points = np.concatenate([dots.get_offsets() for dots in ax.collections])
+    np.testing.assert_allclose(points, [[0.1, 0.2], [0.9, 0.8]])
+    areas = [dots.get_sizes()[0] for dots in ax.collections]
+    assert areas[0] == pytest.approx(3 * areas[1])
+    assert (ax.get_xlabel(), ax.get_title("left")) == ("predicted probability of tumour", "slope 0.8 (calibrated: 1)")
+    diagonal = ax.lines[0]
+    np.testing.assert_array_equal(diagonal.get_xdata(), diagonal.get_ydata())
+
+
+def test_calibration_of_a_regression_is_on_the_scale_of_the_target(build_grid, ax):
+    plot_calibration(build_grid(classes=None), ax)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted target", "observed mean\nof held-out rows")
+
+
+def test_calibration_needs_predictions_of_held_out_rows(regression, low_rank, ax):
+    with pytest.raises(InvalidInputError, match="use SparseLinearRegressionCV"):
+        plot_calibration(regression, ax)
+    with pytest.raises(InvalidInputError, match="LowRankRegressionCV has no predictions of held-out rows"):
+        plot_calibration(ht.LowRankRegressionCV(rank=4, cv=3).fit(*low_rank), ax)
 
 
 @pytest.mark.parametrize("plot", [plot_cv, plot_path])

@@ -87,13 +87,21 @@ def source(tmp_path):
 
 def test_a_cross_validated_classifier_is_told_in_full(classifier, report):
     page = report(classifier, data_summary=DATA, command="hardthresh fit colon.csv --target tissue")
-    k = classifier.n_nonzero_coefs_
-    assert page.text.startswith(f"{k} of 200 features tell")
+    assert page.text.startswith(f"{classifier.n_nonzero_coefs_} of 200 features chosen to predict the target: tumour")
+    parts = len(classifier.models_)
     for sentence in [
-        "tumour from normal",
+        "tumour against normal",
+        f"The average of {parts} models with ",
         "Cross-validated log loss",
-        "mean of 4 folds",
-        "always answering with the shares of the classes would give 0.65",
+        "a model without features reaches 0.65",
+        "How well does it predict?",
+        f"area under the ROC curve {classifier.held_out_scores_['roc_auc']:.3g} 0.5",
+        "accuracy",
+        "65 %",
+        "no features: 0.65",
+        f"About the search for the best single model, of {classifier.best_n_nonzero_coefs_} feature",
+        "The averaged models",
+        f"{parts - 10} more",
         "How reliable is this?",
         "smallest within one standard error",
         "no p-value or confidence interval",
@@ -166,7 +174,9 @@ def test_up_to_forty_rows_a_picture_of_the_page_has_the_whole_table(build, tmp_p
 
 def test_without_cross_validation_the_report_says_why_parts_are_absent(regression, report):
     page = report(regression, data_summary={"target": "blood pressure"})
-    assert page.text.startswith("3 of 30 features predict blood pressure")
+    assert page.text.startswith("2 of 30 features chosen to predict blood pressure, with 1 more on request")
+    assert "Not validated: how well these features predict new rows was not measured." in page.text
+    assert "How well does it predict?" not in page.text
     assert "The number of features was given (2), so there is no curve over k" in page.text
     assert "Only one k was fitted, so there is no path." in page.text
     assert "SparseLinearRegressionCV" in page.text
@@ -191,19 +201,19 @@ def test_features_without_names_are_said_to_be_counted_from_zero(report, regress
 
 def test_no_feature(build, report):
     page = report(build(0, 100))
-    assert page.text.startswith("None of 100 features is in the model")
+    assert page.text.startswith("0 of 100 features chosen to predict the target: tumour against normal")
     assert "The model has no features" in page.text
 
 
 def test_one_feature(build, report):
     page = report(build(1, 100, classes=None, cv=False))
-    assert page.text.startswith("1 of 100 features predicts the target")
+    assert page.text.startswith("1 of 100 features chosen to predict the target")
 
 
 @only_at("pairs")
 def test_of_many_features_the_chart_shows_forty_and_the_table_all(build, report, tmp_path):
     page = report(build(200, 2000, classes=(0, 1)))
-    assert "200 of 2,000 features tell class 1 from class 0" in page.text
+    assert "200 of 2,000 features chosen to predict the target: class 1 against class 0" in page.text
     assert "the 40 largest; 160 smaller are not drawn" in page.text
     assert "The 40 largest of 200 are drawn; the table has all." in page.text
     assert len([a for a in page.all("th") if a.get("scope") == "row" and "class" not in a]) >= 200
@@ -268,7 +278,7 @@ def test_the_report_is_accessible_to_screen_readers(classifier, report):
     assert all(attributes["scope"] in ("row", "col") for attributes in page.all("th"))
     assert len(page.all("caption")) == len(page.all("table"))
     charts = [attributes for attributes in page.all("div") if attributes.get("role") == "img"]
-    assert len(charts) == len(page.all("figure")) == 4
+    assert len(charts) == len(page.all("figure")) == 5
     assert all(len(attributes["aria-label"]) > 60 for attributes in charts)
 
 
@@ -328,18 +338,77 @@ def test_an_unstable_choice_is_said_to_be(build, report, share, doubt):
 
 @pytest.mark.filterwarnings("ignore:.* constant column", "ignore:the best mean score")
 @pytest.mark.parametrize(
-    ("kind", "numbers", "note"),
+    ("kind", "numbers", "options", "note"),
     [
-        (SparseLinearRegression, 3, "of at most 3, which was given"),
-        (SparseLinearRegressionCV, [3, 4], "of at most 3, which cross-validation chose"),
+        (SparseLinearRegression, 3, {}, "of at most 3, which was given"),
+        (SparseLinearRegressionCV, [3, 4], {"averaging": "none"}, "of at most 3, which cross-validation chose"),
     ],
 )
-def test_a_model_of_fewer_features_than_it_may_use(report, kind, numbers, note):
+def test_a_model_of_fewer_features_than_it_may_use(report, kind, numbers, options, note):
     X = np.random.default_rng(0).standard_normal((40, 5))
     X[:, 2:] = 1.0
-    text = report(kind(n_nonzero_coefs=numbers).fit(X, X[:, 0] + X[:, 1])).text
+    text = report(kind(n_nonzero_coefs=numbers, **options).fit(X, X[:, 0] + X[:, 1])).text
     assert "2 of 5 features" in text
     assert note in text
+
+
+def test_nothing_found_is_the_headline_with_its_numbers(build_grid, report):
+    page = report(build_grid(0, found=False))
+    assert page.text.startswith("No number of features predicts better than none")
+    for sentence in [
+        "With 1 feature, the best number, the held-out log loss is 0.710 ± 0.029; without any it is 0.7000 ± 0.0029"
+        " (permutation test: p = 0.31). The model has no features: it predicts the same for every row.",
+        "no number predicts better",
+        "with 1 feature, the best number; mean of 3 folds",
+        "if no feature had to do with the target, scores like these would come up with probability 0.31",
+    ]:
+        assert sentence in page.text, sentence
+    assert "How well does it predict?" not in page.text
+    assert "slightly optimistic" not in page.text.partition("About the search")[0]
+    assert len(page.all("figure")) == 3
+
+
+def test_an_average_and_what_is_unstable_in_it_are_in_the_headline(build_grid, report):
+    parts = [(5, 0.1, 0.6), (2, 0.1, 0.3), (6, 1.0, 0.1)]
+    model = build_grid(4, parts=parts)
+    model.selection_frequency_[model.support_] = [0.0, 0.0, 0.0, 1.0]
+    page = report(model)
+    assert "The average of 3 models with 2 to 6 features; 3 of 4 are in no fold." in page.text
+    assert "of the average, over all held-out rows; without features 0.7; lower is better" in page.text
+    assert "the averaged models have ridges of 0.1 to 1." in page.text
+    for k, ridge, weight in [("5", "0.1", "60 %"), ("2", "0.1", "30 %"), ("6", "1", "10 %")]:
+        assert f"{k} {ridge} {weight}" in page.text
+
+
+def test_the_table_of_held_out_scores_has_those_without_features(build_grid, report):
+    text = report(build_grid()).text
+    for row in [
+        "log loss 0.35 0.7",
+        "share of deviance (D²) 0.5 0",
+        "area under the ROC curve 0.875 0.5",
+        "accuracy 90 % 65 %",
+        "calibration slope (best is 1) 0.8 –",
+        "calibration intercept (best is 0) −0.1 –",
+    ]:
+        assert row in text, row
+    assert "gets a higher prediction than one of normal" in text
+
+
+def test_a_range_that_was_extended_is_said_to_be(build_grid, report):
+    model = build_grid()
+    for model.range_extended_ in (True, False):
+        assert ("The range of k was extended to 6" in report(model).text) == model.range_extended_
+
+
+def test_k_chosen_by_a_criterion_was_not_given(build, report):
+    model = build(2, 9, cv=False)
+    model.criterion_path_ = np.zeros(4)
+    assert "The number of features was chosen by EBIC (2), so there is no curve over k" in report(model).text
+
+
+def test_no_output_says_that_features_explain(classifier, regression, build_grid, report):
+    for model in (classifier, regression, build_grid(0, found=False)):
+        assert "explain" not in report(model).text.lower()
 
 
 def test_perfect_separation_is_a_warning(build, report):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -10,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError, numbered
+from hardthresh.core.errors import InvalidInputError, numbered, plural
 
 Matrix: TypeAlias = Any
 """A dense NumPy matrix or a `scipy.sparse.csr_array`, of float32 or float64."""
@@ -213,14 +212,3 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> plural(1, "row"), plural(2000, "class")
-    ('1 row', '2,000 classes')
-    """
-    return f"{count:,} {noun if count == 1 else re.sub('s$', 'se', noun) + 's'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from hardthresh.core.errors import HardThreshError
+from hardthresh.core.errors import HardThreshError, plural
 from hardthresh.core.progress import format_duration
+from hardthresh.report import words
 from hardthresh.report.facts import CrossValidation, Facts, Feature, read
 from hardthresh.report.numbers import mean_and_error, percent, signed
 
@@ -43,14 +45,20 @@ def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
     console.print(_headline(facts, notes.get("data", {})))
     console.print()
     console.print(_table(facts, float(np.ravel(model.intercept_)[0])))
-    console.print(_reading(facts), style="dim", markup=False)
+    if facts.features:
+        console.print(_reading(facts), style="dim", markup=False)
     if facts.separated:
         console.print(_SEPARATED)
-    if cv is not None:
+    if cv is None:
+        console.print("\nnot validated: add --cv 5", style="bold", markup=False)
+    elif cv.found:
         console.print(_doubts(model, facts, cv), style="dim", markup=False)
     console.print()
     if cv is not None:
-        console.print("How many features?", style="bold")
+        if cv.held_out:
+            console.print(_held_out(cv))
+            console.print()
+        console.print(f"How many {cv.unit}s?", style="bold")
         for line in curve(cv, width=min(console.width, 100)):
             console.print(line, no_wrap=True, overflow="crop")
         console.print(_advice(cv), style="dim")
@@ -62,13 +70,24 @@ def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
 
 
 def _headline(facts: Facts, data: Mapping[str, Any]) -> Text:
-    explained = f" explain {data['target']}" if "target" in data else ""
-    versus = f": {facts.classes[1]} against {facts.classes[0]}" if facts.classes else ""
-    line = Text(f"{len(facts.features)} of {facts.n_features:,} features{explained}{versus}", style="bold")
+    line = Text(words.headline(facts, data.get("target")), style="bold")
+    for more in ("; ".join(words.qualifications(facts)), words.nothing_found(facts)):
+        line.append(f"\n{more}" if more else "")
     if "n" in data:
         counts = ", ".join(f"{label}: {count:,}" for label, count in data.get("classes", {}).items())
         line.append(f"\n{data['source']}: {data['n']:,} rows" + (f" ({counts})" if counts else ""), "not bold dim")
     return line
+
+
+def _held_out(cv: CrossValidation) -> Table:
+    """Return the table of the scores on held-out rows, beside those of the mean of their targets."""
+    table = Table(box=None, header_style="bold", padding=(0, 1))
+    table.add_column("Held-out rows")
+    table.add_column("this model", justify="right")
+    table.add_column("without features", justify="right")
+    for score in cv.held_out:
+        table.add_row(*words.score_cells(score))
+    return table
 
 
 def _table(facts: Facts, intercept: float) -> Table:
@@ -128,34 +147,82 @@ def curve(cv: CrossValidation, width: int) -> Iterator[Text]:
     better = "lower" if cv.lower_is_better else "higher"
     title = f"held-out {cv.measure} ± standard error ({better} is better)"
     yield Text(f"  {'k':>4}  {title}", style="dim")
-    low, high = float((cv.mean - cv.error).min()), float((cv.mean + cv.error).max())
+    rows = [_Row(str(k), *scores) for k, *scores in zip(cv.k, cv.mean, cv.error, strict=True)]
+    names = {cv.sparsest: "sparsest", cv.best: "best", cv.chosen: cv.role}
     cells = max(width - 44, 16)
-
-    def cell(score: float) -> int:
-        return round((cells - 1) * (score - low) / (high - low)) if high > low else 0
-
-    last = len(cv.k) - 1
+    scale = _Scale.of(cv, cells)
+    last = len(rows) - 1
     shown = {cv.chosen, cv.best, cv.sparsest, *np.linspace(0, last, min(last + 1, ROWS)).round().astype(int).tolist()}
+    if cv.null is not None and cv.null_error is not None and cv.k[0] != 0:
+        yield Text(_line(_Row("none", cv.null, cv.null_error), "no features", scale))
     for row in sorted(shown):
-        mean, error = float(cv.mean[row]), float(cv.error[row])
-        start, stop = cell(mean - error), cell(mean + error) + 1
-        bar = [" "] * cells
-        bar[start:stop] = "─" * (stop - start)
-        bar[cell(cv.threshold)] = "┊" if bar[cell(cv.threshold)] == " " else "┼"
-        bar[cell(mean)] = "●"
-        name = "chosen" if row == cv.chosen else "best" if row == cv.best else "sparsest" if row == cv.sparsest else ""
-        value, _, margin = mean_and_error(mean, error).partition(" ± ")
-        line = f"  {cv.k[row]:>4}  {value:>8} ± {margin:<8} {''.join(bar)} {name}"
-        yield Text(line, style="bold" if row == cv.chosen else "")
+        name = names.get(row, "no features" if cv.k[row] == 0 and cv.unit != "rank" else "")
+        yield Text(_line(rows[row], name, scale), style="bold" if row == cv.chosen and cv.found else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line of the chart: the name of a candidate, its mean score and the standard error of that."""
+
+    k: str
+    mean: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """The scores at the first and at the last of the cells of a chart, and the scores that all of its lines mark."""
+
+    low: float
+    high: float
+    cells: int
+    marks: tuple[tuple[float, str], ...]
+
+    @classmethod
+    def of(cls, cv: CrossValidation, cells: int) -> _Scale:
+        """Return the scale of all candidates with features, and of none unless that is far from several others."""
+        used = cv.k > 0 if np.any(cv.k > 0) else cv.k >= 0
+        low, high = float((cv.mean - cv.error)[used].min()), float((cv.mean + cv.error)[used].max())
+        marks = ((cv.threshold, "┊"),) if cv.null is None else ((cv.threshold, "┊"), (cv.null, "│"))
+        if cv.null is not None and low - (high - low) <= cv.null <= high + (
+            high - low
+        ):  # else it would dwarf the others
+            low, high = min(low, cv.null), max(high, cv.null)
+        return cls(low, high, cells, marks)
+
+    def cell(self, score: float) -> int:
+        """Return the cell of a score; the last one, or the first, if it is outside."""
+        share = (score - self.low) / (self.high - self.low) if self.high > self.low else 0.0
+        return round((self.cells - 1) * min(max(share, 0.0), 1.0))
+
+
+def _line(row: _Row, name: str, scale: _Scale) -> str:
+    """Return a line of the chart; a mean outside the scale is an arrow at its end."""
+    bar = [" "] * scale.cells
+    start, stop = scale.cell(row.mean - row.error), scale.cell(row.mean + row.error) + 1
+    bar[start:stop] = "─" * (stop - start)
+    for mark, sign in scale.marks:
+        if scale.low <= mark <= scale.high:
+            bar[scale.cell(mark)] = sign if bar[scale.cell(mark)] == " " else "┼"
+    bar[scale.cell(row.mean)] = "▶" if row.mean > scale.high else "◀" if row.mean < scale.low else "●"
+    value, _, margin = mean_and_error(row.mean, row.error).partition(" ± ")
+    return f"  {row.k:>4}  {value:>8} ± {margin:<8} {''.join(bar)} {name}"
 
 
 def _advice(cv: CrossValidation) -> str:
     few, best = cv.k[cv.sparsest], cv.k[cv.best]
-    if best == min(cv.k):
-        return f"{best} is best; no smaller number was compared."
-    if few == best:
-        return f"{best} is best; fewer features are worse by more than one standard error (the line ┊)."
-    return f"{best} is best; {few} is within one standard error of it (the line ┊)."
+    if len(cv.k) == 1:
+        advice = f"No other number than {best} was compared."
+    elif few < best:
+        advice = f"{best} is best; {few} is within one standard error of it (the line ┊)."
+    elif best == 0:
+        advice = f"No number of {cv.unit}s is better than none."
+    elif best == min(cv.k):
+        advice = f"{best} is best; no smaller number was compared."
+    else:
+        advice = f"{best} is best; fewer {cv.unit}s are worse by more than one standard error (the line ┊)."
+    null = "" if cv.null is None else "The line │ is the score without features."
+    return " ".join(part for part in (advice, null, words.extended(cv), words.ridges(cv)) if part)
 
 
 def _certificate(model: Any) -> str:
@@ -168,4 +235,4 @@ def _certificate(model: Any) -> str:
 def _convergence(model: Any, notes: Mapping[str, Any]) -> Text:
     seconds = f" ({format_duration(notes['seconds'])} in total)" if "seconds" in notes else ""
     done, style = ("Converged", "") if model.converged_ else ("NOT converged", "bold red")
-    return Text(f"{done} after {model.n_iter_} iterations: {model.stop_reason_}{seconds}.", style=style)
+    return Text(f"{done} after {plural(model.n_iter_, 'iteration')}: {model.stop_reason_}{seconds}.", style=style)

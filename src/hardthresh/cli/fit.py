@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import InvalidInputError
 
-from .options import check_model_output, check_output, k_of, names_of, remarks_on_k
+from .options import alpha_of, check_model_output, check_output, k_of, names_of, remarks_on_k
 from .terminal import write_stderr
+
+FOLDS = 5  # the default of the estimators, too
 
 
 def fit(
@@ -25,10 +28,17 @@ def fit(
     weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.")] = None,
     offset: Annotated[str | None, typer.Option(help="Column with a known part of the prediction.")] = None,
     row_id: Annotated[str | None, typer.Option("--id", help="Column of row identifiers, not a feature.")] = None,
-    cv: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 5,
+    cv: Annotated[
+        int | None, typer.Option(min=2, help="Number of folds: by default 5, or none if --k is one number.")
+    ] = None,
     rule: Annotated[str, typer.Option(help="best, or one-se: the fewest features within one standard error.")] = "best",
     scoring: Annotated[str | None, typer.Option(help="Scorer of scikit-learn to compare by, e.g. accuracy.")] = None,
-    alpha: Annotated[float | None, typer.Option(min=0.0, help="Ridge on the mean loss.")] = None,
+    alpha: Annotated[
+        str, typer.Option(help="Ridge on the mean loss: auto, a number, or a list 0.01,0.1,1 to compare.")
+    ] = "auto",
+    averaging: Annotated[
+        str, typer.Option(help="Average of the compared models: auto, none, exponential or stacking.")
+    ] = "auto",
     positive: Annotated[bool, typer.Option("--positive", help="Restrict coefficients to be non-negative.")] = False,
     no_standardize: Annotated[bool, typer.Option("--no-standardize", help="Do not standardise the features.")] = False,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit no intercept.")] = False,
@@ -45,8 +55,8 @@ def fit(
     """Find the best model with at most k features, and report how reliable it is."""
     check_model_output(out, {"the file of data": data})
     check_output(report, "--report", ".html", {"the file of data": data})
-    if rule not in ("best", "one-se"):
-        raise InvalidInputError(f"--rule must be best or one-se, got {rule!r}")
+    checked_word("--rule", rule, ("best", "one-se"))
+    checked_word("--averaging", averaging, ("auto", "none", "exponential", "stacking"))
 
     from .data import Request
     from .learning import check_scoring, finish, folds_of, learn, task_of
@@ -58,14 +68,16 @@ def fit(
     for remark in () if quiet else (*table.remarks, *task.remarks):
         write_stderr(f"note: {remark}")
     always = [table.position(name) for name in names_of(always_include)]
-    chosen = k_of(k, table.X.shape[0], table.X.shape[1] - len(always))
+    chosen = k_of(k, table.X.shape[1] - len(always))
+    ridge = alpha_of(alpha)
     scoring = check_scoring(scoring)
+    validated = not isinstance(chosen, int) or cv is not None
     if not quiet:
-        for remark in remarks_on_k(k, chosen, [name for name in ("scoring", "rule", "cv") if _given(ctx, name)]):
+        options = ("rule",) if validated else ("scoring", "rule", "averaging")
+        for remark in remarks_on_k(k, chosen, [name for name in options if _given(ctx, name)]):
             write_stderr(f"note: {remark}")
-    settings = {
+    settings: dict[str, Any] = {
         "n_nonzero_coefs": chosen,
-        "alpha": alpha,
         "always_include": always or None,
         "positive": positive,
         "fit_intercept": not no_intercept,
@@ -73,11 +85,21 @@ def fit(
         "max_iter": max_iter,
         "random_state": seed,
     }
-    choice = None
-    if not isinstance(chosen, int):
+    if validated:
         rules = {"best": "best", "one-se": "one_standard_error"}
-        choice = {"cv": folds_of(task, cv, seed), "rule": rules[rule], "scoring": scoring}
-    model, notes = learn(table, task, settings, choice, command=ctx.obj, quiet=quiet)
+        settings |= {
+            "n_nonzero_coefs": [chosen] if isinstance(chosen, int) else chosen,
+            "alphas": ridge,
+            "averaging": "none" if averaging == "auto" and isinstance(chosen, int) else averaging,
+            "cv": folds_of(task, cv or FOLDS, seed),
+            "rule": rules[rule],
+            "scoring": scoring,
+        }
+    elif isinstance(ridge, list):
+        raise InvalidInputError(f"--alpha {alpha} has several ridges, which only cross-validation compares: add --cv 5")
+    else:
+        settings["alpha"] = None if ridge == "auto" else ridge
+    model, notes = learn(table, task, settings, validated=validated, command=ctx.obj, quiet=quiet)
     finish(model, notes, out=out, report=report, quiet=quiet)
 
 

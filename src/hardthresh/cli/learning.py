@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hardthresh.core.checking import checked_word
-from hardthresh.core.errors import HardThreshError, InvalidInputError
+from hardthresh.core.errors import HardThreshError, InvalidInputError, plural
 
-from .data import Data, is_number, listed, plural, suggestion
+from .data import Data, is_number, listed, suggestion
 from .terminal import Terminal
 
 if TYPE_CHECKING:
@@ -174,9 +174,7 @@ def folds_of(task: Task, cv: int, seed: int) -> Any:
     label, fewest = min(groups.items(), key=lambda item: item[1])
     if fewest < cv:
         which = f"the class {label!r} has {plural(fewest, 'row')}" if task.counts else f"there are {fewest} rows"
-        raise InvalidInputError(
-            f"{which}, too few for {cv} folds; use fewer with --cv, or fix the number of features with --k"
-        )
+        raise InvalidInputError(f"{which}, too few for {cv} folds; use fewer with --cv; one number with --k needs none")
     return (StratifiedKFold if task.counts else KFold)(cv, shuffle=True, random_state=seed)
 
 
@@ -196,7 +194,7 @@ def check_scoring(scoring: str | None) -> str | None:
 
 
 def learn(
-    table: Data, task: Task, settings: dict[str, Any], choice: dict[str, Any] | None, *, command: str, quiet: bool
+    table: Data, task: Task, settings: dict[str, Any], *, validated: bool, command: str, quiet: bool
 ) -> tuple[Any, dict[str, Any]]:
     """Fit a model.
 
@@ -206,8 +204,8 @@ def learn(
         The data.
     settings : dict
         Parameters of the estimator.
-    choice : dict or None
-        Parameters of the choice of k by cross-validation; None if k is given.
+    validated : bool
+        Whether the estimator is the one with cross-validation.
     command : str
         The command line, for the notes.
     quiet : bool
@@ -220,11 +218,11 @@ def learn(
     notes : dict
         Notes kept with the model: the command, the data in a few words, the seconds.
     """
-    kind: Any = models()[task.loss, choice is not None]
-    model = kind(**settings, **(choice or {}), verbose=sys.stderr.isatty() and not quiet)
+    kind: Any = models()[task.loss, validated]
+    model = kind(**settings, verbose=sys.stderr.isatty() and not quiet)
     began = perf_counter()
     model._names_in_messages = table.names  # the estimator gets a bare matrix
-    with _scorer_errors((choice or {}).get("scoring"), task):
+    with _scorer_errors(settings.get("scoring"), task):
         model.fit(table.X, task.y, sample_weight=table.weight, offset=table.offset)
     seconds = perf_counter() - began
     model.set_params(verbose=False)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
-
-AUTO = 30  # the largest number of features that "--k auto" compares
 
 
 def names_of(text: str | None) -> list[str]:
@@ -23,15 +22,15 @@ def names_of(text: str | None) -> list[str]:
     return [] if text is None else [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
 
 
-def k_of(text: str, n: int, d: int) -> int | list[int]:
-    """Return the number of features that ``--k`` asks for, or the numbers to compare.
+def k_of(text: str, d: int) -> int | list[int] | str:
+    """Return the number of features that ``--k`` asks for, or the numbers to compare; "auto" leaves them to the model.
 
     Parameters
     ----------
     text : str
         "auto", a number, a range "1-20", or numbers "2,5,10".
-    n, d : int
-        The numbers of rows and of features to choose from. A range ends there at the latest.
+    d : int
+        The number of features to choose from. A range ends there at the latest.
 
     Raises
     ------
@@ -40,14 +39,12 @@ def k_of(text: str, n: int, d: int) -> int | list[int]:
 
     Examples
     --------
-    >>> k_of("10", 50, 100), k_of("2-4", 50, 100), k_of("auto", 50, 3)
-    (10, [2, 3, 4], [1, 2, 3])
-    >>> k_of("2-20", 50, 4)
-    [2, 3, 4]
+    >>> k_of("10", 100), k_of("2-4", 100), k_of("2-20", 4), k_of("auto", 100)
+    (10, [2, 3, 4], [2, 3, 4], 'auto')
     """
+    if text == "auto":
+        return text
     try:
-        if text == "auto":
-            return list(range(1, max(1, min(AUTO, d, n // 2)) + 1))
         if text.isdecimal():
             numbers = [int(text)]
         elif "-" in text:
@@ -64,17 +61,46 @@ def k_of(text: str, n: int, d: int) -> int | list[int]:
     return numbers[0] if text.isdecimal() else numbers
 
 
-def remarks_on_k(text: str, k: int | list[int], choice: list[str]) -> list[str]:
+def alpha_of(text: str) -> float | list[float] | str:
+    """Return the ridge that ``--alpha`` asks for, or the ridges to compare; "auto" leaves them to the model.
+
+    Parameters
+    ----------
+    text : str
+        "auto", a number, or numbers "0.01,0.1,1".
+
+    Raises
+    ------
+    InvalidInputError
+        If it is none of these, or negative or infinite.
+
+    Examples
+    --------
+    >>> alpha_of("auto"), alpha_of("0.5"), alpha_of("0.1,1")
+    ('auto', 0.5, [0.1, 1.0])
+    """
+    if text == "auto":
+        return text
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(0.0 <= number < inf for number in numbers):
+        raise InvalidInputError(f"--alpha must be auto, a number >= 0 such as 0.1, or a list 0.01,0.1,1; got {text!r}")
+    return numbers if "," in text else numbers[0]
+
+
+def remarks_on_k(text: str, k: int | list[int] | str, choice: list[str]) -> list[str]:
     """Return remarks on ``--k``: a range that was cut, and options of the choice of k that have no effect.
 
     Examples
     --------
-    >>> remarks_on_k("2-20", [2, 3, 4], []), remarks_on_k("3", 3, ["cv"])
-    (['--k 2-20 ends at 4, the number of features to choose from'], ['--cv has no effect with one k'])
+    >>> remarks_on_k("2-20", [2, 3, 4], []), remarks_on_k("3", 3, ["rule"])
+    (['--k 2-20 ends at 4, the number of features to choose from'], ['--rule has no effect with one k'])
     """
     if isinstance(k, int):
         return [f"--{option} has no effect with one k" for option in choice]
-    if "-" in text and int(text.split("-")[1]) > k[-1]:
+    if not isinstance(k, str) and "-" in text and int(text.split("-")[1]) > k[-1]:
         return [f"--k {text} ends at {k[-1]:,}, the number of features to choose from"]
     return []
 

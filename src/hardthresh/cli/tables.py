@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh.core.errors import InvalidInputError, MissingDependencyError, plural
 
 from .cells import parsed, read_decimal_commas, with_decimal_comma, without_marks
-from .data import Data, Request, check_role, listed, plural, refuse_lacking, refuse_missing, suggestion
+from .data import Data, Request, check_role, listed, refuse_lacking, refuse_missing, suggestion
 
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh")  # how files of gzip, zstd and bzip2 begin
 _TEXT = ("csv", "tsv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from reprlib import Repr
@@ -43,6 +44,17 @@ def numbered(noun: str, number: int) -> str:
     'feature 4335 (counted from 0)'
     """
     return f"{noun} {number} (counted from 0)"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(2000, "class")
+    ('1 row', '2,000 classes')
+    """
+    return f"{count:,} {noun if count == 1 else re.sub('s$', 'se', noun) + 's'}"
 
 
 class _Format(Repr):

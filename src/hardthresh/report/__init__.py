@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from .html import write_report
 from .perturbation import plot_perturbation
-from .plots import plot_coefficients, plot_convergence, plot_cv, plot_learning_curve, plot_path
+from .plots import plot_calibration, plot_coefficients, plot_convergence, plot_cv, plot_learning_curve, plot_path
 
 __all__ = [
+    "plot_calibration",
     "plot_coefficients",
     "plot_convergence",
     "plot_cv",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.selection.grid import standard_error
 
 Vector = NDArray[np.float64]
 
@@ -43,6 +44,45 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True)
+class Score:
+    """One score on held-out rows.
+
+    Attributes
+    ----------
+    key, name : str
+        Its name, as `held_out_scores_` has it and in words.
+    value : float
+        Of the model; NaN where it is not defined.
+    without : float or None
+        Of the mean of the held-out targets, which needs no features; None where the mean has no such score.
+    """
+
+    key: str
+    name: str
+    value: float
+    without: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One of the models of which an estimator is the average.
+
+    Attributes
+    ----------
+    k : int
+        Its number of features or groups.
+    ridge : float
+        Its ridge.
+    weight : float
+        Its weight in the average.
+    """
+
+    k: int
+    ridge: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class CrossValidation:
     """The scores over k, with the sign of errors reversed: an error is positive, and lower is better.
 
@@ -59,11 +99,30 @@ class CrossValidation:
     mean, error : ndarray of shape (n_candidates,)
         Their means and the standard errors of these.
     chosen, best, sparsest : int
-        Positions of the chosen k, the k with the best mean, and the smallest k within one standard error of it.
+        Positions of the chosen k, the k with the best mean, and the smallest k within one standard error of it. Where
+        models are averaged, the chosen one is the best single model.
     effects : ndarray of shape (n_candidates, n_features)
         The coefficients per standard deviation, fitted on all rows, for each k.
     unit : {"feature", "group", "rank", "edge"}
         The unit that k counts.
+    null, null_error : float or None
+        The mean score of the models of the folds without features, and its standard error; None if it was not compared.
+    found : bool
+        Whether some number predicts better than none.
+    p_value : float or None
+        That of the test whether it does, if there was one.
+    extended : bool
+        Whether the range of k was extended because the best was near its end.
+    ridge : float or None
+        The ridge of the chosen k, if ridges were compared. The scores of another k are those with its best ridge.
+    ridges : tuple of float
+        The ridges that were compared, increasing.
+    models : tuple of Model
+        The models of which the estimator is the average, largest weight first; empty if it is a single model.
+    held_out : tuple of Score
+        The scores of the predictions of all held-out rows; empty if there are none, or if the model has no features.
+    calibration : ndarray of shape (n_bins, 3)
+        The mean prediction, the mean target and the weight of bins of held-out rows; has no empty bins.
     """
 
     measure: str
@@ -77,6 +136,16 @@ class CrossValidation:
     sparsest: int
     effects: Vector
     unit: str
+    null: float | None
+    null_error: float | None
+    found: bool
+    p_value: float | None
+    extended: bool
+    ridge: float | None
+    ridges: tuple[float, ...]
+    models: tuple[Model, ...]
+    held_out: tuple[Score, ...]
+    calibration: Vector
 
     @property
     def threshold(self) -> float:
@@ -88,6 +157,18 @@ class CrossValidation:
     def symbol(self) -> str:
         """Short name of a candidate."""
         return "rank" if self.unit == "rank" else "k"
+
+    @property
+    def role(self) -> str:
+        """What the chosen k is for the final model."""
+        return "best single model" if self.models else "chosen"
+
+    @property
+    def best_with_features(self) -> int:
+        """Position of the k with the best mean, but not 0, unless that is the only one."""
+        first = int(self.k[0] == 0 and len(self.k) > 1)
+        scores = self.mean[first:]
+        return first + int(np.argmin(scores) if self.lower_is_better else np.argmax(scores))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +197,8 @@ class Facts:
         The unit that k counts.
     budget : int
         The final k: the number of features or groups that the model may use besides the requested ones.
+    criterion : str
+        The information criterion that chose k, such as "EBIC"; empty if cross-validation or the user did.
     multiplies : str
         The quantity that a coefficient multiplies, in words; empty where it adds to the prediction.
     separated : bool
@@ -132,6 +215,7 @@ class Facts:
     cross_validation: CrossValidation | None
     unit: str
     budget: int
+    criterion: str
     multiplies: str
     separated: bool
 
@@ -141,9 +225,18 @@ MEASURES = {
     "balanced_accuracy": "balanced accuracy",
     "roc_auc": "area under the ROC curve",
     "r2": "R²",
-    "d2_log_loss_score": "share of deviance explained",
+    "d2_log_loss_score": "share of deviance (D²)",
     "neg_mean_poisson_deviance": "mean Poisson deviance",
 }
+"""Scorers of scikit-learn in words, where these are not their names."""
+
+HELD_OUT = {
+    "r2": "R²",
+    "d2": "share of deviance (D²)",
+    "roc_auc": "area under the ROC curve",
+    "mean_poisson_deviance": "mean Poisson deviance",
+}
+"""Scores on held-out rows in words, where these are not their names."""
 
 
 def read(estimator: Any) -> Facts:
@@ -206,6 +299,7 @@ def read(estimator: Any) -> Facts:
         cross_validation=cross_validation(estimator),
         unit=_unit(estimator),
         budget=_budget(estimator),
+        criterion="EBIC" if hasattr(estimator, "criterion_path_") else "",
         multiplies=estimator._loss.multiplies,
         separated=bool(getattr(estimator, "separated_", False)),
     )
@@ -248,24 +342,82 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
     sign = -1.0 if lower_is_better else 1.0
     k = np.asarray(estimator.candidates_, dtype=np.int64)
     order = np.argsort(k)
-    mean = np.asarray(estimator.mean_scores_, dtype=np.float64)[order]
-    error = np.asarray(estimator.standard_errors_, dtype=np.float64)[order]
+    folds, mean, error = (scores[order] for scores in _scores(estimator))
     best = int(np.argmax(mean))
     effects = np.empty((len(k), 0))
     if hasattr(estimator, "coefs_path_"):
         effects = np.asarray(estimator.coefs_path_, dtype=np.float64).reshape(len(k), -1) * estimator.scale_
+    null = getattr(estimator, "null_scores_", None)
+    p_value = float(getattr(estimator, "null_p_value_", np.nan))
+    models = tuple(
+        Model(int(model.n_nonzero), float(model.alpha), float(model.weight))
+        for model in getattr(estimator, "models_", ())
+    )
+    ridges = np.asarray(estimator.alphas_, dtype=np.float64).tolist() if hasattr(estimator, "grid_scores_") else []
+    has_features = len(getattr(estimator, "support_", ())) > 0
+    calibration = np.asarray(getattr(estimator, "calibration_", np.empty((0, 3))), dtype=np.float64)
+    calibration = calibration[calibration[:, 2] > 0]
     return CrossValidation(
         measure=MEASURES.get(name, name.removeprefix("neg_").replace("_", " ")),
         lower_is_better=lower_is_better,
         k=k[order],
-        folds=sign * np.asarray(estimator.scores_, dtype=np.float64)[order],
+        folds=sign * folds,
         mean=sign * mean,
         error=error,
-        chosen=int(np.flatnonzero(k[order] == _budget(estimator))[0]),
+        chosen=_position(k[order], _budget(estimator), best),
         best=best,
-        sparsest=int(np.flatnonzero(k[order] == estimator.one_standard_error_)[0]),
+        sparsest=_position(k[order], int(estimator.one_standard_error_), best),
         effects=effects[order],
         unit=_unit(estimator),
+        null=None if null is None else sign * float(np.mean(null)),
+        null_error=None if null is None else float(standard_error(np.asarray(null, dtype=np.float64))),
+        found=bool(getattr(estimator, "found_", True)),
+        p_value=None if np.isnan(p_value) else p_value,
+        extended=bool(getattr(estimator, "range_extended_", False)),
+        ridge=float(estimator.alpha_) if ridges else None,
+        ridges=tuple(ridges),
+        models=models if len(models) > 1 else (),
+        held_out=_held_out(getattr(estimator, "held_out_scores_", {}), calibration) if has_features else (),
+        calibration=calibration,
+    )
+
+
+def _position(k: NDArray[np.int64], size: int, best: int) -> int:
+    """Return the position of a size among the candidates; that of the best one if it is none of them, such as 0."""
+    return int(np.flatnonzero(k == size)[0]) if np.any(k == size) else best
+
+
+def _scores(estimator: Any) -> tuple[Vector, Vector, Vector]:
+    """Return the scores of the folds for each candidate, their means, and the standard errors of these.
+
+    Where ridges were compared too, each candidate has its best one, but the chosen candidate has the chosen one.
+    """
+    if not hasattr(estimator, "grid_scores_"):
+        scores = estimator.scores_, estimator.mean_scores_, estimator.standard_errors_
+        folds, mean, error = (np.asarray(given, dtype=np.float64) for given in scores)
+        return folds, mean, error
+    grid = np.asarray(estimator.grid_scores_, dtype=np.float64)
+    ridge = np.argmax(grid.mean(axis=2), axis=1)
+    chosen = np.asarray(estimator.candidates_) == _budget(estimator)
+    ridge[chosen] = np.argmin(np.abs(np.asarray(estimator.alphas_) - estimator.alpha_))
+    folds = grid[np.arange(len(grid)), ridge]
+    return folds, folds.mean(axis=1), standard_error(folds)
+
+
+def _held_out(scores: Mapping[str, float], calibration: Vector) -> tuple[Score, ...]:
+    """Return scores on held-out rows beside those of the mean of their targets, which these and the bins determine."""
+    left = 1.0 - scores.get("d2", scores.get("r2", np.nan))  # the loss, in units of that of the mean
+    share = np.average(calibration[:, 1], weights=calibration[:, 2]) if len(calibration) else np.nan
+    without: dict[str, float | None] = {"r2": 0.0, "d2": 0.0, "roc_auc": 0.5, "accuracy": max(share, 1.0 - share)}
+    without |= {"calibration_slope": None, "calibration_intercept": None}
+    return tuple(
+        Score(
+            key,
+            HELD_OUT.get(key, key.replace("_", " ")),
+            float(value),
+            without[key] if key in without else float(value) / left if left > 0.0 else np.nan,
+        )
+        for key, value in scores.items()
     )
 
 

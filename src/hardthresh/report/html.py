@@ -10,20 +10,30 @@ import warnings
 from collections.abc import Callable, Mapping
 from importlib import resources
 from importlib.metadata import version
-from math import exp, log
+from math import exp
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from hardthresh import __version__
-from hardthresh.core.errors import HardThreshError
+from hardthresh.core.errors import HardThreshError, plural
 from hardthresh.core.files import write_file
 
+from . import words
 from .facts import Facts, one_line, progress, read
 from .numbers import choices, mean_and_error, number, percent, signed
 from .optional import import_optional
-from .plots import MARKERS, SHOWN, coefficients_height, plot_coefficients, plot_convergence, plot_cv, plot_path
+from .plots import (
+    MARKERS,
+    SHOWN,
+    coefficients_height,
+    plot_calibration,
+    plot_coefficients,
+    plot_convergence,
+    plot_cv,
+    plot_path,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,9 +75,9 @@ def write_report(
     """Write a self-contained HTML report about a fitted model and its reliability.
 
     The file has no scripts or external resources, so that it can be mailed, archived and printed. It shows the chosen
-    features with their coefficients, the curve of the cross-validation, the path over k, the convergence of the run,
-    the certificate, the data summary and the command; each part has a paragraph on how to read it. Equal input gives
-    an equal file.
+    features with their coefficients, the scores and the calibration of predictions of held-out rows, the curve of the
+    cross-validation beside the score without features, the path over k, the convergence of the run, the certificate,
+    the data summary and the command; each part has a paragraph on how to read it. Equal input gives an equal file.
 
     Parameters
     ----------
@@ -152,17 +162,21 @@ def render(
     if facts.cross_validation is not None:
         charts["cv"] = chart("cv", lambda ax: plot_cv(estimator, ax), height=330)
         charts["path"] = chart("path", lambda ax: plot_path(estimator, ax), height=340)
+        if facts.cross_validation.held_out and len(facts.cross_validation.calibration) > 1:
+            charts["calibration"] = chart("calibration", lambda ax: plot_calibration(estimator, ax), height=330)
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"number": number, "signed": signed, "percent": percent}
+    environment.filters |= {"number": number, "signed": signed, "percent": percent, "capitalize_first": _capitalized}
     template = environment.from_string(resources.files(__package__).joinpath("report.html.jinja").read_text("utf-8"))
     text: str = template.render(
         model=estimator,
         settings=re.sub(r" at 0x[0-9a-f]+", "", str(estimator)),
         facts=facts,
         cv=facts.cross_validation,
-        baseline=baseline(facts, data_summary),
+        words=words,
+        plural=plural,
+        chosen_by=_chosen_by(facts),
         odds=exp(min(abs(facts.features[0].effect), 700.0)) if facts.features and facts.multiplies else None,
         history=progress(estimator),
         target=None if target is None else one_line(str(target)),
@@ -198,19 +212,16 @@ def _words(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def baseline(facts: Facts, data_summary: Mapping[str, object]) -> str | None:
-    """Return a sentence on the score of a model without features, if the class counts determine it."""
-    cv, counts = facts.cross_validation, data_summary.get("classes")
-    if cv is None or not isinstance(counts, Mapping) or not counts:
-        return None
-    total = sum(counts.values())
-    if cv.measure == "accuracy":
-        common = max(counts, key=lambda label: counts[label])
-        return f"always answering “{common}” would be right for {percent(counts[common] / total)} of these rows"
-    if cv.measure == "log loss":
-        loss = -sum(count / total * log(count / total) for count in counts.values() if count)
-        return f"always answering with the shares of the classes would give {number(loss)}"
-    return None
+def _chosen_by(facts: Facts) -> str:
+    """Return what chose the number of features, as the end of a sentence about it."""
+    if facts.cross_validation is not None:
+        return "cross-validation chose"
+    return f"was chosen by {facts.criterion}" if facts.criterion else "was given"
+
+
+def _capitalized(sentence: str) -> str:
+    """Return a sentence with a capital letter at its beginning."""
+    return sentence[:1].upper() + sentence[1:]
 
 
 def versions() -> list[tuple[str, str]]:

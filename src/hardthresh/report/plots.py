@@ -148,10 +148,10 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
         (line,) = ax.plot(cv.k, drawn[:, j], color=PALE, linewidth=0.9, zorder=1)
         line.set_gid(f"{facts.names[j]}: not in the final model")
     markers = dict(zip(final, MARKERS, strict=False))
-    for j in sorted(final, key=lambda j: -cv.effects[cv.chosen, j]):
-        effect = cv.effects[cv.chosen, j]
-        (line,) = ax.plot(cv.k, drawn[:, j], color=DARK if effect > 0 else LIGHT, linewidth=1.7, zorder=2)
-        line.set_gid(f"{facts.names[j]}: {signed(effect)} at the chosen k")
+    for feature in sorted(facts.features, key=lambda feature: -feature.effect):
+        j, color = feature.index, DARK if feature.effect > 0 else LIGHT
+        (line,) = ax.plot(cv.k, drawn[:, j], color=color, linewidth=1.7, zorder=2)
+        line.set_gid(f"{feature.name}: {signed(feature.effect)} in the final model")
         if j in markers:
             line.set(marker=markers[j], markersize=5.5, label=shortened(facts.names[j], 20))
     _number_axis(ax, cv)
@@ -172,7 +172,8 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     """Draw the cross-validated score against k, the rank or the number of edges, with its band of one standard error.
 
     Markers show the chosen k and the smallest k whose mean score is within one standard error of the best. Pale lines
-    are the folds.
+    are the folds. The dotted line is the score of the models without features. Where ridges were compared too, each k
+    has its best one. If the estimator is the average of several models, the marker shows the best of these.
 
     Parameters
     ----------
@@ -200,6 +201,9 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
     )
     ax.plot(cv.k, cv.mean, color=DARK, linewidth=1.9, zorder=2, label=f"mean of {cv.folds.shape[1]} folds")
     ax.axhline(cv.threshold, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1.5)
+    if cv.null is not None:
+        null = ax.axhline(cv.null, color=INK, linewidth=1.3, linestyle=(0, (1, 2)), zorder=1.5)
+        null.set(label=f"no {cv.unit}s: {number(cv.null)}", gid=f"without {cv.unit}s: {number(cv.null)}")
     for k, mean, error in zip(cv.k, cv.mean, cv.error, strict=True):
         (dot,) = ax.plot(k, mean, "o", color=DARK, markersize=4.0, zorder=2.5)
         dot.set_gid(f"{cv.symbol} = {k}: {mean_and_error(mean, error)}")
@@ -221,11 +225,63 @@ def plot_cv(estimator: Any, ax: Axes | None = None) -> Axes:
         markersize=9.0,
         linestyle="none",
         zorder=4,
-        label=f"chosen: {cv.symbol} = {cv.k[cv.chosen]}",
+        label=f"{cv.role}: {cv.symbol} = {cv.k[cv.chosen]}",
     )
     _number_axis(ax, cv)
     ax.set_ylabel(f"{cv.measure}\n({'lower' if cv.lower_is_better else 'higher'} is better)")
     ax.legend(**_LEGEND, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=1 if _is_narrow(ax) else 2)
+    return ax
+
+
+@_takes_axes
+def plot_calibration(estimator: Any, ax: Axes | None = None) -> Axes:
+    """Draw the mean target against the mean prediction of held-out rows, in bins by the prediction.
+
+    The rows of a bin have similar predictions, each by the models that were fitted without the row. Points on the
+    diagonal are calibrated: of the rows that are predicted to have a probability of 0.8, four in five are of the class.
+    The area of a point is the weight of its rows.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with cross-validation
+        A sparse linear, logistic, Poisson or gamma regression that chose its number of features.
+    {axes}
+    InvalidInputError
+        If the estimator has no predictions of held-out rows.
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> from hardthresh.datasets import load_colon
+    >>> from hardthresh.report import plot_calibration
+    >>> colon = load_colon()
+    >>> model = ht.SparseLogisticRegressionCV(n_nonzero_coefs=range(4), cv=3).fit(colon.data, colon.target)
+    >>> plot_calibration(model).get_xlabel()
+    'predicted probability of 1'
+    """
+    cv = _cross_validated(cross_validation(estimator), estimator)
+    if not len(cv.calibration):
+        raise InvalidInputError(
+            f"{type(estimator).__name__} has no predictions of held-out rows; the sparse linear estimators with "
+            "cross-validation have them"
+        )
+    predicted, observed, weight = cv.calibration.T
+    ax = _styled_axes(ax, height=4.2)
+    low, high = min(predicted.min(), observed.min()), max(predicted.max(), observed.max())
+    ax.plot([low, high], [low, high], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1, label="calibrated")
+    ax.plot(predicted, observed, color=DARK, linewidth=1.2, zorder=2)
+    for x, y, area in zip(predicted, observed, 60.0 * weight / weight.max(), strict=True):
+        dot = ax.scatter(x, y, s=area, color=DARK, zorder=3)
+        dot.set_gid(f"predicted {number(x)}, observed {number(y)}")
+    label = (
+        f"probability of {shortened(str(estimator.classes_[1]), 20)}" if hasattr(estimator, "classes_") else "target"
+    )
+    ax.set_xlabel(f"predicted {label}", parse_math=False)
+    ax.set_ylabel(f"observed {'share' if hasattr(estimator, 'classes_') else 'mean'}\nof held-out rows")
+    line = {score.key: score.value for score in cv.held_out}
+    if np.isfinite(slope := line.get("calibration_slope", np.nan)):
+        ax.set_title(f"slope {number(slope)} (calibrated: 1)", **_TITLE)
+    ax.legend(**_LEGEND, loc="lower right")
     return ax
 
 

@@ -1,0 +1,127 @@
+"""Sentences about a fitted model that the command line and the report share."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from hardthresh.core.errors import plural
+
+from .facts import CrossValidation, Facts, Score
+from .numbers import mean_and_error, number, percent
+
+_MISSING = "–"
+
+
+def headline(facts: Facts, target: str | None = None) -> str:
+    """Return what was chosen for which target, in one line.
+
+    Parameters
+    ----------
+    facts : Facts
+        The model.
+    target : str, optional
+        The name of the target.
+    """
+    requested = sum(feature.requested for feature in facts.features)
+    if facts.cross_validation is not None and not facts.cross_validation.found:
+        than = f"the {requested} on request alone" if requested else "none"
+        return f"No number of {facts.unit}s predicts better than {than}"
+    more = f", with {requested} more on request" if requested else ""
+    count = f"{len(facts.features) - requested:,} of {facts.n_features:,} features"
+    return f"{count} chosen to predict {_what(facts, target)}{more}"
+
+
+def _what(facts: Facts, target: str | None) -> str:
+    versus = f": {label(facts.classes[1])} against {label(facts.classes[0])}" if facts.classes else ""
+    return f"{target or 'the target'}{versus}"
+
+
+def label(name: str) -> str:
+    """Return a class so that a number is recognised as one."""
+    return f"class {name}" if name.isnumeric() else name
+
+
+def qualifications(facts: Facts) -> list[str]:
+    """Return what a reader of the headline must know besides: the models averaged, and features that are not stable."""
+    cv = facts.cross_validation
+    if cv is None or not cv.found:
+        return []
+    return [part for part in (average(cv), _instability(facts)) if part]
+
+
+def average(cv: CrossValidation) -> str:
+    """Return of which models an estimator is the average; nothing if it is a single model."""
+    if not cv.models:
+        return ""
+    sizes, unit = [model.k for model in cv.models], f"{cv.unit}s"
+    few, many = min(sizes), max(sizes)
+    return f"the average of {len(sizes)} models with {f'{few} to {many}' if few < many else few} {unit}"
+
+
+def _instability(facts: Facts) -> str:
+    """Return how many features the folds seldom choose; nothing if they choose most of them."""
+    shares = [feature.share for feature in facts.features if not feature.requested and feature.share is not None]
+    none, seldom = shares.count(0.0), sum(share < 0.5 for share in shares)
+    if not seldom:
+        return ""
+    many = none or seldom
+    verb = "is" if many == 1 else "are"
+    return f"{many} of {len(shares)} {verb} in {'no fold' if none else 'fewer than half of the folds'}"
+
+
+def nothing_found(facts: Facts) -> str:
+    """Return the scores by which no number of features is better than none; nothing if one is."""
+    cv = facts.cross_validation
+    if cv is None or cv.found:
+        return ""
+    row = cv.best_with_features
+    best = ", the best number," if len(cv.k) > 1 else ""
+    scores = f"With {plural(int(cv.k[row]), cv.unit)}{best} the held-out {cv.measure} is {score_at(cv, row)}"
+    if cv.null is not None and cv.null_error is not None:
+        scores += f"; without any it is {mean_and_error(cv.null, cv.null_error)}"
+    if cv.p_value is not None:
+        scores += f" (permutation test: p = {number(cv.p_value)})"
+    if any(not feature.requested for feature in facts.features):
+        return f"{scores}. The model has {cv.unit}s nevertheless, because 0 was not compared."
+    left = "only the features on request" if facts.features else "no features: it predicts the same for every row"
+    return f"{scores}. The model has {left}."
+
+
+def score_at(cv: CrossValidation, row: int) -> str:
+    """Return the mean score of a candidate with its standard error."""
+    return mean_and_error(float(cv.mean[row]), float(cv.error[row]))
+
+
+def ridges(cv: CrossValidation) -> str:
+    """Return which ridges the curve, the chosen model and averaged models have; nothing if none were compared."""
+    if cv.ridge is None or not cv.found:
+        return ""
+    if len(cv.ridges) == 1:
+        return f"The ridge is {number(cv.ridge)}."
+    of = f"of {len(cv.ridges)} from {number(cv.ridges[0])} to {number(cv.ridges[-1])}"
+    chosen = "best single model" if cv.models else "chosen k"
+    sentence = f"The ridge of each k is its best {of}; that of the {chosen} is {number(cv.ridge)}"
+    if not cv.models:
+        return f"{sentence}."
+    least, most = (number(end(model.ridge for model in cv.models)) for end in (min, max))
+    used = f"ridges of {least} to {most}" if least != most else f"the ridge {least}"
+    return f"{sentence}; the averaged models have {used}."
+
+
+def extended(cv: CrossValidation) -> str:
+    """Return that the range of k was extended; nothing if it was not."""
+    return f"The range of k was extended to {cv.k[-1]}, because the best was near its end." if cv.extended else ""
+
+
+def score_cells(score: Score) -> tuple[str, str, str]:
+    """Return the name of a score, its value, and that without features; a dash where one is not defined."""
+    if score.without is None:
+        best = 1 if score.key == "calibration_slope" else 0
+        return f"{score.name} (best is {best})", _cell(score.key, score.value), _MISSING
+    return score.name, _cell(score.key, score.value), _cell(score.key, score.without)
+
+
+def _cell(key: str, value: float) -> str:
+    if isnan(value):
+        return _MISSING
+    return percent(value) if key == "accuracy" else number(value)

@@ -1,0 +1,91 @@
+"""The sentences that the command line and the report share."""
+
+import numpy as np
+import pytest
+
+from hardthresh.report import words
+from hardthresh.report.facts import read
+
+PARTS = [(5, 0.1, 0.7), (2, 0.1, 0.3)]
+
+
+def test_the_headline_names_the_target_and_the_classes(build):
+    assert words.headline(read(build(8, 2000)), "the tissue") == (
+        "8 of 2,000 features chosen to predict the tissue: tumour against normal"
+    )
+    assert words.headline(read(build(1, 20, classes=None))) == "1 of 20 features chosen to predict the target"
+    assert words.headline(read(build(3, 20, classes=("0", "1")))).endswith(": class 1 against class 0")
+
+
+def test_features_on_request_were_not_chosen(build_grid, regression):
+    assert words.headline(read(regression)) == "2 of 30 features chosen to predict the target, with 1 more on request"
+    model = build_grid(2, found=False)
+    model.always_include = model.support_.tolist()
+    facts = read(model)
+    assert words.headline(facts) == "No number of features predicts better than the 2 on request alone"
+    assert words.nothing_found(facts).endswith("The model has only the features on request.")
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (PARTS, ["the average of 2 models with 2 to 5 features"]),
+        ([(5, 0.1, 0.7), (5, 1.0, 0.3)], ["the average of 2 models with 5 features"]),
+        ([(5, 0.1, 1.0)], []),
+        ([], []),
+    ],
+)
+def test_an_average_is_said_to_be_one(build_grid, parts, said):
+    assert words.qualifications(read(build_grid(parts=parts))) == said
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ([0.0, 0.0, 0.4, 1.0], ["2 of 4 are in no fold"]),
+        ([0.0, 1.0, 0.5, 1.0], ["1 of 4 is in no fold"]),
+        ([0.4, 0.2, 0.5, 1.0], ["2 of 4 are in fewer than half of the folds"]),
+        ([0.5, 0.5, 0.5, 1.0], []),
+    ],
+)
+def test_features_that_folds_seldom_choose_are_counted(build_grid, shares, said):
+    model = build_grid(4)
+    model.selection_frequency_[model.support_] = shares
+    assert words.qualifications(read(model)) == said
+    model.always_include = model.support_.tolist()
+    assert words.qualifications(read(model)) == []
+
+
+def test_nothing_is_found_with_its_numbers(build_grid):
+    text = "With 2 features, the best number, the held-out log loss is 0.72"
+    assert words.nothing_found(read(build_grid(2, found=False, first=2))).startswith(text)
+    assert words.nothing_found(read(build_grid(2, found=False, first=2))).endswith(
+        "The model has features nevertheless, because 0 was not compared."
+    )
+    model = build_grid(0, found=False)
+    assert "(permutation test: p = 0.31)" in words.nothing_found(read(model))
+    model.null_p_value_ = np.nan
+    assert "permutation" not in words.nothing_found(read(model))
+    assert words.nothing_found(read(build_grid())) == ""
+
+
+def test_the_ridges_of_the_curve_and_of_the_models(build_grid):
+    best = "The ridge of each k is its best of 3 from 0 to 1; that of the"
+    assert words.ridges(read(build_grid()).cross_validation) == f"{best} chosen k is 0.1."
+    assert words.ridges(read(build_grid(parts=PARTS)).cross_validation) == (
+        f"{best} best single model is 0.1; the averaged models have the ridge 0.1."
+    )
+    model = build_grid()
+    model.alphas_, model.grid_scores_ = np.array([0.1]), model.grid_scores_[:, 1:2]
+    assert words.ridges(read(model).cross_validation) == "The ridge is 0.1."
+
+
+def test_scores_without_a_value_are_a_dash(build_grid):
+    model = build_grid()
+    model.held_out_scores_ = {"mean_poisson_deviance": 1.5, "d2": 0.25, "calibration_slope": np.nan}
+    cells = [words.score_cells(score) for score in read(model).cross_validation.held_out]
+    assert cells == [
+        ("mean Poisson deviance", "1.5", "2"),
+        ("share of deviance (D²)", "0.25", "0"),
+        ("calibration slope (best is 1)", "–", "–"),
+    ]
