@@ -52,7 +52,7 @@ def draw_curve():
 
 
 def problem(d, s, share, seed, n):
-    """Independent standard normal attributes, s coefficients of 1 or -1; `share` of the variance can be explained."""
+    """Independent standard normal attributes, s coefficients of 1 or -1; `share` of the variance can be predicted."""
     rng = np.random.default_rng((seed, d, s))
     X = rng.standard_normal((n, d), dtype=np.float32)
     w = np.zeros(d)

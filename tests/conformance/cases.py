@@ -237,7 +237,7 @@ def is_bounded(constraint: Any) -> bool:
 
 @dataclass(frozen=True)
 class Planted:
-    """A regression problem that k columns explain, easy enough that every solver must find them."""
+    """A regression problem with k relevant columns, easy enough that every solver must find them."""
 
     X: np.ndarray
     y: np.ndarray

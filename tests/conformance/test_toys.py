@@ -25,7 +25,7 @@ GROUPS = (2, 0, 1, 1, 0, 3, 3, 2, 0, 1, 4, 2)
 
 
 def group_data(size=12, seed=0):
-    """Twelve correlated columns in five groups, of which two explain the target."""
+    """Twelve correlated columns in five groups, of which two predict the target."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((60, size)) + 0.5 * rng.standard_normal((60, 1))
     truth = np.where(np.isin(GROUPS, (1, 3)), np.linspace(-2.0, 2.0, size), 0.0)

@@ -1051,7 +1051,7 @@ def test_attributes_of_one_price_go_on_in_their_number():
 
 
 @pytest.mark.parametrize("cls", [LimitedAttributeRegression, LimitedAttributeLogisticRegression])
-def test_attributes_that_never_vary_explain_nothing(cls):
+def test_attributes_that_never_vary_predict_nothing(cls):
     """With prices the predictor is chosen among what varies, of which there is nothing here."""
     model = cls(6, costs=[4, 1, 4, 2, 2, 3], budget=10.0).fit(np.zeros((80, 6)), [0, 1] * 40)
     assert model.support_.size == 0

@@ -20,7 +20,7 @@ def state_of(logit, information):
 
 
 def table(kind):
-    """Attributes, classes, and nothing else but the columns of `SUPPORT` to explain them."""
+    """Attributes, classes, and nothing else but the columns of `SUPPORT` to predict them from."""
     rng = np.random.default_rng(1)
     n = 20000 if kind == "rare" else N
     X = rng.standard_normal((n, D))

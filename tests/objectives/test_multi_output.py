@@ -64,7 +64,7 @@ def test_a_ridge_attains_the_bound_of_separated_classes():
     assert MultiOutputModel(X, Y, "logistic", l2=0.1).attains_bound()
 
 
-def test_coefficients_of_low_rank_explain_counts():
+def test_coefficients_of_low_rank_predict_counts():
     rng = np.random.default_rng(3)
     X, W = rng.standard_normal((2000, 5)), 0.4 * np.outer([1.0, 0.0, -1.0, 0.5, 0.0], [1.0, -0.5, 0.5])
     run = minimize(MultiOutputModel(X, rng.poisson(np.exp(X @ W)), "poisson"), Rank(1))

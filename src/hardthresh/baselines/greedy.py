@@ -366,8 +366,8 @@ def _scores(
         left = hessian.diagonal
         if members:
             block = hessian.rows[:, members]
-            explained = np.sum(hessian.rows * np.asarray(solve_semidefinite(block, hessian.rows)), axis=0)
-            left = hessian.diagonal - explained
+            spanned = np.sum(hessian.rows * np.asarray(solve_semidefinite(block, hessian.rows)), axis=0)
+            left = hessian.diagonal - spanned
         usable = left > _DEPENDENT * hessian.diagonal
         scores = np.where(usable, 0.5 * gradient * (gradient / np.where(usable, left, 1.0)), 0.0)
     if budget.signs is not None:

@@ -96,8 +96,8 @@ class ThresholdingEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_tiny_columns(self, columns: Scaled, table: Table) -> None:
         """Check that the squares of no column underflow, and that no coefficient can overflow.
 
-        A variance that underflows, computed in double precision, has no digits. Targets explained by one column of unit
-        variance have coefficients of their own size; those of several correlated columns may be larger.
+        A variance that underflows, computed in double precision, has no digits. Targets that are a multiple of one
+        column of unit variance have coefficients of their own size; those of several correlated columns may be larger.
         """
         inverse_scale, dtype = double(columns.inverse_scale), numpy_dtype(table.X)
         constant = np.flatnonzero(inverse_scale == 0)

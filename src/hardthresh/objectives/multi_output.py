@@ -1,4 +1,4 @@
-"""Several outputs explained by the same columns: a design, a loss and a matrix of targets."""
+"""Several outputs predicted from the same columns: a design, a loss and a matrix of targets."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _TIED = 1e-8
 standard deviations is less; without a symmetry of the table, values are rarely so close."""
 _MOST_TIED = 10  # directions that are tried
 _CONCENTRATED = 0.6  # of the squares of a direction: one row or column carries it. Arbitrary above one half
-_UNEXPLAINED = 0.5  # of the variance of a column, as the error of what the others tell of it. Arbitrary
+_INDEPENDENT = 0.5  # of the variance of a column, as the error of what the others tell of it. Arbitrary
 _FEW = 10  # among so many rows or columns or fewer, one may carry a direction as a matter of course
 _ROUNDING = 1e-10  # of the largest: smaller eigenvalues of a row's system without a ridge are rounding
 
@@ -311,7 +311,7 @@ def concentrated_directions(
     if cells.shape[1] > _FEW:
         for j in np.unique(np.nonzero(factors.V**2 > _CONCENTRATED)[0]):
             error, variance = error_without(cells, standard, factors.V, ridge, int(j))
-            if error > _UNEXPLAINED * variance:
+            if error > _INDEPENDENT * variance:
                 found.append(
                     f"one direction lies almost only in {name(int(j))}, which the others do not tell (squared error "
                     f"{error / variance:.2g} of its variance)"

@@ -318,17 +318,17 @@ class AdaptiveHybrid(Algorithm[AdaptiveState]):
         proposal = choose(state.together, state.observed, cost_model, self.n_nonzero_coefs, self._limit(cost_model))
         support = state.observed[proposal.chosen]
         state = replace(state, next_repair=int(PATIENCE * state.together.count) + 1)
-        if not state.fitted or self._is_better(state, support, proposal.unexplained):
+        if not state.fitted or self._is_better(state, support, proposal.residual):
             state = self._with_support(state, support, _moments_of(state, support))
         return self._refitted(replace(state, fitted=True))
 
-    def _is_better(self, state: AdaptiveState, support: Array, unexplained: float) -> bool:
+    def _is_better(self, state: AdaptiveState, support: Array, residual: float) -> bool:
         """Return whether another support lowers log RSS by more than the criterion asks for an exchange."""
         exchanged = max(np.setdiff1d(support, state.chosen).size, np.setdiff1d(state.chosen, support).size)
         if not exchanged:
             return False
-        present = least_squares(state.together, positions(state.observed, state.chosen)).unexplained
-        decrease = log(max(present, _PERFECT) / max(unexplained, _PERFECT))
+        present = least_squares(state.together, positions(state.observed, state.chosen)).residual
+        decrease = log(max(present, _PERFECT) / max(residual, _PERFECT))
         required = required_decrease(state.together.count, state.observed.size, state.chosen.size)
         return decrease > exchanged * required
 

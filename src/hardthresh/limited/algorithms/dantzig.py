@@ -68,7 +68,7 @@ class DantzigState(AlgorithmState):
 )
 @dataclass(frozen=True)
 class DantzigSelector(Algorithm[DantzigState]):
-    r"""The point of least l1 norm that explains all correlations, from s' random attributes of each example.
+    r"""The point of least l1 norm that agrees with all correlations, from s' random attributes of each example.
 
     .. math:: \hat w = \arg\min \|w\|_1 \quad \text{subject to} \quad \|\hat b - \hat Σ w\|_\infty \le λ,
               \qquad λ = c \sqrt{\frac{d \log d}{s' n}} \sqrt{\overline{y^2}}
@@ -178,7 +178,7 @@ class DantzigSelector(Algorithm[DantzigState]):
         return state.failure if state.seen else "there were no examples"
 
     def penalty(self, cost_model: CostModel, state: DantzigState) -> float:
-        """Return λ, by which correlations may stay unexplained, after all examples of a state."""
+        """Return λ, by which correlations may differ from those of the point, after all examples of a state."""
         d, n = cost_model.n_features, state.seen
         squares = state.squares + float(np.sum(state.values[:, -1] ** 2))
         return self.c * sqrt(d * log(d) / (cost_model.n_observed * n)) * sqrt(squares / n)

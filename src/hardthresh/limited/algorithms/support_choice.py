@@ -28,13 +28,13 @@ class Subset:
         Which, increasing, counted among the observed ones.
     coef : array
         Their coefficients.
-    unexplained : float
+    residual : float
         The residual sum of squares, as a share of the target's.
     """
 
     chosen: Array
     coef: Array
-    unexplained: float
+    residual: float
 
 
 def least_squares(moments: Moments, chosen: Array | None = None) -> Subset:
@@ -63,8 +63,8 @@ def choose(moments: Moments, observed: Array, cost_model: CostModel, count: int,
 
     Backward elimination starts from all of them; while there are few examples for that, forward selection adds the best
     as long as each lowers log RSS by `required_decrease`. Then one variable is exchanged for another as long as that
-    helps. With different prices the best of three starts is taken: elimination by what variables explain per price,
-    selection by what they explain, and selection by that per price; and exchanges keep to the limit.
+    helps. With different prices the best of three starts is taken: elimination by the gain of variables per price,
+    selection by their gain, and selection by that per price; and exchanges keep to the limit.
     """
     p = observed.size
     enough = moments.count >= PER_VARIABLE * p
@@ -83,7 +83,7 @@ def choose(moments: Moments, observed: Array, cost_model: CostModel, count: int,
 
 
 def _grow(tableau: Tableau, most: int, n: int) -> None:
-    """Add the best variables, one for every 2 `PER_VARIABLE` examples, as long as each explains more than noise."""
+    """Add the best variables, one for every 2 `PER_VARIABLE` examples, as long as each gains more than noise."""
     size = min(most, n // (2 * PER_VARIABLE) - 1)
     while tableau.size < size:
         before = tableau.size
@@ -109,7 +109,7 @@ class _PricedSearch:
         return np.where(np.isin(panel, panel[tableau.chosen]), 0.0, cost_model.price[panel])
 
     def best(self, tableau: Tableau, *, per_price: bool = False) -> int | None:
-        """Return the variable within the limit that explains most, or most per price; None if none does."""
+        """Return the variable within the limit with the largest gain, or the largest per price; None if none gains."""
         if not self.observed.size:
             return None
         added = self.added_cost(tableau)
@@ -119,7 +119,7 @@ class _PricedSearch:
         return j if gains[j] > _NEGLIGIBLE else None
 
     def grown(self, tableau: Tableau, *, per_price: bool) -> Tableau:
-        """Return a tableau with the best variables within the limit, as long as each explains more than noise."""
+        """Return a tableau with the best variables within the limit, as long as each gains more than noise."""
         while tableau.size < min(self.count, max(1, self.n // (2 * PER_VARIABLE) - 1)):
             j = self.best(tableau, per_price=per_price)
             if j is None:
@@ -134,7 +134,7 @@ class _PricedSearch:
         return tableau
 
     def shrunk(self, tableau: Tableau) -> Tableau:
-        """Return a tableau without the panels that explain least per price, so that the rest is within the limit."""
+        """Return a tableau without the panels of the least gain per price, so that the rest is within the limit."""
         observed, cost_model = self.observed, self.cost_model
         while not cost_model.within_budget(cost_model.cost(observed[tableau.chosen]), self.limit):
             panels = np.unique(cost_model.panel[observed[tableau.chosen]])
