@@ -872,7 +872,7 @@ typedef struct {
 
 typedef struct {
     index_t steps, halvings;
-    double armijo, share, least, units, below; /* see `logistic_refit` */
+    double armijo, share, rate, least, units, below; /* see `logistic_refit` and `logistic_refits` */
 } Limits;
 
 /* How a refit ends: at the minimum, at the limit of steps, where it is not expected to lead below a value, where a step
@@ -941,7 +941,7 @@ static int refit(Refit *r, const Limits *limits)
         const int moved = go_along(r, slope, predicted <= least ? 1 : limits->halvings, limits->armijo);
         if (predicted <= least) return MINIMAL;
         if (!moved) return STUCK;
-        if (predicted <= limits->share * fabs(value)) return MINIMAL;
+        if (predicted <= limits->share * fabs(value) && (i == 0 || predicted <= limits->rate * before)) return MINIMAL;
     }
     return LIMIT;
 }
@@ -1962,7 +1962,7 @@ static PyObject *py_logistic_refit(PyObject *module, PyObject *args)
 {
     PyObject *given[7];
     Py_ssize_t steps, halvings;
-    Limits limits;
+    Limits limits = {.rate = (double)INFINITY};
     Call call = {.count = 0, .memory = NULL};
     Refit r;
     void *at[7];
@@ -1996,11 +1996,11 @@ static PyObject *py_logistic_refit(PyObject *module, PyObject *args)
 }
 
 /* logistic_refits(columns, y, weights, offset, penalties, null_coef, supports, ends, starts, ridges, coefs, ended, steps,
- * halvings, armijo, share, units): refits of many supports, one after the other. A row of `columns` is a column of the
- * data. Refit i is that of the columns supports[ends[i]:ends[i + 1]], which increase, with the ridge ridges[i] times the
+ * halvings, armijo, share, rate, units): refits of many supports, one after the other. A row of `columns` is a column of
+ * the data. Refit i is that of the columns supports[ends[i]:ends[i + 1]], which increase, with the ridge ridges[i] times the
  * penalty of each column. It starts from refit starts[i] < i, where columns that this one does not have are zero, or
  * from `null_coef` if that is negative. Its coefficients are written to the same places of `coefs`, and how it ends to
- * ended[i]. */
+ * ended[i]. The step that ends a refit must also predict no more than `rate` times the decrease of the step before. */
 static PyObject *py_logistic_refits(PyObject *module, PyObject *args)
 {
     enum { GIVEN = 12 };
@@ -2012,9 +2012,9 @@ static PyObject *py_logistic_refits(PyObject *module, PyObject *args)
     void *at[GIVEN];
     index_t length[GIVEN], width = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOnnddd", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOnndddd", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
                           &given[6], &given[7], &given[8], &given[9], &given[10], &given[11], &steps, &halvings,
-                          &limits.armijo, &limits.share, &limits.units))
+                          &limits.armijo, &limits.share, &limits.rate, &limits.units))
         return NULL;
     if (view_all(&call, given, GIVEN, 10, at, length) < 0) return NULL;
     limits.steps = steps;
@@ -2093,7 +2093,7 @@ static PyObject *py_logistic_search(PyObject *module, PyObject *args)
     PyObject *given[GIVEN];
     Py_ssize_t size, least, most, rounds, steps, halvings;
     Plan plan;
-    Limits limits = {.least = 0.0, .units = 0.0, .below = (double)INFINITY};
+    Limits limits = {.rate = (double)INFINITY, .least = 0.0, .units = 0.0, .below = (double)INFINITY};
     double value, nearly, negligible, separated, most_work;
     Call call = {.count = 0, .memory = NULL};
     void *at[GIVEN];
