@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +26,8 @@ _LEAST_CURVATURE = 1e-4
 """The curvature of a loss at the null model counts as at least this share of the largest one: working responses are
 divided by it. Rows with less, of a probability within 1e-5 of 0 or 1 beside others of 1/2, have no say in the moments
 of a column. Arbitrary, and only free columns or an offset lead there."""
+_ROUNDING = 1e-10
+"""Numbers that differ by this share count as equal: far above the rounding of a loss, and far below what matters."""
 
 
 @serial_blas()
@@ -81,6 +84,7 @@ def generalized_fold_paths(
     1. The null model, of the intercept and the free columns, is fitted without a ridge.
     2. Its working responses and expected curvatures make a least-squares problem, whose supports for all budgets and
        ridges come from `least_squares_fold_paths`: what one step of Fisher scoring from the null model would choose.
+       Without an offset and free columns that is least squares of y, for which the folds share their work.
     3. The loss is minimised by Newton steps on each of these supports, once where several budgets or ridges share
        support and ridge. A column whose coefficient would have a sign that is not allowed leaves its support.
 
@@ -104,12 +108,47 @@ def generalized_fold_paths(
     >>> path.columns.tolist(), path.coefs.shape
     ([2, 5], (3, 2, 2))
     """
-    budgets, alphas = checked_budgets(budgets), np.array(checked_ridges(ridges))
-    folds = [
-        _Fold.of(objective, selection, rows, intercept=intercept, standardize=standardize)
-        for rows in checked_training(training, objective)
-    ]
-    return [fold.path(budgets, alphas, tol) for fold in folds]
+    budgets, training = checked_budgets(budgets), checked_training(training, objective)
+    alphas = checked_ridges(ridges, len(training))
+    folds = [_Fold.of(objective, selection, rows, intercept=intercept, standardize=standardize) for rows in training]
+    nulls = [fold.null_model() for fold in folds]
+    own = alphas / np.array([[fold.weights @ null.curvature] for fold, null in zip(folds, nulls, strict=True)])
+    search = partial(least_squares_fold_paths, intercept=intercept, standardize=standardize, tol=tol)
+    if intercept and all(fold.is_affine(null) for fold, null in zip(folds, nulls, strict=True)):
+        found = search(_of_targets(objective), selection, training, budgets, own)
+    else:
+        models = (fold.on_all_rows(null) for fold, null in zip(folds, nulls, strict=True))
+        problems = zip(models, training, own, strict=True)
+        found = [search(model, selection, [rows], budgets, its)[0] for model, rows, its in problems]
+    each = zip(folds, nulls, found, strict=True)
+    return [fold.path(null, path, budgets, alphas[0]) for fold, null, path in each]
+
+
+def _of_targets(objective: LinearModel) -> LinearModel:
+    """Return least squares of the targets, in units in which their squares are in range."""
+    y = objective.y
+    exponent = int(np.frexp(float(namespace(y).max(namespace(y).abs(y))))[1])
+    return LinearModel(objective.design, y * 2.0**-exponent, sample_weight=objective.weights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Null:
+    """The null model of a fold, of the intercept and the free columns, and its quadratic approximation.
+
+    Attributes
+    ----------
+    coef : array, shape (n_free,)
+        The coefficients, with that of the column of ones.
+    converged : bool
+        Whether it is a minimum.
+    target, curvature : array, shape (n_rows,)
+        Working responses without the offset, and the expected curvatures of the losses.
+    """
+
+    coef: np.ndarray
+    converged: bool
+    target: np.ndarray
+    curvature: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,55 +197,51 @@ class _Fold:
             objective, selection, intercept, standardize, np.sort(free), rows, y, weights / weights.sum(), offset
         )
 
-    def path(self, budgets: list[int], ridges: np.ndarray, tol: float) -> FoldPath:
-        """Return the fits of all budgets and ridges."""
-        null = self.few_columns(self.free)
-        size = null.model.penalties.size
-        (coef,), (converged,) = null.model.refits(np.ones((1, size), dtype=bool), np.zeros(1), np.array([-1]))
-        columns, chosen = self.supports(coef @ null.model.columns, budgets, ridges, tol)
-        path = self.few_columns(columns, coef).path(chosen, budgets, ridges)
-        if not converged:
-            path.unconverged.insert(0, "the null model has not converged; the free columns may separate the targets")
-        return path
-
-    def supports(
-        self, prediction: np.ndarray, budgets: list[int], ridges: np.ndarray, tol: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the supports of least squares at a prediction without the offset.
-
-        Returns
-        -------
-        columns : array of int
-            The columns of any support, increasing.
-        chosen : array of bool, shape (n_budgets, n_ridges, n_columns)
-            Which of them are in the support of each budget and ridge.
-        """
-        target, weights = self.working_responses(prediction)
-        (path,) = least_squares_fold_paths(
-            self.on_all_rows(target, weights), self.selection, [self.rows], budgets, ridges / weights.sum(),
-            intercept=self.intercept, standardize=self.standardize, tol=tol,
-        )  # fmt: skip
-        columns = union(path.columns, self.free)
-        chosen = np.zeros((len(budgets), ridges.size, columns.size), dtype=bool)
-        chosen[:, :, columns.searchsorted(path.columns)] = path.coefs != 0
-        chosen[:, :, columns.searchsorted(self.free)] = True
-        return columns, chosen
-
     @without_overflow_warnings
-    def working_responses(self, prediction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the targets and the weights, per row, of the quadratic model at a prediction without the offset."""
-        loss, u = self.objective.loss, prediction if self.offset is None else prediction + self.offset
+    def null_model(self) -> _Null:
+        """Return the null model."""
+        loss, model = self.objective.loss, self.few_columns(self.free).model
+        every = np.ones((1, model.penalties.size), dtype=bool)
+        (coef,), (converged,) = model.refits(every, np.zeros(1), np.array([-1]))
+        prediction = coef @ model.columns
+        u = prediction if self.offset is None else prediction + self.offset
         curvature = loss.curvature(loss.mean(u), u)  # at the expected target
         curvature = np.maximum(curvature, _LEAST_CURVATURE * curvature.max())
-        return prediction - loss.gradient(self.y, u) / curvature, self.weights * curvature
+        return _Null(coef, bool(converged), prediction - loss.gradient(self.y, u) / curvature, curvature)
 
-    def on_all_rows(self, target: np.ndarray, weights: np.ndarray) -> LinearModel:
-        """Return a least-squares problem on all rows, of which those of other folds have no weight."""
+    def is_affine(self, null: _Null) -> bool:
+        """Return whether least squares of y chooses what that of the working responses does.
+
+        It does if all rows have the same curvature, and the responses are affine in y, as in the absence of an offset
+        and of free columns.
+        """
+        if self.free.size or np.ptp(null.curvature) > _ROUNDING * null.curvature.max():
+            return False
+        least, most = self.y.argmin(), self.y.argmax()
+        run = float(self.y[most] - self.y[least])
+        slope = float(null.target[most] - null.target[least]) / run if run else 0.0
+        gap = null.target - null.target[least] - slope * (self.y - self.y[least])
+        return bool(np.abs(gap).max() <= _ROUNDING * np.abs(null.target).max())
+
+    def on_all_rows(self, null: _Null) -> LinearModel:
+        """Return least squares of the working responses, where rows of other folds have no weight."""
         like = self.objective.y
         y, sample_weight = np.zeros(like.shape[0]), np.zeros(like.shape[0])
-        y[self.rows], sample_weight[self.rows] = target, weights  # a row may be drawn twice, but is the same
+        y[self.rows] = null.target  # a row may be drawn twice, but is the same
+        sample_weight[self.rows] = self.weights * null.curvature
         y, sample_weight = (namespace(like).astype(move(x, like), like.dtype) for x in (y, sample_weight))
         return LinearModel(self.objective.design, y, sample_weight=sample_weight)
+
+    def path(self, null: _Null, found: FoldPath, budgets: list[int], ridges: np.ndarray) -> FoldPath:
+        """Return the fits of all budgets and ridges on the supports that least squares has found."""
+        columns = union(found.columns, self.free)
+        chosen = np.zeros((len(budgets), ridges.size, columns.size), dtype=bool)
+        chosen[:, :, columns.searchsorted(found.columns)] = found.coefs != 0
+        chosen[:, :, columns.searchsorted(self.free)] = True
+        path = self.few_columns(columns, null.coef).path(chosen, budgets, ridges)
+        if not null.converged:
+            path.unconverged.insert(0, "the null model has not converged; the free columns may separate the targets")
+        return path
 
     def few_columns(self, columns: np.ndarray, null: np.ndarray | None = None) -> _Columns:
         """Return some columns of the fold, to be refitted.
