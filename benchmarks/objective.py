@@ -18,7 +18,7 @@ class Objective(BaseObjective):
     requirements = ["numpy", "scipy"]  # noqa: RUF012
     sampling_strategy = "run_once"
     test_dataset_name = "least_squares"
-    parameters = {"question": ["fixed", "path", "cv"]}  # noqa: RUF012
+    parameters = {"question": ["fixed", "path", "cv", "defaults"]}  # noqa: RUF012
 
     def set_data(self, truth: Any = None, **data: Any) -> None:
         """Take what a dataset has made."""

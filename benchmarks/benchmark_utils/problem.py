@@ -13,6 +13,9 @@ import scipy.sparse
 RIDGE = 1e-6
 """Of every logistic objective and of its refit, so that separable classes have finite coefficients."""
 
+LARGEST_BY_DEFAULT = 30
+"""The largest number of columns that our estimators compare at first by default."""
+
 SMALL_SAMPLE_RIDGE = 1e-3
 """The same where samples are small and nearly separable: without it all objectives there would be almost 0."""
 
@@ -21,8 +24,9 @@ SMALL_SAMPLE_RIDGE = 1e-3
 class Problem:
     """Choose columns of X for y.
 
-    `question` is "fixed" (the best `k` columns), "path" (the number of columns by EBIC, among 1 to `largest`) or "cv"
-    (the same by 5-fold cross-validation). `loss` is "squared" or "logistic"; `ridge` belongs to the logistic one.
+    `question` is "fixed" (the best `k` columns), "path" (the number of columns by EBIC, among 1 to `largest`), "cv"
+    (the same by 5-fold cross-validation) or "defaults" (the same among 0 to 30 for packages that have no default of
+    their own). `loss` is "squared" or "logistic"; `ridge` belongs to the logistic one.
     `intercept` says whether the model has one: where X and y are centred, none is needed.
     """
 
@@ -43,7 +47,7 @@ class Problem:
     @property
     def budgets(self) -> range:
         """The numbers of columns to choose among."""
-        return range(1, self.largest + 1)
+        return range(LARGEST_BY_DEFAULT + 1) if self.question == "defaults" else range(1, self.largest + 1)
 
     def varied(self, *, x: float = 1.0, y: float = 1.0, dtype: str = "float64") -> Problem:
         """Return the same problem in other units, or in another precision."""

@@ -19,6 +19,7 @@ class Dataset(BaseDataset):
         "rho": [0, 0.5, 0.9],
         "scale": [3.0],
         "seed": [0],
+        "intercept": [False],
     }
     test_config = {"n": 150, "d": 100, "k": 3}  # noqa: RUF012
 
@@ -30,4 +31,4 @@ class Dataset(BaseDataset):
     def get_data(self) -> dict[str, Any]:
         """Draw the instance."""
         X, y, truth = spec.logistic(self.n, self.d, self.k, self.rho, self.scale, self.seed)
-        return {"X": X, "y": y, "loss": "logistic", "k": self.k, "truth": truth}
+        return {"X": X, "y": y, "loss": "logistic", "k": self.k, "truth": truth, "intercept": self.intercept}

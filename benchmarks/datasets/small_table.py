@@ -50,7 +50,7 @@ class Dataset(BaseDataset):
 
     name = "small_table"
     requirements = ["pip::hardthresh"]  # noqa: RUF012
-    parameters = {"set, loss": SETS, "k": [5, 20]}  # noqa: RUF012
+    parameters = {"set, loss": SETS, "k": [5, 20], "intercept": [False]}  # noqa: RUF012
 
     @property
     def title(self) -> str:
@@ -74,7 +74,7 @@ class Dataset(BaseDataset):
                 "intercept": True,
                 "ridge": SMALL_SAMPLE_RIDGE,
             }
-        return {"X": X, "y": y - y.mean(), "loss": "squared", "k": self.k}
+        return {"X": X, "y": y - y.mean(), "loss": "squared", "k": self.k, "intercept": self.intercept}
 
 
 def _arrays(name: str, *keys: str) -> list[Any]:

@@ -14,7 +14,7 @@ from hardthresh.datasets import DatasetError
 from . import contest, quality
 from .files import load
 from .tables import Table, milliseconds
-from .tasks import Instance
+from .tasks import DEFAULTS, Instance, defaults, defaults_on_tables
 from .workers import Crew
 
 Row = dict[str, Any]
@@ -35,6 +35,8 @@ FIXED = {
 """n, d, k of the regressions with a given k, and whether they are left out where time is short."""
 
 OURS, ESTIMATOR, PEER = "hardthresh", "hardthresh estimator", "abess"
+
+LOSSES = ("squared", "logistic")
 
 ELSEWHERE = ("adelie", "L0Learn")
 """Peers that need an environment of their own, or have no distribution: README.md says how, and why not."""
@@ -179,6 +181,23 @@ GOALS = (
             ("5-fold CV", "cv", (0.86, 5.5, 18), (4, 15, 30)),
         )
     ),
+    *(
+        Goal(
+            f"CV with all defaults, {where}, abess / ours, squared: median; least; logistic: median; least",
+            (None,) * 4,
+            (5, 1) * 2,
+            lambda found, where=where: tuple(
+                found.ratio(f"defaults {where} {loss}", average) for loss in LOSSES for average in (median, min)
+            ),
+        )
+        for where in ("simulated", "real")
+    ),
+    Goal(
+        "CV with all defaults, one ridge / all ridges: squared; logistic",
+        (None, None),
+        (0.5, 0.5),
+        lambda found: tuple(found.ratio(f"one ridge {loss}") for loss in LOSSES),
+    ),
     Goal(
         "logistic, abess / ours: 100x200; 500x1000; 1000x5000",
         (0.2, 2, 6),
@@ -234,6 +253,15 @@ def races(seeds: tuple[int, ...]) -> list[Race]:
         paths, folds = _regressions(size, seeds, question="path")[:most], _regressions(size, seeds, **cv)[:most]
         found.append(Race(f"path {name}", OURS, PEER, paths, slow, seconds=2.0))
         found.append(Race(f"cv {name}", ESTIMATOR, PEER, folds, slow, seconds=2.0))
+    for loss in LOSSES:
+        for size in DEFAULTS:
+            slow, name = size[0] * size[1] > 1e6, f"defaults simulated {loss}"
+            found.append(Race(name, ESTIMATOR, PEER, defaults(loss, size, seeds), slow, seconds=0.5))
+            if not slow:
+                found.append(
+                    Race(f"one ridge {loss}", ESTIMATOR, f"{ESTIMATOR} one ridge", defaults(loss, size, seeds))
+                )
+        found.append(Race(f"defaults real {loss}", ESTIMATOR, PEER, defaults_on_tables(loss), seconds=0.5))
     return found
 
 

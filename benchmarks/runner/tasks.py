@@ -9,10 +9,29 @@ from benchmark_utils.bases import grid
 
 from .files import load
 
-OURS = ("hardthresh", "hardthresh fast", "hardthresh thorough", "hardthresh pursuit", "hardthresh estimator")
+OURS = (
+    "hardthresh",
+    "hardthresh fast",
+    "hardthresh thorough",
+    "hardthresh pursuit",
+    "hardthresh estimator",
+    "hardthresh estimator one ridge",
+)
 PATHS = ((200, 500, 10, 0.5, 10), (1000, 5000, 20, 0, 10), (1000, 5000, 20, 0.5, 1), (2000, 20000, 30, 0.5, 10))
+DEFAULTS = (
+    (49, 200, 5),
+    (62, 2000, 5),
+    (100, 200, 5),
+    (200, 1000, 5),
+    (500, 200, 10),
+    (500, 1000, 10),
+    (2000, 200, 10),
+    (1000, 5000, 20),
+    (2000, 20000, 30),
+)
+"""n, d, k of the simulated tables on which everybody runs with all defaults."""
 UNITS = ({}, {"y": 1e-3}, {"y": 1e3}, {"x": 1e-3}, {"x": 1e3})
-SUFFIX = {"fixed": "", "path": " EBIC", "cv": " CV"}
+SUFFIX = {"fixed": "", "path": " EBIC", "cv": " CV", "defaults": " defaults"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +124,12 @@ def tasks(seeds: tuple[int, ...] = (0,)) -> dict[str, Task]:
             ("hardthresh",),
             variants=({}, {"dtype": "float32"}),
         ),
+        "defaults": Task(
+            "k chosen by 5-fold cross-validation, with all defaults",
+            (*_defaults("squared", seeds), *_defaults("logistic", seeds)),
+            ("hardthresh estimator", "hardthresh estimator one ridge", "abess"),
+            limit=60.0,
+        ),
     }
 
 
@@ -137,6 +162,32 @@ def _all(question: str, stem: str, seeds: tuple[int, ...]) -> tuple[Instance, ..
 def _paths(question: str, seeds: tuple[int, ...]) -> tuple[Instance, ...]:
     sizes = {"n, d, k, rho, snr": list(PATHS), "seed": list(seeds)}
     return tuple(Instance(question, "least_squares", combination) for combination in grid(sizes))
+
+
+def _defaults(loss: str, seeds: tuple[int, ...]) -> tuple[Instance, ...]:
+    """Return simulated tables of all sizes, and the real small ones."""
+    simulated = tuple(instance for size in DEFAULTS for instance in defaults(loss, size, seeds))
+    return (*simulated, *defaults_on_tables(loss))
+
+
+def defaults(loss: str, size: tuple[int, int, int], seeds: tuple[int, ...]) -> tuple[Instance, ...]:
+    """Return simulated tables on which k is chosen by cross-validation with all defaults, a seed for each design."""
+    n, d, k = size
+    shape = {"n": n, "d": d, "k": k, "intercept": True}
+    if loss == "logistic":
+        found = [("logistic", {"rho": rho, "scale": scale}) for rho, scale in ((0, 3.0), (0.5, 1.0), (0.9, 3.0))]
+    else:
+        found = [("least_squares", {"rho": rho, "snr": snr}) for rho, snr in ((0, 10), (0, 1), (0.5, 1), (0.9, 10))]
+    return tuple(
+        Instance("defaults", stem, {**shape, **design, "seed": seeds[i % len(seeds)]})
+        for i, (stem, design) in enumerate(found)
+    )
+
+
+def defaults_on_tables(loss: str) -> tuple[Instance, ...]:
+    """Return the real small tables with all defaults."""
+    sets = grid({**load("dataset", "small_table").parameters, "k": [5], "intercept": [True]})
+    return tuple(Instance("defaults", "small_table", found) for found in sets if found["loss"] == loss)
 
 
 def _recall(seeds: tuple[int, ...]) -> tuple[Instance, ...]:

@@ -16,7 +16,7 @@ class Solver(Competitor):
     name = "abess"
     distribution = "abess"
     requirements = ["pip::abess"]  # noqa: RUF012
-    answers = everything("fixed", "path", "cv")
+    answers = everything("fixed", "path", "cv", "defaults")
     takes_sparse = True
 
     def solve(self, problem: Problem) -> Any:
@@ -26,6 +26,7 @@ class Solver(Competitor):
             "fixed": {"support_size": problem.k},
             "path": {"support_size": problem.budgets, "ic_type": "ebic"},
             "cv": {"support_size": problem.budgets, "cv": 5},
+            "defaults": {"support_size": problem.budgets, "cv": 5},
         }[problem.question]
         model = kind(fit_intercept=problem.intercept, thread=1, **settings).fit(problem.X, problem.y)
         return np.flatnonzero(model.coef_)
