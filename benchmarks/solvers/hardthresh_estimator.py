@@ -49,7 +49,7 @@ class Solver(Competitor):
         if problem.question == "fixed":
             model = kind(n_nonzero_coefs=problem.k)
         elif self.ridges == "one ridge":
-            model = kind(n_nonzero_coefs=problem.budgets, alphas=RIDGE[problem.loss], averaging="none", cv=5)
+            model = kind(alphas=RIDGE[problem.loss], averaging="none", cv=5)
         elif problem.question == "defaults":
             model = kind(cv=5)
         else:
