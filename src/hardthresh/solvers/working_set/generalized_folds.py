@@ -212,11 +212,9 @@ class _Fold:
     def is_affine(self, null: _Null) -> bool:
         """Return whether least squares of y chooses what that of the working responses does.
 
-        It does if all rows have the same curvature, and the responses are affine in y, as in the absence of an offset
-        and of free columns.
+        These are an affine function of y if the null model predicts the same for all rows, whose curvatures are the
+        same then, as without an offset and free columns.
         """
-        if self.free.size or np.ptp(null.curvature) > _ROUNDING * null.curvature.max():
-            return False
         least, most = self.y.argmin(), self.y.argmax()
         run = float(self.y[most] - self.y[least])
         slope = float(null.target[most] - null.target[least]) / run if run else 0.0
