@@ -408,6 +408,21 @@ def test_a_fold_of_tiny_weights_is_as_good_as_absent_from_the_others(intercept, 
     assert_least_squares(case, training, assert_alone(case, training, budgets), budgets)
 
 
+@pytest.mark.parametrize("columns", [30, 400])
+def test_each_fold_may_have_ridges_of_its_own(columns):
+    case = make(n=100, d=columns)
+    training = training_rows(KFold(3), 100)
+    ridges = np.array([[0.0, 0.3], [1.0, 0.1], [0.02, 5.0]])
+    objective, selection = LinearModel(case.X, case.y), CoordinateBudget(columns + 1, 4, (columns,))
+    together = least_squares_fold_paths(
+        objective, selection, training, (1, 4), ridges, intercept=True, standardize=True
+    )
+    for path, rows, own in zip(together, training, ridges, strict=True):
+        (alone,) = least_squares_fold_paths(objective, selection, [rows], (1, 4), own, intercept=True, standardize=True)
+        assert_array_equal(path.columns, alone.columns)
+        assert_allclose(path.coefs, alone.coefs, atol=1e-9)
+
+
 def test_rows_without_weight_are_absent():
     case = make(weighted=True)
     weights = case.weights.copy()

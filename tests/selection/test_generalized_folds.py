@@ -285,6 +285,27 @@ def test_each_different_fit_is_made_once():
         assert not same or (start in same and ridge_of[start] > ridge_of[refit])
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_folds_that_share_the_search_find_what_each_finds_alone(loss, monkeypatch):
+    case = make(loss, d=300, weighted=True)
+    together = case.paths()
+    monkeypatch.setattr("hardthresh.solvers.working_set.generalized_folds._Fold.is_affine", lambda *_: False)
+    for one, other in zip(case.paths(), together, strict=True):
+        assert_same(case, one, other)
+
+
+@pytest.mark.parametrize(("kind", "shares"), [("plain", True), ("shifted", False), ("included", False)])
+def test_which_folds_share_the_search(kind, shares, monkeypatch):
+    """An offset and free columns make the null model's curvature differ from row to row."""
+    searched = []
+    monkeypatch.setattr(
+        "hardthresh.solvers.working_set.generalized_folds.least_squares_fold_paths",
+        lambda *args, **settings: searched.append(len(args[2])) or least_squares_fold_paths(*args, **settings),
+    )
+    make(**KINDS[kind]).paths()
+    assert searched == ([3] if shares else [1, 1, 1])
+
+
 @pytest.mark.skipif(kernel() is None, reason="the compiled kernel was not built, or HARDTHRESH_PURE is set")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_kernel_fits_what_the_numpy_code_fits(kind, monkeypatch):
