@@ -26,6 +26,9 @@ _LEAST_CURVATURE = 1e-4
 """The curvature of a loss at the null model counts as at least this share of the largest one: working responses are
 divided by it. Rows with less, of a probability within 1e-5 of 0 or 1 beside others of 1/2, have no say in the moments
 of a column. Arbitrary, and only free columns or an offset lead there."""
+_ENTRIES = 1 << 23
+"""Most entries of the columns that are copied at a time: 64 MB. Arbitrary: refits in parts start farther away, and take a
+few more steps."""
 _ROUNDING = 1e-10
 """Numbers that differ by this share count as equal: far above the rounding of a loss, and far below what matters."""
 
@@ -236,10 +239,40 @@ class _Fold:
         chosen = np.zeros((len(budgets), ridges.size, columns.size), dtype=bool)
         chosen[:, :, columns.searchsorted(found.columns)] = found.coefs != 0
         chosen[:, :, columns.searchsorted(self.free)] = True
-        path = self.few_columns(columns, null.coef).path(chosen, budgets, ridges)
+        path = self.refitted(null, columns, chosen, budgets, ridges)
         if not null.converged:
             path.unconverged.insert(0, "the null model has not converged; the free columns may separate the targets")
         return path
+
+    def refitted(
+        self, null: _Null, columns: np.ndarray, chosen: np.ndarray, budgets: list[int], ridges: np.ndarray
+    ) -> FoldPath:
+        """Return the fits on some supports: half of the ridges, or of the budgets, at a time if there are many entries.
+
+        Parameters
+        ----------
+        null : _Null
+            Where to start.
+        columns : array of int
+            Some columns, increasing.
+        chosen : array of bool, shape (n_budgets, n_ridges, n_columns)
+            Which of them are in the support of each budget and ridge.
+        budgets, ridges :
+            As for `generalized_fold_paths`.
+        """
+        used = chosen.any(axis=(0, 1))
+        columns, chosen = columns[used], chosen[:, :, used]
+        if columns.size * self.rows.size <= _ENTRIES or chosen.shape[:2] == (1, 1):
+            return self.few_columns(columns, null.coef).path(chosen, budgets, ridges)
+        axis, middle = (1, ridges.size // 2) if ridges.size > 1 else (0, len(budgets) // 2)
+        first, second = np.split(chosen, [middle], axis=axis)
+        if axis == 1:
+            left = self.refitted(null, columns, first, budgets, ridges[:middle])
+            right = self.refitted(null, columns, second, budgets, ridges[middle:])
+        else:
+            left = self.refitted(null, columns, first, budgets[:middle], ridges)
+            right = self.refitted(null, columns, second, budgets[middle:], ridges)
+        return _joined(left, right, axis)
 
     def few_columns(self, columns: np.ndarray, null: np.ndarray | None = None) -> _Columns:
         """Return some columns of the fold, to be refitted.
@@ -276,6 +309,18 @@ class _Fold:
         """Return an intercept to start from."""
         level = self.objective.loss.initial_prediction(float(self.weights @ self.y))
         return level if self.offset is None else level - float(self.weights @ self.offset)
+
+
+def _joined(left: FoldPath, right: FoldPath, axis: int) -> FoldPath:
+    """Return a grid of fits of which two parts are known: budgets (axis 0) or ridges (1)."""
+    columns = union(left.columns, right.columns)
+    halves = []
+    for half in (left, right):
+        coefs = np.zeros((*half.intercepts.shape, columns.size))
+        coefs[:, :, columns.searchsorted(half.columns)] = half.coefs
+        halves.append(coefs)
+    intercepts = np.concatenate([left.intercepts, right.intercepts], axis=axis)
+    return FoldPath(columns, np.concatenate(halves, axis=axis), intercepts, left.unconverged + right.unconverged)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,7 +29,7 @@ _PREDICTED = 1e-3
 """A refit ends with the step whose predicted decrease is at most this share of f: the next one would be about its
 square."""
 _PREDICTED_OF_FOLDS, _RATE = 1e-6, 0.1
-"""The same for the refits of folds, which nothing refines after: f is then within about 1e-12 of the minimum. The last
+"""The same for the refits of folds, which nothing refines after: f is then within about 1e-10 of the minimum. The last
 step must also predict no more than so much of the decrease of the step before: on the way to infinity it is 0.37 times
 that, by exponentials, and near a minimum about its square."""
 _STEPS, _HALVINGS = 25, 30
@@ -198,7 +198,7 @@ class ColumnsToRefit:
 
         Notes
         -----
-        f is within about 1e-12 of the minimum. Cost: for each refit two to four products of its columns with each
+        f is within about 1e-10 of the minimum. Cost: for each refit two to four products of its columns with each
         other.
         """
         coefs, compiled = np.zeros(chosen.shape), _kernel_for(self.loss)
