@@ -316,6 +316,16 @@ def test_a_budget_alone_is_about_as_good_as_among_others(k):
     assert losses[0] <= 1.05 * losses[1]
 
 
+@pytest.mark.parametrize("pure", [False, True])
+def test_a_budget_may_be_given_twice(pure, monkeypatch):
+    if pure:
+        monkeypatch.setattr("hardthresh.solvers.working_set.search.kernel", lambda: None)
+    case = make(n=30, d=8)
+    training = training_rows(KFold(3), 30)
+    for twice, once in zip(case.paths(training, (1, 2, 2, 7)), case.paths(training, (1, 2, 7)), strict=True):
+        assert_array_equal(twice.coefs, once.coefs[[0, 1, 1, 2]])
+
+
 def test_budgets_from_none_to_all_columns():
     case = make(n=30, d=8)
     training = training_rows(KFold(3), 30)

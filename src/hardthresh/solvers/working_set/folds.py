@@ -510,7 +510,7 @@ class _Folds:
         for place, ridge in enumerate(ridges):
             tableau = self._tableau(number, ridge)
             rounding, negligible = self._tolerances(fold, tableau)
-            best = forward_backward(tableau, [tableau.n_free + k for k in budgets], rounding, negligible)
+            best = forward_backward(tableau, {tableau.n_free + k for k in budgets}, rounding, negligible)
             fits = [best[tableau.n_free + k] for k in budgets]
             rows = np.repeat(np.arange(len(fits)), [fit.size for fit in fits])
             coefs[rows, place, np.concatenate([fit.chosen for fit in fits])] = np.concatenate(

@@ -27,8 +27,8 @@ _LEAST_CURVATURE = 1e-4
 divided by it. Rows with less, of a probability within 1e-5 of 0 or 1 beside others of 1/2, have no say in the moments
 of a column. Arbitrary, and only free columns or an offset lead there."""
 _ENTRIES = 1 << 23
-"""Most entries of the columns that are copied at a time: 64 MB. Arbitrary: refits in parts start farther away, and take a
-few more steps."""
+"""Most entries of the columns that are copied at a time: 64 MB. Arbitrary: refits in parts start farther away, and
+take a few more steps."""
 _ROUNDING = 1e-10
 """Numbers that differ by this share count as equal: far above the rounding of a loss, and far below what matters."""
 
