@@ -201,6 +201,9 @@ ESTIMATORS = {
     "poisson_regression": estimator("SparsePoissonRegression", {"n_nonzero_coefs": 2}, X, COUNTS),
     "gamma_regression_cv": estimator("SparseGammaRegressionCV", {"n_nonzero_coefs": [1, 2], "cv": 3}, X, AMOUNTS),
     "low_rank_regression": estimator("LowRankRegression", {"rank": 2, "solver": solvers.IHT(), "max_iter": 8}, X, ROWS),
+    "logistic_regression_cv_average": estimator(
+        "SparseLogisticRegressionCV", {"n_nonzero_coefs": range(3, 5), "cv": 3}, X, CLASSES, method="decision_function"
+    ),
     "low_rank_regression_cv": estimator("LowRankRegressionCV", {"rank": [1, 2], "cv": 3}, X, ROWS),
     "low_rank_imputer": estimator("LowRankImputer", {"rank": 1}, GAPPY, method="transform"),
     "low_rank_imputer_cv": estimator("LowRankImputerCV", {"cv": 3, "random_state": 0}, GAPPY, method="transform"),

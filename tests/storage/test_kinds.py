@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from equality import assert_same
-from kinds import KINDS
+from kinds import AMOUNTS, CLASSES, KINDS, NUMBERS, X
 
 import hardthresh as ht
 from hardthresh.baselines.balls import InnerBases
 from hardthresh.constraints import Coordinates, Edges, Groups
 from hardthresh.solvers import AcceleratedIHT, ConstantMomentum, ExactMomentum, NesterovMomentum
 from hardthresh.steps import ExactLineSearch, Fixed
-from hardthresh.storage import load_notes
+from hardthresh.storage import StorageError, load_notes
 
 STORED = Path(__file__).parent / "stored"
 
@@ -92,6 +92,72 @@ def test_models_of_earlier_files_that_chose_by_cross_validation_load_as_their_cv
     document["object"]["parameters"][parameter] = [1, 2]
     (tmp_path / "x.json").write_text(json.dumps(document))
     assert getattr(ht.load(tmp_path / "x.json"), parameter) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "ridge"), [("linear_regression_cv", 0.0), ("logistic_regression_cv", 0.01), ("gamma_regression_cv", 0.0)]
+)
+@pytest.mark.parametrize("given", [None, 0.5])
+def test_models_that_earlier_versions_cross_validated_with_one_ridge_are_single_models(name, ridge, given, tmp_path):
+    document = json.loads((STORED / f"{name}.json").read_text())
+    document["object"]["parameters"] |= {"alpha": given, "n_nonzero_coefs": None}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    model = ht.load(tmp_path / "x.json")
+    assert model.alphas == model.alpha_ == (ridge if given is None else given)
+    assert (model.n_nonzero_coefs, model.averaging, model.averaging_) == ("auto", "none", "none")
+    np.testing.assert_array_equal(model.models_[0].coef, np.ravel(model.coef_)[model.support_])
+    np.testing.assert_array_equal(model.best_model_.support, model.support_)
+    assert (model.best_model_.n_nonzero, model.best_model_.alpha) == (model.best_n_nonzero_coefs_, model.alpha_)
+    np.testing.assert_array_equal(model.grid_scores_[:, 0], model.scores_)
+    assert np.all(np.isnan(model.null_scores_))
+    assert model.certificate().subject == ""
+    assert model.found_
+    y = {"linear": NUMBERS, "logistic": CLASSES, "gamma": AMOUNTS}[name.partition("_")[0]]
+    certificate = model.certificate(X, y)
+    if given is None:
+        np.testing.assert_allclose(certificate.value, model.objective_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the data of the test are few
+        assert model.fit(X, y).averaging_ == "none"
+
+
+def test_an_unfitted_model_of_an_earlier_version_loads(tmp_path):
+    document = json.loads((STORED / "linear_regression_cv.json").read_text())
+    document["object"]["fitted"] = {}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    assert ht.load(tmp_path / "x.json").get_params()["alphas"] == 0.0
+
+
+def test_a_model_that_compared_no_features_keeps_their_scores(tmp_path):
+    document = json.loads((STORED / "linear_regression_cv.json").read_text())
+    document["object"]["fitted"]["candidates_"]["data"] = [0, 2, 3]
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    model = ht.load(tmp_path / "x.json")
+    np.testing.assert_array_equal(model.null_scores_, model.scores_[0])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("support", [1, 3, 5, 12]),
+        ("support", [-1, 3, 5, 11]),
+        ("support", [1, 5, 3, 11]),
+        ("support", [1, 3, 5]),
+        ("coef", [1.0, 2.0]),
+        ("weight", {"$": "float", "value": "nan"}),
+    ],
+)
+def test_an_average_of_damaged_models_is_refused(field, value, tmp_path):
+    document = json.loads((STORED / "logistic_regression_cv_average.json").read_text())
+    part = document["object"]["fitted"]["models_"]["items"][0]["fields"]
+    assert part["support"]["data"] == [1, 3, 5, 11]
+    if isinstance(value, list):
+        part[field] |= {"shape": [len(value)], "data": value}
+    else:
+        part[field] = value
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    with pytest.raises(StorageError, match="not a sound SparseLogisticRegressionCV"):
+        ht.load(tmp_path / "x.json")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hardthresh.core.typing import Array
 from .swap import SwapCertificate, swap_certificate
 
 
-@stored("certificate/model")
+@stored("certificate/model", upgrades=[lambda fields: fields | {"subject": ""}])
 @dataclass(frozen=True, slots=True)
 class ModelCertificate:
     """First-order conditions and one-swap optimality of a fitted model; ``print`` shows it as sentences.

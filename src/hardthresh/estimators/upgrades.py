@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any
+
+import numpy as np
 
 from hardthresh.core.schema import Fields, Successor, Upgrade
+
+from .linear.grid_models import AveragedModel
+
+_OF_FOLDS = ("cv", "rule", "n_jobs")
 
 
 def tenth_of_features(fields: Fields) -> Fields:
@@ -18,9 +25,6 @@ def tenth_of_features(fields: Fields) -> Fields:
         tenth = max(1, fields["n_features_in_"] // 10)
         numbers[counted] = tenth if counted == "n_nonzero_coefs" else fields.get("n_nonzero_groups_")
     return fields | {name: "auto" if number is None else number for name, number in numbers.items()}
-
-
-_OF_FOLDS = ("cv", "rule", "n_jobs")
 
 
 def without_comparison(name: str, successor: str, left_out: tuple[str, ...] = ()) -> Upgrade:
@@ -44,3 +48,51 @@ def without_comparison(name: str, successor: str, left_out: tuple[str, ...] = ()
         return Successor(f"estimator/{successor}", kept | {name: None if isinstance(number, str) else number})
 
     return upgrade
+
+
+def one_ridge(default: float) -> Upgrade:
+    """Return the upgrade of a linear estimator that cross-validated the number of features alone, with one ridge.
+
+    The model is that of before. What earlier versions did not compute is NaN: the scores of the model without features,
+    unless it was compared; and `found_` says whether features were chosen.
+
+    Parameters
+    ----------
+    default : float
+        The ridge if none was given.
+    """
+
+    def upgrade(fields: Fields) -> Fields:
+        ridge = default if fields.get("alpha") is None else float(fields["alpha"])
+        kept = {key: value for key, value in fields.items() if key != "alpha" and not _says_default(key, value)}
+        kept |= {"alphas": ridge, "averaging": "none"}
+        if "coef_" not in fields:
+            return kept
+        name = "n_nonzero_coefs" if fields.get("groups") is None else "n_nonzero_groups"
+        coef, intercept = np.ravel(fields["coef_"]), float(np.ravel(fields["intercept_"])[0])
+        support = np.flatnonzero(coef)
+        best = int(fields.get(f"best_{name}_", fields.get(f"{name}_", support.size)))
+        model = AveragedModel(best, ridge, 1.0, support, coef[support], intercept)
+        kept |= {
+            f"best_{name}_": best,
+            "alpha_": ridge,
+            "alphas_": np.array([ridge]),
+            "averaging_": "none",
+            "models_": (model,),
+            "best_model_": model,
+            "found_": best > 0,
+            "null_p_value_": np.nan,
+            "range_extended_": False,
+        }
+        if "scores_" in fields:
+            scores, none = np.asarray(fields["scores_"]), np.asarray(fields["candidates_"])[0] == 0
+            kept["grid_scores_"] = scores[:, None, :]
+            kept["null_scores_"] = scores[0].copy() if none else np.full(scores.shape[1], np.nan)
+        return kept
+
+    return upgrade
+
+
+def _says_default(name: str, value: Any) -> bool:
+    """Return whether a parameter is the number of features or groups, not given."""
+    return name in ("n_nonzero_coefs", "n_nonzero_groups") and value is None

@@ -19,7 +19,7 @@ from hardthresh.objectives.recession import has_no_recession
 from hardthresh.solvers.subspace import refine
 
 from ..documentation import public_estimator
-from ..upgrades import tenth_of_features
+from ..upgrades import one_ridge, tenth_of_features
 from .cross_validation import SparseLinearModelCV
 from .model import SparseLinearModel
 from .problem import Problem
@@ -131,7 +131,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
         return tags
 
 
-@public_estimator("logistic_regression_cv")
+@public_estimator("logistic_regression_cv", upgrades=[one_ridge(Logistic.default_ridge)])
 class SparseLogisticRegressionCV(SparseLinearModelCV, SparseLogisticRegression):
     """Logistic regression of two classes with the number of features chosen by cross-validation.
 

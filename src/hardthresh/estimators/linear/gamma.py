@@ -7,7 +7,7 @@ from typing import ClassVar
 from hardthresh.losses import Gamma, Loss
 
 from ..documentation import public_estimator
-from ..upgrades import tenth_of_features
+from ..upgrades import one_ridge, tenth_of_features
 from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
@@ -58,7 +58,7 @@ class SparseGammaRegression(SparseRegressor):
     _loss: ClassVar[Loss] = Gamma()
 
 
-@public_estimator("gamma_regression_cv")
+@public_estimator("gamma_regression_cv", upgrades=[one_ridge(Gamma.default_ridge)])
 class SparseGammaRegressionCV(SparseLinearModelCV, SparseGammaRegression):
     """Gamma regression with the number of features chosen by cross-validation.
 

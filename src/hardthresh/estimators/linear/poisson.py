@@ -7,7 +7,7 @@ from typing import ClassVar
 from hardthresh.losses import Loss, Poisson
 
 from ..documentation import public_estimator
-from ..upgrades import tenth_of_features
+from ..upgrades import one_ridge, tenth_of_features
 from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
@@ -58,7 +58,7 @@ class SparsePoissonRegression(SparseRegressor):
     _loss: ClassVar[Loss] = Poisson()
 
 
-@public_estimator("poisson_regression_cv")
+@public_estimator("poisson_regression_cv", upgrades=[one_ridge(Poisson.default_ridge)])
 class SparsePoissonRegressionCV(SparseLinearModelCV, SparsePoissonRegression):
     """Poisson regression with the number of features chosen by cross-validation.
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from hardthresh.losses import Loss, Squared
 
 from ..documentation import public_estimator
-from ..upgrades import tenth_of_features
+from ..upgrades import one_ridge, tenth_of_features
 from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
@@ -61,7 +61,7 @@ class SparseLinearRegression(SparseRegressor):
     _loss: ClassVar[Loss] = Squared()
 
 
-@public_estimator("linear_regression_cv")
+@public_estimator("linear_regression_cv", upgrades=[one_ridge(Squared.default_ridge)])
 class SparseLinearRegressionCV(SparseLinearModelCV, SparseLinearRegression):
     """Least squares with the number of features chosen by cross-validation.
 
