@@ -53,8 +53,8 @@ def without_comparison(name: str, successor: str, left_out: tuple[str, ...] = ()
 def one_ridge(default: float) -> Upgrade:
     """Return the upgrade of a linear estimator that cross-validated the number of features alone, with one ridge.
 
-    The model is that of before. What earlier versions did not compute is NaN: the scores of the model without features,
-    unless it was compared; and `found_` says whether features were chosen.
+    The model is that of before. What earlier versions did not compute is NaN, such as the scores of the model without
+    features unless it was compared, or empty; and `found_` says whether features were chosen.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def one_ridge(default: float) -> Upgrade:
         name = "n_nonzero_coefs" if fields.get("groups") is None else "n_nonzero_groups"
         coef, intercept = np.ravel(fields["coef_"]), float(np.ravel(fields["intercept_"])[0])
         support = np.flatnonzero(coef)
-        best = int(fields.get(f"best_{name}_", fields.get(f"{name}_", support.size)))
+        best = int(fields.get(f"best_{name}_") or fields.get(f"{name}_") or support.size)
         model = AveragedModel(best, ridge, 1.0, support, coef[support], intercept)
         kept |= {
             f"best_{name}_": best,
@@ -83,6 +83,8 @@ def one_ridge(default: float) -> Upgrade:
             "found_": best > 0,
             "null_p_value_": np.nan,
             "range_extended_": False,
+            "held_out_scores_": {},
+            "calibration_": np.empty((0, 3)),
         }
         if "scores_" in fields:
             scores, none = np.asarray(fields["scores_"]), np.asarray(fields["candidates_"])[0] == 0

@@ -17,6 +17,7 @@ from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, format_value, warn
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
+from hardthresh.core.state import Trace
 from hardthresh.selection import (
     FoldPath,
     exponential_weights,
@@ -33,8 +34,9 @@ from hardthresh.solvers.start import starting_point
 from ..base import is_real, numpy_dtype
 from ..callbacks import FitTask, fit_method
 from ..folds import CrossValidatedMixin, Metadata, Splits, candidates_of, check_rule, scorer_name, settings_for_folds
+from ..soundness import check_present
 from ..table import Table
-from .grid_models import AveragedModel, FoldFits
+from .grid_models import AveragedModel, FoldFits, check_model
 from .held_out import calibration, held_out_scores
 from .model import SparseLinearModel, is_given
 from .problem import Problem
@@ -259,7 +261,10 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         HardThreshError, ValueError
             As without cross-validation.
         """
-        certificate = super().certificate(X, y, sample_weight, offset)
+        return super().certificate(X, y, sample_weight, offset)
+
+    def _certify(self, problem: Problem, w: Any, support: Any, trace: Trace) -> ModelCertificate:
+        certificate = super()._certify(problem, w, support, trace)
         if len(self.models_) == 1:
             return certificate
         k, alpha = self.best_model_.n_nonzero, self.best_model_.alpha
@@ -277,6 +282,12 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             return  # an iterator can be read once
         if self.alphas != "auto":
             _checked_ridge(self.alphas)
+
+    def _check_attributes(self) -> None:
+        super()._check_attributes()
+        check_present(self, "best_model_", "models_")
+        for model in (self.best_model_, *self.models_):
+            check_model(model, self.n_features_in_)
 
     def _checked_averaging(self) -> str:
         """Return how models are averaged."""
@@ -422,7 +433,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
     def _scores(self, fold: FoldFits, test: Table, params: Metadata) -> np.ndarray:
         """Return the held-out scores of all fits, shape (n_sizes, n_ridges): by the scorer, or minus the mean loss."""
         shape = fold.intercepts.shape
-        coefs, intercepts = fold.coefs.reshape(-1, fold.columns.size), fold.intercepts.reshape(-1)
+        coefs, intercepts = fold.flat()
         if self.scoring is not None:
             y = self._decode_target(test.y)
             fits = (fold.every(*fit, test) for fit in zip(coefs, intercepts, strict=True))
@@ -491,9 +502,10 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         there, weights = np.isfinite(u[:, 0]), self._row_weights(table)
         y, u, weights = double(table.y)[there], u[there], weights[there]
         gains = self._loss.score_scale * (self._loss.value(y, u[:, 0]) - self._loss.value(y, u[:, 1]))
-        mean, count = float(np.average(gains, weights=weights)), _rows_of_weight(weights)
-        spread = float(np.average((gains - mean) ** 2, weights=weights))
-        return mean, np.sqrt(spread / max(count - 1.0, 1.0))
+        size = float(np.max(np.abs(gains))) or 1.0  # no overflow in the squares of large gains
+        mean, count = float(np.average(gains / size, weights=weights)), _rows_of_weight(weights)
+        spread = float(np.average((gains / size - mean) ** 2, weights=weights))
+        return size * mean, size * np.sqrt(spread / max(count - 1.0, 1.0))
 
     def _row_weights(self, table: Table) -> np.ndarray:
         return np.ones(table.n_rows) if table.sample_weight is None else double(table.sample_weight)
@@ -518,8 +530,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             dispersion = 1.0 if self._loss.classifies else noise
             weights[rows] = exponential_weights(deviance, candidates, count, dispersion)
             return weights
-        fits = [(fold.coefs.reshape(-1, fold.columns.size), fold.intercepts.reshape(-1)) for fold in search.folds]
-        u = self._held_out(fits, search, splits, table)
+        u = self._held_out([fold.flat() for fold in search.folds], search, splits, table)
         there = np.isfinite(u[:, 0])
         models = np.zeros(single.shape, dtype=bool)
         models[rows[candidates > 0]] = True
@@ -557,7 +568,10 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         """Set the attributes about the comparison."""
         for name in ("best_n_nonzero_coefs_", "best_n_nonzero_groups_"):
             self.__dict__.pop(name, None)  # of a fit with other settings
-        like = table.to_backend
+
+        def like(array: np.ndarray) -> Any:
+            return table.to_backend(array.copy())
+
         self.candidates_, self.alphas_ = like(grid.sizes), like(grid.ridges)
         self.grid_scores_, self.scores_ = like(grid.scores), like(grid.scores[:, ridge])
         self.mean_scores_, self.standard_errors_ = like(grid.mean[:, ridge]), like(grid.standard_error[:, ridge])

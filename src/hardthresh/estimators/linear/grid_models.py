@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import gather, move, to_numpy
+from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.schema import stored
 from hardthresh.selection import FoldPath
 
@@ -43,6 +44,32 @@ class AveragedModel:
     support: np.ndarray
     coef: np.ndarray
     intercept: float
+
+
+def check_model(model: AveragedModel, n_features: int) -> None:
+    """Check that a model, which may come from a damaged file, is one of some number of features.
+
+    Raises
+    ------
+    InvalidInputError
+        If not.
+    """
+    support = np.asarray(model.support)
+    numbers = (model.alpha, model.weight, model.intercept)
+    sound = (
+        support.ndim == 1
+        and np.shape(model.coef) == support.shape
+        and (support.size == 0 or support.dtype.kind in "iu")
+        and np.all((support >= 0) & (support < n_features))
+        and np.all(np.diff(support) > 0)
+        and np.all(np.isfinite(model.coef))
+        and np.all(np.isfinite(numbers))
+    )
+    if not sound:
+        raise InvalidInputError(
+            f"the model with {format_value(model.n_nonzero)} non-zeros does not have a finite coefficient for each of "
+            f"some of {n_features} features"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +116,10 @@ class FoldFits:
             np.concatenate([self.intercepts, other.intercepts]),
             [*self.unconverged, *other.unconverged],
         )
+
+    def flat(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coefficients of all fits as rows, and their intercepts."""
+        return self.coefs.reshape(self.intercepts.size, self.columns.size), self.intercepts.reshape(-1)
 
     def average(self, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the coefficients of `columns` and the intercept of an average, with weights of all fits."""
