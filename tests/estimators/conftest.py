@@ -19,11 +19,15 @@ from levels import reaches, turn
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let tests compare numbers up to the one that is known to be the best; marks of their own come after this one."""
+    """Let tests compare numbers up to the best, and fit rows in which little can be found.
+
+    Marks of their own come after these.
+    """
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            ignored = pytest.mark.filterwarnings("ignore::hardthresh.core.errors.SearchRangeWarning")
-            item.add_marker(ignored, append=False)
+            for warning in ("SearchRangeWarning", "NothingFoundWarning"):
+                ignored = pytest.mark.filterwarnings(f"ignore::hardthresh.core.errors.{warning}")
+                item.add_marker(ignored, append=False)
 
 
 @dataclass(frozen=True)
@@ -64,9 +68,19 @@ class Case:
         return next(cls for cls in self.cls.__mro__ if f"{cls.__name__}CV" == self.cls.__name__)
 
     def make(self, k: int = 3, **settings: Any) -> Any:
-        """A model with at most k features; a chooser compares 1 .. k."""
+        """A model with at most k features; a chooser compares 1 .. k, and averages models of several ridges.
+
+        A ridge `alpha` is the only one that it compares.
+        """
         budget = {"n_nonzero_coefs": range(1, k + 1), "cv": 3} if self.chooses else {"n_nonzero_coefs": k}
+        if self.chooses and "alpha" in settings:
+            budget["alphas"] = settings.pop("alpha")
         return self.cls(**{**budget, **settings})
+
+    def single(self, k: int = 3, **settings: Any) -> Any:
+        """A model that minimises one objective: a chooser compares 1 .. k with one ridge, and keeps the best."""
+        alone = {"averaging": "none", "alpha": self.loss.default_ridge} if self.chooses else {}
+        return self.make(k, **{**alone, **settings})
 
     def data(
         self, n: int = 60, d: int = 12, seed: int = 0, noise: float = 0.3, level: float = 0.0

@@ -224,7 +224,7 @@ def test_a_change_of_a_target_is_noticed():
 
 def test_a_chosen_column_that_is_constant_in_these_data_is_named(case):
     X, y = case.data()
-    model = case.make().fit(X, y)
+    model = case.single().fit(X, y)
     X[:, model.support_[0]] = 4.0
     with pytest.warns(
         UserWarning, match=rf"1 constant column \(feature {model.support_[0]}, counted from 0\) of these"

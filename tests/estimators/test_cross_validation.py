@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -41,21 +42,27 @@ def score_of(chooser, model, X, y, weight=None, offset=None):
 @pytest.mark.parametrize("extras", [False, True])
 def test_the_scores_can_be_made_by_hand(chooser, extras):
     """A strong signal, so that a path from number to number finds what each number finds alone."""
-    X, y = chooser.data(n=90, noise=0.1)
+    X, y = chooser.data(n=600, noise=0.3 if chooser.loss.classifies else 0.1)
     rng = np.random.default_rng(0)
-    weight = rng.uniform(0.5, 2.0, 90) if extras else None
-    offset = 0.1 * rng.standard_normal(90) if extras else None
-    folds = folds_of(90)
-    model = chooser.make(cv=folds).fit(X, y, sample_weight=weight, offset=offset)
+    weight = rng.uniform(0.5, 2.0, 600) if extras else None
+    offset = 0.1 * rng.standard_normal(600) if extras else None
+    folds, ridges = folds_of(600), [0.01, 0.1]
+    model = chooser.make(cv=folds, alphas=ridges, averaging="none").fit(X, y, sample_weight=weight, offset=offset)
+    assert model.grid_scores_.shape == (3, 2, 3)
     for fold, (train, test) in enumerate(folds):
-        for row, k in enumerate(model.candidates_):
-            parts = [[None if a is None else a[rows] for a in (weight, offset)] for rows in (train, test)]
-            alone = chooser.without_cv(n_nonzero_coefs=int(k)).fit(X[train], y[train], *parts[0])
+        parts = [[None if a is None else a[rows] for a in (weight, offset)] for rows in (train, test)]
+        for (row, k), (column, ridge) in product(enumerate(model.candidates_), enumerate(ridges)):
+            alone = chooser.without_cv(n_nonzero_coefs=int(k), alpha=ridge).fit(X[train], y[train], *parts[0])
             score = score_of(chooser, alone, X[test], y[test], *parts[1])
-            assert_allclose(model.scores_[row, fold], score, rtol=1e-5)
+            assert_allclose(model.grid_scores_[row, column, fold], score, rtol=1e-5)
+        none = chooser.without_cv(n_nonzero_coefs=0).fit(X[train], y[train], *parts[0])
+        assert_allclose(model.null_scores_[fold], score_of(chooser, none, X[test], y[test], *parts[1]), rtol=1e-5)
+    row, column = np.unravel_index(np.argmax(model.grid_scores_.mean(axis=2)), (3, 2))
+    assert (model.best_n_nonzero_coefs_, model.alpha_) == (model.candidates_[row], ridges[column])
+    assert model.n_nonzero_coefs_ == model.best_n_nonzero_coefs_
+    assert_array_equal(model.scores_, model.grid_scores_[:, column])
     assert_allclose(model.mean_scores_, model.scores_.mean(axis=1))
     assert_allclose(model.standard_errors_, model.scores_.std(axis=1, ddof=1) / np.sqrt(3))
-    assert model.n_nonzero_coefs_ == model.candidates_[np.argmax(model.mean_scores_)]
 
 
 def scorings(chooser):
@@ -77,11 +84,11 @@ def scorings(chooser):
 @pytest.mark.parametrize("which", range(4))
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scorers_see_a_model_and_held_out_rows(chooser, which, weighted):
-    X, y = chooser.data(n=90, noise=0.1)
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, 90) if weighted else None
+    X, y = chooser.data(n=150, noise=1.0 if chooser.loss.classifies else 0.1)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 150) if weighted else None
     scoring = scorings(chooser)[which]
-    folds = folds_of(90)
-    model = chooser.make(cv=folds, scoring=scoring).fit(X, y, sample_weight=weight)
+    folds = folds_of(150)
+    model = chooser.single(cv=folds, scoring=scoring).fit(X, y, sample_weight=weight)
     scorer = sklearn.metrics.check_scoring(model, scoring=scoring)
     for fold, (train, test) in enumerate(folds):
         keywords = [{} if weight is None else {"sample_weight": weight[rows]} for rows in (train, test)]
@@ -108,10 +115,11 @@ def test_a_callable_is_a_scoring(chooser):
         seen.append((X.shape, np.count_nonzero(model.coef_)))
         return -float(np.count_nonzero(model.coef_))
 
-    model = chooser.make(scoring=score).fit(X, y)
+    model = chooser.make(scoring=score, alphas=[0.1, 0.2]).fit(X, y)
     assert model.n_nonzero_coefs_ == 1
     assert model.scorer_name_ == "score"
-    assert seen == [((20, 12), k) for _ in range(3) for k in (1, 2, 3)]
+    assert model.averaging_ == "none"
+    assert seen == [((20, 12), k) for _ in range(3) for k in (0, 1, 2, 3) for _ in range(2)]
 
 
 def test_held_out_rows_are_never_looked_at(chooser):
@@ -123,15 +131,15 @@ def test_held_out_rows_are_never_looked_at(chooser):
     ruined[test] = 1e6 * np.random.default_rng(9).standard_normal(ruined[test].shape)
 
     def paths(X):
-        """The coefficients of each fold, in the order of folds and numbers."""
+        """The coefficients of each fold, in the order of folds, numbers and ridges."""
         learned = []
 
         def score(model, X, y):
             learned.append(np.append(model.coef_, model.intercept_))
             return 0.0
 
-        chooser.make(cv=folds, scoring=score).fit(X, y)
-        return np.reshape(learned, (3, 3, -1))
+        chooser.make(cv=folds, scoring=score, alphas=[0.01, 0.3]).fit(X, y)
+        return np.reshape(learned, (3, 8, -1))
 
     before, after = paths(X), paths(ruined)
     assert_array_equal(after[1] != 0, before[1] != 0)
@@ -146,26 +154,26 @@ def test_folds_do_not_start_from_each_other(chooser):
     folds = folds_of(y.size)
     together = chooser.make(k=8, cv=folds).fit(X, y)
     reverse = chooser.make(k=8, cv=folds[::-1]).fit(X, y)
-    assert_allclose(together.scores_, reverse.scores_[:, ::-1], rtol=1e-9)
+    assert_allclose(together.grid_scores_, reverse.grid_scores_[:, :, ::-1], rtol=1e-9)
     for fold in range(3):
         alone = chooser.make(k=8, cv=[folds[fold]]).fit(X, y)
-        assert_allclose(alone.scores_[:, 0], together.scores_[:, fold], rtol=1e-9)
+        assert_allclose(alone.grid_scores_[:, :, 0], together.grid_scores_[:, :, fold], rtol=1e-9)
 
 
 def test_one_fold_has_no_standard_error(chooser):
     X, y = chooser.data()
     model = chooser.make(cv=folds_of(y.size)[:1]).fit(X, y)
     assert_array_equal(model.standard_errors_, np.zeros(3))
-    assert model.one_standard_error_ == model.n_nonzero_coefs_
+    assert model.one_standard_error_ == model.best_n_nonzero_coefs_
 
 
 def test_the_rule_of_one_standard_error(chooser):
     for seed in range(10):  # until the data tell the rules apart
         X, y = chooser.data(noise=1.0, seed=seed)
-        best = chooser.make(k=8).fit(X, y)
+        best = chooser.single(k=8).fit(X, y)
         if best.one_standard_error_ < best.n_nonzero_coefs_:
             break
-    modest = chooser.make(k=8, rule="one_standard_error").fit(X, y)
+    modest = chooser.single(k=8, rule="one_standard_error").fit(X, y)
     assert_array_equal(best.scores_, modest.scores_)
     top = np.argmax(best.mean_scores_)
     close = best.mean_scores_ >= best.mean_scores_[top] - best.standard_errors_[top]
@@ -202,9 +210,10 @@ def test_leaving_out_one_row_at_a_time(chooser):
 )
 def test_every_way_to_give_numbers(chooser, given):
     X, y = chooser.data()
+    numbers = [0, 1, 2, 3] if np.ndim(given) == 0 and not isinstance(given, set) else [1, 2, 3]
     model = chooser.make(n_nonzero_coefs=given).fit(X, y)
-    assert_array_equal(model.candidates_, [1, 2, 3])
-    assert_array_equal(model.scores_, chooser.make(n_nonzero_coefs=[1, 2, 3]).fit(X, y).scores_)
+    assert_array_equal(model.candidates_, numbers)
+    assert_array_equal(model.scores_, chooser.make(n_nonzero_coefs=numbers).fit(X, y).scores_)
 
 
 def test_a_generator_of_numbers_is_read_once(chooser):
@@ -249,18 +258,23 @@ def test_every_estimator_that_cross_validates_is_tested_with_iterators():
 
 def test_the_shapes_of_what_is_told(chooser):
     X, y = chooser.data()
-    model = chooser.make(k=4).fit(X, y)
+    model = chooser.make(k=4, alphas=[0.1, 0.5, 0.2]).fit(X, y)
+    assert_array_equal(model.alphas_, [0.1, 0.2, 0.5])
+    assert model.grid_scores_.shape == (4, 3, 3)
     assert model.scores_.shape == (4, 3)
+    assert model.null_scores_.shape == (3,)
     assert model.mean_scores_.shape == model.standard_errors_.shape == (4,)
     assert model.coefs_path_.shape == (4, 12)
-    row = model.candidates_.tolist().index(model.n_nonzero_coefs_)
-    assert_array_equal(model.coefs_path_[row], np.reshape(model.coef_, -1))
+    row, best = model.candidates_.tolist().index(model.best_n_nonzero_coefs_), model.best_model_
+    assert (best.n_nonzero, best.alpha) == (model.best_n_nonzero_coefs_, model.alpha_)
+    assert_array_equal(np.flatnonzero(model.coefs_path_[row]), best.support)
+    assert_array_equal(model.coefs_path_[row][best.support], best.coef)
 
 
 def test_the_share_of_folds_that_choose_a_feature(chooser):
-    X, y = chooser.data(noise=1.0)
+    X, y = chooser.data(n=600, noise=1.0)
     folds = folds_of(y.size)
-    model = chooser.make(cv=folds).fit(X, y)
+    model = chooser.single(cv=folds).fit(X, y)
     counted = np.zeros(12)
     for train, _ in folds:
         counted[chooser.without_cv(n_nonzero_coefs=model.n_nonzero_coefs_).fit(X[train], y[train]).support_] += 1
@@ -288,9 +302,9 @@ def test_sparse_rows_are_taken_in_any_format(chooser):
 def test_unfinished_fits_within_folds_are_counted(chooser):
     X, y = chooser.data(noise=2.0)
     with pytest.warns(ConvergenceWarning) as caught:
-        model = chooser.make(k=4, max_iter=1, solver="pursuit").fit(X, y)
+        model = chooser.single(k=4, max_iter=1, solver="pursuit").fit(X, y)
     messages = [str(warning.message) for warning in caught]
-    assert messages[0].startswith("12 of 12 fits inside the folds did not converge: the limit of iterations")
+    assert messages[0].startswith("15 of 15 fits inside the folds did not converge: the limit of iterations")
     assert messages[0].endswith("raise max_iter")
     assert "limit of iterations was reached" in messages[-1]
     assert not model.converged_
@@ -422,14 +436,13 @@ def learned_by(settings, X, y, **per_row):
         return 0.0
 
     model = SparseLinearRegressionCV(scoring=score, **settings).fit(X, y, **per_row)
-    count = len(model.candidates_)
+    count = len(model.candidates_) * len(model.alphas_)
     return [seen[start : start + count] for start in range(0, len(seen), count)]
 
 
 SETTINGS = {
     "plain": {},
-    "ridge": {"alpha": 0.1},
-    "ridge, not standardised": {"alpha": 0.1, "standardize": False},
+    "not standardised": {"standardize": False},
     "no intercept": {"fit_intercept": False},
     "positive": {"positive": True},
     "included": {"always_include": [0, 7]},
@@ -445,22 +458,25 @@ def test_a_naive_loop_over_what_the_folds_learn_gives_the_scores(kind, weighted)
     y = X[:, 2] - X[:, 11] + 4 + rng.standard_normal(70)
     weight = rng.uniform(0.2, 2.0, 70) if weighted else np.ones(70)
     folds = folds_of(70, 4)
-    settings = {"n_nonzero_coefs": [1, 2, 3, 6, 12], "cv": folds, **SETTINGS[kind]}
+    numbers, ridges = [0, 1, 2, 3, 6, 12], [0.0, 0.1, 2.0]
+    settings = {"n_nonzero_coefs": numbers, "alphas": ridges, "cv": folds, **SETTINGS[kind]}
     per_row = {"sample_weight": weight} if weighted else {}
     learned = learned_by(settings, X, y, **per_row)
-    model = SparseLinearRegressionCV(**settings).fit(X, y, **per_row)
+    model = SparseLinearRegressionCV(averaging="none", **settings).fit(X, y, **per_row)
     always = settings.get("always_include", [])
+    scores = np.empty((6, 3, 4))
     for fold, (train, test) in enumerate(folds):
-        for row, k in enumerate((1, 2, 3, 6, 12)):
-            coef, intercept = learned[fold][row]
-            score = -np.average((y[test] - X[test] @ coef - intercept) ** 2, weights=weight[test])
-            assert_allclose(model.scores_[row, fold], score, rtol=1e-9)
+        for (row, k), (column, ridge) in product(enumerate(numbers), enumerate(ridges)):
+            coef, intercept = learned[fold][3 * row + column]
+            scores[row, column, fold] = -np.average((y[test] - X[test] @ coef - intercept) ** 2, weights=weight[test])
             support = np.flatnonzero(coef)
             assert np.setdiff1d(support, always).size <= k
-            expected, level = least_squares_on(support, X[train], y[train], weight[train], settings)
+            expected, level = least_squares_on(support, X[train], y[train], weight[train], {"alpha": ridge, **settings})
             assert_allclose(coef[support], expected, rtol=1e-6, atol=1e-9)
             assert_allclose(intercept, level, rtol=1e-6, atol=1e-7)
-    chosen = model.candidates_.tolist().index(model.n_nonzero_coefs_)
+    assert_allclose(model.grid_scores_, scores, rtol=1e-10)
+    assert_allclose(model.null_scores_, scores[0, 0], rtol=1e-10)
+    chosen = 3 * numbers.index(model.best_n_nonzero_coefs_) + ridges.index(model.alpha_)
     counts = sum((path[chosen][0] != 0).astype(float) for path in learned)
     assert_allclose(model.selection_frequency_, counts / 4)
 
@@ -492,8 +508,8 @@ def test_an_offset_is_part_of_what_folds_learn_and_of_their_scores():
     assert_array_equal(shifted.support_, plain.support_)
 
 
-@pytest.mark.parametrize("factor", [1e6, 1e9])
-def test_outliers_among_held_out_rows_change_the_score_of_their_fold_and_nothing_it_learns(factor):
+@pytest.mark.parametrize(("factor", "ridges"), [(1e6, [0.0, 0.5]), (1e8, [0.0, 0.5]), (1e9, 0.0)])
+def test_outliers_among_held_out_rows_change_the_score_of_their_fold_and_nothing_it_learns(factor, ridges):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 20))
     y = X[:, 3] + rng.standard_normal(60)
@@ -502,7 +518,7 @@ def test_outliers_among_held_out_rows_change_the_score_of_their_fold_and_nothing
     ruined, target = X.copy(), y.copy()
     ruined[test[0]] *= factor
     target[test[1]] *= factor
-    settings = {"n_nonzero_coefs": 6, "cv": folds}
+    settings = {"n_nonzero_coefs": 6, "alphas": ridges, "cv": folds}
     before, after = (learned_by(settings, *data)[2] for data in ((X, y), (ruined, target)))
     for (one, level), (other, shifted_level) in zip(before, after, strict=True):
         assert_array_equal(one != 0, other != 0)
@@ -516,8 +532,9 @@ def test_bootstrap_folds_count_rows_as_often_as_they_are_drawn():
     y = X[:, 3] + X[:, 8] + rng.standard_normal(60)
     drawn = rng.integers(0, 60, 60)
     left = np.setdiff1d(np.arange(60), drawn)
-    model = SparseLinearRegressionCV(n_nonzero_coefs=6, cv=[(drawn, left)]).fit(X, y)
-    ((*learned,),) = learned_by({"n_nonzero_coefs": 6, "cv": [(drawn, left)]}, X, y)
+    settings = {"n_nonzero_coefs": 6, "alphas": 0.0, "cv": [(drawn, left)]}
+    model = SparseLinearRegressionCV(**settings).fit(X, y)
+    ((*learned,),) = learned_by(settings, X, y)
     for row, (coef, intercept) in enumerate(learned):
         support = np.flatnonzero(coef)
         expected, level = least_squares_on(support, X[drawn], y[drawn], np.ones(60), {})
@@ -549,7 +566,11 @@ def test_a_best_number_that_is_the_largest_compared_is_warned_of(chooser, rule):
 def test_a_best_number_that_is_the_smallest_compared_is_warned_of(chooser):
     X, y = chooser.data()
     with pytest.warns(SearchRangeWarning, match=r"smallest number of features compared, 2: .* from 1"):
-        chooser.make(n_nonzero_coefs=[2, 4], scoring=smaller_is_better).fit(X, y)
+        chooser.make(n_nonzero_coefs=[2, 4], scoring=one_or_two_is_best).fit(X, y)
+
+
+def one_or_two_is_best(model, X, y):
+    return -abs(np.count_nonzero(model.coef_) - 1.5)
 
 
 within_range = pytest.mark.filterwarnings("error::hardthresh.core.errors.SearchRangeWarning")

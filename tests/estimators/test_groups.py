@@ -196,12 +196,12 @@ def test_cross_validation_chooses_the_number_of_groups(model):
     X, y = data()
     target = y if model is SparseLinearRegressionCV else y > np.median(y)
     fitted = model(groups=LABELS, n_nonzero_groups=4, rule="one_standard_error", cv=3).fit(X, target)
-    np.testing.assert_array_equal(fitted.candidates_, [1, 2, 3, 4])
+    np.testing.assert_array_equal(fitted.candidates_, [0, 1, 2, 3, 4])
     assert fitted.n_nonzero_groups_ == fitted.best_n_nonzero_groups_ == 2
     assert fitted.groups_ == TRUE
-    assert fitted.coefs_path_.reshape(4, -1).shape == (4, D)
+    assert fitted.coefs_path_.shape == (5, D)
     assert set(np.flatnonzero(fitted.selection_frequency_ == 1)) == set(columns_of(*TRUE))
-    alone = model.__bases__[1](groups=LABELS, n_nonzero_groups=2).fit(X, target)
+    alone = model.__bases__[1](groups=LABELS, n_nonzero_groups=2, alpha=fitted.alpha_).fit(X, target)
     np.testing.assert_array_equal(alone.coef_, fitted.coef_)
 
 

@@ -285,4 +285,6 @@ def test_a_small_signal_on_a_large_mean(plain):
 def test_the_default_candidates_are_up_to_thirty(chooser):
     for d, last in ((5, 5), (35, 30)):
         X, y = chooser.data(n=120, d=d)
-        assert_array_equal(chooser.cls(cv=2).fit(X, y).candidates_, np.arange(1, last + 1))
+        model = chooser.cls(cv=2).fit(X, y)
+        assert_array_equal(model.candidates_, np.arange(last + 1))
+        assert not model.range_extended_

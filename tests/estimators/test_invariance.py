@@ -105,6 +105,9 @@ def test_any_scale_that_targets_can_have(case, scale):
         there = case.make().fit(X, y * scale)
         assert_array_equal(there.support_, here.support_)
         assert_allclose(there.predict(X) / scale, here.predict(X), rtol=1e-7, atol=1e-7 * np.std(y))
+        if case.chooses:
+            assert (there.found_, there.best_n_nonzero_coefs_) == (here.found_, here.best_n_nonzero_coefs_)
+            assert_array_equal(there.null_p_value_, here.null_p_value_)
 
 
 @inherited
@@ -149,10 +152,10 @@ def test_swapped_class_names_swap_the_signs(classifier):
 @pytest.mark.parametrize("n_nonzero_coefs", [range(1, 9), [8, 1, 4], [0, 8]])
 def test_a_number_alone_gives_what_it_gives_within_a_path(chooser, n_nonzero_coefs):
     X, y = blank(chooser, 40, 25, 3)
-    together = chooser.make(n_nonzero_coefs=n_nonzero_coefs).fit(X, y)
+    together = chooser.single(n_nonzero_coefs=n_nonzero_coefs).fit(X, y)
     assert_array_equal(together.candidates_, sorted(n_nonzero_coefs))
     for row, k in enumerate(together.candidates_):
-        alone = chooser.make(n_nonzero_coefs=[int(k)]).fit(X, y)
+        alone = chooser.single(n_nonzero_coefs=[int(k)]).fit(X, y)
         assert alone.n_nonzero_coefs_ == k
         assert np.count_nonzero(together.coefs_path_[row]) == k
         if k == together.n_nonzero_coefs_:

@@ -17,6 +17,7 @@ from hardthresh import (
 )
 from hardthresh.core import HardThreshError
 from hardthresh.designs import dense
+from hardthresh.estimators.linear import cross_validation
 from levels import in_turn
 
 N, D = 50_000, 60
@@ -36,8 +37,9 @@ ESTIMATORS = {
 
 @pytest.fixture(autouse=True)
 def tables_are_large(monkeypatch):
-    """Make a table of a few megabytes large, which else would be copied for speed."""
-    monkeypatch.setattr(dense, "_LARGEST_COPY", 1 << 16, raising=False)
+    """Make a table of a few megabytes large, which else would be copied or scored in one piece for speed."""
+    monkeypatch.setattr(dense, "_LARGEST_COPY", 1 << 16)
+    monkeypatch.setattr(cross_validation, "_ENTRIES", 1 << 16)
 
 
 @pytest.fixture(scope="module")

@@ -126,4 +126,6 @@ def test_every_setting_is_by_keyword_only(case):
 
 
 def test_the_repr_shows_what_was_changed(case):
-    assert repr(case.cls(n_nonzero_coefs=4, alpha=0.5)) == f"{case.cls.__name__}(alpha=0.5, n_nonzero_coefs=4)"
+    ridge = "alphas" if case.chooses else "alpha"
+    model = case.cls(n_nonzero_coefs=4, **{ridge: 0.5})
+    assert repr(model) == f"{case.cls.__name__}({ridge}=0.5, n_nonzero_coefs=4)"

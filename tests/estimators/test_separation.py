@@ -42,8 +42,9 @@ def test_a_ridge_that_lets_the_model_err_does_not_hide_it(kind):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 5))
     y = X[:, 2] > 1.0  # few of one class: a large ridge answers with the other
-    settings = {"n_nonzero_coefs": [1]} if kind is ht.SparseLogisticRegressionCV else {"n_nonzero_coefs": 1}
-    model = kind(alpha=1.0, **settings).fit(X, y)
+    chooses = kind is ht.SparseLogisticRegressionCV
+    settings = {"n_nonzero_coefs": [1], "alphas": 1.0} if chooses else {"n_nonzero_coefs": 1, "alpha": 1.0}
+    model = kind(**settings).fit(X, y)
     assert model.support_.tolist() == [2]
     assert np.any(model.predict(X) != y)
     assert model.separated_ is True
