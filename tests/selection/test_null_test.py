@@ -1,0 +1,177 @@
+"""The permutation test of the model without features, against its definition, enumeration, and what it promises."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+
+from hardthresh.constraints import Sparsity
+from hardthresh.objectives import LinearModel
+from hardthresh.selection import null_p_value, null_test
+from hardthresh.solvers.start import starting_point
+
+
+def data(seed, n=30, d=15, effect=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, effect * X[:, 0] + rng.standard_normal(n)
+
+
+def p_value(X, y, loss="squared", free=(), signs=None, seed=0, **settings):
+    """The p-value of centred columns and an intercept, with the columns of `free` in the null model."""
+    n, d = X.shape
+    columns = sp.hstack([X, np.ones((n, 1))], format="csr") if sp.issparse(X) else np.column_stack([X, np.ones(n)])
+    model = LinearModel(columns.astype(X.dtype), y.astype(X.dtype), loss=loss, **settings)
+    free = (*free, d)
+    at = starting_point(model, Sparsity(0, free=free), None)[0]
+    slope = np.asarray(model.weights) * np.asarray(model.loss.gradient(model.y, at.prediction))
+    return null_p_value(model, slope.astype(float), free, None if signs is None else np.append(signs, 0), seed)
+
+
+def statistic(X, slope, largest=10):
+    """The sum of the ten largest scores: squared gradients over mean squares."""
+    scores = [float(column @ slope) ** 2 / np.mean(column**2) for column in X.T]
+    return sum(sorted(scores)[-largest:])
+
+
+def orders(slope, rng):
+    """The rows' derivatives as they are, and in 199 other orders."""
+    return [slope, *(rng.permutation(slope) for _ in range(199))]
+
+
+@pytest.mark.parametrize("d", [4, 10, 25])
+@pytest.mark.parametrize("effect", [0.0, 0.3])
+def test_the_share_of_permutations_with_a_statistic_as_large(d, effect):
+    X, y = data(d, d=d, effect=effect)
+    X -= X.mean(axis=0)
+    found = [statistic(X, order) for order in orders(y - y.mean(), np.random.default_rng(3))]
+    assert p_value(X, y, seed=3) == sum(other >= found[0] - 1e-12 for other in found) / 200
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_is_close_to_the_share_of_all_orders(seed):
+    """With six rows there are 720 orders; 200 of them, drawn at random, estimate their share."""
+    X, y = data(seed, n=6, d=3, effect=float(seed % 3))
+    X -= X.mean(axis=0)
+    slope = y - y.mean()
+    least = statistic(X, slope) * (1 - 1e-9)
+    exact = np.mean([statistic(X, np.array(order)) >= least for order in permutations(slope)])
+    assert abs(p_value(X, y) - exact) <= 4 * np.sqrt(exact * (1 - exact) / 200) + 1 / 200
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_it_is_uniform_where_there_is_nothing_to_find(loss):
+    """Of 200 values the number below a share of 5, 20 and 50 % is within four standard deviations of that share."""
+    found = []
+    for seed in range(200):
+        X, y = data(seed, n=24, d=8)
+        found.append(p_value(X, y if loss == "squared" else (y > 0).astype(float), loss, seed=seed))
+    assert min(found) >= 1 / 200
+    for level in (0.05, 0.2, 0.5, 0.8):
+        count = sum(p <= level for p in found)
+        assert abs(count - 200 * level) <= 4 * np.sqrt(200 * level * (1 - level)), (level, count)
+
+
+def test_a_signal_is_found():
+    for seed in range(20):
+        X, y = data(seed, n=60, d=30, effect=1.5)
+        assert p_value(X, y) == 1 / 200
+        assert p_value(X, (y > 0).astype(float), "logistic") <= 0.05
+
+
+def test_signs_that_coefficients_may_not_have_are_not_scored():
+    X, y = data(0, n=60, d=5, effect=1.0)
+    positive = np.ones(5)
+    assert p_value(X, y, signs=positive) == p_value(X, -y, signs=-positive) == 1 / 200
+    assert p_value(X, -y, signs=positive) > 0.05
+    assert p_value(X, -y, signs=np.array([-1, 1, 1, 1, 1])) == 1 / 200
+    assert p_value(X, -y, signs=np.zeros(5)) == p_value(X, -y) == 1 / 200
+
+
+def test_columns_of_the_null_model_are_not_tested():
+    X, y = data(0, n=60, d=5, effect=5.0)
+    assert p_value(X, y) == 1 / 200
+    assert p_value(X, y, free=(0,)) > 0.05
+    X[:, 4] = y + 0.1 * np.random.default_rng(1).standard_normal(60)
+    assert p_value(X, y, free=(0,)) == 1 / 200
+
+
+def test_what_columns_share_with_the_null_model_is_not_tested():
+    """A column counts as what is left of it; so the test is that of these residuals."""
+    X, y = data(0, n=60, d=5, effect=5.0)
+    X[:, 4] += 100 * X[:, 0] + 70.0
+    basis = np.linalg.qr(np.column_stack([X[:, 0], np.ones(60)]))[0]
+    left = X - basis @ (basis.T @ X)
+    residual = y - basis @ (basis.T @ y)
+    drawn = orders(residual, np.random.default_rng(0))
+    found = [statistic(left[:, 1:], order - basis @ (basis.T @ order)) for order in drawn]
+    assert p_value(X, y, free=(0,)) == sum(other >= found[0] * (1 - 1e-9) for other in found) / 200
+
+
+def test_a_copy_of_a_column_of_the_null_model_is_not_tested():
+    X, y = data(0, n=60, d=5, effect=0.5)
+    copies = np.column_stack([X, 3 * X[:, 0] + 1, -X[:, 0]])
+    assert p_value(copies, y, free=(0,)) == p_value(copies, y, free=(0, 5)) == p_value(X, y, free=(0,))
+
+
+def test_without_columns_to_test_there_is_nothing_to_find():
+    X, y = data(0, d=2)
+    assert p_value(X, y, free=(0, 1)) == 1.0
+    assert p_value(np.zeros((30, 3)), y) == 1.0
+    assert p_value(X, np.full(30, 2.5)) == 1.0
+
+
+def test_columns_that_do_not_vary_count_for_nothing():
+    X, y = data(2, effect=0.3)
+    wide = np.column_stack([X, np.zeros((30, 4))])
+    assert p_value(wide, y, seed=1) == p_value(X, y, seed=1)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-3, 1e100])
+def test_units_of_columns_and_targets_change_nothing(scale):
+    X, y = data(5, effect=0.3)
+    p = p_value(X, y)
+    assert 0.005 < p < 0.9
+    assert p_value(X * scale ** np.linspace(-1, 1, 15), y) == p
+    assert p_value(X, scale * y + 7 * scale) == p
+    assert p_value(X, -y) == p
+    order = np.random.default_rng(0).permutation(15)
+    assert p_value(X[:, order], y) == p
+
+
+def test_weights_are_those_of_the_rows():
+    """Columns and derivatives are centred by weight; a row without weight adds nothing to either."""
+    X, y = data(5, effect=0.3)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 30)
+    weight /= weight.sum()
+    left = X - weight @ X
+    drawn = orders(weight * (y - weight @ y), np.random.default_rng(0))
+    found = [np.sort((left.T @ order) ** 2 / (weight @ left**2))[-10:].sum() for order in drawn]
+    assert p_value(X, y, sample_weight=weight) == np.mean(found >= found[0] * (1 - 1e-9))
+    assert 0 < p_value(X, y, sample_weight=np.where(np.arange(30) % 3, 1.0, 0.0)) < 1
+
+
+def test_kinds_of_data_and_pieces_change_nothing(monkeypatch):
+    X, y = data(5, effect=0.3)
+    p = p_value(X, y)
+    assert p_value(sp.csr_array(X), y) == p
+    assert_allclose(p_value(X.astype(np.float32), y), p, atol=0.011)
+    monkeypatch.setattr(null_test, "_ENTRIES", 7 * 30)
+    assert p_value(X, y) == p
+
+
+def test_the_seed_draws_the_orders():
+    X, y = data(5, effect=0.3)
+    assert len({p_value(X, y, seed=seed) for seed in range(5)}) > 1
+    assert p_value(X, y, seed=2) == p_value(X, y, seed=2)
+
+
+def test_rows_that_can_only_be_exchanged_with_their_like_need_no_drawing():
+    """Two columns of dummy variables of equal counts: many orders change nothing, and all of them count."""
+    X = np.repeat(np.array([[1.0, -1.0], [-1.0, 1.0]]), 3, axis=0)
+    y = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
+    exact = np.mean([abs(X[:, 0] @ np.array(order)) >= 6 - 1e-9 for order in permutations(y)])
+    assert abs(p_value(X, y) - exact) <= 4 * np.sqrt(exact / 200)
+    assert p_value(X, y) > 0.05
