@@ -55,7 +55,7 @@ class GridScores:
     def one_standard_error(self) -> tuple[int, int]:
         """The places of the fewest features, and then the most ridge, within one standard error of the best."""
         mean, best = self.mean, self.best
-        return self._sparsest(mean >= mean[best] - self.standard_error[best])
+        return self._sparsest(mean >= mean[best] - self.standard_error[best] - _EQUAL * abs(mean[best]))
 
     def chosen(self, rule: str) -> tuple[int, int]:
         """Return the places that a rule, "best" or "one_standard_error", chooses."""
