@@ -82,12 +82,14 @@ def stacking_weights(
     loss : Loss
         :math:`\ell`. What is not quadratic is minimised by quadratic approximations, at most ten; of their combinations
         the one with the least loss is returned.
-    y, sample_weight : array, shape (n,)
-        Targets and weights s.
+    y : array, shape (n,)
+        Targets.
     null : array, shape (n,)
         :math:`u_0`, the linear predictor of the model without features.
     predictions : array, shape (n, n_models)
         The linear predictors of the models, for rows that these were not fitted to.
+    sample_weight : array, shape (n,)
+        The weights s.
 
     Returns
     -------

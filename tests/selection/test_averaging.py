@@ -1,0 +1,170 @@
+"""Weights of models in their average, and the features it keeps, against formulas and slow solvers."""
+
+from math import exp
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+
+from hardthresh.core.registry import registered
+from hardthresh.losses import Logistic, Squared
+from hardthresh.selection import exponential_weights, stacking_weights
+from hardthresh.selection.averaging import PRIOR, TEMPERATURE, kept_by_size
+
+# exponential weights
+
+
+def by_formula(deviance, sizes, n, dispersion):
+    """The weights, model by model; one without features counts once, and tiny ones are left out."""
+    least = min(min(row) for row in deviance)
+    found = {}
+    for row, size in enumerate(sizes):
+        for column, value in enumerate(deviance[row]):
+            if size > 0 or column == 0:
+                found[row, column] = exp(-n * (value - least) / (TEMPERATURE * dispersion) - PRIOR * size)
+    found = {place: weight for place, weight in found.items() if weight >= 1e-3 * max(found.values())}
+    weights = np.zeros(np.shape(deviance))
+    for place, weight in found.items():
+        weights[place] = weight / sum(found.values())
+    return weights
+
+
+@pytest.mark.parametrize("sizes", [[0, 1, 2, 5], [1, 2, 3, 9], [0, 40, 80, 120]])
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_by_the_formula(seed, sizes):
+    rng = np.random.default_rng(seed)
+    deviance, n, dispersion = rng.uniform(1.0, 1.3, (4, 3)), rng.integers(20, 200), rng.uniform(0.5, 2.0)
+    weights = exponential_weights(deviance, np.array(sizes), n, dispersion)
+    assert_allclose(weights, by_formula(deviance.tolist(), sizes, n, dispersion), rtol=1e-12)
+    assert_allclose(weights.sum(), 1.0)
+
+
+def test_the_constants_are_those_of_the_documentation():
+    weights = exponential_weights(np.array([[1.5], [1.0]]), np.array([1, 2]), 8.0, 0.5)
+    assert_allclose(weights[0] / weights[1], exp(-8.0 * 0.5 / (4 * 0.5) + 0.03))
+
+
+def test_a_lower_loss_and_fewer_features_weigh_more():
+    weights = exponential_weights(np.array([[1.0, 1.01], [1.0, 1.02]]), np.array([1, 2]), 100, 1.0)
+    assert weights[0, 0] > weights[1, 0] > weights[1, 1]
+    assert weights[0, 0] > weights[0, 1] > weights[1, 1]
+
+
+def test_only_differences_over_the_dispersion_count():
+    deviance, sizes = np.random.default_rng(0).uniform(1, 1.2, (3, 2)), np.array([0, 1, 2])
+    weights = exponential_weights(deviance, sizes, 50, 1.0)
+    assert_allclose(exponential_weights(deviance + 7.0, sizes, 50, 1.0), weights, rtol=1e-9)
+    assert_allclose(exponential_weights(1e200 * deviance, sizes, 50, 1e200), weights, rtol=1e-9)
+    assert_allclose(exponential_weights(3 * deviance, sizes, 50, 3.0), weights, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("worse", "dispersion"), [(1e300, 1e-300), (1e300, 1.0), (1.0, 1e-308)])
+def test_losses_that_differ_by_more_than_an_exponential_can_say(worse, dispersion):
+    weights = exponential_weights(np.array([[worse, worse], [worse, 0.0]]), np.array([0, 3]), 1e6, dispersion)
+    assert_array_equal(weights, [[0.0, 0.0], [0.0, 1.0]])
+
+
+def test_the_arguments_stay_as_they_are():
+    deviance, sizes = np.array([[2.0, 2.0], [1.0, 1.5]]), np.array([0, 1])
+    exponential_weights(deviance, sizes, 10, 1.0)
+    assert_array_equal(deviance, [[2.0, 2.0], [1.0, 1.5]])
+
+
+# stacking
+
+
+def problem(loss, seed, n=80, models=5):
+    """Held-out predictions of some models of some quality, and of none."""
+    rng = np.random.default_rng(seed)
+    truth = 0.7 * rng.standard_normal(n)
+    y = loss.example_target(truth, rng, 0.5)
+    predictions = truth[:, None] * rng.uniform(-0.3, 0.9, models) + 0.4 * rng.standard_normal((n, models))
+    return y, np.full(n, 0.1), predictions, rng.integers(1, 4, n).astype(float)
+
+
+def slow(loss, y, null, predictions, weight):
+    """The weights by a general solver with bounds, from a start of its own."""
+    moves = predictions - null[:, None]
+
+    def value(theta):
+        return weight @ loss.value(y, null + moves @ theta)
+
+    def gradient(theta):
+        return moves.T @ (weight * loss.gradient(y, null + moves @ theta))
+
+    start, bounds = np.full(moves.shape[1], 0.1), [(0.0, None)] * moves.shape[1]
+    found = minimize(value, start, jac=gradient, bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-15})
+    return found.x, found.fun
+
+
+@pytest.mark.parametrize("loss", [entry.cls() for entry in registered("loss").values()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("seed", range(4))
+def test_stacking_has_the_least_loss_of_all_combinations(loss, seed):
+    y, null, predictions, weight = problem(loss, seed)
+    theta = stacking_weights(loss, y, null, predictions, weight)
+    expected, least = slow(loss, y, null, predictions, weight)
+    moves = predictions - null[:, None]
+    assert np.all(theta >= 0)
+    assert_allclose(weight @ loss.value(y, null + moves @ theta), least, rtol=1e-8)
+    assert_allclose(theta, expected, atol=1e-3)
+    slope = moves.T @ (weight * loss.gradient(y, null + moves @ theta))
+    size = np.abs(moves).T @ (weight * np.abs(loss.gradient(y, null)))
+    assert np.all(slope >= -1e-5 * size), "a larger weight would be better"
+    assert np.all(np.abs(slope[theta > 0]) <= 1e-5 * size[theta > 0])
+
+
+def test_a_weight_is_a_repetition():
+    for loss in (Squared(), Logistic()):
+        y, null, predictions, weight = problem(loss, 0)
+        times = weight.astype(int)
+        rows = np.repeat(y, times), np.repeat(null, times), np.repeat(predictions, times, axis=0)
+        repeated = stacking_weights(loss, *rows, np.ones(times.sum()))
+        assert_allclose(stacking_weights(loss, y, null, predictions, weight), repeated, rtol=1e-6, atol=1e-9)
+
+
+def test_models_that_are_worse_than_none_have_no_weight():
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal(60)
+    for loss in (Squared(), Logistic()):
+        y = loss.example_target(truth, rng, 0.1)
+        assert_array_equal(stacking_weights(loss, y, np.zeros(60), np.stack([-truth, -2 * truth], 1), np.ones(60)), 0.0)
+
+
+def test_a_model_that_predicts_perfectly_has_all_the_weight():
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(60)
+    predictions = np.stack([rng.standard_normal(60), y, np.zeros(60)], axis=1)
+    assert_allclose(stacking_weights(Squared(), y, np.zeros(60), predictions, np.ones(60)), [0, 1, 0], atol=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_perfectly_separated_classes_have_finite_weights():
+    rng = np.random.default_rng(0)
+    u = np.where(rng.random(40) > 0.5, 5.0, -5.0)
+    theta = stacking_weights(Logistic(), (u > 0).astype(float), np.zeros(40), u[:, None], np.ones(40))
+    assert np.isfinite(theta).all()
+    assert theta[0] > 1.0
+
+
+# thinning
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_fewest_that_hold_99_percent_by_a_naive_loop(seed):
+    rng = np.random.default_rng(seed)
+    energy = rng.exponential(size=12) ** 4 * rng.integers(0, 2, 12)
+    most = int(rng.integers(1, 13))
+    chosen = []
+    while energy.sum() > 0 and len(chosen) < most and energy[chosen].sum() < 0.99 * energy.sum():
+        chosen.append(max(set(range(12)) - set(chosen), key=lambda j: energy[j]))
+    assert_array_equal(kept_by_size(energy, most), sorted(chosen))
+
+
+def test_nothing_is_kept_of_nothing_and_the_first_of_equals():
+    assert kept_by_size(np.zeros(4), 3).size == 0
+    assert kept_by_size(np.zeros(0), 3).size == 0
+    assert kept_by_size(np.ones(6), 2).tolist() == [0, 1]
+    assert kept_by_size(np.array([0.0, 98.0, 0.0, 2.0]), 4).tolist() == [1, 3]
+    assert kept_by_size(np.array([0.0, 99.5, 0.0, 0.5]), 4).tolist() == [1]
