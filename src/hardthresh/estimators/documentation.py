@@ -37,8 +37,9 @@ _SHARED = {
     "cv_parameters": """
     n_nonzero_coefs : "auto", iterable of int, or int
         The numbers of features to compare; a single number K means 0 .. K. "auto" compares 0 .. 10, 12, 14, 17, 20, 25
-        and 30, and doubles the range, by three larger numbers each time, as long as the best number is in its upper
-        half: up to 120, all features that vary, or fewer than the training rows of a fold.
+        and 30, and doubles the range, by three larger numbers each time, as long as its upper half is better than the
+        lower by more than a standard error: up to 120, all features that vary, or fewer than the training rows of a
+        fold.
     {groups}
     n_nonzero_groups : "auto", iterable of int, or int
         With `groups`, the numbers of groups to compare, in the place of `n_nonzero_coefs`.
@@ -49,8 +50,9 @@ _SHARED = {
     averaging : {"auto", "none", "exponential", "stacking"}
         Whether the model is the single best one, or an average of the models that were compared, with exponential
         weights (`selection.exponential_weights`), or with those that minimise the held-out loss
-        (`selection.stacking_weights`). Of the features of an average those are kept that hold 99 % of the sum of
-        squares of the standardised coefficients, and no more than the largest number compared. "auto" is "exponential",
+        (`selection.stacking_weights`). Of the features of an average those of the largest effects are
+        kept, the fewest that hold 99 % of the variance of its predictions, and no more than the largest number
+        compared. "auto" is "exponential",
         but "none" with `scoring` or ``rule="one_standard_error"``.
     cv : int, splitter or iterable of (train, test) indices
         The folds, as everywhere in scikit-learn; stratified for classifiers.

@@ -57,6 +57,19 @@ class GridScores:
         mean, best = self.mean, self.best
         return self._sparsest(mean >= mean[best] - self.standard_error[best] - _EQUAL * abs(mean[best]))
 
+    @property
+    def ends_high(self) -> bool:
+        """Whether sizes above half of the largest are better than the others by more than a standard error.
+
+        That is the standard error of the mean difference of the best in both halves.
+        """
+        best, lower = self.best, self.sizes <= self.sizes[-1] / 2
+        if lower[best[0]] or not lower.any():
+            return False
+        other = np.unravel_index(np.argmax(self.mean[lower]), self.mean[lower].shape)
+        gain = self.scores[best] - self.scores[lower][other]
+        return bool(gain.mean() > standard_error(gain))
+
     def chosen(self, rule: str) -> tuple[int, int]:
         """Return the places that a rule, "best" or "one_standard_error", chooses."""
         return self.best if rule == "best" else self.one_standard_error

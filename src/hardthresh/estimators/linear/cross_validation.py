@@ -26,17 +26,16 @@ from hardthresh.selection import (
     null_p_value,
     stacking_weights,
 )
-from hardthresh.selection.averaging import kept_by_size
 from hardthresh.selection.comparison import in_parallel, warn_at_range_end
 from hardthresh.selection.grid import GridScores, standard_error
 from hardthresh.solvers.start import starting_point
 
-from ..base import is_real, numpy_dtype
+from ..base import is_real
 from ..callbacks import FitTask, fit_method
 from ..folds import CrossValidatedMixin, Metadata, Splits, candidates_of, check_rule, scorer_name, settings_for_folds
 from ..soundness import check_present
 from ..table import Table
-from .grid_models import AveragedModel, FoldFits, check_model
+from .grid_models import AveragedModel, FoldFits, Units, check_model
 from .held_out import calibration, held_out_scores
 from .model import SparseLinearModel, is_given
 from .problem import Problem
@@ -51,9 +50,9 @@ _FIRST_SIZES = (*range(11), 12, 14, 17, 20, 25, 30)
 """The numbers compared at first. On that half the mean relative risk is .498, and with all numbers up to 30 it is .499,
 in twice the time."""
 _MOST = 120
-"""While the best is in the upper half of the range, this is doubled up to here, in three steps of equal ratios. On
-genotypes the error of the folds falls by 3 to 5 % from 30 to 140 features, and the fit takes ten times as long; beyond,
-time grows with more than the square."""
+"""While the upper half of the range is better than the lower, by more than the standard error of their difference, the
+range is doubled up to here, in three steps of equal ratios. On genotypes the error of the folds falls by 3 to 5 % from
+30 to 140 features, and the fit takes ten times as long; beyond, time grows with more than the square."""
 _CLEAR, _LEVEL = 3.0, 0.05
 """A model is better than none if its held-out gain is more than its standard error and the null model is rejected at
 this level, or if its gain is more than so many standard errors. Of 400 permuted targets 95 % then have an empty model.
@@ -161,8 +160,8 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         2. If no candidate predicts held-out rows better than the model without features, the model is that one: see
            `found_`.
         3. Else the single best model is fitted to all rows, as without cross-validation. With `averaging` the model is
-           an average of those of the grid, on all rows, and of its features those are kept that hold 99 % of the sum of
-           squares of the standardised coefficients.
+           an average of those of the grid, on all rows, and of its features those are kept that hold 99 % of the
+           variance of its predictions.
 
         Parameters
         ----------
@@ -225,15 +224,20 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         if not self.found_ and candidates[0] == 0:
             row, averaging = 0, "none"
             single = search.only(0, ridge)
-        weights = self._weights(search, candidates, single, averaging, splits, table)
         chosen = problem.with_ridge(float(ridges[ridge])).with_budget(int(candidates[row]))
         result = self._solve(chosen, None, seed)
+        coef, intercept = (to_numpy(part) for part in chosen.coefficients(result.w))
+        everywhere = search.everywhere.replaced(place_of(single), coef, float(intercept))
+        search = replace(search, everywhere=everywhere)
+        weights = self._weights(search, candidates, single, averaging, splits, table)
+        noise = -float(grid.mean.max()) if self._loss.quadratic and self.scoring is None else np.inf
+        weights = self._within(everywhere, weights, table, int(candidates[-1]), noise)
         self._keep_grid(grid, row, ridge, search, averaging, table)
         self._warn_useless_columns(problem, table.X)
         self._warn_of_choice(grid, problem, splits)
         self._keep(chosen, result)
-        self._keep_models(search, weights, single, chosen, table)
-        self._keep_held_out(search, weights, chosen, splits, table)
+        self._keep_models(search, weights, single, table, noise)
+        self._keep_held_out(search, weights, splits, table, noise)
         self._keep_path(candidates, ridge, search, table, task)
         task.end()
         return self
@@ -349,9 +353,9 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         self.range_extended_ = False
         bound = min(most, _MOST, max(_FIRST_SIZES[-1], self._largest_useful(problem, splits)))
         while ranged and candidates[-1] < bound:
-            last = int(candidates[-1])
-            if 2 * candidates[search.grid(candidates).best[0]] <= last:
+            if not search.grid(candidates).ends_high:
                 break
+            last = int(candidates[-1])
             more = np.unique(np.minimum(np.round(last * 2.0 ** (np.arange(1, 4) / 3)).astype(int), bound))
             search, candidates = search.joined(fit(more)), np.concatenate([candidates, more])
             self.range_extended_ = True
@@ -493,7 +497,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
 
         The standard error is that over the rows, or over the folds where these are what is independent.
         """
-        row, ridge = (int(place[0]) for place in np.nonzero(single))
+        row, ridge = place_of(single)
         by_folds = search.scores[row, ridge] - search.scores[0, 0]
         if by_fold or row == 0:
             return float(by_folds.mean()), float(standard_error(by_folds))
@@ -545,24 +549,31 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         weights[0, 0] = 1.0 - stacked.sum()
         return weights
 
-    def _thinned(self, coef: np.ndarray, intercept: float, problem: Problem, most: int) -> tuple[np.ndarray, float]:
-        """Return an average's coefficients without small ones; the mean prediction is the same.
+    def _within(self, fits: FoldFits, weights: np.ndarray, table: Table, most: int, noise: float) -> np.ndarray:
+        """Return the weights of an average of at most so many features, or groups.
 
-        Always-included features stay, and groups stay or go whole.
+        If the thinned average has more of them, it is of the models of the largest weights that together have no more.
         """
-        energy = (coef * to_numpy(problem.scale())) ** 2
-        always = np.zeros(coef.size, dtype=bool)
+        units = self._units()
+        if np.count_nonzero(weights) == 1:
+            return weights
+        if units.count(fits.columns[fits.thinned_average(weights, table, units, noise)[0] != 0]) <= most:
+            return weights
+        kept, used = np.zeros_like(weights), np.zeros(fits.columns.size)
+        for place in zip(*np.unravel_index(np.argsort(-weights, axis=None, kind="stable"), weights.shape), strict=True):
+            with_it = used + (fits.coefs[place] != 0)
+            if weights[place] > 0 and units.count(fits.columns[with_it != 0]) <= most:
+                kept[place], used = weights[place], with_it
+        return np.asarray(kept / kept.sum())
+
+    def _units(self) -> Units:
+        """Return what k counts."""
+        always = np.zeros(self.n_features_in_, dtype=bool)
         always[list(self._always())] = True
-        energy[always] = 0.0
-        units = np.arange(coef.size)
-        if problem.grouped:
-            labels = [label for j, label in enumerate(self._group_labels()) if not always[j]]
-            number = {label: place for place, label in enumerate(dict.fromkeys(labels))}
-            units[~always] = [number[label] for label in labels]
-            units[always] = len(number)
-        kept = kept_by_size(np.bincount(units, weights=energy), most)
-        gone = ~(np.isin(units, kept) | always)
-        return np.where(gone, 0.0, coef), intercept + float(coef[gone] @ to_numpy(problem.mean)[gone])
+        if self.groups is None:
+            return Units(np.arange(self.n_features_in_), always)
+        number: dict[Any, int] = {}
+        return Units(np.array([number.setdefault(label, len(number)) for label in self._group_labels()]), always)
 
     def _keep_grid(self, grid: GridScores, row: int, ridge: int, search: Search, averaging: str, table: Table) -> None:
         """Set the attributes about the comparison."""
@@ -604,60 +615,47 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             largest = self._largest_useful(problem, splits)
             warn_at_range_end(grid.sizes, grid.best[0], largest, f"number of {self._choices()[1]}")
 
-    def _keep_models(
-        self, search: Search, weights: np.ndarray, single: np.ndarray, chosen: Problem, table: Table
-    ) -> None:
+    def _keep_models(self, search: Search, weights: np.ndarray, single: np.ndarray, table: Table, noise: float) -> None:
         """Set the best single model, the models of the average, and the average, if there are several."""
-        best_coef, best_intercept = double(self.coef_).reshape(-1), self._intercept()
-        fits = search.everywhere
-        d = best_coef.size
-        models = []
+        fits, models = search.everywhere, {}
         for place in zip(*np.nonzero((weights != 0) | (single != 0)), strict=True):
-            coef, intercept = np.zeros(d), float(fits.intercepts[place])
-            coef[fits.columns] = fits.coefs[place]
-            if single[place]:
-                coef, intercept = best_coef, best_intercept
-            support = np.flatnonzero(coef)
-            size, alpha = int(search.sizes[place[0]]), float(search.ridges[place[1]])
-            models.append(AveragedModel(size, alpha, float(weights[place]), support, coef[support], intercept))
-            if single[place]:
-                self.best_model_ = models[-1]
-        self.models_ = tuple(sorted((m for m in models if m.weight), key=lambda model: -model.weight))
+            some = np.flatnonzero(fits.coefs[place])
+            models[place] = AveragedModel(
+                int(search.sizes[place[0]]),
+                float(search.ridges[place[1]]),
+                float(weights[place]),
+                fits.columns[some],
+                fits.coefs[place][some],
+                float(fits.intercepts[place]),
+            )
+        self.best_model_ = models[place_of(single)]
+        self.models_ = tuple(sorted((m for m in models.values() if m.weight), key=lambda model: -model.weight))
         if len(self.models_) == 1:
             return
-        coef = np.zeros(d)
-        for model in self.models_:
-            coef[model.support] += model.weight * model.coef
-        intercept = float(sum(model.weight * model.intercept for model in self.models_))
-        coef, intercept = self._thinned(coef, intercept, chosen, int(search.sizes[-1]))
-        full = table.to_backend(coef.astype(numpy_dtype(table.X)))
-        for name, value in self._fitted(
-            full, table.to_backend(np.asarray(intercept, dtype=numpy_dtype(table.X)))
-        ).items():
+        units = self._units()
+        coef, intercept = fits.every(*fits.thinned_average(weights, table, units, noise), table)
+        for name, value in self._fitted(coef, intercept).items():
             setattr(self, name, value)
-        always = set(self._always())
-        self.support_ = where_true((full != 0) | table.to_backend(np.isin(np.arange(d), list(always))))
-        counted = [j for j in to_numpy(self.support_).tolist() if j not in always]
-        if chosen.grouped:
+        self.support_ = where_true((coef != 0) | table.to_backend(units.always))
+        support = to_numpy(self.support_)
+        counted = support[~units.always[support]].tolist()
+        if self.groups is None:
+            self.n_nonzero_coefs_ = len(counted)
+        else:
             labels = self._group_labels()
             self.groups_ = tuple(dict.fromkeys(labels[j] for j in counted))
             self.n_nonzero_groups_ = len(self.groups_)
-        else:
-            self.n_nonzero_coefs_ = len(counted)
 
-    def _keep_held_out(
-        self, search: Search, weights: np.ndarray, chosen: Problem, splits: Splits, table: Table
-    ) -> None:
+    def _keep_held_out(self, search: Search, weights: np.ndarray, splits: Splits, table: Table, noise: float) -> None:
         """Set what the models of the folds, made as that of all rows, choose, and how they predict held-out rows."""
-        votes, most, fits = np.zeros(self.n_features_in_), int(search.sizes[-1]), []
-        for fold in search.folds:
-            part, intercept = fold.average(weights)
-            coef = np.zeros(self.n_features_in_)
-            coef[fold.columns] = part
+        units = self._units()
+        votes, fits = np.zeros(self.n_features_in_), []
+        for fold, (train, _) in zip(search.folds, splits, strict=True):
+            coef, intercept = fold.average(weights)
             if len(self.models_) > 1:
-                coef, intercept = self._thinned(coef, intercept, chosen, most)
-            votes += coef != 0
-            fits.append((coef[fold.columns][None, :], np.array([intercept])))
+                coef, intercept = fold.thinned_average(weights, table.take(train), units, noise)
+            votes[fold.columns] += coef != 0
+            fits.append((coef[None, :], np.array([intercept])))
         self.selection_frequency_ = table.to_backend(votes / len(search.folds))
         prediction = self._held_out(fits, search, splits, table)[:, 0]
         y, rows = double(table.y), self._row_weights(table)
@@ -666,15 +664,10 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
 
     def _keep_path(self, candidates: np.ndarray, ridge: int, search: Search, table: Table, task: FitTask) -> None:
         """Set the coefficients of all candidates with the chosen ridge, and report them to callbacks."""
-        rows = np.searchsorted(search.sizes, candidates)
-        everywhere, best = search.everywhere, self.best_model_
+        rows, everywhere = np.searchsorted(search.sizes, candidates), search.everywhere
         fits = [
             everywhere.every(everywhere.coefs[row, ridge], everywhere.intercepts[row, ridge], table) for row in rows
         ]
-        full = np.zeros(self.n_features_in_, dtype=numpy_dtype(table.X))
-        full[best.support] = best.coef
-        place = int(np.flatnonzero(candidates == best.n_nonzero)[0])
-        fits[place] = table.to_backend(full), table.to_backend(np.asarray(best.intercept, dtype=full.dtype))
         for coef, intercept in fits:
             task.done("candidate", partial(self._fitted, coef, intercept))
         coefs = [coef for coef, _ in fits]
@@ -693,6 +686,12 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             most = int(np.count_nonzero(varies))
         fewest_rows = min(train.size for train, _ in splits)
         return min(most, fewest_rows - len(always) - bool(self.fit_intercept))
+
+
+def place_of(single: np.ndarray) -> tuple[int, int]:
+    """Return the place of the only model that has a weight."""
+    row, ridge = np.argwhere(single)[0].tolist()
+    return row, ridge
 
 
 def _checked_ridge(alpha: Any) -> float:

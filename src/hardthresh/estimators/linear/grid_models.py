@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import gather, move, to_numpy
+from hardthresh.arrays import double, gather, move, to_numpy
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.schema import stored
+from hardthresh.designs import centred_block
+from hardthresh.objectives.inputs import mean_weights
 from hardthresh.selection import FoldPath
+from hardthresh.selection.averaging import kept_by_variance
 
 from ..base import numpy_dtype
 from ..table import Table
@@ -73,6 +76,26 @@ def check_model(model: AveragedModel, n_features: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Units:
+    """What k counts.
+
+    Attributes
+    ----------
+    of_feature : array of int, shape (n_features,)
+        The number of each feature's group; its own number without groups.
+    always : array of bool, shape (n_features,)
+        The features that are always included, and not counted.
+    """
+
+    of_feature: np.ndarray
+    always: np.ndarray
+
+    def count(self, features: np.ndarray) -> int:
+        """Return how many units some features belong to."""
+        return int(np.unique(self.of_feature[features[~self.always[features]]]).size)
+
+
+@dataclass(frozen=True, slots=True)
 class FoldFits:
     """The fits of one fold's training rows, on the scale of the data.
 
@@ -121,9 +144,59 @@ class FoldFits:
         """Return the coefficients of all fits as rows, and their intercepts."""
         return self.coefs.reshape(self.intercepts.size, self.columns.size), self.intercepts.reshape(-1)
 
+    def replaced(self, place: tuple[int, int], coef: np.ndarray, intercept: float) -> FoldFits:
+        """Return these fits with another one, with coefficients of all features, at a place."""
+        support = np.flatnonzero(coef)
+        columns = np.union1d(self.columns, support)
+        coefs = np.zeros((*self.intercepts.shape, columns.size))
+        coefs[:, :, np.searchsorted(columns, self.columns)] = self.coefs
+        coefs[place] = coef[columns]
+        intercepts = self.intercepts.copy()
+        intercepts[place] = intercept
+        return FoldFits(columns, coefs, intercepts, self.unconverged)
+
     def average(self, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the coefficients of `columns` and the intercept of an average, with weights of all fits."""
         return np.tensordot(weights, self.coefs, 2), float(np.sum(weights * self.intercepts))
+
+    def thinned_average(
+        self, weights: np.ndarray, table: Table, units: Units, noise: float
+    ) -> tuple[np.ndarray, float]:
+        """Return an average without the features that its predictions for some rows hardly need.
+
+        Their mean stays as it is.
+
+        Parameters
+        ----------
+        weights : array, shape (n_sizes, n_ridges)
+            The weights of the fits.
+        table : Table
+            The rows.
+        units : Units
+            Which features go or stay together, and which stay.
+        noise : float
+            The variance of the error of the predictions.
+
+        Returns
+        -------
+        coef : array, shape (n_columns,)
+            The coefficients of `columns`.
+        intercept : float
+            The intercept.
+        """
+        coef, intercept = self.average(weights)
+        used = np.flatnonzero((coef != 0) & ~units.always[self.columns])
+        if used.size == 0:
+            return coef, intercept
+        mean, covariance = _moments(table, self.columns[used])
+        labels, unit = np.unique(units.of_feature[self.columns[used]], return_inverse=True)
+        member = np.eye(labels.size)[unit]
+        contributions = coef[used, None] * member
+        kept = kept_by_variance(contributions.T @ covariance @ contributions, noise)
+        gone = used[~np.isin(unit, kept)]
+        lost = float(coef[gone] @ mean[np.searchsorted(used, gone)])
+        coef[gone] = 0.0
+        return coef, intercept + lost
 
     def predict(self, table: Table, coefs: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
         """Return the linear predictors of some rows, offset included, for coefficients of `columns` as rows."""
@@ -136,3 +209,16 @@ class FoldFits:
         full = np.zeros(table.X.shape[1], dtype=numpy_dtype(table.X))
         full[self.columns] = coef
         return table.to_backend(full), table.to_backend(np.asarray(intercept, dtype=full.dtype))
+
+
+def _moments(table: Table, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means and the covariances of some columns over the rows of a table."""
+    design = table.design()
+    like = design.zeros(1)
+    weights = mean_weights(table.sample_weight, like, design.shape[0])
+    rows, some = move(np.arange(design.shape[0]), like), move(columns, like)
+    center = design.columns(some).pullback(weights)
+    block = centred_block(design, rows, some, center)
+    shift = double(block.pullback(weights))  # the rounding of the mean
+    covariance = double(block.gram(weights)) - np.outer(shift, shift)
+    return double(center) + shift, covariance
