@@ -1,1 +1,1 @@
-"""Held-out prediction of our estimators at their defaults, beside other packages. See README.md in the parent folder."""
+"""Held-out prediction of our estimators at their defaults, beside other packages; see README.md in the folder above."""

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from scipy import sparse
 
-SQUARED, LOGISTIC = "squared", "logistic"
+LOSSES = SQUARED, LOGISTIC = "squared", "logistic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,7 @@ class Instance(Protocol):
     title: str
     half: str
     loss: str
+    real: bool
 
     def draw(self, repetition: int) -> tuple[Training, Judge]:
         """Return the training rows of a repetition, and the judge of fits to them."""

@@ -56,6 +56,8 @@ class RealSet:
     file: str = field(repr=False)
     read: Callable[[Arrays], Table] = field(repr=False)
 
+    real = True
+
     @property
     def half(self) -> str:
         """Whether the set is for choosing or for reporting."""
@@ -97,6 +99,11 @@ def split(y: np.ndarray, loss: str, seed: Any) -> tuple[np.ndarray, np.ndarray]:
 def sets() -> list[RealSet]:
     """Return all sets: first those with a measured target, then those with two classes."""
     return list(_sets().values())
+
+
+def find(title: str) -> RealSet:
+    """Return the set with a title."""
+    return _sets()[title]
 
 
 # reading ---------------------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ class Cell:
     kind: int
 
     loss = SQUARED
+    real = False
 
     @property
     def numbers(self) -> tuple[int, int, int, int]:

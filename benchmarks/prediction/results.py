@@ -1,0 +1,137 @@
+"""What a run found, in a form that tables, figures and a file for the documentation share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .entrants import Entrant
+from .instance import Instance
+from .store import Row
+
+Measures = dict[str, dict[str, list[float]]]  # by entrant and measure: a number for each repetition
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All results for one instance.
+
+    Attributes
+    ----------
+    title, half, loss : str
+        Of the instance.
+    real : bool
+        Whether it is a real set.
+    measures : dict
+        By entrant and measure, a number for each repetition; the repetitions are those that all entrants have.
+    """
+
+    title: str
+    half: str
+    loss: str
+    real: bool
+    measures: Measures
+
+    @property
+    def criterion(self) -> str:
+        """The measure that counts."""
+        return "loss" if self.real else "risk"
+
+    @property
+    def repetitions(self) -> int:
+        """The number of repetitions."""
+        return len(next(iter(self.measures.values()))["features"])
+
+    def values(self, entrant: str, measure: str | None = None) -> np.ndarray:
+        """Return a measure of an entrant in each repetition, without a name the one that counts."""
+        return np.asarray(self.measures[entrant][measure or self.criterion])
+
+    def mean(self, entrant: str, measure: str | None = None) -> float:
+        """Return the mean of a measure over repetitions."""
+        return float(self.values(entrant, measure).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Outcomes, and which entrants are ours and which are sparse."""
+
+    ours: list[str]
+    sparse: list[str]
+    outcomes: list[Outcome]
+
+    def of(self, **wanted: Any) -> Results:
+        """Return the outcomes with some attributes, such as ``half="choosing"``."""
+        kept = [each for each in self.outcomes if all(getattr(each, name) == value for name, value in wanted.items())]
+        return Results(self.ours, self.sparse, kept)
+
+    @property
+    def entrants(self) -> list[str]:
+        """All entrants that have a result, ours first."""
+        return list(dict.fromkeys(name for outcome in self.outcomes for name in outcome.measures))
+
+    def write(self, file: Path, machine: dict[str, Any]) -> None:
+        """Write everything to a JSON file, with four digits."""
+        outcomes = [
+            {
+                "title": each.title,
+                "half": each.half,
+                "loss": each.loss,
+                "real": each.real,
+                "measures": {
+                    name: {measure: [float(f"{value:.4g}") for value in values] for measure, values in found.items()}
+                    for name, found in each.measures.items()
+                },
+            }
+            for each in self.outcomes
+        ]
+        head = {"machine": machine, "ours": self.ours, "sparse": self.sparse}
+        lines = ",\n".join(json.dumps(outcome) for outcome in outcomes)
+        file.write_text(json.dumps(head)[:-1] + f', "outcomes": [\n{lines}\n]}}\n', encoding="utf-8")
+
+    @classmethod
+    def read(cls, file: Path) -> tuple[Results, dict[str, Any]]:
+        """Return what was written to a file, and on which machine."""
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        outcomes = [Outcome(**each) for each in kept["outcomes"]]
+        return cls(kept["ours"], kept["sparse"], outcomes), kept["machine"]
+
+
+def gather(rows: Iterable[Row], instances: list[Instance], entrants: list[Entrant], repetitions: range) -> Results:
+    """Return the results of the present editions.
+
+    An outcome has the repetitions that all entrants with any result for the instance have finished. An entrant that
+    failed once is left out of that instance.
+    """
+    editions = {entrant.label: entrant.edition for entrant in entrants}
+    found: dict[str, dict[str, dict[int, Row]]] = {}
+    for row in rows:
+        if editions.get(row["entrant"]) == row["edition"] and row["repetition"] in repetitions:
+            found.setdefault(row["instance"], {}).setdefault(row["entrant"], {})[row["repetition"]] = row
+    outcomes = []
+    for instance in instances:
+        by_entrant = {
+            label: found[instance.title][label]
+            for label in editions
+            if label in found.get(instance.title, {})
+            and not any("error" in row for row in found[instance.title][label].values())
+        }
+        if not by_entrant:
+            continue
+        common = sorted(set.intersection(*(set(rows) for rows in by_entrant.values())))
+        if common:
+            measures = {label: _by_measure([rows[r] for r in common]) for label, rows in by_entrant.items()}
+            outcomes.append(Outcome(instance.title, instance.half, instance.loss, instance.real, measures))
+    names = [entrant.label for entrant in entrants if entrant.ours]
+    return Results(names, [entrant.label for entrant in entrants if entrant.sparse], outcomes)
+
+
+_NOT_MEASURES = ("instance", "repetition", "entrant", "edition", "data")
+
+
+def _by_measure(rows: list[Row]) -> dict[str, list[float]]:
+    return {name: [row[name] for row in rows] for name in rows[0] if name not in _NOT_MEASURES}

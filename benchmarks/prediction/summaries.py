@@ -1,0 +1,203 @@
+"""Tables of results: how often an entrant is the best sparse one, or hardly worse, and where it loses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from runner.tables import Table, figure
+
+from .results import Outcome, Results
+from .simulation import CORRELATIONS, RATIOS, SETTINGS, TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An entrant beside the best of the sparse peers on one instance.
+
+    Attributes
+    ----------
+    rival : str
+        The sparse peer with the lowest mean loss, or relative risk.
+    excess : float
+        The mean loss less that of the rival.
+    paired_error : float
+        The standard error of this difference over repetitions, in which both had the same data.
+    rival_error : float
+        The standard error of the mean loss of the rival alone.
+    """
+
+    outcome: Outcome
+    rival: str
+    excess: float
+    paired_error: float
+    rival_error: float
+
+    @property
+    def best(self) -> bool:
+        """Whether no sparse peer has a lower mean."""
+        return self.excess <= 0
+
+    @property
+    def close(self) -> bool:
+        """Whether the entrant is best, or above the rival by at most the standard error of the difference."""
+        return self.excess <= self.paired_error
+
+    @property
+    def close_to_mean(self) -> bool:
+        """The same with the standard error of the rival's mean."""
+        return self.excess <= self.rival_error
+
+
+def standing(outcome: Outcome, entrant: str, peers: list[str]) -> Standing:
+    """Return how an entrant compares with the best of some peers."""
+    rivals = [name for name in peers if name in outcome.measures and name != entrant]
+    rival = min(rivals, key=outcome.mean)
+    own, best = outcome.values(entrant), outcome.values(rival)
+    return Standing(outcome, rival, float(own.mean() - best.mean()), standard_error(own - best), standard_error(best))
+
+
+def standard_error(values: np.ndarray) -> float:
+    """Return the standard error of the mean of independent values; 0 for a single one."""
+    return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else 0.0
+
+
+def standings(results: Results, entrant: str) -> list[Standing]:
+    """Return the standings of an entrant, of a peer too: beside the other sparse peers."""
+    peers = [name for name in results.sparse if name not in results.ours]
+    return [
+        standing(outcome, entrant, peers)
+        for outcome in results.outcomes
+        if entrant in outcome.measures and any(name in outcome.measures for name in peers if name != entrant)
+    ]
+
+
+LASSO = {"squared": "lasso", "logistic": "l1 logistic"}
+"""The entrants whose number of features is the measure for the others."""
+
+
+def overview(results: Results, title: str) -> Table:
+    """Return a line for each entrant: how often it is best or close, its mean loss, features and time."""
+    body = []
+    for entrant in results.entrants:
+        there = [outcome for outcome in results.outcomes if entrant in outcome.measures]
+        beside = standings(results, entrant) if entrant in results.sparse else []
+        losses = [outcome.mean(entrant) for outcome in there]
+        body.append(
+            (
+                entrant,
+                str(len(there)),
+                *(_share([getattr(each, name) for each in beside]) for name in ("best", "close", "close_to_mean")),
+                f"{np.mean(losses):.3f}",
+                f"{np.median(losses):.3f}",
+                f"{np.mean([outcome.mean(entrant, 'features') for outcome in there]):.1f}",
+                figure(features_beside_lasso(there, entrant), ".2f"),
+                f"{np.median([outcome.mean(entrant, 'seconds') for outcome in there]):.3f}",
+            )
+        )
+    loss = "loss" if any(outcome.real for outcome in results.outcomes) else "risk"
+    header = ("", "number", "best", "close", "other SE", f"mean {loss}", "median", "features", "/ lasso's", "CPU s")
+    return Table(title, header, body, NOTE)
+
+
+NOTE = """best: no other sparse package has a lower mean. close: best, or above the best sparse package by at most one
+standard error of the paired difference over repetitions; other SE: of the best one's mean.
+features / lasso's: mean number over that of the lasso, or of l1 logistic. CPU s: median over instances."""
+
+
+def features_beside_lasso(outcomes: list[Outcome], entrant: str) -> float | None:
+    """Return the mean number of features over that of the lasso, where both took part; None if the lasso has none."""
+    both = [each for each in outcomes if LASSO[each.loss] in each.measures]
+    theirs = sum(each.mean(LASSO[each.loss], "features") for each in both)
+    return sum(each.mean(entrant, "features") for each in both) / theirs if theirs else None
+
+
+GROUPS = {
+    "setting": list(SETTINGS),
+    "beta": [f"beta{kind}" for kind in TYPES],
+    "rho": [f"rho{rho:g}" for rho in CORRELATIONS],
+    "snr": [f"snr{snr:g}" for snr in RATIOS],
+}
+"""The parts of the title of a simulated cell, in the order in which they are there, with their values."""
+
+
+def by_group(results: Results, title: str, group: str) -> Table:
+    """Return the mean loss of each entrant for each setting, ratio, correlation or kind of coefficients."""
+    found = {part: [each for each in results.outcomes if part in each.title.split()] for part in GROUPS[group]}
+    found = {part: outcomes for part, outcomes in found.items() if outcomes}
+    body = []
+    for entrant in results.entrants:
+        means = [
+            np.mean([each.mean(entrant) for each in outcomes if entrant in each.measures])
+            for outcomes in found.values()
+        ]
+        body.append((entrant, *(f"{mean:.3f}" for mean in means)))
+    return Table(title, ("", *found), body)
+
+
+def losing(results: Results, entrant: str, title: str) -> Table:
+    """Return the instances where an entrant is not close to the best sparse package, the worst first."""
+    lost = [each for each in standings(results, entrant) if not each.close]
+    lost.sort(key=lambda each: each.excess, reverse=True)
+    body = [
+        (
+            each.outcome.title,
+            f"{each.outcome.mean(entrant):.3f}",
+            f"{each.outcome.mean(each.rival):.3f}",
+            f"{each.excess:.3f}",
+            f"{each.paired_error:.3f}",
+            f"{each.outcome.mean(entrant, 'features'):.1f}",
+            f"{each.outcome.mean(each.rival, 'features'):.1f}",
+            each.rival,
+        )
+        for each in lost
+    ]
+    return Table(title, ("", entrant, "best", "excess", "SE", "features", "its", "best package"), body)
+
+
+def by_instance(results: Results, title: str) -> Table:
+    """Return the mean loss and the number of features of every entrant on every instance."""
+    names = results.entrants
+    body = [
+        (
+            outcome.title,
+            *(
+                f"{outcome.mean(name):.3f} ({outcome.mean(name, 'features'):.0f})" if name in outcome.measures else ""
+                for name in names
+            ),
+        )
+        for outcome in results.outcomes
+    ]
+    return Table(title, ("mean loss (features)", *names), body)
+
+
+def nothing_found(results: Results, title: str) -> Table:
+    """Return how often each entrant chooses no feature where there is nothing, and how often its loss shows it."""
+    body = []
+    for entrant in results.entrants:
+        there = [outcome for outcome in results.outcomes if entrant in outcome.measures]
+        features, excess, error = (
+            np.concatenate([outcome.values(entrant, measure) for outcome in there])
+            for measure in ("features", "excess", "excess_error")
+        )
+        body.append(
+            (
+                entrant,
+                str(features.size),
+                str(int((features == 0).sum())),
+                str(int((excess > error + ROUNDING).sum())),
+                f"{features.mean():.1f}",
+                f"{np.mean([outcome.mean(entrant) for outcome in there]):.3f}",
+            )
+        )
+    return Table(title, ("", "fits", "empty", "worse than none", "features", "mean loss"), body, NOTHING_NOTE)
+
+
+ROUNDING = 1e-9  # of losses of order 1: an empty model differs from the mean of the training rows by less
+NOTHING_NOTE = (
+    "worse than none: held-out loss above that of no feature by more than the standard error over held-out rows."
+)
+
+
+def _share(holds: list[bool]) -> str:
+    return f"{np.mean(holds):.0%}" if holds else ""
