@@ -39,7 +39,7 @@ from .instance import LOGISTIC, SQUARED, Fit, Training
 from .relaxed_lasso import RelaxedLassoCV
 
 FOLDS = 5
-TREES = 500
+TREES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,9 @@ def peers() -> list[Entrant]:
         Entrant("OMP", learn, True, {SQUARED: _linear(_pursuit)}),
         Entrant("l1 logistic", learn, True, {LOGISTIC: _linear(_l1_logistic)}),
         Entrant("ridge", learn, False, {SQUARED: _linear(_ridge), LOGISTIC: _linear(_ridge_logistic)}),
-        Entrant("random forest", learn, False, {SQUARED: _forest, LOGISTIC: _forest}, only_real=True),
+        Entrant(
+            "random forest", _edition("scikit-learn", 2), False, {SQUARED: _forest, LOGISTIC: _forest}, only_real=True
+        ),
     ]
     if (edition := _edition("abess")) is not None:
         for label, criterion in (("abess CV", "cv"), ("abess GIC", "gic")):
