@@ -4,7 +4,8 @@ Every regression and every two-class set of the folder that HARDTHRESH_DATA name
 more, and genes predicted from other genes. Only the simulated genotypes of `plink` are left out. `TRAINING_ROWS` and
 `HELD_OUT_ROWS` limit the time: larger sets have a random sample of rows in each split. Of the columns of gds1611 every
 third is used, of hapmap_chr10 every eighth, and of mice_genotypes every sixteenth, because the path of the lasso takes
-minutes with all. Rows of one musk molecule, of one patient or of one spectrum are not kept together.
+minutes with all. Rows of the same molecule (musk) or patient (ctslice) are not
+kept together, for nobody.
 """
 
 from __future__ import annotations
