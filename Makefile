@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo reproduce reproduce-all check test test-all mutants lint format docs bench bench-smoke bench-peers clean
+.PHONY: help demo reproduce reproduce-all check test test-all mutants lint format docs bench bench-smoke bench-peers bench-prediction clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -58,6 +58,9 @@ bench: .venv/bench.stamp ## compare with other packages; ARGS are passed on
 
 bench-smoke: .venv/bench.stamp ## check that the benchmarks run, and that passes and objectives did not get worse
 	$(BIN)/python benchmarks/run.py --smoke $(ARGS)
+
+bench-prediction: .venv/bench.stamp ## compare held-out predictions with those of other packages; ARGS are passed on
+	$(BIN)/python benchmarks/predict.py $(ARGS)
 
 PEERS := $(patsubst benchmarks/requirements/%.txt,.bench-envs/%/stamp,$(wildcard benchmarks/requirements/*.txt))
 bench-peers: $(PEERS) ## install the packages that need an environment of their own, for make bench

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import platform
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from importlib.metadata import version
+from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +22,37 @@ from .results import Results, gather
 from .store import Store
 
 ROOT = Path(__file__).parents[2]
+PACKAGES = {"hardthresh": "hardthresh", "numpy": "numpy", "scikit-learn": "sklearn", "abess": "abess"}
+"""The packages whose versions are reported, and the modules that show whether they are here."""
+
+REPETITIONS = {"simulated": 10, "real": 20, "nothing": 10}
 TASKS = {"simulated": simulation.cells, "real": real.sets, "nothing": nothing.sources}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run what is missing, and print the tables."""
     options = parser().parse_args(arguments)
-    store = Store(options.cache, options.task)
-    instances = chosen_instances(options)
     taking_part = chosen_entrants(options)
-    if not options.tables:
-        contest.run(instances, taking_part, options.repetitions, store, options.jobs)
     shown = [*(each for each in taking_part if each.ours), *entrants.peers()]
-    results = gather(store.rows(), instances, shown, options.repetitions)
-    for table in tables(results, options.task, options.all):
-        print(table.text())
-    if options.json:
-        results.write(options.json, machine())
+    by_task = {}
+    for task in options.task:
+        store = Store(options.cache, task)
+        instances = chosen_instances(task, options)
+        repetitions = options.repetitions or range(REPETITIONS[task])
+        if not options.tables:
+            contest.run(instances, taking_part, repetitions, store, options.jobs)
+        by_task[task] = gather(store.rows(), instances, shown, repetitions)
+        for table in tables(by_task[task], task, options.all):
+            print(table.text())
+        if options.write:
+            options.write.mkdir(parents=True, exist_ok=True)
+            by_task[task].write(options.write / f"{task}.json", machine())
+    if options.write and set(by_task) == set(TASKS):
+        found = {name: asdict(table) for name, table in summaries.for_page(by_task).items()}
+        (options.write / "tables.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if len(by_task) > 1:
+        for half, name in product(halves.HALVES, next(iter(by_task.values())).ours):
+            print(summaries.goals(by_task, name, half).text())
     return 0
 
 
@@ -69,19 +87,19 @@ def machine() -> dict[str, Any]:
         "date": time.strftime("%Y-%m-%d"),
         "processor": platform.processor() or platform.machine(),
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("hardthresh", "numpy", "scikit-learn", "abess")},
+        "versions": {name: version(name) for name in PACKAGES if find_spec(PACKAGES[name])},
     }
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     made = argparse.ArgumentParser(description=__doc__)
-    made.add_argument("--task", choices=TASKS, default="simulated")
+    made.add_argument("--task", type=_tasks, default=["simulated"], help="simulated, real, nothing, or several of them")
     made.add_argument("--half", choices=halves.HALVES, help="only this half of the instances")
     made.add_argument("--settings", type=_names, help="of simulated cells, such as low,high-5")
     made.add_argument("--loss", choices=LOSSES, help="only instances with this loss")
     made.add_argument("--only", type=_names, help="only instances with one of these in their title: colon,snr0.25")
-    made.add_argument("--repetitions", type=_range, default=range(10), help="such as 0-9 (the default), or 3")
+    made.add_argument("--repetitions", type=_range, help="such as 0-4, or 3; by default 0-9, and 0-19 of real sets")
     made.add_argument(
         "--entrants", type=_names, default=["ours", "peers"], help="ours, peers, or labels such as lasso,abess CV"
     )
@@ -89,14 +107,14 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--tables", action="store_true", help="fit nothing, and only print tables of what is there")
     made.add_argument("--cache", type=Path, default=ROOT / ".bench-cache" / "prediction", help="folder of results")
     made.add_argument("--all", action="store_true", help="also print a line for each instance")
-    made.add_argument("--json", type=Path, help="write the results of all repetitions to this file")
+    made.add_argument("--write", type=Path, help="folder for a file of results of each task, for the documentation")
     made.add_argument("--jobs", type=int, default=1, help="processes")
     return made
 
 
-def chosen_instances(options: argparse.Namespace) -> list[Instance]:
+def chosen_instances(task: str, options: argparse.Namespace) -> list[Instance]:
     """Return the instances that the command line asks for."""
-    everything: list[Instance] = TASKS[options.task]()
+    everything: list[Instance] = TASKS[task]()
     return [
         instance
         for instance in everything
@@ -119,6 +137,12 @@ def chosen_entrants(options: argparse.Namespace) -> list[entrants.Entrant]:
 
 def _names(text: str) -> list[str]:
     return text.split(",")
+
+
+def _tasks(text: str) -> list[str]:
+    if unknown := set(_names(text)) - set(TASKS):
+        raise argparse.ArgumentTypeError(f"no task {', '.join(sorted(unknown))}; there are {', '.join(TASKS)}")
+    return _names(text)
 
 
 def _range(text: str) -> range:

@@ -202,7 +202,7 @@ class Scaled:
         squares = X.multiply(X) if sparse.issparse(X) else X**2
         moments = np.asarray(squares.mean(axis=0)).ravel()
         scale = np.sqrt(np.maximum(moments - mean**2, 0)) if sparse.issparse(X) else X.std(axis=0)
-        columns = np.flatnonzero(scale > 1e-9 * np.sqrt(moments))  # less is the rounding of a constant column
+        columns = np.flatnonzero(scale > 1e-7 * np.sqrt(moments))  # of a constant column rounding leaves about 1e-8
         if sparse.issparse(X):
             scaled = (X[:, columns] @ sparse.diags(1.0 / scale[columns])).tocsc()
             mean = np.zeros_like(mean)

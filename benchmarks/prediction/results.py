@@ -55,6 +55,18 @@ class Outcome:
         """Return the mean of a measure over repetitions."""
         return float(self.values(entrant, measure).mean())
 
+    def shortened(self) -> dict[str, Any]:
+        """Return the attributes by name, with the mean alone of measures that are never compared by repetition."""
+        whole = (self.criterion, "features", "excess", "excess_error")
+        measures = {
+            entrant: {
+                measure: [float(f"{value:.4g}") for value in (values if measure in whole else [np.mean(values)])]
+                for measure, values in found.items()
+            }
+            for entrant, found in self.measures.items()
+        }
+        return {"title": self.title, "half": self.half, "loss": self.loss, "real": self.real, "measures": measures}
+
 
 @dataclass(frozen=True, slots=True)
 class Results:
@@ -75,30 +87,10 @@ class Results:
         return list(dict.fromkeys(name for outcome in self.outcomes for name in outcome.measures))
 
     def write(self, file: Path, machine: dict[str, Any]) -> None:
-        """Write everything to a JSON file, with four digits."""
-        outcomes = [
-            {
-                "title": each.title,
-                "half": each.half,
-                "loss": each.loss,
-                "real": each.real,
-                "measures": {
-                    name: {measure: [float(f"{value:.4g}") for value in values] for measure, values in found.items()}
-                    for name, found in each.measures.items()
-                },
-            }
-            for each in self.outcomes
-        ]
+        """Write what tables and figures need to a JSON file: four digits, and of some measures only the mean."""
         head = {"machine": machine, "ours": self.ours, "sparse": self.sparse}
-        lines = ",\n".join(json.dumps(outcome) for outcome in outcomes)
+        lines = ",\n".join(json.dumps(outcome.shortened()) for outcome in self.outcomes)
         file.write_text(json.dumps(head)[:-1] + f', "outcomes": [\n{lines}\n]}}\n', encoding="utf-8")
-
-    @classmethod
-    def read(cls, file: Path) -> tuple[Results, dict[str, Any]]:
-        """Return what was written to a file, and on which machine."""
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        outcomes = [Outcome(**each) for each in kept["outcomes"]]
-        return cls(kept["ours"], kept["sparse"], outcomes), kept["machine"]
 
 
 def gather(rows: Iterable[Row], instances: list[Instance], entrants: list[Entrant], repetitions: range) -> Results:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from runner.tables import Table, figure
 
+from .halves import HALVES, REPORTING
+from .instance import LOGISTIC, SQUARED
 from .results import Outcome, Results
 from .simulation import CORRELATIONS, RATIOS, SETTINGS, TYPES
 
@@ -72,7 +74,7 @@ def standings(results: Results, entrant: str) -> list[Standing]:
     ]
 
 
-LASSO = {"squared": "lasso", "logistic": "l1 logistic"}
+LASSO = {SQUARED: "lasso", LOGISTIC: "l1 logistic"}
 """The entrants whose number of features is the measure for the others."""
 
 
@@ -92,7 +94,7 @@ def overview(results: Results, title: str) -> Table:
                 f"{np.median(losses):.3f}",
                 f"{np.mean([outcome.mean(entrant, 'features') for outcome in there]):.1f}",
                 figure(features_beside_lasso(there, entrant), ".2f"),
-                f"{np.median([outcome.mean(entrant, 'seconds') for outcome in there]):.3f}",
+                f"{np.median([outcome.mean(entrant, 'seconds') for outcome in there]):.3g}",
             )
         )
     loss = "loss" if any(outcome.real for outcome in results.outcomes) else "risk"
@@ -127,11 +129,8 @@ def by_group(results: Results, title: str, group: str) -> Table:
     found = {part: outcomes for part, outcomes in found.items() if outcomes}
     body = []
     for entrant in results.entrants:
-        means = [
-            np.mean([each.mean(entrant) for each in outcomes if entrant in each.measures])
-            for outcomes in found.values()
-        ]
-        body.append((entrant, *(f"{mean:.3f}" for mean in means)))
+        groups = ([each.mean(entrant) for each in part if entrant in each.measures] for part in found.values())
+        body.append((entrant, *(figure(np.mean(means) if means else None, ".3f") for means in groups)))
     return Table(title, ("", *found), body)
 
 
@@ -171,32 +170,107 @@ def by_instance(results: Results, title: str) -> Table:
     return Table(title, ("mean loss (features)", *names), body)
 
 
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """What an entrant does where there is nothing to find.
+
+    Attributes
+    ----------
+    fits, empty, worse : int
+        The number of fits, of models without a feature, and of models whose held-out loss is above that of no feature
+        by more than the standard error of the difference over held-out rows.
+    features, loss : float
+        Means.
+    """
+
+    fits: int
+    empty: int
+    worse: int
+    features: float
+    loss: float
+
+
+ROUNDING = 1e-9  # of losses of order 1: an empty model differs from the mean of the training rows by less
+
+
+def caution(results: Results, entrant: str) -> Caution:
+    """Return what an entrant does with the targets of `nothing`."""
+    there = [outcome for outcome in results.outcomes if entrant in outcome.measures]
+    measures = ("features", "excess", "excess_error", "loss")
+    features, excess, error, loss = (
+        np.concatenate([each.values(entrant, name) for each in there]) for name in measures
+    )
+    worse = excess > error + ROUNDING * (1.0 + np.abs(excess))
+    return Caution(features.size, int((features == 0).sum()), int(worse.sum()), features.mean(), loss.mean())
+
+
 def nothing_found(results: Results, title: str) -> Table:
     """Return how often each entrant chooses no feature where there is nothing, and how often its loss shows it."""
     body = []
     for entrant in results.entrants:
-        there = [outcome for outcome in results.outcomes if entrant in outcome.measures]
-        features, excess, error = (
-            np.concatenate([outcome.values(entrant, measure) for outcome in there])
-            for measure in ("features", "excess", "excess_error")
-        )
-        body.append(
-            (
-                entrant,
-                str(features.size),
-                str(int((features == 0).sum())),
-                str(int((excess > error + ROUNDING).sum())),
-                f"{features.mean():.1f}",
-                f"{np.mean([outcome.mean(entrant) for outcome in there]):.3f}",
-            )
-        )
+        found = caution(results, entrant)
+        counts = (str(found.fits), str(found.empty), str(found.worse))
+        body.append((entrant, *counts, f"{found.features:.1f}", f"{found.loss:.3f}"))
     return Table(title, ("", "fits", "empty", "worse than none", "features", "mean loss"), body, NOTHING_NOTE)
 
 
-ROUNDING = 1e-9  # of losses of order 1: an empty model differs from the mean of the training rows by less
 NOTHING_NOTE = (
     "worse than none: held-out loss above that of no feature by more than the standard error over held-out rows."
 )
+
+
+def goals(by_task: dict[str, Results], entrant: str, half: str) -> Table:
+    """Return the goals of prediction, and what an entrant reaches in one half of the instances."""
+    lines = []
+    for task, what in (("real", "real sets"), ("simulated", "simulated cells")):
+        if task in by_task:
+            part = by_task[task].of(half=half)
+            close = np.mean([each.close for each in standings(part, entrant)])
+            title = f"{what}: best, or within one standard error of the best sparse package"
+            lines.append((title, "at least 80 %", f"{close:.0%}", close >= 0.8))
+            ratio = features_beside_lasso(part.outcomes, entrant)
+            title, reached = f"{what}: features, of those of the lasso", ratio is not None and ratio <= 0.5
+            lines.append((title, "at most half", figure(ratio, ".0%"), reached))
+    if "simulated" in by_task:
+        own, *anchors = _mean_risks(by_task["simulated"].of(half=half), (entrant, *ANCHORS))
+        title = "mean relative risk, and the least of lasso and relaxed lasso"
+        lines.append((title, f"{min(anchors):.3f}", f"{own:.3f}", own <= min(anchors)))
+    if "nothing" in by_task:
+        found = caution(by_task["nothing"].of(half=half), entrant)
+        empty, worse = (f"{count} of {found.fits}" for count in (found.empty, found.worse))
+        title, reached = "nothing to find: models without a feature", found.empty >= 0.95 * found.fits
+        lines.append((title, "at least 95 %", empty, reached))
+        title = "nothing to find: worse than no feature by a standard error"
+        lines.append((title, "none", worse, found.worse == 0))
+    rows = [(what, goal, measured, "yes" if reached else "no") for what, goal, measured, reached in lines]
+    return Table(f"Goals, {half} half: {entrant}", ("", "goal", "measured", "reached"), rows)
+
+
+def _mean_risks(results: Results, entrants: tuple[str, ...]) -> list[float]:
+    """Return mean relative risks, of instances that all these entrants have finished."""
+    both = [each for each in results.outcomes if all(name in each.measures for name in entrants)]
+    return [float(np.mean([each.mean(name) for each in both])) if both else np.nan for name in entrants]
+
+
+ANCHORS = ("lasso", "relaxed lasso")
+
+
+def for_page(by_task: dict[str, Results]) -> dict[str, Table]:
+    """Return the tables of the page on prediction by name: of the reporting half, and the goals of both halves."""
+    entrant = by_task["simulated"].ours[0]
+    found = {f"goals_{half}": goals(by_task, entrant, half) for half in HALVES}
+    parts = {
+        "simulated": by_task["simulated"],
+        "regressions": by_task["real"].of(loss=SQUARED),
+        "classes": by_task["real"].of(loss=LOGISTIC),
+    }
+    for name, results in parts.items():
+        part = results.of(half=REPORTING)
+        found[name] = overview(part, name)
+        found[f"{name}_lost"] = losing(part, entrant, name)
+    found["settings"] = by_group(parts["simulated"].of(half=REPORTING), "settings", "setting")
+    found["nothing"] = nothing_found(by_task["nothing"].of(half=REPORTING), "nothing")
+    return found
 
 
 def _share(holds: list[bool]) -> str:
