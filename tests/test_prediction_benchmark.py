@@ -205,6 +205,16 @@ def test_the_lasso_is_not_relaxed_where_it_has_nearly_as_many_columns_as_rows(be
     np.testing.assert_array_equal(coefs[1, 0], coefs[1, -1])
 
 
+def test_duplicate_columns_do_not_get_coefficients_without_bound(bench):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 5))
+    X = np.column_stack([X, X * (1 + 1e-15), X[:, ::-1]])  # up to rounding
+    y = X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(60)
+    coefs, _ = bench.relaxed_lasso.relaxed_path(X, y, np.array([0.3, 0.01]))
+    assert np.count_nonzero(coefs[1, -1]) > 5  # the lasso has several copies
+    assert np.abs(coefs).max() < 1.2
+
+
 @pytest.mark.parametrize("store", [np.asarray, sparse.csc_matrix])
 def test_relaxed_logistic_regression_mixes_the_penalised_fit_and_the_refit(bench, store):
     rng = np.random.default_rng(0)

@@ -118,7 +118,7 @@ def peers() -> list[Entrant]:
     learn = _edition("scikit-learn")
     found = [
         Entrant("lasso", learn, True, {SQUARED: _linear(_lasso)}),
-        Entrant("relaxed lasso", _edition("scikit-learn", 2), True, {SQUARED: _linear(_relaxed_lasso)}),
+        Entrant("relaxed lasso", _edition("scikit-learn", 3), True, {SQUARED: _linear(_relaxed_lasso)}),
         Entrant("elastic net", learn, True, {SQUARED: _linear(_elastic_net)}),
         Entrant("OMP", learn, True, {SQUARED: _linear(_pursuit)}),
         Entrant("l1 logistic", learn, True, {LOGISTIC: _linear(_l1_logistic)}),

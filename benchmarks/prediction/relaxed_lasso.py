@@ -21,6 +21,10 @@ LIMIT = 0.8
 rows, where its support is smaller, may interpolate all rows: on one real set its held-out loss was 200 times that of
 the lasso. Between 0.5 and 0.9 the limit seldom matters."""
 
+SINGULAR = 1e-8
+"""Relative size of what counts as dependent columns: rounding makes near duplicates of equal genotypes, and least
+squares without a limit gives these coefficients of opposite signs that have no bound."""
+
 
 class RelaxedLassoCV:
     """Lasso, relaxed: 100 penalties as `sklearn.linear_model.LassoCV` has them, and five relaxations.
@@ -73,7 +77,7 @@ def relaxed_path(X: np.ndarray, y: np.ndarray, alphas: np.ndarray) -> tuple[np.n
         if i and np.array_equal(support, np.flatnonzero(lasso[i - 1])):
             least_squares[i] = least_squares[i - 1]
         elif 0 < support.size <= LIMIT * X.shape[0]:
-            least_squares[i, support] = lstsq(centred[:, support], target, lapack_driver="gelsy", check_finite=False)[0]
+            least_squares[i, support] = lstsq(centred[:, support], target, SINGULAR, lapack_driver="gelsy")[0]
     share: Any = np.asarray(GAMMAS)[:, None]
     coefs = share * lasso[:, None, :] + (1.0 - share) * least_squares[:, None, :]
     return coefs, level - coefs @ mean
