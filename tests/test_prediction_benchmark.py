@@ -387,9 +387,27 @@ def test_the_overview_counts_and_the_lost_instances_are_named(bench):
     assert rows["ridge"][:4] == ("1", "", "", "")  # not a sparse method
     (lost,) = bench.summaries.losing(results, "ours", "").rows
     assert (lost[0], lost[1], lost[-1]) == ("high-5 beta1 rho0 snr6", "0.900", "lasso")
+
+
+def test_the_overview_shows_other_measures_of_real_sets(bench):
+    found = outcome(bench, "set", loss="logistic", real=True, ours=[0.5, 0.7])
+    found.measures["ours"]["auc"] = [0.8, 0.9]
+    table = bench.summaries.overview(bench.results.Results(["ours"], ["ours"], [found]), "")
+    (line,) = table.rows
+    cells = dict(zip(table.header, line, strict=True))
+    assert (cells["mean loss"], cells["AUC"], cells["/ lasso's"]) == ("0.600", "0.850", "")
+    assert "R2" not in cells
+
+
+def test_means_by_setting(bench):
+    found = [
+        outcome(bench, ours=[0.1, 0.2], ridge=[0.0, 0.0]),
+        outcome(bench, "high-5 beta1 rho0 snr6", ours=[0.9, 0.9]),
+    ]
+    results = bench.results.Results(["ours"], ["ours"], found)
     by_setting = bench.summaries.by_group(results, "", "setting")
     assert by_setting.header == ("", "low", "high-5")
-    assert by_setting.rows[0] == ("ours", "0.150", "0.900")
+    assert by_setting.rows == [("ours", "0.150", "0.900"), ("ridge", "0.000", "")]
 
 
 def test_goals_are_reached_only_at_their_bounds(bench):

@@ -78,8 +78,13 @@ LASSO = {SQUARED: "lasso", LOGISTIC: "l1 logistic"}
 """The entrants whose number of features is the measure for the others."""
 
 
+OTHERS = {"r2": "R2", "auc": "AUC", "accuracy": "accuracy"}
+"""Measures of real sets beside the loss, and their titles."""
+
+
 def overview(results: Results, title: str) -> Table:
     """Return a line for each entrant: how often it is best or close, its mean loss, features and time."""
+    others = {name: label for name, label in OTHERS.items() if name in _measures(results)}
     body = []
     for entrant in results.entrants:
         there = [outcome for outcome in results.outcomes if entrant in outcome.measures]
@@ -92,14 +97,21 @@ def overview(results: Results, title: str) -> Table:
                 *(_share([getattr(each, name) for each in beside]) for name in ("best", "close", "close_to_mean")),
                 f"{np.mean(losses):.3f}",
                 f"{np.median(losses):.3f}",
+                *(f"{np.mean([outcome.mean(entrant, name) for outcome in there]):.3f}" for name in others),
                 f"{np.mean([outcome.mean(entrant, 'features') for outcome in there]):.1f}",
                 figure(features_beside_lasso(there, entrant), ".2f"),
                 f"{np.median([outcome.mean(entrant, 'seconds') for outcome in there]):.3g}",
             )
         )
-    loss = "loss" if any(outcome.real for outcome in results.outcomes) else "risk"
-    header = ("", "number", "best", "close", "other SE", f"mean {loss}", "median", "features", "/ lasso's", "CPU s")
-    return Table(title, header, body, NOTE)
+    loss = f"mean {'loss' if others else 'risk'}"
+    shares = ("best", "close", "other SE")
+    return Table(
+        title, ("", "number", *shares, loss, "median", *others.values(), "features", "/ lasso's", "CPU s"), body, NOTE
+    )
+
+
+def _measures(results: Results) -> set[str]:
+    return {name for outcome in results.outcomes for found in outcome.measures.values() for name in found}
 
 
 NOTE = """best: no other sparse package has a lower mean. close: best, or above the best sparse package by at most one
