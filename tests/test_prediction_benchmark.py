@@ -86,13 +86,13 @@ def test_risk_and_test_error_are_those_of_new_rows(bench):
     cell = bench.simulation.Cell("low", 1.22, 0.7, 5)
     training, judge = cell.draw(3)
     coef = np.linalg.lstsq(training.X, training.y, rcond=None)[0]
-    measures = judge(bench.entrants.LinearFit(coef, 0.5, "squared"))
+    measures = judge(bench.entrants.LinearFit(coef, 5.0, "squared"))
     beta = bench.simulation.coefficients(5, 10, 5)
     X = bench.simulation.autoregressive(np.random.default_rng(2), 200_000, 10, 0.7)
     signal = (X @ beta).var()
     assert measures["risk"] == pytest.approx((X @ (coef - beta)).var() / signal, rel=0.05)
     noise = signal / 1.22
-    assert measures["test_error"] == pytest.approx((np.mean((X @ (coef - beta) + 0.5) ** 2) + noise) / noise, rel=0.02)
+    assert measures["test_error"] == pytest.approx((np.mean((X @ (coef - beta) + 5.0) ** 2) + noise) / noise, rel=0.02)
     empty = judge(bench.entrants.LinearFit(np.zeros(10), 0.0, "squared"))
     assert empty["risk"] == pytest.approx(1.0)
     assert empty["test_error"] == pytest.approx(1.0 + 1.22)
@@ -110,6 +110,18 @@ def test_the_signal_to_noise_ratio_is_that_of_the_cell(bench):
 def test_repetitions_differ_and_come_again(bench):
     cell = bench.simulation.cells()[7]
     assert cell.draw(0)[0].checksum == cell.draw(0)[0].checksum != cell.draw(1)[0].checksum
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csc_matrix])
+def test_the_checksum_is_of_all_values(bench, stored):
+    X, y = np.eye(3), np.arange(3.0)
+    other = X.copy()
+    other[1, 1] = 2.0
+    kept = [
+        bench.instance.Training(stored(columns), target, "squared").checksum
+        for columns, target in ((X, y), (other, y), (X, y + 1), (X[:, [1, 0, 2]], y))
+    ]
+    assert len(set(kept)) == 4
 
 
 # held-out rows ---------------------------------------------------------------------------------------------------
@@ -140,14 +152,37 @@ def test_measures_of_held_out_rows_agree_with_those_of_scikit_learn(bench):
     assert found["r2"] == pytest.approx(r2_score(y, p))
 
 
-def test_the_model_without_features_has_loss_1_and_no_excess(bench):
-    for title in ("low rho0.35", "low rho0"):
-        source = next(each for each in bench.nothing.sources() if each.source == title)
-        training, judge = source.draw(0)
-        level = training.y.mean()
-        found = judge(SimpleNamespace(predict=lambda X, level=level: np.full(X.shape[0], level)))
-        assert found["loss"] == pytest.approx(1.0)
-        assert found["excess"] == 0.0
+def constant(level):
+    return SimpleNamespace(predict=lambda X: np.full(X.shape[0], level))
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_where_there_is_nothing_the_model_without_features_has_loss_1_and_no_excess(bench, loss):
+    source = next(each for each in bench.nothing.sources() if each.source.startswith("low") and each.loss == loss)
+    training, judge = source.draw(0)
+    empty, other = judge(constant(training.y.mean())), judge(constant(training.y.mean() + 0.3))
+    assert (empty["loss"], empty["excess"], empty["excess_error"]) == (pytest.approx(1.0), 0.0, 0.0)
+    assert other["excess"] > other["excess_error"] > 0
+
+
+def test_where_there_is_nothing_the_held_out_rows_are_not_among_the_training_rows(bench):
+    source = next(each for each in bench.nothing.sources() if each.source.startswith("low"))
+    training, judge = source.draw(0)
+    seen = []
+    judge(SimpleNamespace(predict=lambda X: seen.append(X) or np.zeros(len(X))))
+    assert training.X.shape == (100, 10)
+    assert seen[0].shape == (1000, 10)
+    assert not np.isin(seen[0], training.X).any()
+
+
+def test_permuted_targets_do_not_follow_the_columns(bench, monkeypatch):
+    X = np.arange(300.0)[:, None]
+    monkeypatch.setattr(bench.real, "find", lambda title: SimpleNamespace(table=lambda: (X, X[:, 0])))
+    source = next(each for each in bench.nothing.sources() if each.source == "riboflavin")
+    training, _ = source.draw(0)
+    assert training.y.size == 200
+    assert abs(np.corrcoef(training.X[:, 0], training.y)[0, 1]) < 0.25  # 3.5 standard errors
+    assert np.isin(training.y, X).all()
 
 
 # entrants --------------------------------------------------------------------------------------------------------
@@ -219,7 +254,7 @@ def test_duplicate_columns_do_not_get_coefficients_without_bound(bench):
 def test_relaxed_logistic_regression_mixes_the_penalised_fit_and_the_refit(bench, store):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((120, 20))
-    y = (3 * X[:, 4] + rng.logistic(size=120) > 0).astype(float)
+    y = (X[:, 4] - X[:, 9] + X[:, 1] + rng.logistic(size=120) > 0).astype(float)
     penalised = LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0)
     model = bench.relaxed_logistic.RelaxedLogisticCV(penalised, np.logspace(-1.5, 1, 8)).fit(store(X), y)
     support = np.flatnonzero(model.coef_)
@@ -228,8 +263,14 @@ def test_relaxed_logistic_regression_mixes_the_penalised_fit_and_the_refit(bench
     np.testing.assert_array_equal(np.flatnonzero(lasso.coef_[0]), support)
     expected = model.gamma_ * lasso.coef_[0, support] + (1 - model.gamma_) * refit.coef_[0]
     np.testing.assert_allclose(model.coef_[support], expected, rtol=1e-4)
-    assert support.tolist() == [4]
-    assert model.gamma_ < 1
+    level = model.gamma_ * lasso.intercept_[0] + (1 - model.gamma_) * refit.intercept_[0]
+    assert model.intercept_ == pytest.approx(level, rel=1e-4)
+    assert (support.tolist(), model.gamma_) == ([1, 2, 4, 9], 0.75)
+    losses = [
+        bench.instance.losses("logistic", y, 1 / (1 + np.exp(-X @ coef - level))).mean()
+        for coef, level in model._mixtures(store(X), y)(model.C_)
+    ]
+    assert losses == sorted(losses)  # less relaxed models fit the training rows less well
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
