@@ -18,7 +18,7 @@ from .instance import LOGISTIC, SQUARED, Fit, Judge, Training, held_out, losses
 HELD_OUT_ROWS = 1000  # of a simulated design
 
 SOURCES = (
-    (halves.CHOOSING, SQUARED, ("bloodbrain", "riboflavin", "wheat 1", "low rho0", "high-10 rho0.35")),
+    (halves.CHOOSING, SQUARED, ("bloodbrain", "communities_crime", "riboflavin", "low rho0", "high-10 rho0.35")),
     (halves.CHOOSING, LOGISTIC, ("colon", "golub_leukemia", "gravier_breast", "medium rho0.35", "high-5 rho0")),
     (
         halves.REPORTING,
