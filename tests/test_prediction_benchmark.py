@@ -387,6 +387,18 @@ def test_results_have_the_present_edition_and_the_repetitions_of_all(bench, cont
     assert results.of(half="reporting").outcomes == []
 
 
+def test_results_of_other_data_are_not_compared(bench, contestants, tmp_path):
+    store, toy = bench.store.Store(tmp_path, "task"), Toy(training=bench.instance.Training)
+    moved = Toy(level=10.0, training=bench.instance.Training)
+    ours, peer, _ = contestants.entrants()
+    bench.contest.run([toy], [ours, peer], range(2), store)
+    bench.contest.run([moved], [ours], range(1), store)
+    (outcome,) = bench.results.gather(store.rows(), [toy], [ours, peer], range(2)).outcomes
+    assert outcome.measures["ours"]["risk"] == [2.0]  # of repetition 1, which both have
+    store.path.write_text(store.path.read_text(encoding="utf-8") + '{"instance": "to', encoding="utf-8")
+    assert len(store.rows()) == 5  # without what another process is just writing
+
+
 def outcome(bench, title="low beta1 rho0 snr1.22", features=None, loss="squared", real=False, **values):
     criterion = "loss" if real else "risk"
     measures = {

@@ -96,13 +96,16 @@ class Results:
 def gather(rows: Iterable[Row], instances: list[Instance], entrants: list[Entrant], repetitions: range) -> Results:
     """Return the results of the present editions.
 
-    An outcome has the repetitions that all entrants with any result for the instance have finished. An entrant that
-    failed once is left out of that instance.
+    An outcome has the repetitions that all entrants with any result for the instance have finished, with the data of
+    the last row. An entrant that failed once is left out of that instance.
     """
     editions = {entrant.label: entrant.edition for entrant in entrants}
+    there = [row for row in rows if row["repetition"] in repetitions]
+    data = {(row["instance"], row["repetition"]): row["data"] for row in there}
     found: dict[str, dict[str, dict[int, Row]]] = {}
-    for row in rows:
-        if editions.get(row["entrant"]) == row["edition"] and row["repetition"] in repetitions:
+    for row in there:
+        is_present = editions.get(row["entrant"]) == row["edition"]
+        if is_present and data[row["instance"], row["repetition"]] == row["data"]:
             found.setdefault(row["instance"], {}).setdefault(row["entrant"], {})[row["repetition"]] = row
     outcomes = []
     for instance in instances:

@@ -23,10 +23,11 @@ class Store:
         self.path = folder / f"{task}.jsonl"
 
     def rows(self) -> list[Row]:
-        """Return all rows in the order in which they were added."""
+        """Return all rows in the order in which they were added, without one that is just being written."""
         if not self.path.exists():
             return []
-        return [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
+        *whole, _ = self.path.read_text(encoding="utf-8").split("\n")
+        return [json.loads(line) for line in whole]
 
     def add(self, rows: Iterable[Row]) -> None:
         """Append rows by a single write, which does not mix with those of other processes."""
