@@ -491,6 +491,7 @@ def test_goals_are_reached_only_at_their_bounds(bench):
 
     assert goals(0.4, 4, 19, 0.1) == ["yes"] * 5
     assert goals(0.41, 5, 18, 0.11) == ["no"] * 5
+    assert goals(0.4, 4, 20, 0.11)[-1] == "yes"  # no model with a feature
 
 
 def test_the_command_runs_prints_and_writes(bench, tmp_path, capsys):

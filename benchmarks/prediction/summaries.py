@@ -189,8 +189,9 @@ class Caution:
     Attributes
     ----------
     fits, empty, worse : int
-        The number of fits, of models without a feature, and of models whose held-out loss is above that of no feature
-        by more than the standard error of the difference over held-out rows.
+        The number of fits, of models without a feature, and of the others whose held-out loss is above that of no
+        feature by more than the standard error of the difference over held-out rows. (Models without a feature may
+        differ from the mean in their intercept, which liblinear penalises.)
     features, loss : float
         Means.
     """
@@ -202,9 +203,6 @@ class Caution:
     loss: float
 
 
-ROUNDING = 1e-9  # of losses of order 1: an empty model differs from the mean of the training rows by less
-
-
 def caution(results: Results, entrant: str) -> Caution:
     """Return what an entrant does with the targets of `nothing`."""
     there = [outcome for outcome in results.outcomes if entrant in outcome.measures]
@@ -212,7 +210,7 @@ def caution(results: Results, entrant: str) -> Caution:
     features, excess, error, loss = (
         np.concatenate([each.values(entrant, name) for each in there]) for name in measures
     )
-    worse = excess > error + ROUNDING * (1.0 + np.abs(excess))
+    worse = (features > 0) & (excess > error)
     return Caution(features.size, int((features == 0).sum()), int(worse.sum()), features.mean(), loss.mean())
 
 
