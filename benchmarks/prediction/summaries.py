@@ -225,7 +225,7 @@ def nothing_found(results: Results, title: str) -> Table:
 
 
 NOTHING_NOTE = (
-    "worse than none: held-out loss above that of no feature by more than the standard error over held-out rows."
+    "worse than none: with features, and held-out loss above that of none by more than the standard error over rows."
 )
 
 
