@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, SearchRangeWarning
 from hardthresh.estimators import (
     LowRankImputerCV,
     LowRankRegression,
@@ -203,6 +203,8 @@ BAD_SETTINGS = [
 @pytest.mark.parametrize(("name", "value", "message"), BAD_SETTINGS, ids=lambda value: str(value)[:20])
 def test_bad_settings_are_refused(case, name, value, message):
     X, y = case.data()
+    if case.chooses and name == "alpha":
+        pytest.skip("ridges to compare are tested with the grid")
     with pytest.raises(InvalidInputError, match=message):
         case.make(**{name: value}).fit(X, y)
 
@@ -299,7 +301,8 @@ def test_a_failed_fit_leaves_the_settings_as_they_were(case):
 def fitted_with_warning(case, X, y, message, **settings):
     with pytest.warns(UserWarning, match=message) as caught:
         model = case.make(**settings).fit(X, y)
-    assert len(caught) == 1, [str(warning.message) for warning in caught]
+    messages = [str(w.message) for w in caught if not isinstance(w.message, SearchRangeWarning | NothingFoundWarning)]
+    assert len(messages) == 1, messages
     return model
 
 
@@ -322,6 +325,7 @@ def test_constant_columns_are_told_and_never_chosen(case, value):
 
 
 @inherited
+@pytest.mark.filterwarnings("ignore:.* fits inside the folds did not converge")  # of as many columns as rows
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("n", [13, 26, 59])  # no powers of two: in float32 n weights of 1/n do not sum to 1
 def test_constant_columns_of_float32_are_told_and_never_chosen(case, n, standardize):
@@ -439,7 +443,7 @@ def test_only_the_ratios_of_weights_need_the_precision_of_X(case, unit):
     X, y = case.data()
     X = X.astype(np.float32)
     weight = 1.0 + np.arange(y.size) % 3
-    model, other = (case.make().fit(X, y, sample_weight=w) for w in (weight, unit * weight))
+    model, other = (case.single().fit(X, y, sample_weight=w) for w in (weight, unit * weight))
     assert_allclose(other.coef_, model.coef_, rtol=1e-4)
     with pytest.raises(InvalidInputError, match="found a negative weight"):
         case.make().fit(X, y, sample_weight=np.where(np.arange(y.size) == 3, -unit, unit))

@@ -22,7 +22,7 @@ from hardthresh.estimators.callbacks import CallbackSupportMixin
 assert CallbackSupportMixin.__module__ == "hardthresh.estimators.callbacks"
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 5))
-y = 1 + (X[:, 0] > 0)  # classes or amounts
+y = 1 + 8 * (X[:, 0] > 0)  # classes or amounts
 for entry in registered("estimator").values():
     for model in entry.examples():
         assert not any("callback" in name for name in dir(model) if name.startswith("set_"))

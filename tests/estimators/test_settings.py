@@ -247,7 +247,7 @@ def test_a_coefficient_that_is_positive_or_zero(case):
     X, y = case.data(n=120)
     X[:, 4] *= -1  # the effects of 1, 4 and 7 are positive now
     six = {"n_nonzero_coefs": [6] if case.chooses else 6}
-    free, bound = (case.make(**six, positive=positive).fit(X, y) for positive in (False, True))
+    free, bound = (case.single(**six, positive=positive).fit(X, y) for positive in (False, True))
     assert np.any(flat(free) < 0), "the data of this test tell the settings apart"
     assert np.all(flat(bound) >= 0)
     assert {1, 4, 7} <= set(bound.support_.tolist())
