@@ -21,8 +21,8 @@ from hardthresh.estimators.linear import cross_validation
 from levels import in_turn
 
 N, D = 50_000, 60
-SHARE = 0.6
-"""Of the data: copies of an eighth of the columns, about ten vectors of a number per row, and blocks of rows."""
+SHARE = 0.65
+"""Of the data: copies of an eighth of the columns, about ten vectors of a number per row, one more for each fold, and blocks of rows."""
 
 ESTIMATORS = {
     "linear": SparseLinearRegression(n_nonzero_coefs=3),
