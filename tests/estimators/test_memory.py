@@ -22,12 +22,8 @@ from levels import in_turn
 
 N, D = 50_000, 60
 SHARE = 0.65
-<<<<<<< HEAD
-"""Of the data: copies of an eighth of the columns, about ten vectors of a number per row, one more for each fold, and blocks of rows."""
-=======
 """Of the data: copies of an eighth of the columns, about ten vectors of a number per row (four for each fold where the
 loss is not squared), and blocks of rows."""
->>>>>>> 7f9ab76 (tests: thin averages by hand as their predictions need)
 
 ESTIMATORS = {
     "linear": SparseLinearRegression(n_nonzero_coefs=3),
