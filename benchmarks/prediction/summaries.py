@@ -97,7 +97,7 @@ def overview(results: Results, title: str) -> Table:
                 *(_share([getattr(each, name) for each in beside]) for name in ("best", "close", "close_to_mean")),
                 f"{np.mean(losses):.3f}",
                 f"{np.median(losses):.3f}",
-                *(f"{np.mean([outcome.mean(entrant, name) for outcome in there]):.3f}" for name in others),
+                *(f"{np.median([outcome.mean(entrant, name) for outcome in there]):.3f}" for name in others),
                 f"{np.mean([outcome.mean(entrant, 'features') for outcome in there]):.1f}",
                 figure(features_beside_lasso(there, entrant), ".2f"),
                 f"{np.median([outcome.mean(entrant, 'seconds') for outcome in there]):.3g}",
@@ -115,8 +115,8 @@ def _measures(results: Results) -> set[str]:
 
 
 NOTE = """best: no other sparse package has a lower mean. close: best, or above the best sparse package by at most one
-standard error of the paired difference over repetitions; other SE: of the best one's mean.
-features / lasso's: mean number over that of the lasso, or of l1 logistic. CPU s: median over instances."""
+standard error of the paired difference over repetitions; other SE: of the best one's mean. features / lasso's: mean
+number over that of the lasso, or of l1 logistic. R2, AUC, accuracy and CPU s: medians over instances."""
 
 
 def features_beside_lasso(outcomes: list[Outcome], entrant: str) -> float | None:
