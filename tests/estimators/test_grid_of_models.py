@@ -14,6 +14,7 @@ import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning
 from hardthresh.estimators import SparseLinearRegressionCV, SparseLogisticRegressionCV, SparsePoissonRegressionCV
 from hardthresh.estimators.linear.cross_validation import SparseLinearModelCV
+from hardthresh.estimators.linear.grid_models import FoldFits
 from levels import only_at, reaches
 
 SEEDS = range(100) if reaches("pairs") else range(25)
@@ -44,7 +45,13 @@ def sums_of(models, d):
 @pytest.fixture
 def unthinned(monkeypatch):
     """Averages keep all their features."""
-    monkeypatch.setattr(SparseLinearModelCV, "_thinned", lambda self, coef, intercept, problem, most: (coef, intercept))
+    monkeypatch.setattr(FoldFits, "thinned_average", lambda self, weights, table, units, noise: self.average(weights))
+
+
+@pytest.fixture
+def unlimited(monkeypatch):
+    """Averages may have more features than were compared."""
+    monkeypatch.setattr(SparseLinearModelCV, "_within", lambda self, fits, weights, table, most, noise: weights)
 
 
 # the average
@@ -78,7 +85,7 @@ def test_the_models_of_an_average_are_fits_on_all_rows(chooser):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_exponential_weights_are_those_of_the_scores(chooser, weighted):
+def test_exponential_weights_are_those_of_the_scores(chooser, weighted, unlimited):
     X, y = chooser.data(noise=2.0)
     weight = np.random.default_rng(0).integers(0, 4, y.size).astype(float) if weighted else np.ones(y.size)
     model = chooser.make(n_nonzero_coefs=range(5)).fit(X, y, sample_weight=weight)
@@ -126,7 +133,7 @@ def linear_data(seed=0, n=90, d=20):
     return X, X[:, 3] - 0.5 * X[:, 8] + 0.3 * X[:, 11] + 2 * rng.standard_normal(n)
 
 
-def test_stacking_weights_are_those_of_the_held_out_predictions():
+def test_stacking_weights_are_those_of_the_held_out_predictions(unlimited):
     X, y = linear_data()
     settings = {"n_nonzero_coefs": [2, 4, 8], "alphas": [0.0, 0.3], "cv": three_folds(90)}
     model = SparseLinearRegressionCV(**settings, averaging="stacking").fit(X, y)
@@ -148,11 +155,11 @@ def test_what_is_said_of_held_out_rows_is_of_the_average_that_each_fold_makes():
     model = SparseLinearRegressionCV(**settings).fit(X, y)
     assert len(model.models_) > 2
     fits, _ = held_out(model, settings, X, y, folds)
-    votes, prediction = np.zeros(20), np.empty(90)
-    for (_, test), fold in zip(folds, fits, strict=True):
+    votes, prediction, noise = np.zeros(20), np.empty(90), -model.grid_scores_.mean(axis=2).max()
+    for (train, test), fold in zip(folds, fits, strict=True):
         coef = sum(part.weight * fold[part.n_nonzero, part.alpha][0] for part in model.models_)
         level = sum(part.weight * fold[part.n_nonzero, part.alpha][1] for part in model.models_)
-        coef, level = thinned(coef, level, X, 8)
+        coef, level = thinned(coef, level, X[train], noise)
         votes += coef != 0
         prediction[test] = X[test] @ coef + level
     assert_allclose(model.selection_frequency_, votes / 3)
@@ -163,27 +170,37 @@ def test_what_is_said_of_held_out_rows_is_of_the_average_that_each_fold_makes():
 # thinning
 
 
-def thinned(coef, level, X, most):
-    """The features that hold 99 % of the sum of squares, largest first, and the intercept that keeps the mean."""
-    energy = (coef * X.std(axis=0)) ** 2
-    order, kept = sorted(range(coef.size), key=lambda j: -energy[j]), []
-    while len(kept) < most and energy[kept].sum() < 0.99 * energy.sum():
-        kept.append(order[len(kept)])
+def thinned(coef, level, X, noise):
+    """The features whose contributions to the predictions for rows X are needed, and the intercept for the mean."""
+    parts = (X - X.mean(axis=0)) * coef
+    order = sorted(np.flatnonzero(coef), key=lambda j: -parts[:, j].var())
+    limit = 0.01 * min(noise, parts.sum(axis=1).var())
+    kept = order[: max((n + 1 for n in range(len(order)) if parts[:, order[n:]].sum(axis=1).var() > limit), default=0)]
     small = np.where(np.isin(np.arange(coef.size), kept), coef, 0.0)
     return small, level + X.mean(axis=0) @ (coef - small)
 
 
-def test_thinning_by_hand():
-    X, y = linear_data()
-    settings = {"n_nonzero_coefs": [1, 2, 4, 8], "alphas": [0.0, 0.3], "cv": 3}
-    model = SparseLinearRegressionCV(**settings).fit(X, y)
+@pytest.mark.parametrize("cls", [SparseLinearRegressionCV, SparseLogisticRegressionCV])
+@pytest.mark.parametrize("collinear", [False, True])
+def test_thinning_by_hand(cls, collinear):
+    X, y = linear_data(n=200)
+    if collinear:
+        X[:, 8] = X[:, 3] + 0.05 * X[:, 8]
+        y = y + 30 * (X[:, 3] - X[:, 8]) + 0.5 * X[:, 11]
+    classes = cls is SparseLogisticRegressionCV
+    settings = {"n_nonzero_coefs": [2, 4, 8, 12], "alphas": [1e-5, 1e-4], "cv": 3}
+    model = cls(**settings).fit(X, y > np.median(y) if classes else y)
     coef, level = sums_of(model.models_, 20)
-    expected, shifted = thinned(coef, level, X, 8)
+    noise = np.inf if classes else -model.grid_scores_.mean(axis=2).max()
+    expected, shifted = thinned(coef, level, X, noise)
+    assert model.n_nonzero_coefs_ < 12, "no model is left out"
     assert 0 < np.count_nonzero(expected) < np.count_nonzero(coef)
-    assert_allclose(model.coef_, expected, rtol=1e-9)
-    assert_allclose(model.intercept_, shifted, rtol=1e-9)
+    assert_allclose(coefficients(model), expected, rtol=1e-9)
+    assert_allclose(intercept(model), shifted, rtol=1e-9)
     assert_array_equal(model.support_, np.flatnonzero(expected))
     assert model.n_nonzero_coefs_ == np.count_nonzero(expected)
+    if collinear:
+        assert 11 in model.support_, "small beside two contributions, but not beside their sum"
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -199,14 +216,28 @@ def test_thinning_keeps_the_mean_prediction_and_the_limit(chooser, averaging, we
     assert set(model.support_.tolist()) <= set(np.flatnonzero(coef).tolist())
 
 
-def test_the_limit_is_reached_where_models_have_different_features():
-    """The pairs that two ridges choose among columns that predict alike differ, and an average has them all."""
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("seed", range(6))
+def test_an_average_within_the_limit_is_of_the_models_of_the_largest_weights(seed, monkeypatch):
+    """Without thinning, by a loop over the models: each joins that leaves the features within the limit."""
+    rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 6)) + 2 * rng.standard_normal((40, 1))
     y = X.sum(axis=1) + 3 * rng.standard_normal(40)
-    model = SparseLinearRegressionCV(n_nonzero_coefs=2, cv=3).fit(X, y)
-    assert np.count_nonzero(sums_of(model.models_, 6)[0]) > 2
-    assert model.n_nonzero_coefs_ == 2
+    settings = {"n_nonzero_coefs": 2, "cv": 3, "always_include": [5]}
+    monkeypatch.setattr(FoldFits, "thinned_average", lambda self, weights, table, units, noise: self.average(weights))
+    model = SparseLinearRegressionCV(**settings).fit(X, y)
+    monkeypatch.setattr(SparseLinearModelCV, "_within", lambda self, fits, weights, table, most, noise: weights)
+    every = SparseLinearRegressionCV(**settings).fit(X, y)
+    kept, features = [], {5}
+    for part in every.models_:
+        if len((features | set(part.support.tolist())) - {5}) <= 2:
+            kept, features = [*kept, part], features | set(part.support.tolist())
+    if every.n_nonzero_coefs_ <= 2:
+        kept = list(every.models_)
+    weight = sum(part.weight for part in kept)
+    assert [(part.n_nonzero, part.alpha) for part in model.models_] == [(part.n_nonzero, part.alpha) for part in kept]
+    assert_allclose([part.weight for part in model.models_], [part.weight / weight for part in kept])
+    assert model.n_nonzero_coefs_ <= 2
+    assert seed < 5 or every.n_nonzero_coefs_ > 2, "there is something to leave out"
 
 
 @pytest.mark.parametrize("cls", [SparseLinearRegressionCV, SparseLogisticRegressionCV])

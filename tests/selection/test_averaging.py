@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from hardthresh.core.registry import registered
 from hardthresh.losses import Logistic, Squared
 from hardthresh.selection import exponential_weights, stacking_weights
-from hardthresh.selection.averaging import PRIOR, TEMPERATURE, kept_by_size
+from hardthresh.selection.averaging import PRIOR, TEMPERATURE, kept_by_variance
 
 # exponential weights
 
@@ -151,20 +151,38 @@ def test_perfectly_separated_classes_have_finite_weights():
 # thinning
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_fewest_that_hold_99_percent_by_a_naive_loop(seed):
+def needed(covariance, noise):
+    """The contributions to keep, by a loop over the variances of what would be lost."""
+    order = sorted(range(len(covariance)), key=lambda j: -covariance[j, j])
+    total = sum(covariance[i, j] for i in order for j in order)
+    kept = 0
+    for count in range(len(order)):
+        lost = sum(covariance[i, j] for i in order[count:] for j in order[count:])
+        if lost > 0.01 * min(noise, total):
+            kept = count + 1
+    return order[:kept]
+
+
+@pytest.mark.parametrize("noise", [0.05, 5.0, np.inf])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_contributions_that_predictions_need_by_a_naive_loop(seed, noise):
     rng = np.random.default_rng(seed)
-    energy = rng.exponential(size=12) ** 4 * rng.integers(0, 2, 12)
-    most = int(rng.integers(1, 13))
-    chosen = []
-    while energy.sum() > 0 and len(chosen) < most and energy[chosen].sum() < 0.99 * energy.sum():
-        chosen.append(max(set(range(12)) - set(chosen), key=lambda j: energy[j]))
-    assert_array_equal(kept_by_size(energy, most), sorted(chosen))
+    parts = rng.standard_normal((30, 9)) * rng.exponential(size=9) ** 4 + rng.uniform(0, 0.5) * rng.standard_normal(9)
+    covariance = np.cov(parts.T)
+    assert_array_equal(kept_by_variance(covariance, noise), needed(covariance, noise))
 
 
-def test_nothing_is_kept_of_nothing_and_the_first_of_equals():
-    assert kept_by_size(np.zeros(4), 3).size == 0
-    assert kept_by_size(np.zeros(0), 3).size == 0
-    assert kept_by_size(np.ones(6), 2).tolist() == [0, 1]
-    assert kept_by_size(np.array([0.0, 98.0, 0.0, 2.0]), 4).tolist() == [1, 3]
-    assert kept_by_size(np.array([0.0, 99.5, 0.0, 0.5]), 4).tolist() == [1]
+def test_large_contributions_that_cancel_stay_together():
+    rng = np.random.default_rng(0)
+    shared = 1000 * rng.standard_normal(200)
+    parts = np.stack([shared + rng.standard_normal(200), 0.01 * rng.standard_normal(200), -shared], axis=1)
+    assert kept_by_variance(np.cov(parts.T), np.inf).tolist() in ([0, 2], [2, 0])
+
+
+def test_nothing_is_kept_of_nothing_and_all_of_what_no_noise_hides():
+    assert kept_by_variance(np.zeros((0, 0)), 1.0).size == 0
+    assert kept_by_variance(np.zeros((3, 3)), 1.0).size == 0
+    assert kept_by_variance(np.diag([98.0, 2.0, 0.0]), np.inf).tolist() == [0, 1]
+    assert kept_by_variance(np.diag([0.5, 99.5, 0.0]), np.inf).tolist() == [1]
+    assert kept_by_variance(np.diag([0.5, 99.5, 0.0]), 10.0).tolist() == [1, 0]
+    assert kept_by_variance(np.diag([0.5, 99.5, 0.0]), 0.0).tolist() == [1, 0]

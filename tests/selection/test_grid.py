@@ -61,6 +61,20 @@ def test_the_standard_error_of_large_and_small_scores(scale):
     assert standard_error(np.zeros((2, 3))).tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_range_ends_high_if_its_upper_half_is_better_by_a_standard_error(seed):
+    scores = np.random.default_rng(seed).standard_normal((6, 3, 4)) + 0.15 * np.arange(6)[:, None, None]
+    places = list(product(range(6), range(3)))
+    low, high = (max(some, key=lambda at: scores[at].mean()) for some in (places[:9], places[9:]))  # 0 to 2 of 0 to 5
+    gain = scores[high] - scores[low]
+    assert of(scores).ends_high == (gain.mean() > gain.std(ddof=1) / 2)
+
+
+def test_a_range_with_nothing_to_compare_does_not_end_high():
+    assert not of(np.ones((4, 2, 3))).ends_high
+    assert not GridScores(np.array([5]), np.array([0.0]), np.ones((1, 1, 3))).ends_high
+
+
 def test_one_fold_has_no_standard_error():
     grid = of([[[1.0], [2.0]], [[3.0], [2.0]]])
     assert grid.standard_error.tolist() == [[0.0, 0.0], [0.0, 0.0]]
