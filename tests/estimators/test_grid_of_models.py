@@ -520,7 +520,7 @@ def test_the_p_value_decides_where_standard_errors_do_not(cls, monkeypatch):
             if np.isnan(model.null_p_value_):
                 assert not model.found_, seed
             else:
-                assert model.found_ == (model.null_p_value_ <= 0.05), seed
+                assert model.found_ == (model.null_p_value_ <= 0.03), seed
                 decided.append(model.found_)
     assert {True, False} == set(decided)
 
