@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold
 
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning
@@ -450,7 +450,7 @@ def test_a_strong_signal_is_always_found(cls):
 @pytest.mark.parametrize("cls", [SparseLinearRegressionCV, SparseLogisticRegressionCV])
 def test_nothing_found_is_the_empty_model_and_is_said(cls):
     X, y = noise(cls, 1)
-    with pytest.warns(NothingFoundWarning, match="no number of features predicts clearly better than none.*empty one"):
+    with pytest.warns(NothingFoundWarning, match="no number of features predicts clearly better.*the model has none"):
         model = cls().fit(X, y)
     assert model.found_ is False
     assert_array_equal(coefficients(model), np.zeros(20))
@@ -461,7 +461,7 @@ def test_nothing_found_is_the_empty_model_and_is_said(cls):
     assert_allclose(model.null_scores_, model.scores_[0], rtol=1e-12)
     none = cls.__bases__[1](n_nonzero_coefs=0).fit(X, y)
     assert_allclose(intercept(model), intercept(none), atol=1e-9)
-    assert np.isnan(model.null_p_value_) or model.null_p_value_ > 0.05
+    assert np.isnan(model.null_p_value_) or model.null_p_value_ > 0.03
 
 
 def test_the_empty_model_keeps_the_included_columns(chooser):
@@ -478,7 +478,7 @@ def test_the_empty_model_keeps_the_included_columns(chooser):
 def test_a_range_without_none_keeps_a_model_and_warns(chooser):
     X, y = chooser.data()
     y = np.random.default_rng(2).permutation(y)
-    with pytest.warns(NothingFoundWarning, match="add 0 to n_nonzero_coefs for the empty model"):
+    with pytest.warns(NothingFoundWarning, match="add 0 to n_nonzero_coefs for a model without any"):
         model = chooser.make(k=3, averaging="none").fit(X, y)
     assert not model.found_
     assert 1 <= model.n_nonzero_coefs_ == model.best_n_nonzero_coefs_ <= 3
@@ -510,7 +510,7 @@ def test_groups_that_predict_nothing():
 @pytest.mark.parametrize("cls", [SparseLinearRegressionCV, SparseLogisticRegressionCV])
 def test_the_p_value_decides_where_standard_errors_do_not(cls, monkeypatch):
     """Of data with some gain, those are found that the permutation test does not call exchangeable."""
-    monkeypatch.setattr("hardthresh.estimators.linear.cross_validation._CLEAR", np.inf)
+    monkeypatch.setattr("hardthresh.estimators.linear.null_comparison._CLEAR", np.inf)
     decided = []
     with warnings.catch_warnings(action="ignore"):
         for seed in range(25):
@@ -523,6 +523,46 @@ def test_the_p_value_decides_where_standard_errors_do_not(cls, monkeypatch):
                 assert model.found_ == (model.null_p_value_ <= 0.03), seed
                 decided.append(model.found_)
     assert {True, False} == set(decided)
+
+
+@pytest.mark.parametrize("dependence", ["rows of a group", "a scorer", "one split", "unequal weights"])
+def test_noise_is_seldom_found_where_rows_are_not_alike(dependence):
+    """At most 4 of 30; a test of level .03 finds more in one of two thousand such tests."""
+    found = 0
+    with warnings.catch_warnings(action="ignore"):
+        for seed in range(30):
+            rng = np.random.default_rng((7, seed))
+            X, y, model, fit = rng.standard_normal((60, 20)), rng.standard_normal(60), SparseLinearRegressionCV(), {}
+            if dependence == "rows of a group":
+                group = np.repeat(np.arange(12), 5)
+                X, y = X[group] + 0.1 * rng.standard_normal(X.shape), y[group]
+                model, fit = model.set_params(cv=GroupKFold(4)), {"groups": group}
+            elif dependence == "unequal weights":
+                fit = {"sample_weight": rng.uniform(0.5, 2.0, 60)}
+            else:
+                cv = 5 if dependence == "a scorer" else [(np.arange(40), np.arange(40, 60))]
+                model = model.set_params(scoring="r2", cv=cv)
+            found += model.fit(X, y, **fit).found_
+    assert found <= 4
+
+
+def test_weights_that_are_no_counts_have_no_scale(chooser):
+    """The decision and the average do not change when they are multiplied."""
+    X, y = chooser.data()
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, y.size)
+    one, other = (chooser.make(n_nonzero_coefs=range(4)).fit(X, y, sample_weight=w) for w in (weight, 100 * weight))
+    assert one.found_ == other.found_
+    assert_allclose(coefficients(other), coefficients(one), rtol=1e-6, atol=1e-9)
+
+
+def test_repeated_folds_score_each_model_not_their_mean():
+    X, y = noise(SparseLinearRegressionCV, 3)
+    model = SparseLinearRegressionCV(
+        n_nonzero_coefs=[4], alphas=0.0, averaging="none", cv=RepeatedKFold(n_splits=4, n_repeats=5, random_state=0)
+    )
+    with warnings.catch_warnings(action="ignore"):
+        model.fit(X, y)
+    assert_allclose(model.held_out_scores_["mean_squared_error"], -model.mean_scores_[0], rtol=0.02)
 
 
 def test_a_clear_gain_needs_no_test(chooser):

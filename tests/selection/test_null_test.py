@@ -19,7 +19,7 @@ def data(seed, n=30, d=15, effect=0.0):
     return X, effect * X[:, 0] + rng.standard_normal(n)
 
 
-def p_value(X, y, loss="squared", free=(), signs=None, seed=0, **settings):
+def p_value(X, y, loss="squared", free=(), signs=None, seed=0, row_groups=None, **settings):
     """The p-value of centred columns and an intercept, with the columns of `free` in the null model."""
     n, d = X.shape
     columns = sp.hstack([X, np.ones((n, 1))], format="csr") if sp.issparse(X) else np.column_stack([X, np.ones(n)])
@@ -27,7 +27,8 @@ def p_value(X, y, loss="squared", free=(), signs=None, seed=0, **settings):
     free = (*free, d)
     at = starting_point(model, Sparsity(0, free=free), None)[0]
     slope = np.asarray(model.weights) * np.asarray(model.loss.gradient(model.y, at.prediction))
-    return null_p_value(model, slope.astype(float), free, None if signs is None else np.append(signs, 0), seed)
+    signs = None if signs is None else np.append(signs, 0)
+    return null_p_value(model, slope.astype(float), free, signs, seed, row_groups)
 
 
 def statistic(X, slope, largest=10):
@@ -142,15 +143,29 @@ def test_units_of_columns_and_targets_change_nothing(scale):
 
 
 def test_weights_are_those_of_the_rows():
-    """Columns and derivatives are centred by weight; a row without weight adds nothing to either."""
+    """Columns and derivatives are centred by weight; rows of unequal weight change sign, not places."""
     X, y = data(5, effect=0.3)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 30)
     weight /= weight.sum()
-    left = X - weight @ X
-    drawn = orders(weight * (y - weight @ y), np.random.default_rng(0))
+    left, slope = X - weight @ X, weight * (y - weight @ y)
+    flips = np.random.default_rng(0).choice([-1.0, 1.0], (199, 30))
+    drawn = [flip * slope - weight * np.sum(flip * slope) for flip in [np.ones(30), *flips]]
     found = [np.sort((left.T @ order) ** 2 / (weight @ left**2))[-10:].sum() for order in drawn]
     assert p_value(X, y, sample_weight=weight) == np.mean(found >= found[0] * (1 - 1e-9))
     assert 0 < p_value(X, y, sample_weight=np.where(np.arange(30) % 3, 1.0, 0.0)) < 1
+
+
+def test_rows_of_a_group_change_sign_together():
+    """Where columns and targets are those of groups, the test rejects at its level, and without groups more often."""
+    found = {"groups": 0, "rows": 0}
+    for seed in range(60):
+        rng = np.random.default_rng((1, seed))
+        group = np.repeat(np.arange(15), 4)
+        X, y = rng.standard_normal((15, 20))[group], rng.standard_normal(15)[group]
+        X = X + 0.1 * rng.standard_normal(X.shape)
+        found["groups"] += p_value(X, y, row_groups=group) <= 0.05
+        found["rows"] += p_value(X, y) <= 0.05
+    assert found["groups"] <= 8 < 30 <= found["rows"]
 
 
 def test_kinds_of_data_and_pieces_change_nothing(monkeypatch):

@@ -22,13 +22,19 @@ _ENTRIES = 1 << 23
 
 
 def null_p_value(
-    objective: LinearModel, slope: np.ndarray, free: tuple[int, ...], signs: np.ndarray | None, seed: int
+    objective: LinearModel,
+    slope: np.ndarray,
+    free: tuple[int, ...],
+    signs: np.ndarray | None,
+    seed: int,
+    row_groups: np.ndarray | None = None,
 ) -> float:
     r"""Return the p-value of a permutation test that no column predicts better than the null model.
 
     The statistic is the sum of the ten largest scores :math:`g_j^2 / h_j`, with g the gradient at the null model and
     :math:`h_j` the mean square of what the null model's columns leave of column j; its distribution is that of 199
-    random orders of the rows' derivatives, each less its projection on the null model's columns.
+    random orders of the rows' derivatives, each less its projection on the null model's columns. Rows of unequal
+    weights, and groups of rows, cannot be exchanged; then the derivatives of random rows, or groups, change sign.
 
     Parameters
     ----------
@@ -42,12 +48,14 @@ def null_p_value(
         The signs that coefficients may have; 0 for any.
     seed : int
         Seed of the permutations.
+    row_groups : array of int, shape (n,), optional
+        The group of each row; rows of one group depend on each other.
 
     Returns
     -------
     float
-        In (0, 1]. Exact if rows could be exchanged under the null model, which is so without weights, offsets and free
-        columns but an intercept; approximate else.
+        In (0, 1]. Exact if rows could be exchanged under the null model, which is so without weights, groups, offsets
+        and free columns but an intercept; else approximate for many rows, or groups.
 
     Notes
     -----
@@ -58,6 +66,8 @@ def null_p_value(
     ----------
     Freedman and Lane (1983), *A nonstochastic interpretation of reported significance levels*, Journal of Business and
     Economic Statistics 1.
+    Hemerik, Goeman and Finos (2020), *Robust testing in generalized linear models by sign flipping score
+    contributions*, Journal of the Royal Statistical Society B 82.
     Phipson and Smyth (2010), *Permutation p-values should never be zero*.
     """
     design, like = objective.design, objective.y
@@ -72,7 +82,13 @@ def null_p_value(
         return 1.0
     statistics = []
     size = max(1, _ENTRIES // slope.size)
-    columns = [slope, *(rng.permutation(slope) for _ in range(_PERMUTATIONS))]
+    weights = double(objective.weights)
+    if row_groups is None and np.ptp(weights) <= 1e-6 * weights.max():  # rounding of normalised weights in float32
+        columns = [slope, *(rng.permutation(slope) for _ in range(_PERMUTATIONS))]
+    else:
+        groups = np.arange(slope.size) if row_groups is None else row_groups
+        flips = rng.choice([-1.0, 1.0], (_PERMUTATIONS, int(groups.max()) + 1))
+        columns = [slope, *(slope * flip[groups] for flip in flips)]
     for start in range(0, len(columns), size):
         some = np.stack(columns[start : start + size], axis=1)
         by_root = np.divide(some, root, out=np.zeros_like(some), where=root > 0)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hardthresh.arrays import double, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate
 from hardthresh.core.constraint import coordinate_budget
-from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, format_value, warn
+from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, SearchRangeWarning, format_value, warn
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import Trace
@@ -29,6 +29,7 @@ from hardthresh.selection import (
 from hardthresh.selection.comparison import in_parallel, warn_at_range_end
 from hardthresh.selection.grid import GridScores, standard_error
 from hardthresh.solvers.start import starting_point
+from hardthresh.solvers.subspace import FULL_SOLVE, refine
 
 from ..base import is_real
 from ..callbacks import FitTask, fit_method
@@ -38,6 +39,7 @@ from ..table import Table
 from .grid_models import AveragedModel, FoldFits, Units, check_model
 from .held_out import calibration, held_out_scores
 from .model import SparseLinearModel, is_given
+from .null_comparison import NullComparison, are_counts, compare_with_none, mean_over_rows, rows_of_weight
 from .problem import Problem
 
 _RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -53,11 +55,6 @@ _MOST = 120
 """While the upper half of the range is better than the lower, by more than the standard error of their difference, the
 range is doubled up to here, in three steps of equal ratios. On genotypes the error of the folds falls by 3 to 5 % from
 30 to 140 features, and the fit takes ten times as long; beyond, time grows with more than the square."""
-_CLEAR, _LEVEL = 3.0, 0.03
-"""A model is better than none if its held-out gain is more than its standard error and the null model is rejected at
-this level, or if its gain is more than so many standard errors. Of 400 permuted targets 96 % then have an empty model,
-and 95 % with the level .05; the mean relative risk on the choosing half is .499 and .498. With standard errors alone it
-takes 2.25 of them for 95 %, and the risk is .549."""
 _ENTRIES = 1 << 22
 """Limit of the held-out predictions computed at a time: 32 MB."""
 
@@ -156,7 +153,8 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         """Compare numbers of features and ridges on held-out rows, then fit on all rows.
 
         1. Each fold standardises its own training rows, and fits all candidates with all ridges to them; nothing passes
-           from fold to fold, and no held-out row has a say in what its fold fits.
+           from fold to fold, and no held-out row has a say in what its fold fits. (The ridges of ``alphas="auto"`` are
+           the same for all folds; except for least squares they depend on the mean of all targets.)
         2. If no candidate predicts held-out rows better than the model without features, the model is that one: see
            `found_`.
         3. Else the single best model is fitted to all rows, as without cross-validation. With `averaging` the model is
@@ -193,12 +191,14 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         -----
         With the default solver all folds of least squares share their readings of the data, and all ridges of a fold
         its Gram matrix (`hardthresh.selection.least_squares_fold_paths`); other losses are refitted on the features
-        that such a search chooses (`hardthresh.selection.generalized_fold_paths`). With groups, or another solver, each
-        fit starts from the last one of the same fold and ridge; `n_jobs` and `max_iter` are about these.
+        that such a search chooses (`hardthresh.selection.generalized_fold_paths`). With groups, or another solver, a
+        path with one ridge finds the features, each fit starting from the last one, and the other ridges are refitted
+        on them; `n_jobs` and `max_iter` are about these.
 
         The test of step 2 is a heuristic. The gain of the best model over that without features, in held-out loss, has
         to be more than its standard error; and unless it is more than three of them, a permutation test of all columns
-        (`hardthresh.selection.null_p_value`) has to reject, at the level .03, that there is nothing to find.
+        (`hardthresh.selection.null_p_value`) has to reject, at the level .03, that there is nothing to find. With a
+        scorer, or with groups of rows, the standard error is that over folds, and the test always has to reject.
         """
         everything = self._validate_fit(X, y, sample_weight, offset)
         given = everything.weighted()
@@ -219,8 +219,10 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         grid = search.grid(candidates)
         row, ridge = grid.chosen(self.rule)
         single = search.only(int(candidates[row]), ridge)
-        by_fold = self.scoring is not None or bool(params)
-        self._decide(search, single, problem, splits, table, by_fold=by_fold, seed=seed)
+        groups = params.get("groups")
+        row_groups = None if groups is None else _numbered(np.asarray(groups)[everything.weighted_rows()])
+        comparison = self._compared_with_none(search, single, problem, splits, table, row_groups, seed)
+        self.found_, self.null_p_value_ = comparison.found, comparison.p_value
         if not self.found_ and candidates[0] == 0:
             row, averaging = 0, "none"
             single = search.only(0, ridge)
@@ -342,6 +344,8 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         most, what = self._choices()
         name = self._k_name
         given = getattr(self, name)
+        if given is None:
+            self._checked_k(None)  # which says what to give
         ranged = not is_given(given)
         default = {min(size, most) for size in _FIRST_SIZES} if ranged else given
         candidates = candidates_of(default, most, self._checked_k, name, f"numbers of {what}", least=0)
@@ -416,14 +420,32 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             return folds
 
     def _fold(self, train: Table, sizes: np.ndarray, ridges: np.ndarray, seed: int) -> FoldFits:
-        """Return paths fitted on the training rows alone, each fit starting from the last one with its ridge."""
+        """Return paths fitted on the training rows alone: with one ridge, and with the others on the same features.
+
+        Each fit of that path starts from the last one.
+        """
         problem = self._problem(train, int(sizes[-1]))
-        results = [self._warm_path(problem.with_ridge(float(ridge)), sizes.tolist(), seed) for ridge in ridges]
-        points = np.stack([[to_numpy(result.w) for result in path] for path in results], axis=1)
+        searched = (ridges.size - 1) // 3  # as in `least_squares_fold_paths`
+        path = self._warm_path(problem.with_ridge(float(ridges[searched])), sizes.tolist(), seed)
+        unconverged = [result.status.sentence for result in path if not result.converged]
+        points = np.zeros((sizes.size, ridges.size, *path[0].w.shape))
+        for row, (size, result) in enumerate(zip(sizes.tolist(), path, strict=True)):
+            for column, ridge in enumerate(ridges.tolist()):
+                refitted = result.w
+                if column != searched:
+                    other = problem.with_ridge(ridge).with_budget(size)
+                    fit = refine(
+                        other.objective,
+                        other.constraint,
+                        other.constraint.project(result.w),
+                        cg_iterations=0,
+                        rounds=FULL_SOLVE,
+                    )
+                    refitted = fit.projection.point
+                points[row, column] = to_numpy(refitted)
         d = problem.mean.shape[0]
         intercepts = points[:, :, -1] if problem.intercept else np.zeros(points.shape[:2])
         columns = np.flatnonzero(points[:, :, :d].any(axis=(0, 1)))
-        unconverged = [result.status.sentence for path in results for result in path if not result.converged]
         return FoldFits.of(FoldPath(columns, points[:, :, columns], intercepts), problem, unconverged)
 
     def _check_classes(self, table: Table, splits: Splits) -> None:
@@ -454,62 +476,49 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
 
     def _held_out(
         self, fits: Sequence[tuple[np.ndarray, np.ndarray]], search: Search, splits: Splits, table: Table
-    ) -> Any:
-        """Return held-out linear predictors, the mean over folds that hold a row out, NaN where none does.
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which rows are held out, fold by fold, and the linear predictors of some fits there.
 
-        `fits` has for each fold the coefficients of its columns as rows, and the intercepts; the result one column for
-        each row.
+        `fits` has for each fold the coefficients of its columns as rows, and the intercepts; the predictors one column
+        for each of these rows.
         """
-        total, count = np.zeros((table.n_rows, fits[0][1].size)), np.zeros((table.n_rows, 1))
-        for fold, (_, test), fit in zip(search.folds, splits, fits, strict=True):
-            np.add.at(total, test, fold.predict(table.take(test), *fit))
-            np.add.at(count, test, 1.0)
-        with np.errstate(invalid="ignore"):
-            return total / count
+        predictions = [
+            fold.predict(table.take(test), *fit)
+            for fold, (_, test), fit in zip(search.folds, splits, fits, strict=True)
+        ]
+        return np.concatenate([np.arange(table.n_rows)[test] for _, test in splits]), np.concatenate(predictions)
 
-    def _decide(
+    def _compared_with_none(
         self,
         search: Search,
         single: np.ndarray,
         problem: Problem,
         splits: Splits,
         table: Table,
-        *,
-        by_fold: bool,
+        row_groups: np.ndarray | None,
         seed: int,
-    ) -> None:
-        """Set `found_`: whether a single model predicts held-out rows better than the null model; and the p-value."""
-        gain, error = self._gain(search, single, splits, table, by_fold=by_fold)
-        self.found_, self.null_p_value_ = bool(gain > _CLEAR * error), np.nan
-        if not self.found_ and gain > error:
+    ) -> NullComparison:
+        """Return whether a single model predicts held-out rows better than the null model."""
+
+        def p_value() -> float:
             model = problem.objective
             at = starting_point(model, problem.with_budget(0).constraint, None)[0]
             slope = double(model.weights) * double(model.loss.gradient(model.y, at.prediction))
             selection = coordinate_budget(problem.constraint, tuple(model.shape))
             signs = None if selection is None else selection.signs
-            self.null_p_value_ = null_p_value(model, slope, tuple(problem.constraint.free), signs, seed)
-            self.found_ = self.null_p_value_ <= _LEVEL
+            return null_p_value(model, slope, tuple(problem.constraint.free), signs, seed, row_groups)
 
-    def _gain(
-        self, search: Search, single: np.ndarray, splits: Splits, table: Table, *, by_fold: bool
-    ) -> tuple[float, float]:
-        """Return by how much a model's mean score is above that of the null model, and the standard error of that.
-
-        The standard error is that over the rows, or over the folds where these are what is independent.
-        """
         row, ridge = place_of(single)
-        by_folds = search.scores[row, ridge] - search.scores[0, 0]
-        if by_fold or row == 0:
-            return float(by_folds.mean()), float(standard_error(by_folds))
+        if self.scoring is not None or row_groups is not None or row == 0:
+            gains = search.scores[row, ridge] - search.scores[0, 0]
+            return compare_with_none(float(gains.mean()), float(standard_error(gains)), p_value, clear=False)
         fits = [(fold.coefs[[0, row], [0, ridge]], fold.intercepts[[0, row], [0, ridge]]) for fold in search.folds]
-        u = self._held_out(fits, search, splits, table)
-        there, weights = np.isfinite(u[:, 0]), self._row_weights(table)
-        y, u, weights = double(table.y)[there], u[there], weights[there]
+        rows, u = self._held_out(fits, search, splits, table)
+        y = double(table.y)[rows]
         gains = self._loss.score_scale * (self._loss.value(y, u[:, 0]) - self._loss.value(y, u[:, 1]))
-        size = float(np.max(np.abs(gains))) or 1.0  # no overflow in the squares of large gains
-        mean, count = float(np.average(gains / size, weights=weights)), _rows_of_weight(weights)
-        spread = float(np.average((gains / size - mean) ** 2, weights=weights))
-        return size * mean, size * np.sqrt(spread / max(count - 1.0, 1.0))
+        weights = self._row_weights(table)
+        gain, error = mean_over_rows(gains, rows, weights)
+        return compare_with_none(gain, error, p_value, clear=are_counts(weights) or np.ptp(weights) == 0)
 
     def _row_weights(self, table: Table) -> np.ndarray:
         return np.ones(table.n_rows) if table.sample_weight is None else double(table.sample_weight)
@@ -530,20 +539,19 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         if averaging == "exponential":
             deviance = -search.scores.mean(axis=2)[rows] * (2.0 / self._loss.score_scale)
             noise = max(float(deviance.min()), 1e-12 * float(np.abs(deviance).max())) or 1.0
-            count = _rows_of_weight(self._row_weights(table))
+            count = rows_of_weight(self._row_weights(table))
             dispersion = 1.0 if self._loss.classifies else noise
             weights[rows] = exponential_weights(deviance, candidates, count, dispersion)
             return weights
-        u = self._held_out([fold.flat() for fold in search.folds], search, splits, table)
-        there = np.isfinite(u[:, 0])
+        held_out, u = self._held_out([fold.flat() for fold in search.folds], search, splits, table)
         models = np.zeros(single.shape, dtype=bool)
         models[rows[candidates > 0]] = True
         stacked = stacking_weights(
             self._loss,
-            double(table.y)[there],
-            u[there, 0],
-            u[there][:, models.ravel()],
-            self._row_weights(table)[there],
+            double(table.y)[held_out],
+            u[:, 0],
+            u[:, models.ravel()],
+            self._row_weights(table)[held_out],
         )
         weights[models] = stacked
         weights[0, 0] = 1.0 - stacked.sum()
@@ -600,20 +608,29 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
 
     def _warn_of_choice(self, grid: GridScores, problem: Problem, splits: Splits) -> None:
         """Warn if nothing was found, or if the best number is at an end of a range that was given."""
+        most, what = self._choices()
+        largest = self._largest_useful(problem, splits)
         if not self.found_:
-            what, test = self._choices()[1], ""
+            test = ""
             if not np.isnan(self.null_p_value_):
-                test = f", and permuted rows do as well in {self.null_p_value_:.0%} of the cases"
-            empty = grid.sizes[0] == 0
+                test = f", and random orders of the rows do as well in {self.null_p_value_:.1%} of the cases"
+            best = grid.mean[grid.sizes > 0].max(initial=-np.inf)
+            none = float(np.mean(to_numpy(self.null_scores_)))
+            outcome = f"the model has none{' but those always included' * bool(self._always())}"
             warn(
-                f"no number of {what} predicts clearly better than none: the best held-out score is "
-                f"{grid.mean.max():.4g}, that of none {float(np.mean(to_numpy(self.null_scores_))):.4g}{test}; "
-                + ("the model is the empty one" if empty else f"add 0 to {self._k_name} for the empty model"),
+                f"no number of {what} predicts clearly better than none: the best held-out score is {best:.4g}, that "
+                f"of none {none:.4g}{test}; "
+                + (outcome if grid.sizes[0] == 0 else f"add 0 to {self._k_name} for a model without any"),
                 NothingFoundWarning,
             )
-        elif not self.range_extended_ and is_given(getattr(self, self._k_name)):
-            largest = self._largest_useful(problem, splits)
-            warn_at_range_end(grid.sizes, grid.best[0], largest, f"number of {self._choices()[1]}")
+        elif is_given(getattr(self, self._k_name)):
+            warn_at_range_end(grid.sizes, grid.best[0], largest, f"number of {what}")
+        elif grid.ends_high and grid.sizes[-1] < min(most, largest):
+            warn(
+                f"more {what} than the {int(grid.sizes[-1])} that are compared by default may predict better; give "
+                f"{self._k_name}, for example [0, 30, 60, {min(2 * int(grid.sizes[-1]), most, largest)}]",
+                SearchRangeWarning,
+            )
 
     def _keep_models(self, search: Search, weights: np.ndarray, single: np.ndarray, table: Table, noise: float) -> None:
         """Set the best single model, the models of the average, and the average, if there are several."""
@@ -630,7 +647,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             )
         self.best_model_ = models[place_of(single)]
         self.models_ = tuple(sorted((m for m in models.values() if m.weight), key=lambda model: -model.weight))
-        if len(self.models_) == 1:
+        if np.array_equal(weights, single):
             return
         units = self._units()
         coef, intercept = fits.every(*fits.thinned_average(weights, table, units, noise), table)
@@ -648,19 +665,19 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
 
     def _keep_held_out(self, search: Search, weights: np.ndarray, splits: Splits, table: Table, noise: float) -> None:
         """Set what the models of the folds, made as that of all rows, choose, and how they predict held-out rows."""
-        units = self._units()
+        units, averaged = self._units(), np.count_nonzero(weights) > 1
         votes, fits = np.zeros(self.n_features_in_), []
         for fold, (train, _) in zip(search.folds, splits, strict=True):
-            coef, intercept = fold.average(weights)
-            if len(self.models_) > 1:
-                coef, intercept = fold.thinned_average(weights, table.take(train), units, noise)
+            rows = table.take(train)
+            within = self._within(fold, weights, rows, int(search.sizes[-1]), noise)
+            coef, intercept = fold.thinned_average(within, rows, units, noise) if averaged else fold.average(weights)
             votes[fold.columns] += coef != 0
             fits.append((coef[None, :], np.array([intercept])))
         self.selection_frequency_ = table.to_backend(votes / len(search.folds))
-        prediction = self._held_out(fits, search, splits, table)[:, 0]
-        y, rows = double(table.y), self._row_weights(table)
-        self.held_out_scores_ = held_out_scores(self._loss, y, prediction, rows)
-        self.calibration_ = calibration(self._loss, y, prediction, rows)
+        held_out, u = self._held_out(fits, search, splits, table)
+        y, weight = double(table.y)[held_out], self._row_weights(table)[held_out]
+        self.held_out_scores_ = held_out_scores(self._loss, y, u[:, 0], weight)
+        self.calibration_ = calibration(self._loss, y, u[:, 0], weight)
 
     def _keep_path(self, candidates: np.ndarray, ridge: int, search: Search, table: Table, task: FitTask) -> None:
         """Set the coefficients of all candidates with the chosen ridge, and report them to callbacks."""
@@ -694,12 +711,12 @@ def place_of(single: np.ndarray) -> tuple[int, int]:
     return row, ridge
 
 
+def _numbered(labels: np.ndarray) -> np.ndarray:
+    """Return the number of each label."""
+    return np.asarray(np.unique(labels, return_inverse=True)[1])
+
+
 def _checked_ridge(alpha: Any) -> float:
     if not (is_real(alpha) and 0 <= alpha < np.inf):
         raise InvalidInputError(f'alphas must be "auto" or finite numbers >= 0, got {format_value(alpha)}')
     return float(alpha)
-
-
-def _rows_of_weight(weights: np.ndarray) -> float:
-    """Return how many rows weights stand for: their sum, as repetitions, but not less than the rows there are."""
-    return max(float(weights.sum()), float(np.count_nonzero(weights)))
