@@ -109,6 +109,7 @@ def test_a_coin_flip_has_no_features(run, coins):
     assert "The model has no features: it predicts the same for every row." in " ".join(result.stdout.split())
     assert result.stderr.startswith("warning: no number of features predicts ")
     assert "Held-out rows" not in result.stdout
+    assert "worse by more than one standard error" not in " ".join(result.stdout.split())
     model = ht.load("model.json")
     assert not model.found_
     assert not model.coef_.any()
@@ -119,6 +120,24 @@ def test_a_given_number_of_features_that_predict_nothing_is_said_too(done, coins
     text = " ".join(done("fit", coins, *CLASSES, "--k", 2, "--cv", 5).split())
     assert text.startswith(NOTHING.strip() + " With 2 features the held-out log loss is ")
     assert "The model has features nevertheless, because 0 was not compared." in text
+
+
+@pytest.mark.filterwarnings("ignore::hardthresh.core.errors.NothingFoundWarning")
+def test_an_unclear_gain_is_not_called_better_than_fewer_features(done, folder):
+    rng = np.random.default_rng(0)
+    columns = {f"f{j}": column for j, column in enumerate(rng.standard_normal((80, 15)).T)}
+    polars.DataFrame(columns | {"y": np.where(rng.random(80) < 0.5, "heads", "tails")}).write_csv(folder / "lucky.csv")
+    text = " ".join(done("fit", "lucky.csv", "--target", "y").split())
+    assert "1 is best, but not clearly better than none (permutation test: p = 0." in text
+    assert "worse by more than one standard error" not in text
+
+
+@pytest.mark.filterwarnings("ignore::hardthresh.core.errors.NothingFoundWarning")
+def test_all_columns_on_request_leave_nothing_to_choose(done, csv):
+    text = " ".join(done("fit", csv, *REGRESSION, "--always-include", 'a,b,"height, cm",d,e').split())
+    assert text.startswith("Every feature is in the model on request, to predict y No other feature could be chosen.")
+    assert "without any" not in text
+    assert "The line │ is the score with only the features on request." in text
 
 
 @pytest.mark.parametrize(

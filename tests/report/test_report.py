@@ -358,13 +358,15 @@ def test_nothing_found_is_the_headline_with_its_numbers(build_grid, report):
     for sentence in [
         "With 1 feature, the best number, the held-out log loss is 0.710 ± 0.029; without any it is 0.7000 ± 0.0029"
         " (permutation test: p = 0.31). The model has no features: it predicts the same for every row.",
-        "no number predicts better",
+        "no number predicts clearly better",
+        "Here no k is clearly better than none (permutation test: p = 0.31).",
         "with 1 feature, the best number; mean of 3 folds",
         "if no feature had to do with the target, scores like these would come up with probability 0.31",
     ]:
         assert sentence in page.text, sentence
     assert "How well does it predict?" not in page.text
-    assert "slightly optimistic" not in page.text.partition("About the search")[0]
+    assert "optimistic" not in page.text.partition("About the search")[0]
+    assert "economical choice" not in page.text
     assert len(page.all("figure")) == 3
 
 
@@ -376,8 +378,29 @@ def test_an_average_and_what_is_unstable_in_it_are_in_the_headline(build_grid, r
     assert "The average of 3 models with 2 to 6 features; 3 of 4 are in no fold." in page.text
     assert "of the average, over all held-out rows; without features 0.7; lower is better" in page.text
     assert "the averaged models have ridges of 0.1 to 1." in page.text
+    assert "may score worse than the best single model" in page.text
+    assert "optimistic, most with few rows" in page.text
     for k, ridge, weight in [("5", "0.1", "60 %"), ("2", "0.1", "30 %"), ("6", "1", "10 %")]:
         assert f"{k} {ridge} {weight}" in page.text
+
+
+def test_a_negative_weight_of_the_model_without_features_is_shown_and_said_why(build_grid, report):
+    page = report(build_grid(4, parts=[(5, 0.1, 0.8), (2, 0.1, 0.3), (0, 0.0, -0.1)]))
+    for row in ("5 0.1 80 %", "2 0.1 30 %", "0 0 −10 %"):
+        assert row in page.text
+    assert "together more than 100 %" in page.text
+    assert not any("width: -" in of.get("style", "") for _, of in page.elements)
+    assert "more than 100 %" not in report(build_grid(4, parts=[(5, 0.1, 0.7), (2, 0.1, 0.3)])).text
+
+
+def test_a_model_of_all_columns_on_request_is_not_the_empty_one(build_grid, report):
+    model = build_grid(30, found=False)
+    model.always_include = list(range(30))
+    page = report(model)
+    assert page.text.startswith("Every feature is in the model on request")
+    assert "No other feature could be chosen" in page.text
+    for wrong in ("better than none", "has no features", "without any", "the best number"):
+        assert wrong not in page.text, wrong
 
 
 def test_the_table_of_held_out_scores_has_those_without_features(build_grid, report):

@@ -23,6 +23,7 @@ def test_features_on_request_were_not_chosen(build_grid, regression):
     model.always_include = model.support_.tolist()
     facts = read(model)
     assert words.headline(facts) == "No number of features predicts better than the 2 on request alone"
+    assert "; with only those on request it is 0.7" in words.nothing_found(facts)
     assert words.nothing_found(facts).endswith("The model has only the features on request.")
 
 
@@ -78,6 +79,21 @@ def test_the_ridges_of_the_curve_and_of_the_models(build_grid):
     model = build_grid()
     model.alphas_, model.grid_scores_ = np.array([0.1]), model.grid_scores_[:, 1:2]
     assert words.ridges(read(model).cross_validation) == "The ridge is 0.1."
+
+
+def test_an_average_may_score_worse_than_its_best_model(build_grid):
+    assert "may score worse" in words.average_may_lose(read(build_grid(parts=PARTS)).cross_validation)
+    assert words.average_may_lose(read(build_grid()).cross_validation) == ""
+
+
+def test_exact_predictions_are_compared_with_the_folds_without_features(build_grid):
+    model = build_grid()  # its models without features have a mean log loss of 0.7
+    for d2, without in ((1.0, "0.7"), (1.0 - 2**-50, "0.7"), (0.75, "4 × 10⁻³⁰")):
+        model.held_out_scores_ = {"log_loss": 1e-30, "d2": d2}
+        assert words.score_cells(read(model).cross_validation.held_out[0]) == ("log loss", "1 × 10⁻³⁰", without)
+    model.held_out_scores_ = {"log_loss": 1e-30, "d2": 1.0}
+    model.scorer_name_ = "roc_auc"  # then the scores of the folds are no losses
+    assert words.score_cells(read(model).cross_validation.held_out[0])[2] == "–"
 
 
 def test_scores_without_a_value_are_a_dash(build_grid):

@@ -61,7 +61,7 @@ def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
         console.print(f"How many {cv.unit}s?", style="bold")
         for line in curve(cv, width=min(console.width, 100)):
             console.print(line, no_wrap=True, overflow="crop")
-        console.print(_advice(cv), style="dim")
+        console.print(_advice(facts, cv), style="dim")
         console.print()
     console.print("Certificate", style="bold")
     console.print(Padding(Text(_certificate(model)), (0, 0, 0, 2)))
@@ -209,20 +209,27 @@ def _line(row: _Row, name: str, scale: _Scale) -> str:
     return f"  {row.k:>4}  {value:>8} ± {margin:<8} {''.join(bar)} {name}"
 
 
-def _advice(cv: CrossValidation) -> str:
+def _advice(facts: Facts, cv: CrossValidation) -> str:
+    best = "No other feature could be chosen." if words.all_requested(facts) else _best_number(cv)
+    fewest = "with only the features on request" if any(one.requested for one in facts.features) else "without features"
+    null = "" if cv.null is None else f"The line │ is the score {fewest}."
+    return " ".join(filter(None, (best, null, words.extended(cv), words.ridges(cv), words.average_may_lose(cv))))
+
+
+def _best_number(cv: CrossValidation) -> str:
+    """Return which number is best, and how it compares with smaller ones."""
     few, best = cv.k[cv.sparsest], cv.k[cv.best]
     if len(cv.k) == 1:
-        advice = f"No other number than {best} was compared."
-    elif few < best:
-        advice = f"{best} is best; {few} is within one standard error of it (the line ┊)."
-    elif best == 0:
-        advice = f"No number of {cv.unit}s is better than none."
-    elif best == min(cv.k):
-        advice = f"{best} is best; no smaller number was compared."
-    else:
-        advice = f"{best} is best; fewer {cv.unit}s are worse by more than one standard error (the line ┊)."
-    null = "" if cv.null is None else "The line │ is the score without features."
-    return " ".join(part for part in (advice, null, words.extended(cv), words.ridges(cv)) if part)
+        return f"No other number than {best} was compared."
+    if best == 0:
+        return f"No number of {cv.unit}s is better than none."
+    if not cv.found:
+        return f"{best} is best, but not clearly better than none{words.permutation_test(cv)}."
+    if few < best:
+        return f"{best} is best; {few} is within one standard error of it (the line ┊)."
+    if best == min(cv.k):
+        return f"{best} is best; no smaller number was compared."
+    return f"{best} is best; fewer {cv.unit}s are worse by more than one standard error (the line ┊)."
 
 
 def _certificate(model: Any) -> str:

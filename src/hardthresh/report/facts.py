@@ -54,7 +54,8 @@ class Score:
     value : float
         Of the model; NaN where it is not defined.
     without : float or None
-        Of the mean of the held-out targets, which needs no features; None where the mean has no such score.
+        Of the mean of the held-out targets, which needs no features, or if the predictions are exact, of the folds'
+        models without features; None where the mean has no such score.
     """
 
     key: str
@@ -239,6 +240,10 @@ HELD_OUT = {
 """Scores on held-out rows in words, where these are not their names."""
 
 
+_LEAST_LEFT = 1e-12
+"""Below this share of the loss, 1 less it has fewer than the three correct digits that are shown."""
+
+
 def read(estimator: Any) -> Facts:
     """Return the facts about a fitted estimator.
 
@@ -377,7 +382,7 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
         ridge=float(estimator.alpha_) if ridges else None,
         ridges=tuple(ridges),
         models=models if len(models) > 1 else (),
-        held_out=_held_out(getattr(estimator, "held_out_scores_", {}), calibration) if has_features else (),
+        held_out=_held_out(estimator, calibration) if has_features else (),
         calibration=calibration,
     )
 
@@ -404,9 +409,9 @@ def _scores(estimator: Any) -> tuple[Vector, Vector, Vector]:
     return folds, folds.mean(axis=1), standard_error(folds)
 
 
-def _held_out(scores: Mapping[str, float], calibration: Vector) -> tuple[Score, ...]:
-    """Return scores on held-out rows beside those of the mean of their targets, which these and the bins determine."""
-    left = 1.0 - scores.get("d2", scores.get("r2", np.nan))  # the loss, in units of that of the mean
+def _held_out(estimator: Any, calibration: Vector) -> tuple[Score, ...]:
+    """Return scores on held-out rows beside those of the mean of their targets."""
+    scores: Mapping[str, float] = getattr(estimator, "held_out_scores_", {})
     share = np.average(calibration[:, 1], weights=calibration[:, 2]) if len(calibration) else np.nan
     without: dict[str, float | None] = {"r2": 0.0, "d2": 0.0, "roc_auc": 0.5, "accuracy": max(share, 1.0 - share)}
     without |= {"calibration_slope": None, "calibration_intercept": None}
@@ -415,10 +420,25 @@ def _held_out(scores: Mapping[str, float], calibration: Vector) -> tuple[Score, 
             key,
             HELD_OUT.get(key, key.replace("_", " ")),
             float(value),
-            without[key] if key in without else float(value) / left if left > 0.0 else np.nan,
+            without[key] if key in without else _loss_without(estimator, key, float(value)),
         )
         for key, value in scores.items()
     )
+
+
+def _loss_without(estimator: Any, key: str, loss: float) -> float:
+    """Return the loss of the mean of the held-out targets, of which R2 or D2 is a share.
+
+    If the predictions are so exact that this share is lost in rounding, it is the loss of the models of the folds
+    without features, a little larger; NaN if that is not known either.
+    """
+    scores: Mapping[str, float] = estimator.held_out_scores_
+    left = 1.0 - scores.get("d2", scores.get("r2", np.nan))
+    if left > _LEAST_LEFT:
+        return loss / left
+    null = getattr(estimator, "null_scores_", None)
+    known = null is not None and str(estimator.scorer_name_) == f"neg_{key}"
+    return -float(np.mean(null)) if known else np.nan
 
 
 def progress(run: Any) -> Mapping[str, Vector]:

@@ -60,8 +60,13 @@ def percent(share: float) -> str:
     --------
     >>> percent(0.8), percent(0.999), percent(1.0)
     ('80 %', '99 %', '100 %')
+    >>> percent(-0.25), percent(1.001), percent(-0.001)
+    ('−25 %', '101 %', '−1 %')
     """
-    return f"{min(max(round(100 * share), 1 if share > 0 else 0), 99 if share < 1 else 100)} %"
+    whole = round(100 * share)
+    if (whole == 0 and share != 0) or (whole == 100 and share != 1):
+        whole += 1 if 100 * share > whole else -1
+    return f"{whole} %".replace("-", "−")
 
 
 def choices(n: int, k: int) -> str | None:

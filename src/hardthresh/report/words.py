@@ -22,13 +22,24 @@ def headline(facts: Facts, target: str | None = None) -> str:
     target : str, optional
         The name of the target.
     """
-    requested = sum(feature.requested for feature in facts.features)
+    requested = _requested(facts)
+    if all_requested(facts):
+        return f"Every feature is in the model on request, to predict {_what(facts, target)}"
     if facts.cross_validation is not None and not facts.cross_validation.found:
         than = f"the {requested} on request alone" if requested else "none"
         return f"No number of {facts.unit}s predicts better than {than}"
     more = f", with {requested} more on request" if requested else ""
     count = f"{len(facts.features) - requested:,} of {facts.n_features:,} features"
     return f"{count} chosen to predict {_what(facts, target)}{more}"
+
+
+def _requested(facts: Facts) -> int:
+    return sum(feature.requested for feature in facts.features)
+
+
+def all_requested(facts: Facts) -> bool:
+    """Return whether every feature is in the model on request, so that none is left to choose."""
+    return _requested(facts) == facts.n_features
 
 
 def _what(facts: Facts, target: str | None) -> str:
@@ -58,6 +69,24 @@ def average(cv: CrossValidation) -> str:
     return f"the average of {len(sizes)} models with {f'{few} to {many}' if few < many else few} {unit}"
 
 
+def average_may_lose(cv: CrossValidation) -> str:
+    """Return that an average may score worse than the best single model; nothing if it is a single model."""
+    if not cv.models:
+        return ""
+    return "On one data set the average may score worse than the best single model, which was chosen for its score."
+
+
+def negative_weight(cv: CrossValidation) -> str:
+    """Return why weights of the averaged models exceed 100 % together; nothing if none of them is negative."""
+    if all(model.weight >= 0 for model in cv.models):
+        return ""
+    unit = f"{cv.unit}s"
+    return (
+        f"The weights of the models with {unit} are together more than 100 %; that of the model without {unit} is "
+        "negative, so that the sum of all is 100 %."
+    )
+
+
 def _instability(facts: Facts) -> str:
     """Return how many features the folds seldom choose; nothing if they choose most of them."""
     shares = [feature.share for feature in facts.features if not feature.requested and feature.share is not None]
@@ -74,17 +103,24 @@ def nothing_found(facts: Facts) -> str:
     cv = facts.cross_validation
     if cv is None or cv.found:
         return ""
+    if all_requested(facts):
+        return f"No other feature could be chosen. The held-out {cv.measure} is {score_at(cv, cv.chosen)}."
     row = cv.best_with_features
     best = ", the best number," if len(cv.k) > 1 else ""
     scores = f"With {plural(int(cv.k[row]), cv.unit)}{best} the held-out {cv.measure} is {score_at(cv, row)}"
     if cv.null is not None and cv.null_error is not None:
-        scores += f"; without any it is {mean_and_error(cv.null, cv.null_error)}"
-    if cv.p_value is not None:
-        scores += f" (permutation test: p = {number(cv.p_value)})"
+        without = "with only those on request" if _requested(facts) else "without any"
+        scores += f"; {without} it is {mean_and_error(cv.null, cv.null_error)}"
+    scores += permutation_test(cv)
     if any(not feature.requested for feature in facts.features):
         return f"{scores}. The model has {cv.unit}s nevertheless, because 0 was not compared."
     left = "only the features on request" if facts.features else "no features: it predicts the same for every row"
     return f"{scores}. The model has {left}."
+
+
+def permutation_test(cv: CrossValidation) -> str:
+    """Return the p-value of the permutation test in parentheses, after a space; nothing if it was not computed."""
+    return "" if cv.p_value is None else f" (permutation test: p = {number(cv.p_value)})"
 
 
 def score_at(cv: CrossValidation, row: int) -> str:
