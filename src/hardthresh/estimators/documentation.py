@@ -159,10 +159,12 @@ _SHARED = {
         The share of folds whose model, made like this one, has the feature.
     held_out_scores_ : dict from str to float
         The mean loss, R2 or D2, for classes the area under the ROC curve and the accuracy, and the slope and intercept
-        of calibration, of the predictions of held-out rows by these models. The number of features and the ridge were
-        chosen on the same rows, so that they are optimistic.
+        of calibration, of the predictions of held-out rows by these models. They are optimistic, most with few rows:
+        the number of features, the ridge and the weights were chosen on the same rows. NaN where a score is not
+        defined; the slope is infinite if the predictions separate the classes.
     calibration_ : array, shape (n_bins, 3)
-        The mean prediction, the mean target and the weight of up to ten bins of held-out rows, by their prediction.
+        The mean prediction, the mean target and the weight of ten bins of held-out rows, by their prediction. NaN, NaN
+        and 0 for empty bins, such as with fewer than ten rows or with equal predictions.
     coefs_path_ : array, shape (n_candidates, n_features)
         The coefficients of every candidate with the ridge `alpha_` on all data, found as in the folds.""",
     "largest_rank": """

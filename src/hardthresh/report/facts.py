@@ -437,8 +437,9 @@ def _loss_without(estimator: Any, key: str, loss: float) -> float:
     if left > _LEAST_LEFT:
         return loss / left
     null = getattr(estimator, "null_scores_", None)
-    known = null is not None and str(estimator.scorer_name_) == f"neg_{key}"
-    return -float(np.mean(null)) if known else np.nan
+    if null is None or str(estimator.scorer_name_) != f"neg_{key}":
+        return np.nan
+    return -float(np.mean(null))
 
 
 def progress(run: Any) -> Mapping[str, Vector]:
