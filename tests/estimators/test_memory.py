@@ -21,9 +21,9 @@ from hardthresh.estimators.linear import cross_validation
 from levels import in_turn
 
 N, D = 50_000, 60
-SHARE = 0.65
-"""Of the data: copies of an eighth of the columns, about ten vectors of a number per row (four for each fold where the
-loss is not squared), and blocks of rows."""
+SHARE = 0.7
+"""Of the data: copies of an eighth of the columns, about fifteen vectors of a number per row (four for each fold where
+the loss is not squared, and four for predictions of held-out rows), and blocks of rows."""
 
 ESTIMATORS = {
     "linear": SparseLinearRegression(n_nonzero_coefs=3),
