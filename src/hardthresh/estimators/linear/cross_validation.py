@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -36,7 +36,7 @@ from ..callbacks import FitTask, fit_method
 from ..folds import CrossValidatedMixin, Metadata, Splits, candidates_of, check_rule, scorer_name, settings_for_folds
 from ..soundness import check_present
 from ..table import Table
-from .grid_models import AveragedModel, FoldFits, Units, check_model
+from .grid_models import AveragedModel, FoldFits, Search, Units, check_model
 from .held_out import calibration, held_out_scores
 from .model import SparseLinearModel, is_given
 from .null_comparison import NullComparison, are_counts, compare_with_none, mean_over_rows, rows_of_weight
@@ -57,51 +57,6 @@ range is doubled up to here, in three steps of equal ratios. On genotypes the er
 30 to 140 features, and the fit takes ten times as long; beyond, time grows with more than the square."""
 _ENTRIES = 1 << 22
 """Limit of the held-out predictions computed at a time: 32 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """The fits of a grid of models and their held-out scores.
-
-    Attributes
-    ----------
-    sizes : array of int, shape (n_sizes,)
-        The numbers of features or groups: 0, and the candidates.
-    ridges : array, shape (n_ridges,)
-        The ridges, increasing.
-    folds : list of FoldFits
-        The fits of each fold.
-    everywhere : FoldFits
-        The fits of all rows.
-    scores : array, shape (n_sizes, n_ridges, n_folds)
-        Higher is better.
-    """
-
-    sizes: np.ndarray
-    ridges: np.ndarray
-    folds: list[FoldFits]
-    everywhere: FoldFits
-    scores: np.ndarray
-
-    def joined(self, other: Search) -> Search:
-        """Return the grid with larger sizes and the same ridges after its own."""
-        return Search(
-            np.concatenate([self.sizes, other.sizes]),
-            self.ridges,
-            [fits.joined(others) for fits, others in zip(self.folds, other.folds, strict=True)],
-            self.everywhere.joined(other.everywhere),
-            np.concatenate([self.scores, other.scores]),
-        )
-
-    def grid(self, candidates: np.ndarray) -> GridScores:
-        """Return the scores of the candidates."""
-        return GridScores(candidates, self.ridges, self.scores[np.searchsorted(self.sizes, candidates)])
-
-    def only(self, size: int, ridge: int) -> np.ndarray:
-        """Return the weights of the single model with a size and the ridge at a place."""
-        weights = np.zeros(self.scores.shape[:2])
-        weights[np.searchsorted(self.sizes, size), ridge] = 1.0
-        return weights
 
 
 class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
@@ -218,18 +173,17 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         task = FitTask(self, given, len(candidates))
         grid = search.grid(candidates)
         row, ridge = grid.chosen(self.rule)
-        single = search.only(int(candidates[row]), ridge)
+        single = search.place(int(candidates[row]), ridge)
         groups = params.get("groups")
         row_groups = None if groups is None else _numbered(np.asarray(groups)[everything.weighted_rows()])
         comparison = self._compared_with_none(search, single, problem, splits, table, row_groups, seed)
         self.found_, self.null_p_value_ = comparison.found, comparison.p_value
         if not self.found_ and candidates[0] == 0:
-            row, averaging = 0, "none"
-            single = search.only(0, ridge)
+            row, averaging, single = 0, "none", (0, ridge)
         chosen = problem.with_ridge(float(ridges[ridge])).with_budget(int(candidates[row]))
         result = self._solve(chosen, None, seed)
         coef, intercept = (to_numpy(part) for part in chosen.coefficients(result.w))
-        everywhere = search.everywhere.replaced(place_of(single), coef, float(intercept))
+        everywhere = search.everywhere.replaced(single, coef, float(intercept))
         search = replace(search, everywhere=everywhere)
         weights = self._weights(search, candidates, single, averaging, splits, table)
         noise = -float(grid.mean.max()) if self._loss.quadratic and self.scoring is None else np.inf
@@ -491,7 +445,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
     def _compared_with_none(
         self,
         search: Search,
-        single: np.ndarray,
+        single: tuple[int, int],
         problem: Problem,
         splits: Splits,
         table: Table,
@@ -508,7 +462,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             signs = None if selection is None else selection.signs
             return null_p_value(model, slope, tuple(problem.constraint.free), signs, seed, row_groups)
 
-        row, ridge = place_of(single)
+        row, ridge = single
         if self.scoring is not None or row_groups is not None or row == 0:
             gains = search.scores[row, ridge] - search.scores[0, 0]
             return compare_with_none(float(gains.mean()), float(standard_error(gains)), p_value, clear=False)
@@ -527,15 +481,16 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         self,
         search: Search,
         candidates: np.ndarray,
-        single: np.ndarray,
+        single: tuple[int, int],
         averaging: str,
         splits: Splits,
         table: Table,
     ) -> np.ndarray:
         """Return the weights of all models in the average, shape (n_sizes, n_ridges)."""
+        rows, weights = np.searchsorted(search.sizes, candidates), np.zeros(search.scores.shape[:2])
         if averaging == "none":
-            return single
-        rows, weights = np.searchsorted(search.sizes, candidates), np.zeros_like(single)
+            weights[single] = 1.0
+            return weights
         if averaging == "exponential":
             deviance = -search.scores.mean(axis=2)[rows] * (2.0 / self._loss.score_scale)
             noise = max(float(deviance.min()), 1e-12 * float(np.abs(deviance).max())) or 1.0
@@ -544,7 +499,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             weights[rows] = exponential_weights(deviance, candidates, count, dispersion)
             return weights
         held_out, u = self._held_out([fold.flat() for fold in search.folds], search, splits, table)
-        models = np.zeros(single.shape, dtype=bool)
+        models = np.zeros(weights.shape, dtype=bool)
         models[rows[candidates > 0]] = True
         stacked = stacking_weights(
             self._loss,
@@ -632,10 +587,12 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
                 SearchRangeWarning,
             )
 
-    def _keep_models(self, search: Search, weights: np.ndarray, single: np.ndarray, table: Table, noise: float) -> None:
-        """Set the best single model, the models of the average, and the average, if there are several."""
+    def _keep_models(
+        self, search: Search, weights: np.ndarray, single: tuple[int, int], table: Table, noise: float
+    ) -> None:
+        """Set the best single model, the models of the average, and the average, if there is one."""
         fits, models = search.everywhere, {}
-        for place in zip(*np.nonzero((weights != 0) | (single != 0)), strict=True):
+        for place in {single, *zip(*(axis.tolist() for axis in np.nonzero(weights)), strict=True)}:
             some = np.flatnonzero(fits.coefs[place])
             models[place] = AveragedModel(
                 int(search.sizes[place[0]]),
@@ -645,9 +602,10 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
                 fits.coefs[place][some],
                 float(fits.intercepts[place]),
             )
-        self.best_model_ = models[place_of(single)]
-        self.models_ = tuple(sorted((m for m in models.values() if m.weight), key=lambda model: -model.weight))
-        if np.array_equal(weights, single):
+        self.best_model_ = models[single]
+        averaged = (model for _, model in sorted(models.items()) if model.weight)
+        self.models_ = tuple(sorted(averaged, key=lambda model: -model.weight))
+        if len(self.models_) == 1 and self.models_[0] is self.best_model_:
             return
         units = self._units()
         coef, intercept = fits.every(*fits.thinned_average(weights, table, units, noise), table)
@@ -703,12 +661,6 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             most = int(np.count_nonzero(varies))
         fewest_rows = min(train.size for train, _ in splits)
         return min(most, fewest_rows - len(always) - bool(self.fit_intercept))
-
-
-def place_of(single: np.ndarray) -> tuple[int, int]:
-    """Return the place of the only model that has a weight."""
-    row, ridge = np.argwhere(single)[0].tolist()
-    return row, ridge
 
 
 def _numbered(labels: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from hardthresh.designs import centred_block
 from hardthresh.objectives.inputs import mean_weights
 from hardthresh.selection import FoldPath
 from hardthresh.selection.averaging import kept_by_variance
+from hardthresh.selection.grid import GridScores
 
 from ..base import numpy_dtype
 from ..table import Table
@@ -209,6 +210,49 @@ class FoldFits:
         full = np.zeros(table.X.shape[1], dtype=numpy_dtype(table.X))
         full[self.columns] = coef
         return table.to_backend(full), table.to_backend(np.asarray(intercept, dtype=full.dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The fits of a grid of models and their held-out scores.
+
+    Attributes
+    ----------
+    sizes : array of int, shape (n_sizes,)
+        The numbers of features or groups: 0, and the candidates.
+    ridges : array, shape (n_ridges,)
+        The ridges, increasing.
+    folds : list of FoldFits
+        The fits of each fold.
+    everywhere : FoldFits
+        The fits of all rows.
+    scores : array, shape (n_sizes, n_ridges, n_folds)
+        Higher is better.
+    """
+
+    sizes: np.ndarray
+    ridges: np.ndarray
+    folds: list[FoldFits]
+    everywhere: FoldFits
+    scores: np.ndarray
+
+    def joined(self, other: Search) -> Search:
+        """Return the grid with larger sizes and the same ridges after its own."""
+        return Search(
+            np.concatenate([self.sizes, other.sizes]),
+            self.ridges,
+            [fits.joined(others) for fits, others in zip(self.folds, other.folds, strict=True)],
+            self.everywhere.joined(other.everywhere),
+            np.concatenate([self.scores, other.scores]),
+        )
+
+    def grid(self, candidates: np.ndarray) -> GridScores:
+        """Return the scores of the candidates."""
+        return GridScores(candidates, self.ridges, self.scores[np.searchsorted(self.sizes, candidates)])
+
+    def place(self, size: int, ridge: int) -> tuple[int, int]:
+        """Return the place of the model with a size and the ridge at a place."""
+        return int(np.searchsorted(self.sizes, size)), ridge
 
 
 def _moments(table: Table, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
