@@ -61,8 +61,8 @@ def exponential_weights(deviance: np.ndarray, sizes: np.ndarray, n: float, dispe
     >>> from hardthresh.selection import exponential_weights
     >>> exponential_weights(np.array([[2.0], [1.0], [1.02]]), np.array([0, 1, 2]), 100, 1.0).round(2)
     array([[0.  ],
-           [0.65],
-           [0.35]])
+           [0.63],
+           [0.37]])
     """
     with np.errstate(over="ignore"):  # a loss that is tiny for the best model is far off for the others
         exponent = -n * ((deviance - deviance.min()) / (TEMPERATURE * dispersion)) - PRIOR * sizes[:, None]
