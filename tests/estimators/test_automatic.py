@@ -323,3 +323,14 @@ def test_models_of_before_load_with_the_tenth_that_none_stood_for(plain, tmp_pat
     assert ht.load(tmp_path / "x.json").n_nonzero_coefs == "auto"
     as_version_1(plain.cls(n_nonzero_coefs=7), tmp_path / "x.json", n_nonzero_groups=None)
     assert ht.load(tmp_path / "x.json").n_nonzero_coefs == 7
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_nothing_chosen_is_transformed_there_and_back(kind):
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    none = ht.SparseLinearRegression(n_nonzero_coefs=0).fit(kind(X), X[:, 0]).transform(kind(X))
+    model = ht.SparseLinearRegression(n_nonzero_coefs=0).fit(X, X[:, 0])
+    back = model.inverse_transform(none)
+    assert none.shape == (30, 0)
+    assert back.shape == (30, 4)
+    assert abs(back).sum() == 0

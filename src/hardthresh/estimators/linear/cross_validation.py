@@ -635,7 +635,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         held_out, u = self._held_out(fits, search, splits, table)
         y, weight = double(table.y)[held_out], self._row_weights(table)[held_out]
         self.held_out_scores_ = held_out_scores(self._loss, y, u[:, 0], weight)
-        self.calibration_ = calibration(self._loss, y, u[:, 0], weight)
+        self.calibration_ = table.to_backend(calibration(self._loss, y, u[:, 0], weight))
 
     def _keep_path(self, candidates: np.ndarray, ridge: int, search: Search, table: Table, task: FitTask) -> None:
         """Set the coefficients of all candidates with the chosen ridge, and report them to callbacks."""

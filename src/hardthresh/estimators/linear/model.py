@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from array_api_compat import device, is_array_api_obj
+from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
@@ -524,9 +525,11 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         array, shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        if not (get_namespace(X)[1] and _is_foreign(X)):
+        chosen, foreign = int(self.support_.shape[0]), bool(get_namespace(X)[1]) and _is_foreign(X)
+        if issparse(X) or (chosen and not foreign):  # scikit-learn refuses dense data without a column
             return super().inverse_transform(X)
-        xp, chosen = namespace(X), int(self.support_.shape[0])
+        X = X if foreign else np.asarray(X)
+        xp = namespace(X)
         if X.ndim != 2 or X.shape[1] != chosen:
             raise InvalidInputError(f"X has shape {tuple(X.shape)}; (n_samples, {chosen}) is needed")
         place = np.full(self.n_features_in_, chosen)
