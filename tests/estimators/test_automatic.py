@@ -325,6 +325,7 @@ def test_models_of_before_load_with_the_tenth_that_none_stood_for(plain, tmp_pat
     assert ht.load(tmp_path / "x.json").n_nonzero_coefs == 7
 
 
+@pytest.mark.filterwarnings("ignore:No features were selected")
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_nothing_chosen_is_transformed_there_and_back(kind):
     X = np.random.default_rng(0).standard_normal((30, 4))
