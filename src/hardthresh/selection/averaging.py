@@ -21,8 +21,7 @@ _KEPT = 0.99
 """The share of the variance of the prediction that thinning keeps. Shares of the squares of the standardised
 coefficients, which are the same for uncorrelated columns, of .95, .98, .99 and .999 give risks of .513, .503, .501 and
 .499 on that half, with the prior .1 and eight ridges, and 4.0, 4.7, 5.2 and 7.1 features; without thinning there are
-16. But coefficients of nearly
-collinear columns cancel, and to drop the smaller one would ruin the prediction."""
+16. But coefficients of nearly collinear columns cancel, and to drop the smaller one would ruin the prediction."""
 _STACKING_ROUNDS, _HALVINGS = 50, 30
 """Limits of the quadratic approximations of a loss for stacking, and of the halvings of a step to the minimiser of one.
 Arbitrary: 3 to 8 approximations suffice where the loss is nearly quadratic, more for exponential losses."""
@@ -97,11 +96,21 @@ def stacking_weights(
     Returns
     -------
     array, shape (n_models,)
-        What lacks in their sum to 1 is the weight of the model without features; they may sum to more.
+        The weight of the model without features is 1 less their sum, which may be negative.
 
     References
     ----------
     Breiman (1996), *Stacked regressions*, Machine Learning 24.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.losses import Squared
+    >>> from hardthresh.selection import stacking_weights
+    >>> y = np.array([1.0, -1.0, 2.0, -2.0])
+    >>> predictions = np.column_stack([0.5 * y, [1.0, 1.0, -1.0, -1.0]])
+    >>> stacking_weights(Squared(), y, np.zeros(4), predictions, np.ones(4)).round(6)
+    array([2., 0.])
     """
     moves = predictions - null[:, None]
 
@@ -129,7 +138,8 @@ def kept_by_variance(covariance: np.ndarray, noise: float) -> np.ndarray:
     """Return the places of the contributions to keep, in the order of their variance, largest first.
 
     They are the fewest of that order without which the prediction would lose no more than 1 % of its variance, or of
-    the noise, if that is less. Contributions that cancel each other are large and correlated: neither goes alone.
+    the noise, if that is less. Contributions that cancel each other are both kept, because to drop one of them would
+    change the prediction.
 
     Parameters
     ----------

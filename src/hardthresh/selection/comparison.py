@@ -12,13 +12,12 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, SearchRangeWarning, warn
 from hardthresh.core.progress import Report
 
+from .grid import EQUAL, standard_error
+
 Fold = TypeVar("Fold")
 Fits = TypeVar("Fits")
 Result = TypeVar("Result")
 
-_EQUAL = 1e-10
-"""Mean scores that differ by this share of the best count as equal. Arbitrary, between the rounding of a mean (1e-15)
-and differences that matter for a choice."""
 _PATIENCE = 2
 """So many candidates in a row that score worse than the best end a search; arbitrary: a single one may be noise."""
 
@@ -67,13 +66,7 @@ class Comparison:
     @property
     def standard_error(self) -> np.ndarray:
         """The standard error of that mean, shape (n_candidates,); 0 with one fold."""
-        scores = self.scores
-        n_folds = scores.shape[1]
-        if n_folds == 1:
-            return np.zeros(scores.shape[0])
-        size = float(np.max(np.abs(scores))) or 1.0  # no overflow in the square of a large score
-        spread = size * (scores / size).std(axis=1, ddof=1)
-        return np.asarray(spread / np.sqrt(n_folds))
+        return standard_error(self.scores)
 
     @property
     def best_by_candidate(self) -> np.ndarray:
@@ -91,13 +84,13 @@ class Comparison:
         mean = self.mean
         if not np.all(np.isfinite(self.scores)):
             raise InvalidInputError("a held-out score is NaN or infinite; check the scoring and the folds")
-        return int(np.argmax(mean >= np.max(mean) - _EQUAL * abs(np.max(mean))))
+        return int(np.argmax(mean >= np.max(mean) - EQUAL * abs(np.max(mean))))
 
     @property
     def one_standard_error(self) -> int:
         """The position of the smallest candidate within one standard error of the best."""
         mean, best = self.mean, self.best
-        return int(np.argmax(mean >= mean[best] - self.standard_error[best]))
+        return int(np.argmax(mean >= mean[best] - self.standard_error[best] - EQUAL * abs(mean[best])))
 
     @property
     def smallest_tied(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError
 
-_EQUAL = 1e-10
+EQUAL = 1e-10
 """Mean scores that differ by this share of the best count as equal. Arbitrary, between the rounding of a mean (1e-15)
 and differences that matter for a choice."""
 
@@ -49,13 +49,13 @@ class GridScores:
     def best(self) -> tuple[int, int]:
         """The places of size and ridge of the best mean score: of equal ones the fewest features, then most ridge."""
         mean = self.mean
-        return self._sparsest(mean >= mean.max() - _EQUAL * abs(mean.max()))
+        return self._sparsest(mean >= mean.max() - EQUAL * abs(mean.max()))
 
     @property
     def one_standard_error(self) -> tuple[int, int]:
         """The places of the fewest features, and then the most ridge, within one standard error of the best."""
         mean, best = self.mean, self.best
-        return self._sparsest(mean >= mean[best] - self.standard_error[best] - _EQUAL * abs(mean[best]))
+        return self._sparsest(mean >= mean[best] - self.standard_error[best] - EQUAL * abs(mean[best]))
 
     @property
     def ends_high(self) -> bool:

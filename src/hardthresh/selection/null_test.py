@@ -69,6 +69,17 @@ def null_p_value(
     Hemerik, Goeman and Finos (2020), *Robust testing in generalized linear models by sign flipping score
     contributions*, Journal of the Royal Statistical Society B 82.
     Phipson and Smyth (2010), *Permutation p-values should never be zero*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.objectives import LinearModel
+    >>> from hardthresh.selection import null_p_value
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 100))
+    >>> y = 2 * X[:, 3] + rng.standard_normal(60)
+    >>> null_p_value(LinearModel(X, y), -y / 60, (), None, seed=0)
+    0.005
     """
     design, like = objective.design, objective.y
     rng = np.random.default_rng(seed)

@@ -140,7 +140,8 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             If no number of features predicts better than none.
         SearchRangeWarning
             If the best number is the largest or the smallest of those that you gave, and others are possible beyond it:
-            fewer than all columns that vary, and than the training rows of a fold.
+            fewer than all columns that vary, and than the training rows of a fold. By default, if the range has been
+            doubled up to its limit and its upper half is still better.
 
         Notes
         -----
@@ -153,7 +154,8 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         The test of step 2 is a heuristic. The gain of the best model over that without features, in held-out loss, has
         to be more than its standard error; and unless it is more than three of them, a permutation test of all columns
         (`hardthresh.selection.null_p_value`) has to reject, at the level .03, that there is nothing to find. With a
-        scorer, or with groups of rows, the standard error is that over folds, and the test always has to reject.
+        scorer, or with groups of rows, the standard error is that over folds, and the test always has to reject; also
+        with unequal weights that are not whole numbers. Weights that are count as repetitions of a row.
         """
         everything = self._validate_fit(X, y, sample_weight, offset)
         given = everything.weighted()
@@ -294,14 +296,14 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         ridges: np.ndarray,
         seed: int,
     ) -> tuple[np.ndarray, Search]:
-        """Return the candidates, of which there are more while the largest is the best, and their grid."""
+        """Return the candidates, of which there are more while the largest ones are the best, and their grid."""
         most, what = self._choices()
         name = self._k_name
         given = getattr(self, name)
         if given is None:
             self._checked_k(None)  # which says what to give
-        ranged = not is_given(given)
-        default = {min(size, most) for size in _FIRST_SIZES} if ranged else given
+        automatic = not is_given(given)
+        default = {min(size, most) for size in _FIRST_SIZES} if automatic else given
         candidates = candidates_of(default, most, self._checked_k, name, f"numbers of {what}", least=0)
 
         def fit(sizes: np.ndarray) -> Search:
@@ -310,7 +312,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         search = fit(np.union1d([0], candidates))
         self.range_extended_ = False
         bound = min(most, _MOST, max(_FIRST_SIZES[-1], self._largest_useful(problem, splits)))
-        while ranged and candidates[-1] < bound:
+        while automatic and candidates[-1] < bound:
             if not search.grid(candidates).ends_high:
                 break
             last = int(candidates[-1])
