@@ -14,7 +14,7 @@ from hardthresh import (
     save,
 )
 from hardthresh.constraints import GroupSparsity
-from hardthresh.report.facts import read
+from hardthresh.estimators.facts import read
 
 D, LABELS = 24, [f"gene {j % 8}" for j in range(24)]
 TRUE = ("gene 2", "gene 5")

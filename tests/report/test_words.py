@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hardthresh.report import words
-from hardthresh.report.facts import read
+from hardthresh.estimators import words
+from hardthresh.estimators.facts import read
 
 PARTS = [(5, 0.1, 0.7), (2, 0.1, 0.3)]
 

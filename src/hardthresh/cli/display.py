@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hardthresh.core.errors import HardThreshError, plural
+from hardthresh.core.numbers import mean_and_error, percent, signed
 from hardthresh.core.progress import format_duration
-from hardthresh.report import words
-from hardthresh.report.facts import CrossValidation, Facts, Feature, read
-from hardthresh.report.numbers import mean_and_error, percent, signed
+from hardthresh.estimators import words
+from hardthresh.estimators.facts import CrossValidation, Facts, Feature, read
 
 ROWS = 40  # at most, of the curve; arbitrary: it fits one screen
 RIVALS = 5  # features, at most, that are listed as chosen only by folds

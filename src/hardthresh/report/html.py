@@ -19,10 +19,10 @@ from xml.etree import ElementTree
 from hardthresh import __version__
 from hardthresh.core.errors import HardThreshError, plural
 from hardthresh.core.files import write_file
+from hardthresh.core.numbers import choices, mean_and_error, number, percent, signed
+from hardthresh.estimators import words
+from hardthresh.estimators.facts import Facts, one_line, progress, read
 
-from . import words
-from .facts import Facts, one_line, progress, read
-from .numbers import choices, mean_and_error, number, percent, signed
 from .optional import import_optional
 from .plots import (
     MARKERS,

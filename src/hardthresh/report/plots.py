@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.numbers import mean_and_error, number, signed
+from hardthresh.estimators.facts import CrossValidation, Facts, cross_validation, learning_curve, progress, read
 
-from .facts import CrossValidation, Facts, cross_validation, learning_curve, progress, read
-from .numbers import mean_and_error, number, signed
 from .optional import import_optional
 
 if TYPE_CHECKING:

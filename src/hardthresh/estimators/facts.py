@@ -1,4 +1,4 @@
-"""The facts about a fitted estimator for charts and reports; no other file reads its attributes."""
+"""The facts about a fitted estimator for summaries, charts and reports; no other file of these reads its attributes."""
 
 from __future__ import annotations
 

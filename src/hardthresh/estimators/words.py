@@ -1,13 +1,13 @@
-"""Sentences about a fitted model that the command line and the report share."""
+"""Sentences about a fitted model that summaries, the command line and the report share."""
 
 from __future__ import annotations
 
 from math import isnan
 
 from hardthresh.core.errors import plural
+from hardthresh.core.numbers import mean_and_error, number, percent
 
 from .facts import CrossValidation, Facts, Score
-from .numbers import mean_and_error, number, percent
 
 _MISSING = "–"
 
