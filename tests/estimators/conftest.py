@@ -45,7 +45,7 @@ class Case:
     @property
     def loss(self) -> Loss:
         """What it minimises the mean of."""
-        return self.cls._loss
+        return self.cls()._loss
 
     @property
     def has_log_link(self) -> bool:

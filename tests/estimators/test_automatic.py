@@ -40,9 +40,9 @@ def criterion_by_hand(case, X, y, k, n, weight=None, **settings):
     weight = np.full(y.size, 1 / y.size) if weight is None else weight / weight.sum()
     alpha = case.loss.default_ridge if model.alpha is None else model.alpha
     u = X @ flat(model) + model.intercept_
-    mean_loss = weight @ case.loss.value(case.numbers(y), u)
     size = effective_size(case, model, X, y, weight, alpha)
-    return case.loss.minus_twice_log_likelihood(mean_loss, n) + size * log(n) + 2 * log(comb(X.shape[1], k))
+    misfit = case.loss.minus_twice_log_likelihood(case.numbers(y), u, weight, n)
+    return misfit + size * log(n) + 2 * log(comb(X.shape[1], k))
 
 
 @pytest.mark.parametrize("alpha", [None, 0.2])

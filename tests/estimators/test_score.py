@@ -16,7 +16,7 @@ TWINS = [(SparsePoissonRegression, PoissonRegressor), (SparseGammaRegression, Ga
 def fitted(cls, **settings):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 6))
-    y = cls._loss.example_target(0.5 * X[:, 1] - 0.4 * X[:, 3] + 1, rng, 0.5)
+    y = cls()._loss.example_target(0.5 * X[:, 1] - 0.4 * X[:, 3] + 1, rng, 0.5)
     return cls(n_nonzero_coefs=2, **settings).fit(X, y), X, y, rng.integers(0, 3, 80).astype(float)
 
 

@@ -41,9 +41,9 @@ CASES = {  # settings, target, and the method that shows what the fitted attribu
 def sparse_case(cls):
     """Settings, target and method of a sparse linear model, by what its loss says."""
     settings = {"n_nonzero_coefs": [1, 2], "cv": 3} if issubclass(cls, SparseLinearModelCV) else {"n_nonzero_coefs": 2}
-    if cls._loss.classifies:
+    if cls()._loss.classifies:
         return settings, TARGETS["classes"], "decision_function"
-    return settings, cls._loss.example_target(X[:, 0] - X[:, 3] / 2, np.random.default_rng(1), 0.1), "predict"
+    return settings, cls()._loss.example_target(X[:, 0] - X[:, 3] / 2, np.random.default_rng(1), 0.1), "predict"
 
 
 CASES |= {

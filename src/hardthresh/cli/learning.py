@@ -55,7 +55,7 @@ def models() -> dict[tuple[str, bool], type[SparseLinearModel]]:
 
     names = {entry.cls: name for name, entry in registered("loss").items()}
     sparse = [entry.cls for entry in registered("estimator").values() if issubclass(entry.cls, SparseLinearModel)]
-    return {(names[type(model._loss)], issubclass(model, SparseLinearModelCV)): model for model in sparse}
+    return {(names[model._loss_type], issubclass(model, SparseLinearModelCV)): model for model in sparse}
 
 
 def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
@@ -78,7 +78,7 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
     """
     assert table.target is not None
     y, name = table.target, table.target_name
-    losses = {name: model._loss for (name, _), model in models().items()}
+    losses = {name: model._loss_type() for (name, _), model in models().items()}
     checked_word("--loss", loss, ("auto", *losses))
     if y.dtype.kind == "f" and len(y) and (y == np.floor(y)).all() and np.abs(y).max() < 2**53:
         y = y.astype(np.int64)  # labels 0 and 1, not 0.0 and 1.0

@@ -357,8 +357,8 @@ def _filled(text: str, texts: dict[str, str]) -> str:
 
 def _texts_of(cls: type) -> dict[str, str]:
     """Return the texts that depend on the loss of a linear model, and the name of the model without ``CV``."""
-    loss = getattr(cls, "_loss", None)
-    if not isinstance(loss, Loss):
+    loss: type[Loss] | None = getattr(cls, "_loss_type", None)
+    if loss is None:
         return {}
     ridge = f"{loss.default_ridge:g}" if loss.default_ridge else "0, no ridge"
     small = f"{0.1 * loss.default_ridge:g}, {loss.default_ridge:g}, and 0.1, 0.3, 1 and 3"

@@ -130,10 +130,39 @@ class Loss(ABC):
         """
         return 0 * y
 
-    def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
-        """Return minus twice the log-likelihood for n examples and a mean loss, up to a constant of the data.
+    def weighted_mean(self, y: Array, u: Array, weights: Array) -> float:
+        """Return the weighted mean of the loss over examples, and over the outputs of each if it has several.
 
-        The dispersion is the most likely one.
+        Parameters
+        ----------
+        y, u : array, shape (n,) or (n, q)
+            Targets and predictions.
+        weights : array, shape (n,)
+            Non-negative weights, not all zero.
+        """
+        xp = namespace(u)
+        losses = self.value(y, u)
+        per_example = losses if losses.ndim == 1 else xp.mean(losses, axis=1)
+        return float(xp.sum(weights * per_example)) / float(xp.sum(weights))
+
+    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
+        """Return minus twice the log-likelihood of targets, up to a constant of the data.
+
+        The dispersion, where there is one that the loss does not have as a parameter, is the most likely one.
+
+        Parameters
+        ----------
+        y, u : array, shape (n,) or (n, q)
+            Targets and predictions.
+        weights : array, shape (n,)
+            Non-negative weights, not all zero; only their ratios matter.
+        n : float
+            The number of targets that the examples stand for.
+
+        Returns
+        -------
+        float
+            -inf if a likelihood with a dispersion fits perfectly.
 
         Raises
         ------

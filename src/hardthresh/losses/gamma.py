@@ -72,8 +72,9 @@ class Gamma(Loss):
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return np.asarray(np.exp(u) * rng.gamma(1 / noise**2, noise**2, u.shape))
 
-    def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
+    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
         """Return it for gamma distributions of the most likely shape, the inverse of the dispersion."""
+        mean = self.weighted_mean(y, u, weights)
         if not mean > 0.0:
             return -inf
         shape = _shape(mean)

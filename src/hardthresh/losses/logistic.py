@@ -74,8 +74,8 @@ class Logistic(Loss):
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return np.asarray(rng.random(u.shape) < sigmoid(u / noise), dtype=u.dtype)
 
-    def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
-        return 2.0 * n * mean
+    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
+        return 2.0 * n * self.weighted_mean(y, u, weights)
 
 
 def _small(u: Array) -> Array:

@@ -88,5 +88,5 @@ class Poisson(Loss):
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return np.asarray(noise**2 * rng.poisson(np.exp(u) / noise**2))
 
-    def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
-        return 2.0 * n * mean
+    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
+        return 2.0 * n * self.weighted_mean(y, u, weights)

@@ -69,6 +69,7 @@ class Squared(Loss):
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return u + noise * rng.standard_normal(u.shape)
 
-    def minus_twice_log_likelihood(self, mean: float, n: float) -> float:
+    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
         """Return it for normal noise of the most likely variance, twice the mean loss."""
+        mean = self.weighted_mean(y, u, weights)
         return n * log(2.0 * mean) if mean > 0.0 else -inf

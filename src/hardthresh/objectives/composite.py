@@ -123,8 +123,8 @@ class Composite(BaseObjective):
 
     def minus_twice_log_likelihood(self, at: Evaluation) -> float:
         """Return minus twice the log-likelihood of the targets, without the ridge, up to a constant of the data."""
-        mean = self._mean(self.loss.value(self.y, at.prediction)) if self._ridged else at.value
-        return self.loss.minus_twice_log_likelihood(mean / self._n_outputs, self.n_targets)
+        u = self.predict(at.point) if at.prediction is None else at.prediction
+        return self.loss.minus_twice_log_likelihood(self.y, u, self.weights, self.n_targets)
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""

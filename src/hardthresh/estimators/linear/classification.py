@@ -75,7 +75,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     (array([ 4, 30]), array(['ill', 'well'], dtype='<U4'))
     """
 
-    _loss: ClassVar[Loss] = Logistic()
+    _loss_type: ClassVar[type[Loss]] = Logistic
 
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
         check_classification_targets(y)

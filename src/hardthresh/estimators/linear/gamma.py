@@ -55,7 +55,7 @@ class SparseGammaRegression(SparseRegressor):
     (array([ 4, 30]), array([ 1. , -0.5]))
     """
 
-    _loss: ClassVar[Loss] = Gamma()
+    _loss_type: ClassVar[type[Loss]] = Gamma
 
 
 @public_estimator("gamma_regression_cv", upgrades=[one_ridge(Gamma.default_ridge)])

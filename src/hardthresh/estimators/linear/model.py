@@ -59,7 +59,7 @@ except ImportError:  # scikit-learn < 1.8 lets the arrays themselves refuse to m
 
 def _transforms(model: SparseLinearModel) -> bool:
     """Return whether a model is also one of scikit-learn's transformers, which take targets of zero."""
-    return bool(model._loss.in_domain(np.zeros(1))[0])
+    return bool(model._loss_type().in_domain(np.zeros(1))[0])
 
 
 class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -68,7 +68,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     `SelectorMixin` wraps the output of `transform`, so that this class need not (`auto_wrap_output_keys`).
     """
 
-    _loss: ClassVar[Loss]
+    _loss_type: ClassVar[type[Loss]]
     _saves_memory: ClassVar[str] = SAVES_MEMORY
     _training: tuple[Problem, Result, Fingerprint] | None = None
     _certificate: ModelCertificate | None = None
@@ -105,6 +105,11 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def _loss(self) -> Loss:
+        """The loss that predictions are judged by: of a type that is the class's, with this model's parameters."""
+        return self._loss_type()
 
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
@@ -545,7 +550,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.array_api_support = True
-        tags.target_tags.positive_only = not self._loss.classifies and not self._loss.in_domain(-np.ones(1))[0]
+        loss = self._loss_type()  # whose domain depends on no setting, which may be out of range here
+        tags.target_tags.positive_only = not loss.classifies and not loss.in_domain(-np.ones(1))[0]
         if not _transforms(self):
             tags.transformer_tags = None
         return tags

@@ -55,7 +55,7 @@ class SparsePoissonRegression(SparseRegressor):
     (array([ 4, 30]), array([ 1. , -0.5]))
     """
 
-    _loss: ClassVar[Loss] = Poisson()
+    _loss_type: ClassVar[type[Loss]] = Poisson
 
 
 @public_estimator("poisson_regression_cv", upgrades=[one_ridge(Poisson.default_ridge)])

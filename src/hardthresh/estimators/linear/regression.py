@@ -58,7 +58,7 @@ class SparseLinearRegression(SparseRegressor):
     (array([ 3., -2.]), 1.0)
     """
 
-    _loss: ClassVar[Loss] = Squared()
+    _loss_type: ClassVar[type[Loss]] = Squared
 
 
 @public_estimator("linear_regression_cv", upgrades=[one_ridge(Squared.default_ridge)])
