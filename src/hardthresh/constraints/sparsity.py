@@ -156,9 +156,8 @@ class Sparsity(Constraint):
         high = np.broadcast_to(np.inf if self.upper is None else _bound_to_numpy(self.upper), shape)
         signs = (low == 0).astype(int) - (high == 0).astype(int)
         one_sided = ((low == 0) | np.isneginf(low)) & ((high == 0) | np.isposinf(high)) & ~((low == 0) & (high == 0))
-        if not one_sided.all() or signs[list(self.free)].any():
-            return CoordinateBudget(candidates, self.k, self.free, bounded=True)
-        return CoordinateBudget(candidates, self.k, self.free, signs)
+        bounded = not one_sided.all() or bool(signs[list(self.free)].any())
+        return CoordinateBudget(candidates, self.k, self.free, signs, bounded)
 
     def hard_threshold(self, v: Array, start: Support | None = None) -> Array:
         size = namespace(v).abs(v)

@@ -16,6 +16,10 @@ from .typing import Array, library
 _FAR = 1e6
 """Times the answer: where f is asked whether it falls for ever. Arbitrary: its gap to the bound must fall as much."""
 
+_STAYS = 1e-3
+"""Share of a move within bounds up to which it counts as none. Arbitrary: the move is 100 units of the prediction long,
+and f at the end of a longer one, within the bounds, shows whether it falls."""
+
 
 def is_finite(state: State) -> bool:
     """Return whether the objective and its gradient are finite numbers."""
@@ -83,6 +87,8 @@ class NoMinimiser(StopRule):
         """Return the verdict that f decreases for ever along a direction, if the set contains it."""
         answer = run.state
         far = run.constraint.project_onto(answer.w + move, answer.support).point
+        if not norm(far - answer.w) > _STAYS * norm(move):
+            return None  # bounds end the move where it begins
         value = run.objective.value(far)
         if not value <= answer.value + 1e-9 * abs(answer.trace.null_value - answer.value):  # rounding of the move
             return None

@@ -68,7 +68,8 @@ _SHARED = {
     "groups": """
     groups : sequence of n_features labels, or dict or pandas Series from column to label, optional
         The group of each column, by any hashable label and in any order; features are then chosen by whole groups.
-        The labels of columns of `always_include` are ignored. Not together with `positive` or `n_nonzero_coefs`.""",
+        The labels of columns of `always_include` are ignored. Not together with `positive`,
+        `bounds` or `n_nonzero_coefs`.""",
     "ridge": """
     alpha : float, optional
         Ridge >= 0 on the mean loss, alpha / 2 times the squared norm of the standardised coefficients. Default
@@ -77,7 +78,12 @@ _SHARED = {
     always_include : sequence of int or str, optional
         Columns, by index or by name, that are in every model, not counted and not penalised.
     positive : bool
-        Whether coefficients must be >= 0.
+        Whether coefficients must be >= 0: short for ``bounds=(0, None)``.
+    bounds : (lower, upper), or dict from column to (lower, upper), optional
+        Bounds of the coefficients on the scale of the data, lower <= 0 <= upper. In the pair each is a number, an array
+        of shape (n_features,) or None; in the dict, a number or None for a column by index or by name, and the columns
+        that it leaves out are unbounded. Columns of `always_include` keep theirs, too. Bounds other than 0 take a
+        search by pursuit (`hardthresh.solvers.HardThresholdingPursuit`). Not together with `positive` or `groups`.
     fit_intercept : bool
         Whether to fit an intercept; it is neither counted nor penalised.
     standardize : bool

@@ -27,6 +27,15 @@ def tenth_of_features(fields: Fields) -> Fields:
     return fields | {name: "auto" if number is None else number for name, number in numbers.items()}
 
 
+def with_defaults(**defaults: Any) -> Upgrade:
+    """Return the upgrade of an estimator to which parameters were added, with the values that leave it as it was."""
+
+    def upgrade(fields: Fields) -> Fields:
+        return defaults | fields
+
+    return upgrade
+
+
 def without_comparison(name: str, successor: str, left_out: tuple[str, ...] = ()) -> Upgrade:
     """Return the upgrade of an estimator that chose a parameter by cross-validation if it was "cv" or several numbers.
 

@@ -19,7 +19,7 @@ from hardthresh.objectives.recession import has_no_recession
 from hardthresh.solvers.subspace import refine
 
 from ..documentation import public_estimator
-from ..upgrades import one_ridge, tenth_of_features
+from ..upgrades import one_ridge, tenth_of_features, with_defaults
 from .cross_validation import SparseLinearModelCV
 from .model import SparseLinearModel
 from .problem import Problem
@@ -29,7 +29,7 @@ _ROUNDS, _BLOCKS = 2, 60
 each lowers the loss by a constant factor, so that 120 reach any margin that double precision can tell from zero."""
 
 
-@public_estimator("logistic_regression", upgrades=[tenth_of_features])
+@public_estimator("logistic_regression", upgrades=[tenth_of_features, with_defaults(bounds=None)])
 class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     r"""Logistic regression of two classes with at most k features.
 
@@ -131,7 +131,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
         return tags
 
 
-@public_estimator("logistic_regression_cv", upgrades=[one_ridge(Logistic.default_ridge)])
+@public_estimator("logistic_regression_cv", upgrades=[one_ridge(Logistic.default_ridge), with_defaults(bounds=None)])
 class SparseLogisticRegressionCV(SparseLinearModelCV, SparseLogisticRegression):
     """Logistic regression of two classes with the number of features chosen by cross-validation.
 
@@ -188,8 +188,8 @@ def _separates(problem: Problem, result: Result) -> bool:
         return False
     model = problem.objective.columns(chosen)
     loss = LinearModel(model.design, model.y, model.loss, sample_weight=model.weights)
-    lower = getattr(problem.constraint, "lower", None)
-    free = Sparsity(0, free=tuple(range(chosen.shape[0])), lower=None if lower is None else lower[to_numpy(chosen)])
+    cone = [_cone(getattr(problem.constraint, side, None), chosen) for side in ("lower", "upper")]
+    free = Sparsity(0, free=tuple(range(chosen.shape[0])), lower=cone[0], upper=cone[1])
     reached, minimal = free.project(gather(result.w, chosen)), False
     for _ in range(_BLOCKS):
         at = loss.evaluate(reached.point)
@@ -201,3 +201,11 @@ def _separates(problem: Problem, result: Result) -> bool:
         fit = refine(loss, free, reached, at.prediction, cg_iterations=0, rounds=_ROUNDS)
         reached, minimal = fit.projection, fit.minimal
     return False
+
+
+def _cone(bound: np.ndarray | None, chosen: Any) -> np.ndarray | None:
+    """Return a bound of the multiples of coefficients: those that separate the classes do so at any length."""
+    if bound is None:
+        return None
+    own = bound[to_numpy(chosen)]
+    return np.where(own == 0, 0.0, np.copysign(np.inf, own))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hardthresh.constraints.labels import read_labels
@@ -10,39 +10,43 @@ from hardthresh.core.errors import InvalidInputError, format_value, numbered
 from hardthresh.core.typing import is_integer
 
 
-def column_indices(always_include: Any, n_features: int, names: list[Any] | None) -> tuple[int, ...]:
-    """Return the always-included columns as increasing indices.
+def column_indices(
+    given: Any, n_features: int, names: Sequence[Any] | None, setting: str = "always_include"
+) -> tuple[int, ...]:
+    """Return columns as increasing indices.
 
     Parameters
     ----------
-    always_include : iterable of int or str, or None
-        As the user gave them.
+    given : iterable of int or str, or None
+        The columns as the user named them.
     n_features : int
         The number of columns.
     names : list of str, optional
         Their names.
+    setting : str
+        The parameter that names them, for messages.
 
     Raises
     ------
     InvalidInputError
         For a single column, or columns that are unknown or neither names nor indices.
     """
-    if always_include is None:
+    if given is None:
         return ()
-    if isinstance(always_include, str) or not isinstance(always_include, Iterable):
-        raise InvalidInputError(f"always_include must be a list of columns, got {format_value(always_include)}")
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"{setting} must be a list of columns, got {format_value(given)}")
     place = {name: j for j, name in enumerate(names or ())}
     found = set()
-    for column in always_include:
+    for column in given:
         if isinstance(column, str):
             if column not in place:
                 known = f"known are {', '.join(names[:5])}, ..." if names else "X has no column names; use indices"
-                raise InvalidInputError(f"always_include names the unknown column {format_value(column)}; {known}")
+                raise InvalidInputError(f"{setting} names the unknown column {format_value(column)}; {known}")
             found.add(place[column])
         elif not is_integer(column):
-            raise InvalidInputError(f"always_include takes names and indices, got {format_value(column)}")
+            raise InvalidInputError(f"{setting} takes names and indices, got {format_value(column)}")
         elif not 0 <= column < n_features:
-            raise InvalidInputError(f"always_include names column {column}; X has {n_features} columns, counted from 0")
+            raise InvalidInputError(f"{setting} names column {column}; X has {n_features} columns, counted from 0")
         else:
             found.add(int(column))
     return tuple(sorted(found))

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hardthresh.arrays import double, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate
-from hardthresh.core.constraint import coordinate_budget
+from hardthresh.core.constraint import CoordinateBudget, coordinate_budget
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, SearchRangeWarning, format_value, warn
 from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
@@ -76,6 +76,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         n_jobs: int | None = None,
         always_include: Any = None,
         positive: bool = False,
+        bounds: Any = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         solver: str | Solver = "auto",
@@ -95,6 +96,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         self.n_jobs = n_jobs
         self.always_include = always_include
         self.positive = positive
+        self.bounds = bounds
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.solver = solver
@@ -460,8 +462,8 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             model = problem.objective
             at = starting_point(model, problem.with_budget(0).constraint, None)[0]
             slope = double(model.weights) * double(model.loss.gradient(model.y, at.prediction))
-            selection = coordinate_budget(problem.constraint, tuple(model.shape))
-            signs = None if selection is None else selection.signs
+            structure = problem.constraint.structure(tuple(model.shape))
+            signs = structure.signs if isinstance(structure, CoordinateBudget) else None
             return null_p_value(model, slope, tuple(problem.constraint.free), signs, seed, row_groups)
 
         row, ridge = single
@@ -611,6 +613,8 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
             return
         units = self._units()
         coef, intercept = fits.every(*fits.thinned_average(weights, table, units, noise), table)
+        bounds = self._bounds(table)
+        coef = coef if bounds is None else bounds.clip(coef)  # an average is within them but for rounding
         for name, value in self._fitted(coef, intercept).items():
             setattr(self, name, value)
         self.support_ = where_true((coef != 0) | table.to_backend(units.always))

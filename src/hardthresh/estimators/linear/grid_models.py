@@ -123,6 +123,8 @@ class FoldFits:
         features = move(path.columns, problem.mean)
         scale, mean = (to_numpy(gather(x, features)) for x in (problem.inverse_scale, problem.mean))
         coefs = path.coefs * scale
+        if problem.bounds is not None:
+            coefs = problem.bounds.clip(coefs, path.columns)
         intercepts = path.intercepts - coefs @ mean
         return cls(path.columns, coefs, intercepts + problem.level if problem.level else intercepts, unconverged)
 

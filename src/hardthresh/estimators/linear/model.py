@@ -45,6 +45,7 @@ from ..callbacks import FitTask, fit_method
 from ..soundness import check_linear_model
 from ..table import Table
 from ..validation import validated
+from .bounds import Bounds, bounds_of
 from .columns import column_indices, column_labels
 from .criterion import CriterionPath, criterion_path
 from .problem import Fingerprint, Problem, build_problem, linear_predictor
@@ -82,6 +83,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         alpha: float | None = None,
         always_include: Any = None,
         positive: bool = False,
+        bounds: Any = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         solver: str | Solver = "auto",
@@ -97,6 +99,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         self.alpha = alpha
         self.always_include = always_include
         self.positive = positive
+        self.bounds = bounds
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.solver = solver
@@ -201,8 +204,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         Notes
         -----
         Cost: about k + 25 data passes. The training data are kept in memory until then. For the squared loss without
-        `positive` the statement about exchanges is a proof; otherwise the exchanges are ranked by a quadratic model and
-        the most promising are refitted. With `groups` it costs the Hessian of each group besides.
+        `positive` or `bounds` the statement about exchanges is a proof; otherwise the exchanges are ranked by a
+        quadratic model and the most promising are refitted. With `groups` it costs the Hessian of each group besides.
         """
         check_is_fitted(self)
         if X is not None or y is not None:
@@ -314,8 +317,11 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             raise InvalidInputError(
                 "n_nonzero_coefs does not go together with groups, which are chosen whole; use n_nonzero_groups"
             )
-        if self.groups is not None and self.positive:
-            raise InvalidInputError("positive=True does not go together with groups; leave one of them out")
+        if self.positive and self.bounds is not None:
+            raise InvalidInputError("positive=True is short for bounds=(0, None); leave one of them out")
+        if self.groups is not None and (self.positive or self.bounds is not None):
+            given = "positive=True" if self.positive else "bounds"
+            raise InvalidInputError(f"{given} does not go together with groups; leave one of them out")
 
     def _check_attributes(self) -> None:
         """Check that the fitted attributes fit together."""
@@ -380,6 +386,12 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         self.criterion_path_ = table.to_backend(choice.values)
         choice.warn(problem, type(self).__name__, self._k_name, self._choices()[1])
 
+    def _bounds(self, table: Table) -> Bounds | None:
+        """Return the bounds of the coefficients, in the precision of a table."""
+        bounds = (0, None) if self.positive else self.bounds
+        names = [*getattr(self, "feature_names_in_", ())] or None
+        return bounds_of(bounds, int(self.n_features_in_), names, numpy_dtype(table.X), self._feature_name)
+
     @serial_blas()
     def _problem(self, table: Table, k: int) -> Problem:
         problem = build_problem(
@@ -388,7 +400,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             k=k,
             alpha=self._ridge(),
             always_include=self._always(),
-            positive=self.positive,
+            bounds=self._bounds(table),
             fit_intercept=self.fit_intercept,
             scale=self.standardize,
             name=self._feature_name,

@@ -7,12 +7,12 @@ from typing import ClassVar
 from hardthresh.losses import Loss, Poisson
 
 from ..documentation import public_estimator
-from ..upgrades import one_ridge, tenth_of_features
+from ..upgrades import one_ridge, tenth_of_features, with_defaults
 from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
 
-@public_estimator("poisson_regression", upgrades=[tenth_of_features])
+@public_estimator("poisson_regression", upgrades=[tenth_of_features, with_defaults(bounds=None)])
 class SparsePoissonRegression(SparseRegressor):
     r"""Poisson regression with at most k features, for counts and rates.
 
@@ -58,7 +58,7 @@ class SparsePoissonRegression(SparseRegressor):
     _loss_type: ClassVar[type[Loss]] = Poisson
 
 
-@public_estimator("poisson_regression_cv", upgrades=[one_ridge(Poisson.default_ridge)])
+@public_estimator("poisson_regression_cv", upgrades=[one_ridge(Poisson.default_ridge), with_defaults(bounds=None)])
 class SparsePoissonRegressionCV(SparseLinearModelCV, SparsePoissonRegression):
     """Poisson regression with the number of features chosen by cross-validation.
 

@@ -23,6 +23,7 @@ from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel
 
 from ..table import Table, standardize_table, take_columns
+from .bounds import Bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class Problem:
         The part of the objective's offset that belongs to the intercept: it makes the intercept small.
     offset_given : bool
         Whether the table has an offset.
+    bounds : Bounds or None
+        The bounds of the coefficients on the scale of the data.
     """
 
     objective: LinearModel
@@ -76,6 +79,7 @@ class Problem:
     intercept: bool
     level: float = 0.0
     offset_given: bool = False
+    bounds: Bounds | None = None
 
     def with_budget(self, k: int) -> Problem:
         """Return the problem with another number of non-zeros, or of groups."""
@@ -94,6 +98,8 @@ class Problem:
         xp = namespace(w)
         d = self.mean.shape[0]
         coef = w[:d] * self.inverse_scale
+        if self.bounds is not None:
+            coef = self.bounds.clip(coef)
         intercept = (w[d] if self.intercept else 0 * w[0]) - xp.sum(coef * self.mean)
         return coef, intercept + self.level if self.level else intercept
 
@@ -172,7 +178,7 @@ def build_problem(
     k: int,
     alpha: float,
     always_include: tuple[int, ...],
-    positive: bool,
+    bounds: Bounds | None,
     fit_intercept: bool,
     scale: bool,
     name: Callable[[int], str],
@@ -181,7 +187,8 @@ def build_problem(
     """Return the problem of fitting a table.
 
     The ridge `alpha` acts on the standardised coefficients that are neither the intercept nor always included; `name`
-    says how a message calls a column; `groups` are the labels of the columns, of which k are chosen then.
+    says how a message calls a column; `groups` are the labels of the columns, of which k are chosen then, and which do
+    not go together with `bounds`.
 
     Raises
     ------
@@ -200,13 +207,6 @@ def build_problem(
     free = (*always_include, d) if fit_intercept else always_include
     ridge = np.full(size, alpha)
     ridge[list(free)] = 0.0
-    lower = None
-    if positive and groups is not None:
-        raise InvalidInputError("positive=True does not go together with groups; leave one of them out")
-    if positive:
-        lower = np.zeros(size)
-        if fit_intercept:
-            lower[d] = -np.inf
     level = loss.initial_prediction(float(namespace(table.y).sum(weights * table.y))) if fit_intercept else 0.0
     offset = table.offset
     if level:
@@ -214,11 +214,19 @@ def build_problem(
     objective = LinearModel(standardized, table.y, loss, sample_weight=table.sample_weight, offset=offset, l2=ridge)
     constraint: Sparsity | GroupSparsity
     if groups is None:
-        constraint = Sparsity(k, free=free, lower=lower)
+        lower, upper = (None, None) if bounds is None else bounds.standardized(inverse_scale, fit_intercept)
+        constraint = Sparsity(k, free=free, lower=lower, upper=upper)
     else:
         constraint = GroupSparsity((*groups, None) if fit_intercept else groups, k, free=free)
     return Problem(
-        objective, constraint, standardized.mean, inverse_scale, fit_intercept, level, table.offset is not None
+        objective,
+        constraint,
+        standardized.mean,
+        inverse_scale,
+        fit_intercept,
+        level,
+        table.offset is not None,
+        None if groups is not None else bounds,
     )
 
 

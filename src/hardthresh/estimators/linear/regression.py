@@ -7,12 +7,12 @@ from typing import ClassVar
 from hardthresh.losses import Loss, Squared
 
 from ..documentation import public_estimator
-from ..upgrades import one_ridge, tenth_of_features
+from ..upgrades import one_ridge, tenth_of_features, with_defaults
 from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
 
-@public_estimator("linear_regression", upgrades=[tenth_of_features])
+@public_estimator("linear_regression", upgrades=[tenth_of_features, with_defaults(bounds=None)])
 class SparseLinearRegression(SparseRegressor):
     r"""Least squares with at most k features.
 
@@ -61,7 +61,7 @@ class SparseLinearRegression(SparseRegressor):
     _loss_type: ClassVar[type[Loss]] = Squared
 
 
-@public_estimator("linear_regression_cv", upgrades=[one_ridge(Squared.default_ridge)])
+@public_estimator("linear_regression_cv", upgrades=[one_ridge(Squared.default_ridge), with_defaults(bounds=None)])
 class SparseLinearRegressionCV(SparseLinearModelCV, SparseLinearRegression):
     """Least squares with the number of features chosen by cross-validation.
 
