@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold
 import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning
 from hardthresh.estimators import SparseLinearRegressionCV, SparseLogisticRegressionCV, SparsePoissonRegressionCV
-from hardthresh.estimators.linear.cross_validation import SparseLinearModelCV
+from hardthresh.estimators.linear import cross_validation
 from hardthresh.estimators.linear.grid_models import FoldFits
 from levels import only_at, reaches
 
@@ -51,7 +51,7 @@ def unthinned(monkeypatch):
 @pytest.fixture
 def unlimited(monkeypatch):
     """Averages may have more features than were compared."""
-    monkeypatch.setattr(SparseLinearModelCV, "_within", lambda self, fits, weights, table, most, noise: weights)
+    monkeypatch.setattr(cross_validation, "within_budget", lambda fits, weights, *others: weights)
 
 
 # the average
@@ -225,7 +225,7 @@ def test_an_average_within_the_limit_is_of_the_models_of_the_largest_weights(see
     settings = {"n_nonzero_coefs": 2, "cv": 3, "always_include": [5]}
     monkeypatch.setattr(FoldFits, "thinned_average", lambda self, weights, table, units, noise: self.average(weights))
     model = SparseLinearRegressionCV(**settings).fit(X, y)
-    monkeypatch.setattr(SparseLinearModelCV, "_within", lambda self, fits, weights, table, most, noise: weights)
+    monkeypatch.setattr(cross_validation, "within_budget", lambda fits, weights, *others: weights)
     every = SparseLinearRegressionCV(**settings).fit(X, y)
     kept, features = [], {5}
     for part in every.models_:

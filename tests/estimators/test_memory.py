@@ -17,7 +17,7 @@ from hardthresh import (
 )
 from hardthresh.core import HardThreshError
 from hardthresh.designs import dense
-from hardthresh.estimators.linear import cross_validation
+from hardthresh.estimators.linear import grid_search
 from levels import in_turn
 
 N, D = 50_000, 60
@@ -40,7 +40,7 @@ ESTIMATORS = {
 def tables_are_large(monkeypatch):
     """Make a table of a few megabytes large, which else would be copied or scored in one piece for speed."""
     monkeypatch.setattr(dense, "_LARGEST_COPY", 1 << 16)
-    monkeypatch.setattr(cross_validation, "_ENTRIES", 1 << 16)
+    monkeypatch.setattr(grid_search, "_ENTRIES", 1 << 16)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from hardthresh.constraints import Sparsity
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import null_p_value, null_test
 from hardthresh.solvers.start import starting_point
 
@@ -73,6 +73,36 @@ def test_it_is_uniform_where_there_is_nothing_to_find(loss):
     for level in (0.05, 0.2, 0.5, 0.8):
         count = sum(p <= level for p in found)
         assert abs(count - 200 * level) <= 4 * np.sqrt(200 * level * (1 - level)), (level, count)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_of_several_outputs_are_added_up(weighted):
+    """Whole rows of derivatives are exchanged, or change sign where weights differ."""
+    (X, y), rng = data(1, d=14), np.random.default_rng(5)
+    Y = np.column_stack([y, 2 * rng.standard_normal(30) + 0.5 * X[:, 3], rng.standard_normal(30)])
+    weight = rng.uniform(0.5, 2.0, 30) if weighted else np.ones(30)
+    X, Y = X - np.average(X, axis=0, weights=weight), Y - np.average(Y, axis=0, weights=weight)
+    model = MultiOutputModel(np.column_stack([X, np.ones(30)]), Y, sample_weight=weight)
+    slope = -np.asarray(model.weights)[:, None] * Y
+    drawn = np.random.default_rng(7)
+    others = [drawn.permutation(slope) for _ in range(199)]
+    if weighted:
+        others = [flip[:, None] * slope for flip in np.random.default_rng(7).choice([-1.0, 1.0], (199, 30))]
+    found = []
+    for rows in [slope, *others]:
+        left = rows - np.asarray(model.weights)[:, None] * rows.sum(axis=0)
+        scores = (X.T @ left) ** 2 / (np.asarray(model.weights) @ X**2)[:, None]
+        found.append(np.sort(scores.sum(axis=1))[-10:].sum())
+    p = null_p_value(model, slope, (14,), None, seed=7)
+    assert p == np.mean(np.array(found) >= found[0] * (1 - 1e-9))
+    assert 0.01 < p < 0.9
+
+
+def test_one_output_is_that_of_a_vector():
+    X, y = data(2)
+    y = y - y.mean()
+    one, many = LinearModel(X, y), MultiOutputModel(X, y[:, None])
+    assert null_p_value(one, -y, (), None, 0) == null_p_value(many, -y[:, None], (), None, 0)
 
 
 def test_a_signal_is_found():

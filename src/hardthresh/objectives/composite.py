@@ -159,6 +159,20 @@ class Composite(BaseObjective):
         """Return the same objective with weights that stand for `count` examples: f is the same, criteria are not."""
         return self._with(targets=replace(self.targets, n_examples=float(count)))
 
+    def with_loss(self, loss: str | Loss) -> Self:
+        """Return the same objective with another loss.
+
+        Raises
+        ------
+        InvalidInputError
+            If a target is outside its domain.
+        """
+        loss = _as_loss(loss)
+        if loss == self.loss:
+            return self
+        loss.check_targets(self.y)
+        return self._with(loss=loss, lower_bound=loss.lower_bound * self._n_outputs)
+
     def metered(self, meter: Meter) -> Self:
         """Return the same objective, adding its data passes to a meter."""
         return self._with(design=self.design.metered(meter))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import double, move, namespace
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import LinearModel, MultiOutputModel
 
 _PERMUTATIONS = 199
 """With so many permutations, p-values are multiples of .005."""
@@ -22,7 +22,7 @@ _ENTRIES = 1 << 23
 
 
 def null_p_value(
-    objective: LinearModel,
+    objective: LinearModel | MultiOutputModel,
     slope: np.ndarray,
     free: tuple[int, ...],
     signs: np.ndarray | None,
@@ -32,20 +32,21 @@ def null_p_value(
     r"""Return the p-value of a permutation test that no column predicts better than the null model.
 
     The statistic is the sum of the ten largest scores :math:`g_j^2 / h_j`, with g the gradient at the null model and
-    :math:`h_j` the mean square of what the null model's columns leave of column j; its distribution is that of 199
-    random orders of the rows' derivatives, each less its projection on the null model's columns. Rows of unequal
-    weights, and groups of rows, cannot be exchanged; then the derivatives of random rows, or groups, change sign.
+    :math:`h_j` the mean square of what the null model's columns leave of column j; with several outputs the scores of a
+    column are added up. Its distribution is that of 199 random orders of the rows' derivatives, each less its
+    projection on the null model's columns. Rows of unequal weights, and groups of rows, cannot be exchanged; then the
+    derivatives of random rows, or groups, change sign.
 
     Parameters
     ----------
-    objective : LinearModel
+    objective : LinearModel or MultiOutputModel
         The model.
-    slope : array, shape (n,)
-        The derivative of the objective by the prediction of each row, at the null model.
+    slope : array, shape (n,) or (n, q)
+        The derivative of the objective by the predictions of each row, at the null model.
     free : tuple of int
         The columns of the null model, which are not tested.
     signs : array, shape (d,), optional
-        The signs that coefficients may have; 0 for any.
+        The signs that coefficients may have, of one output; 0 for any.
     seed : int
         Seed of the permutations.
     row_groups : array of int, shape (n,), optional
@@ -91,30 +92,31 @@ def null_p_value(
     tested[list(free)] = False
     if not tested.any() or not slope.any():
         return 1.0
-    statistics = []
+    statistics, (n, outputs) = [], slope.reshape(len(slope), -1).shape
     size = max(1, _ENTRIES // slope.size)
     weights = double(objective.weights)
     if row_groups is None and np.ptp(weights) <= 1e-6 * weights.max():  # rounding of normalised weights in float32
-        columns = [slope, *(rng.permutation(slope) for _ in range(_PERMUTATIONS))]
+        orders = [slope, *(rng.permutation(slope) for _ in range(_PERMUTATIONS))]
     else:
-        groups = np.arange(slope.size) if row_groups is None else row_groups
+        groups = np.arange(n) if row_groups is None else row_groups
         flips = rng.choice([-1.0, 1.0], (_PERMUTATIONS, int(groups.max()) + 1))
-        columns = [slope, *(slope * flip[groups] for flip in flips)]
-    for start in range(0, len(columns), size):
-        some = np.stack(columns[start : start + size], axis=1)
+        orders = [slope, *((slope.T * flip[groups]).T for flip in flips)]
+    for start in range(0, len(orders), size):
+        some = np.stack(orders[start : start + size], axis=1).reshape(n, -1)
         by_root = np.divide(some, root, out=np.zeros_like(some), where=root > 0)
         some -= root * (basis @ (basis.T @ by_root))
         gradient = double(design.pullback(_like(some, like)))[tested]
         if signs is not None:
             gradient = np.where(gradient * signs[tested, None] > 0, 0.0, gradient)
         scores = gradient * (gradient / left[tested, None])
+        scores = scores.reshape(len(scores), -1, outputs).sum(axis=2)
         largest = min(_LARGEST, scores.shape[0])
         statistics.append(np.partition(scores, scores.shape[0] - largest, axis=0)[-largest:].sum(axis=0))
     found = np.concatenate(statistics)
     return float(np.mean(found >= found[0] * (1 - 1e-9)))  # orders that change nothing count, whatever the rounding
 
 
-def _null_model(objective: LinearModel, free: tuple[int, ...]) -> np.ndarray:
+def _null_model(objective: LinearModel | MultiOutputModel, free: tuple[int, ...]) -> np.ndarray:
     """Return an orthonormal basis of the free columns, each row times the root of its weight."""
     like, q = objective.y, len(free)
     columns = objective.design.columns(move(np.array(free, dtype=np.int64), like))

@@ -2,64 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
-from hardthresh.arrays import double, namespace, to_numpy, where_true
+from hardthresh.arrays import double, namespace, to_numpy
 from hardthresh.certificates import ModelCertificate
-from hardthresh.core.constraint import CoordinateBudget, coordinate_budget
+from hardthresh.core.constraint import CoordinateBudget
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, SearchRangeWarning, format_value, warn
-from hardthresh.core.progress import progress_line
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import Trace
-from hardthresh.selection import (
-    FoldPath,
-    exponential_weights,
-    generalized_fold_paths,
-    least_squares_fold_paths,
-    null_p_value,
-    stacking_weights,
-)
-from hardthresh.selection.comparison import in_parallel, warn_at_range_end
+from hardthresh.selection import null_p_value
+from hardthresh.selection.comparison import warn_at_range_end
 from hardthresh.selection.grid import GridScores, standard_error
 from hardthresh.solvers.start import starting_point
-from hardthresh.solvers.subspace import FULL_SOLVE, refine
 
-from ..base import is_real
 from ..callbacks import FitTask, fit_method
-from ..folds import CrossValidatedMixin, Metadata, Splits, candidates_of, check_rule, scorer_name, settings_for_folds
+from ..folds import Splits, check_rule, scorer_name
 from ..soundness import check_present
 from ..table import Table
-from .grid_models import AveragedModel, FoldFits, Search, Units, check_model
-from .held_out import calibration, held_out_scores
-from .model import SparseLinearModel, is_given
-from .null_comparison import NullComparison, are_counts, compare_with_none, mean_over_rows, rows_of_weight
+from .averages import exponential_average, stacked_average, within_budget
+from .grid_models import AveragedModel, Search, Units, check_model, features_of
+from .grid_search import GridSearch, checked_ridge
+from .model import is_given
+from .null_comparison import NullComparison, are_counts, compare_with_none, mean_over_rows
+from .prediction import PredictionModel
 from .problem import Problem
 
-_RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
-"""The ridges compared by default besides 0, times the curvature of the loss at the null model. On the choosing half of
-the benchmark of prediction the mean relative risk is .498 with these, .500 with .03 besides, .501 without 3, and .506
-with 0, .1, 1 and 30. For classes, which few features separate, a tenth of the default ridge and that ridge are compared
-in the place of 0 and 10: of 48 splits of the real two-class sets of that half the geometric mean loss is .386, and .398
-with the default ridge in the place of 0 alone."""
-_FIRST_SIZES = (*range(11), 12, 14, 17, 20, 25, 30)
-"""The numbers compared at first. On that half the mean relative risk is .498, and with all numbers up to 30 it is .499,
-in twice the time."""
-_MOST = 120
-"""While the upper half of the range is better than the lower, by more than the standard error of their difference, the
-range is doubled up to here, in three steps of equal ratios. On genotypes the error of the folds falls by 3 to 5 % from
-30 to 140 features, and the fit takes ten times as long; beyond, time grows with more than the square."""
-_ENTRIES = 1 << 22
-"""Limit of the held-out predictions computed at a time: 32 MB."""
 
-
-class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
+class SparseLinearModelCV(GridSearch):
     """Base of the ``...CV`` estimators. See the concrete classes."""
 
     def __init__(
@@ -163,7 +138,9 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         given = everything.weighted()
         table = self._encode(given)
         check_rule(self.rule)
-        averaging = self._checked_averaging()
+        loss = self._fold_loss(table)
+        prediction = self._prediction_model(loss, table)
+        averaging = self._checked_averaging(prediction)
         if self.scoring is not None and offset is not None:
             raise InvalidInputError(
                 "scorers cannot see an offset; use scoring=None, which scores by the loss, or no offset"
@@ -171,8 +148,8 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         seed = self._seed()
         splits, score_params = self._row_folds(everything, given, params)
         self._check_classes(given, splits)
-        problem = self._problem(table, 0).with_ridge(0.0)
-        ridges = self._ridges(problem)
+        problem = self._problem(table, 0).with_ridge(0.0).with_loss(loss)
+        ridges = self._ridges(problem, prediction)
         candidates, search = self._search(table, problem, splits, score_params, ridges, seed)
         task = FitTask(self, given, len(candidates))
         grid = search.grid(candidates)
@@ -187,11 +164,13 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         chosen = problem.with_ridge(float(ridges[ridge])).with_budget(int(candidates[row]))
         result = self._solve(chosen, None, seed)
         coef, intercept = (to_numpy(part) for part in chosen.coefficients(result.w))
-        everywhere = search.everywhere.replaced(single, coef, float(intercept))
+        everywhere = search.everywhere.replaced(single, coef, intercept)
         search = replace(search, everywhere=everywhere)
         weights = self._weights(search, candidates, single, averaging, splits, table)
-        noise = -float(grid.mean.max()) if self._loss.quadratic and self.scoring is None else np.inf
-        weights = self._within(everywhere, weights, table, int(candidates[-1]), noise)
+        noise = np.inf
+        if self.scoring is None:
+            noise = prediction.noise(-float(grid.mean.max()) * (2.0 / prediction.score_scale))
+        weights = within_budget(everywhere, weights, table, self._units(), int(candidates[-1]), noise)
         self._keep_grid(grid, row, ridge, search, averaging, table)
         self._warn_useless_columns(problem, table.X)
         self._warn_of_choice(grid, problem, splits)
@@ -235,9 +214,10 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         subject = f"the best single model (k = {k}, ridge {alpha:.3g}), not the average of {len(self.models_)}"
         return replace(certificate, subject=subject)
 
-    def _certified(self) -> tuple[np.ndarray, float]:
-        best, coef = self.best_model_, np.zeros(self.n_features_in_)
-        coef[best.support] = best.coef
+    def _certified(self) -> tuple[np.ndarray, Any]:
+        best = self.best_model_
+        coef = np.zeros((*best.coef.shape[:-1], self.n_features_in_))
+        coef[..., best.support] = best.coef
         return coef, best.intercept
 
     def _check_settings(self) -> None:
@@ -245,7 +225,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         if not isinstance(self.alphas, str) and isinstance(self.alphas, Iterable):
             return  # an iterator can be read once
         if self.alphas != "auto":
-            _checked_ridge(self.alphas)
+            checked_ridge(self.alphas)
 
     def _check_attributes(self) -> None:
         super()._check_attributes()
@@ -253,7 +233,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         for model in (self.best_model_, *self.models_):
             check_model(model, self.n_features_in_)
 
-    def _checked_averaging(self) -> str:
+    def _checked_averaging(self, prediction: PredictionModel) -> str:
         """Return how models are averaged."""
         if self.averaging not in ("auto", "none", "exponential", "stacking"):
             raise InvalidInputError(
@@ -267,184 +247,15 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
                 f'averaging="{self.averaging}" weighs models by their loss, and {single} chooses one of them; use '
                 'averaging="none"'
             )
+        if self.averaging == "stacking" and not prediction.by_row:
+            raise InvalidInputError(
+                f'averaging="stacking" needs a loss for each row, and the score "{prediction.score_name}" is no mean '
+                'over rows; use averaging="exponential"'
+            )
         return self.averaging
-
-    def _ridges(self, problem: Problem) -> np.ndarray:
-        """Return the ridges to compare, increasing."""
-        if isinstance(self.alphas, str):
-            model = problem.objective
-            at = starting_point(model, problem.constraint, None)[0]
-            curvature = double(model.loss.curvature(model.y, at.prediction))
-            mean = float(double(model.weights) @ np.broadcast_to(curvature, (double(model.weights).size,)))
-            small = self._loss.default_ridge
-            ridges = [0.1 * small, small] if small else [0.0, mean * _RIDGES[-1]]
-            ridges += [mean * ridge for ridge in _RIDGES[:-1]]
-        else:
-            given = self.alphas if isinstance(self.alphas, Iterable) else [self.alphas]
-            ridges = [_checked_ridge(alpha) for alpha in given]
-        if not ridges:
-            raise InvalidInputError("alphas is empty; give the ridges to compare, such as [0, 0.1, 1]")
-        return np.unique(np.array(ridges))
 
     def _ridge(self) -> float:
         return float(getattr(self, "alpha_", 0.0))
-
-    def _search(
-        self,
-        table: Table,
-        problem: Problem,
-        splits: Splits,
-        score_params: list[Metadata],
-        ridges: np.ndarray,
-        seed: int,
-    ) -> tuple[np.ndarray, Search]:
-        """Return the candidates, of which there are more while the largest ones are the best, and their grid."""
-        most, what = self._choices()
-        name = self._k_name
-        given = getattr(self, name)
-        if given is None:
-            self._checked_k(None)  # which says what to give
-        automatic = not is_given(given)
-        default = {min(size, most) for size in _FIRST_SIZES} if automatic else given
-        candidates = candidates_of(default, most, self._checked_k, name, f"numbers of {what}", least=0)
-
-        def fit(sizes: np.ndarray) -> Search:
-            return self._fit_grid(table, problem, splits, score_params, sizes, ridges, seed)
-
-        search = fit(np.union1d([0], candidates))
-        self.range_extended_ = False
-        bound = min(most, _MOST, max(_FIRST_SIZES[-1], self._largest_useful(problem, splits)))
-        while automatic and candidates[-1] < bound:
-            if not search.grid(candidates).ends_high:
-                break
-            last = int(candidates[-1])
-            more = np.unique(np.minimum(np.round(last * 2.0 ** (np.arange(1, 4) / 3)).astype(int), bound))
-            search, candidates = search.joined(fit(more)), np.concatenate([candidates, more])
-            self.range_extended_ = True
-        return candidates, search
-
-    def _fit_grid(
-        self,
-        table: Table,
-        problem: Problem,
-        splits: Splits,
-        score_params: list[Metadata],
-        sizes: np.ndarray,
-        ridges: np.ndarray,
-        seed: int,
-    ) -> Search:
-        """Return the fits of all sizes with all ridges, and their held-out scores."""
-        training = [*(train for train, _ in splits), np.arange(table.n_rows)]
-        *folds, everywhere = self._fold_fits(table, problem, training, sizes, ridges, seed)
-        scores = [
-            self._scores(fold, table.take(test), params)
-            for fold, (_, test), params in zip(folds, splits, score_params, strict=True)
-        ]
-        return Search(sizes, ridges, folds, everywhere, np.stack(scores, axis=2))
-
-    def _fold_fits(
-        self,
-        table: Table,
-        problem: Problem,
-        training: list[np.ndarray],
-        sizes: np.ndarray,
-        ridges: np.ndarray,
-        seed: int,
-    ) -> list[FoldFits]:
-        """Return the fits of every fold; none depends on another fold."""
-        objective = problem.objective
-        selection = coordinate_budget(problem.constraint, tuple(objective.shape))
-        with progress_line(bool(self.verbose), "folds", len(training)) as report:
-            if self.solver == "auto" and selection is not None:
-                report("together")
-                fit_folds = least_squares_fold_paths if objective.traits.quadratic else generalized_fold_paths
-                paths = fit_folds(
-                    objective,
-                    selection,
-                    training,
-                    sizes.tolist(),
-                    ridges.tolist(),
-                    intercept=self.fit_intercept,
-                    standardize=self.standardize,
-                    tol=self.tol,
-                )
-                return [FoldFits.of(path, problem, path.unconverged) for path in paths]
-            folds = []
-            tasks = ((table.take(train), sizes, ridges, seed) for train in training)
-            fit_fold = settings_for_folds(self, self._k_name, "alphas")._fold
-            for fold in in_parallel(fit_fold, tasks, self.n_jobs):
-                folds.append(fold)
-                report("")
-            return folds
-
-    def _fold(self, train: Table, sizes: np.ndarray, ridges: np.ndarray, seed: int) -> FoldFits:
-        """Return paths fitted on the training rows alone: with one ridge, and with the others on the same features.
-
-        Each fit of that path starts from the last one.
-        """
-        problem = self._problem(train, int(sizes[-1]))
-        searched = (ridges.size - 1) // 3  # as in `least_squares_fold_paths`
-        path = self._warm_path(problem.with_ridge(float(ridges[searched])), sizes.tolist(), seed)
-        unconverged = [result.status.sentence for result in path if not result.converged]
-        points = np.zeros((sizes.size, ridges.size, *path[0].w.shape))
-        for row, (size, result) in enumerate(zip(sizes.tolist(), path, strict=True)):
-            for column, ridge in enumerate(ridges.tolist()):
-                refitted = result.w
-                if column != searched:
-                    other = problem.with_ridge(ridge).with_budget(size)
-                    fit = refine(
-                        other.objective,
-                        other.constraint,
-                        other.constraint.project(result.w),
-                        cg_iterations=0,
-                        rounds=FULL_SOLVE,
-                    )
-                    refitted = fit.projection.point
-                points[row, column] = to_numpy(refitted)
-        d = problem.mean.shape[0]
-        intercepts = points[:, :, -1] if problem.intercept else np.zeros(points.shape[:2])
-        columns = np.flatnonzero(points[:, :, :d].any(axis=(0, 1)))
-        return FoldFits.of(FoldPath(columns, points[:, :, columns], intercepts), problem, unconverged)
-
-    def _check_classes(self, table: Table, splits: Splits) -> None:
-        """Check that no fold trains a classifier on one class."""
-        for fold, (train, _) in enumerate(splits):
-            if is_classifier(self) and np.unique(table.y[train]).size < 2:
-                raise InvalidInputError(
-                    f"fold {fold} of cv trains on rows of one class only; use fewer or stratified folds"
-                )
-
-    def _scores(self, fold: FoldFits, test: Table, params: Metadata) -> np.ndarray:
-        """Return the held-out scores of all fits, shape (n_sizes, n_ridges): by the scorer, or minus the mean loss."""
-        shape = fold.intercepts.shape
-        coefs, intercepts = fold.flat()
-        if self.scoring is not None:
-            y = self._decode_target(test.y)
-            fits = (fold.every(*fit, test) for fit in zip(coefs, intercepts, strict=True))
-            scores = [self._score_by_scorer({**self._fitted(*fit), **self._labels()}, test, y, params) for fit in fits]
-            return np.array(scores).reshape(shape)
-        y, weights = double(test.y)[:, None], None if test.sample_weight is None else double(test.sample_weight)
-        means = []
-        size = max(1, _ENTRIES // test.n_rows)
-        for start in range(0, intercepts.size, size):
-            some = slice(start, start + size)
-            losses = self._loss.value(y, fold.predict(test, coefs[some], intercepts[some]))
-            means.append(np.average(losses, axis=0, weights=weights))
-        return np.asarray(-self._loss.score_scale * np.concatenate(means).reshape(shape))
-
-    def _held_out(
-        self, fits: Sequence[tuple[np.ndarray, np.ndarray]], search: Search, splits: Splits, table: Table
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return which rows are held out, fold by fold, and the linear predictors of some fits there.
-
-        `fits` has for each fold the coefficients of its columns as rows, and the intercepts; the predictors one column
-        for each of these rows.
-        """
-        predictions = [
-            fold.predict(table.take(test), *fit)
-            for fold, (_, test), fit in zip(search.folds, splits, fits, strict=True)
-        ]
-        return np.concatenate([np.arange(table.n_rows)[test] for _, test in splits]), np.concatenate(predictions)
 
     def _compared_with_none(
         self,
@@ -461,19 +272,20 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         def p_value() -> float:
             model = problem.objective
             at = starting_point(model, problem.with_budget(0).constraint, None)[0]
-            slope = double(model.weights) * double(model.loss.gradient(model.y, at.prediction))
+            slope = prediction.slopes(model, at)
             structure = problem.constraint.structure(tuple(model.shape))
             signs = structure.signs if isinstance(structure, CoordinateBudget) else None
             return null_p_value(model, slope, tuple(problem.constraint.free), signs, seed, row_groups)
 
-        row, ridge = single
-        if self.scoring is not None or row_groups is not None or row == 0:
+        prediction, (row, ridge) = search.everywhere.prediction, single
+        if self.scoring is not None or row_groups is not None or row == 0 or not prediction.by_row:
             gains = search.scores[row, ridge] - search.scores[0, 0]
             return compare_with_none(float(gains.mean()), float(standard_error(gains)), p_value, clear=False)
-        fits = [(fold.coefs[[0, row], [0, ridge]], fold.intercepts[[0, row], [0, ridge]]) for fold in search.folds]
+        places = [0, row], [0, ridge]
+        fits = [(fold.coefs[places], fold.intercepts[places]) for fold in search.folds]
         rows, u = self._held_out(fits, search, splits, table)
-        y = double(table.y)[rows]
-        gains = self._loss.score_scale * (self._loss.value(y, u[:, 0]) - self._loss.value(y, u[:, 1]))
+        losses = prediction.losses(double(table.y)[rows], u)
+        gains = prediction.score_scale * (losses[:, 0] - losses[:, 1])
         weights = self._row_weights(table)
         gain, error = mean_over_rows(gains, rows, weights)
         return compare_with_none(gain, error, p_value, clear=are_counts(weights) or np.ptp(weights) == 0)
@@ -491,47 +303,15 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         table: Table,
     ) -> np.ndarray:
         """Return the weights of all models in the average, shape (n_sizes, n_ridges)."""
-        rows, weights = np.searchsorted(search.sizes, candidates), np.zeros(search.scores.shape[:2])
         if averaging == "none":
+            weights = np.zeros(search.scores.shape[:2])
             weights[single] = 1.0
             return weights
+        row_weights = self._row_weights(table)
         if averaging == "exponential":
-            deviance = -search.scores.mean(axis=2)[rows] * (2.0 / self._loss.score_scale)
-            noise = max(float(deviance.min()), 1e-12 * float(np.abs(deviance).max())) or 1.0
-            count = rows_of_weight(self._row_weights(table))
-            dispersion = 1.0 if self._loss.classifies else noise
-            weights[rows] = exponential_weights(deviance, candidates, count, dispersion)
-            return weights
+            return exponential_average(search, candidates, row_weights)
         held_out, u = self._held_out([fold.flat() for fold in search.folds], search, splits, table)
-        models = np.zeros(weights.shape, dtype=bool)
-        models[rows[candidates > 0]] = True
-        stacked = stacking_weights(
-            self._loss,
-            double(table.y)[held_out],
-            u[:, 0],
-            u[:, models.ravel()],
-            self._row_weights(table)[held_out],
-        )
-        weights[models] = stacked
-        weights[0, 0] = 1.0 - stacked.sum()
-        return weights
-
-    def _within(self, fits: FoldFits, weights: np.ndarray, table: Table, most: int, noise: float) -> np.ndarray:
-        """Return the weights of an average of at most so many features, or groups.
-
-        If the thinned average has more of them, it is of the models of the largest weights that together have no more.
-        """
-        units = self._units()
-        if np.count_nonzero(weights) == 1:
-            return weights
-        if units.count(fits.columns[fits.thinned_average(weights, table, units, noise)[0] != 0]) <= most:
-            return weights
-        kept, used = np.zeros_like(weights), np.zeros(fits.columns.size)
-        for place in zip(*np.unravel_index(np.argsort(-weights, axis=None, kind="stable"), weights.shape), strict=True):
-            with_it = used + (fits.coefs[place] != 0)
-            if weights[place] > 0 and units.count(fits.columns[with_it != 0]) <= most:
-                kept[place], used = weights[place], with_it
-        return np.asarray(kept / kept.sum())
+        return stacked_average(search, candidates, double(table.y)[held_out], u, row_weights[held_out])
 
     def _units(self) -> Units:
         """Return what k counts."""
@@ -555,7 +335,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         self.mean_scores_, self.standard_errors_ = like(grid.mean[:, ridge]), like(grid.standard_error[:, ridge])
         self.null_scores_ = like(search.scores[0, 0])
         self.one_standard_error_ = int(grid.sizes[grid.one_standard_error[0]])
-        self.scorer_name_ = scorer_name(self.scoring, self._loss.score_name)
+        self.scorer_name_ = scorer_name(self.scoring, search.everywhere.prediction.score_name)
         self.alpha_, self.averaging_ = float(grid.ridges[ridge]), averaging
         setattr(self, f"best_{self._k_name}_", int(grid.sizes[row]))
         reasons = [reason for fold in search.folds for reason in fold.unconverged]
@@ -597,14 +377,14 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         """Set the best single model, the models of the average, and the average, if there is one."""
         fits, models = search.everywhere, {}
         for place in {single, *zip(*(axis.tolist() for axis in np.nonzero(weights)), strict=True)}:
-            some = np.flatnonzero(fits.coefs[place])
+            some, intercept = np.flatnonzero(features_of(fits.coefs[place])), fits.intercepts[place]
             models[place] = AveragedModel(
                 int(search.sizes[place[0]]),
                 float(search.ridges[place[1]]),
                 float(weights[place]),
                 fits.columns[some],
-                fits.coefs[place][some],
-                float(fits.intercepts[place]),
+                fits.coefs[place][..., some],
+                intercept if np.ndim(intercept) else float(intercept),
             )
         self.best_model_ = models[single]
         averaged = (model for _, model in sorted(models.items()) if model.weight)
@@ -617,8 +397,8 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         coef = coef if bounds is None else bounds.clip(coef)  # an average is within them but for rounding
         for name, value in self._fitted(coef, intercept).items():
             setattr(self, name, value)
-        self.support_ = where_true((coef != 0) | table.to_backend(units.always))
-        support = to_numpy(self.support_)
+        support = np.flatnonzero(features_of(to_numpy(coef)) | units.always)
+        self.support_ = table.to_backend(support)
         counted = support[~units.always[support]].tolist()
         if self.groups is None:
             self.n_nonzero_coefs_ = len(counted)
@@ -633,15 +413,20 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         votes, fits = np.zeros(self.n_features_in_), []
         for fold, (train, _) in zip(search.folds, splits, strict=True):
             rows = table.take(train)
-            within = self._within(fold, weights, rows, int(search.sizes[-1]), noise)
+            within = within_budget(fold, weights, rows, units, int(search.sizes[-1]), noise)
             coef, intercept = fold.thinned_average(within, rows, units, noise) if averaged else fold.average(weights)
-            votes[fold.columns] += coef != 0
-            fits.append((coef[None, :], np.array([intercept])))
+            votes[fold.columns] += features_of(coef)
+            fits.append((coef[None], intercept[None]))
         self.selection_frequency_ = table.to_backend(votes / len(search.folds))
         held_out, u = self._held_out(fits, search, splits, table)
         y, weight = double(table.y)[held_out], self._row_weights(table)[held_out]
-        self.held_out_scores_ = held_out_scores(self._loss, y, u[:, 0], weight)
-        self.calibration_ = table.to_backend(calibration(self._loss, y, u[:, 0], weight))
+        number = np.repeat(np.arange(len(splits)), [len(table.take(test).y) for _, test in splits])
+        prediction = search.everywhere.prediction
+        self.held_out_scores_ = prediction.held_out_scores(y, u[:, 0], weight, number)
+        self.__dict__.pop("calibration_", None)
+        calibration = prediction.calibration(y, u[:, 0], weight)
+        if calibration is not None:
+            self.calibration_ = table.to_backend(calibration)
 
     def _keep_path(self, candidates: np.ndarray, ridge: int, search: Search, table: Table, task: FitTask) -> None:
         """Set the coefficients of all candidates with the chosen ridge, and report them to callbacks."""
@@ -654,27 +439,7 @@ class SparseLinearModelCV(CrossValidatedMixin, SparseLinearModel):
         coefs = [coef for coef, _ in fits]
         self.coefs_path_ = namespace(*coefs).stack(coefs)
 
-    def _largest_useful(self, problem: Problem, splits: Splits) -> int:
-        """Return the number beyond which more features, or groups, cannot make a difference.
-
-        That is all that vary, or as many as fit the training rows of a fold exactly.
-        """
-        always = list(self._always())
-        most = self._choices()[0]
-        if not problem.grouped:
-            varies = to_numpy(problem.inverse_scale) != 0
-            varies[always] = False
-            most = int(np.count_nonzero(varies))
-        fewest_rows = min(train.size for train, _ in splits)
-        return min(most, fewest_rows - len(always) - bool(self.fit_intercept))
-
 
 def _numbered(labels: np.ndarray) -> np.ndarray:
     """Return the number of each label."""
     return np.asarray(np.unique(labels, return_inverse=True)[1])
-
-
-def _checked_ridge(alpha: Any) -> float:
-    if not (is_real(alpha) and 0 <= alpha < np.inf):
-        raise InvalidInputError(f'alphas must be "auto" or finite numbers >= 0, got {format_value(alpha)}')
-    return float(alpha)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import double, gather, move, to_numpy
+from hardthresh.arrays import double, move, to_numpy
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.schema import stored
 from hardthresh.designs import centred_block
@@ -18,6 +19,7 @@ from hardthresh.selection.grid import GridScores
 
 from ..base import numpy_dtype
 from ..table import Table
+from .prediction import PredictionModel
 from .problem import Problem
 
 
@@ -36,10 +38,10 @@ class AveragedModel:
         Its weight in the average.
     support : array of int
         Its features, increasing.
-    coef : array, shape (n_support,)
+    coef : array, shape (n_support,) or (n_outputs, n_support)
         Their coefficients.
-    intercept : float
-        The intercept.
+    intercept : float or array
+        The intercept, or one for each component of the linear predictor.
     """
 
     n_nonzero: int
@@ -47,7 +49,7 @@ class AveragedModel:
     weight: float
     support: np.ndarray
     coef: np.ndarray
-    intercept: float
+    intercept: float | np.ndarray
 
 
 def check_model(model: AveragedModel, n_features: int) -> None:
@@ -59,15 +61,18 @@ def check_model(model: AveragedModel, n_features: int) -> None:
         If not.
     """
     support = np.asarray(model.support)
-    numbers = (model.alpha, model.weight, model.intercept)
+    coef, intercept = np.asarray(model.coef), np.asarray(model.intercept)
     sound = (
         support.ndim == 1
-        and np.shape(model.coef) == support.shape
+        and coef.ndim in (1, 2)
+        and coef.shape[-1:] == support.shape
+        and intercept.ndim <= 1
         and (support.size == 0 or support.dtype.kind in "iu")
         and np.all((support >= 0) & (support < n_features))
         and np.all(np.diff(support) > 0)
-        and np.all(np.isfinite(model.coef))
-        and np.all(np.isfinite(numbers))
+        and np.all(np.isfinite(coef))
+        and np.all(np.isfinite(intercept))
+        and np.all(np.isfinite((model.alpha, model.weight)))
     )
     if not sound:
         raise InvalidInputError(
@@ -102,72 +107,67 @@ class FoldFits:
 
     Attributes
     ----------
+    prediction : PredictionModel
+        How their predictions are scored.
     columns : array of int
         The features that any of the fits uses, increasing.
-    coefs : array, shape (n_sizes, n_ridges, n_columns)
+    coefs : array, shape (n_sizes, n_ridges, n_columns) or (n_sizes, n_ridges, n_outputs, n_columns)
         Their coefficients.
-    intercepts : array, shape (n_sizes, n_ridges)
+    intercepts : array, shape (n_sizes, n_ridges) or (n_sizes, n_ridges, n_components)
         The intercepts.
     unconverged : list of str
         Why fits did not converge.
     """
 
+    prediction: PredictionModel
     columns: np.ndarray
     coefs: np.ndarray
     intercepts: np.ndarray
     unconverged: list[str]
 
     @classmethod
-    def of(cls, path: FoldPath, problem: Problem, unconverged: list[str]) -> FoldFits:
+    def of(cls, path: FoldPath, problem: Problem, prediction: PredictionModel, unconverged: list[str]) -> FoldFits:
         """Return the fits of a path of points, on the scale of the data."""
-        features = move(path.columns, problem.mean)
-        scale, mean = (to_numpy(gather(x, features)) for x in (problem.inverse_scale, problem.mean))
-        coefs = path.coefs * scale
-        if problem.bounds is not None:
-            coefs = problem.bounds.clip(coefs, path.columns)
-        intercepts = path.intercepts - coefs @ mean
-        return cls(path.columns, coefs, intercepts + problem.level if problem.level else intercepts, unconverged)
+        fits = problem.on_scale_of_data(path.columns, path.coefs, path.intercepts)
+        return cls(prediction, path.columns, *fits, unconverged)
 
     def joined(self, other: FoldFits) -> FoldFits:
         """Return these fits and, after them, those of other sizes with the same ridges."""
         columns = np.union1d(self.columns, other.columns)
-        parts = []
-        for fits in (self, other):
-            coefs = np.zeros((*fits.intercepts.shape, columns.size))
-            coefs[:, :, np.searchsorted(columns, fits.columns)] = fits.coefs
-            parts.append(coefs)
         return FoldFits(
+            self.prediction,
             columns,
-            np.concatenate(parts),
+            np.concatenate([self._coefs_of(columns), other._coefs_of(columns)]),
             np.concatenate([self.intercepts, other.intercepts]),
             [*self.unconverged, *other.unconverged],
         )
 
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coefficients of all fits as rows, and their intercepts."""
-        return self.coefs.reshape(self.intercepts.size, self.columns.size), self.intercepts.reshape(-1)
+        """Return the coefficients and the intercepts of all fits, one after the other."""
+        sizes, ridges = self.coefs.shape[:2]
+        flat = (fits.reshape(sizes * ridges, *fits.shape[2:]) for fits in (self.coefs, self.intercepts))
+        return next(flat), next(flat)
 
-    def replaced(self, place: tuple[int, int], coef: np.ndarray, intercept: float) -> FoldFits:
+    def replaced(self, place: tuple[int, int], coef: np.ndarray, intercept: np.ndarray) -> FoldFits:
         """Return these fits with another one, with coefficients of all features, at a place."""
-        support = np.flatnonzero(coef)
-        columns = np.union1d(self.columns, support)
-        coefs = np.zeros((*self.intercepts.shape, columns.size))
-        coefs[:, :, np.searchsorted(columns, self.columns)] = self.coefs
-        coefs[place] = coef[columns]
-        intercepts = self.intercepts.copy()
+        columns = np.union1d(self.columns, np.flatnonzero(features_of(coef)))
+        coefs, intercepts = self._coefs_of(columns), self.intercepts.copy()
+        coefs[place] = coef[..., columns]
         intercepts[place] = intercept
-        return FoldFits(columns, coefs, intercepts, self.unconverged)
+        return replace(self, columns=columns, coefs=coefs, intercepts=intercepts)
 
-    def average(self, weights: np.ndarray) -> tuple[np.ndarray, float]:
+    def average(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients of `columns` and the intercept of an average, with weights of all fits."""
-        return np.tensordot(weights, self.coefs, 2), float(np.sum(weights * self.intercepts))
+        components = (1,) * (self.intercepts.ndim - 2)
+        intercept = np.sum(weights.reshape(*weights.shape, *components) * self.intercepts, axis=(0, 1))
+        return np.tensordot(weights, self.coefs, 2), np.asarray(intercept)
 
     def thinned_average(
         self, weights: np.ndarray, table: Table, units: Units, noise: float
-    ) -> tuple[np.ndarray, float]:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return an average without the features that its predictions for some rows hardly need.
 
-        Their mean stays as it is.
+        The mean of its predictions stays as it is. Variances of several outputs are added up.
 
         Parameters
         ----------
@@ -182,36 +182,68 @@ class FoldFits:
 
         Returns
         -------
-        coef : array, shape (n_columns,)
+        coef : array, shape (n_columns,) or (n_outputs, n_columns)
             The coefficients of `columns`.
-        intercept : float
+        intercept : array, shape () or (n_components,)
             The intercept.
         """
         coef, intercept = self.average(weights)
-        used = np.flatnonzero((coef != 0) & ~units.always[self.columns])
+        used = np.flatnonzero(features_of(coef) & ~units.always[self.columns])
         if used.size == 0:
             return coef, intercept
         mean, covariance = _moments(table, self.columns[used])
         labels, unit = np.unique(units.of_feature[self.columns[used]], return_inverse=True)
         member = np.eye(labels.size)[unit]
-        contributions = coef[used, None] * member
-        kept = kept_by_variance(contributions.T @ covariance @ contributions, noise)
+        contributions = coef[..., used, None] * member
+        shared = np.swapaxes(contributions, -1, -2) @ covariance @ contributions
+        kept = kept_by_variance(shared.reshape(-1, labels.size, labels.size).sum(axis=0), noise)
         gone = used[~np.isin(unit, kept)]
-        lost = float(coef[gone] @ mean[np.searchsorted(used, gone)])
-        coef[gone] = 0.0
-        return coef, intercept + lost
+        lost = coef[..., gone] @ mean[np.searchsorted(used, gone)]
+        coef[..., gone] = 0.0
+        return coef, intercept + self._components(lost)
 
     def predict(self, table: Table, coefs: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
-        """Return the linear predictors of some rows, offset included, for coefficients of `columns` as rows."""
-        some = table.to_backend(coefs.T.astype(numpy_dtype(table.X)))
-        u: np.ndarray = to_numpy(table.matrix(table.to_backend(self.columns)) @ some) + intercepts
-        return u if table.offset is None else u + to_numpy(table.offset)[:, None]
+        """Return the linear predictors of some rows, offset included.
 
-    def every(self, coef: np.ndarray, intercept: float, table: Table) -> tuple[Any, Any]:
+        Parameters
+        ----------
+        table : Table
+            The rows.
+        coefs : array, shape (n_fits, n_columns) or (n_fits, n_outputs, n_columns)
+            Coefficients of `columns`.
+        intercepts : array, shape (n_fits,) or (n_fits, n_components)
+            Their intercepts.
+
+        Returns
+        -------
+        array, shape (n_rows, n_fits) or (n_rows, n_fits, n_components)
+        """
+        rows = coefs.reshape(math.prod(coefs.shape[:-1]), self.columns.size)
+        some = table.to_backend(rows.T.astype(numpy_dtype(table.X)))
+        products = to_numpy(table.matrix(table.to_backend(self.columns)) @ some)
+        u: np.ndarray = self._components(products.reshape(len(products), *coefs.shape[:-1])) + intercepts
+        return u if table.offset is None else u + self._components(to_numpy(table.offset)[:, None])
+
+    def every(self, coef: np.ndarray, intercept: np.ndarray, table: Table) -> tuple[Any, Any]:
         """Return coefficients of `columns` as those of all features, in the library and on the device of a table."""
-        full = np.zeros(table.X.shape[1], dtype=numpy_dtype(table.X))
-        full[self.columns] = coef
+        full = np.zeros((*coef.shape[:-1], table.X.shape[1]), dtype=numpy_dtype(table.X))
+        full[..., self.columns] = coef
         return table.to_backend(full), table.to_backend(np.asarray(intercept, dtype=full.dtype))
+
+    def _components(self, products: np.ndarray) -> np.ndarray:
+        """Return products of coefficients, to be added to intercepts, of which there may be more than outputs."""
+        return products[..., None] if self.intercepts.ndim == self.coefs.ndim else products
+
+    def _coefs_of(self, columns: np.ndarray) -> np.ndarray:
+        """Return the coefficients of more columns, as a copy."""
+        coefs = np.zeros((*self.coefs.shape[:-1], columns.size))
+        coefs[..., np.searchsorted(columns, self.columns)] = self.coefs
+        return coefs
+
+
+def features_of(coef: np.ndarray) -> np.ndarray:
+    """Return which features a model has, from coefficients of shape (n_features,) or (n_outputs, n_features)."""
+    return np.asarray((coef != 0).any(axis=tuple(range(coef.ndim - 1))))
 
 
 @dataclass(frozen=True, slots=True)

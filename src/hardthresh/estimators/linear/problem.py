@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from hardthresh.arrays import gather, move, namespace
+from hardthresh.arrays import gather, move, namespace, to_numpy
 from hardthresh.constraints import GroupSparsity, Sparsity
 from hardthresh.constraints.labels import changed
 from hardthresh.core.checking import checked_integer
@@ -93,6 +93,10 @@ class Problem:
         ridge[list(self.constraint.free)] = 0.0
         return replace(self, objective=self.objective.with_ridge(ridge))
 
+    def with_loss(self, loss: Loss) -> Problem:
+        """Return the problem with another loss."""
+        return replace(self, objective=self.objective.with_loss(loss))
+
     def coefficients(self, w: Array) -> tuple[Array, Array]:
         """Return coefficients and intercept on the scale of the data."""
         xp = namespace(w)
@@ -102,6 +106,34 @@ class Problem:
             coef = self.bounds.clip(coef)
         intercept = (w[d] if self.intercept else 0 * w[0]) - xp.sum(coef * self.mean)
         return coef, intercept + self.level if self.level else intercept
+
+    def parts(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coefficients of standardised columns and the intercepts of points, along the last axis."""
+        d = self.mean.shape[0]
+        return points[..., :d], points[..., d] if self.intercept else np.zeros(points.shape[:-1])
+
+    def on_scale_of_data(
+        self, columns: np.ndarray, coefs: np.ndarray, intercepts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return coefficients and intercepts on the scale of the data, from those of some standardised columns.
+
+        Parameters
+        ----------
+        columns : array of int
+            The columns, increasing.
+        coefs : array, shape (..., n_columns)
+            Their coefficients.
+        intercepts : array, shape (...)
+            The intercepts; or several for each row of coefficients, along a further axis.
+        """
+        features = move(columns, self.mean)
+        scale, mean = (to_numpy(gather(x, features)) for x in (self.inverse_scale, self.mean))
+        coefs = coefs * scale
+        if self.bounds is not None:
+            coefs = self.bounds.clip(coefs, columns)
+        shift = coefs @ mean
+        intercepts = intercepts - (shift[..., None] if intercepts.ndim == coefs.ndim else shift)
+        return coefs, intercepts + self.level if self.level else intercepts
 
     def point(self, coef: Array, intercept: Array) -> Array:
         """Return the point of given coefficients: the inverse of `coefficients`."""
