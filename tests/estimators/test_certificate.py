@@ -116,6 +116,7 @@ def test_the_data_are_let_go_when_they_are_no_longer_needed(case):
     model = case.make().fit(X, y)
     data = weakref.ref(X)
     model.certificate()
+    model.summary()
     del X
     gc.collect()
     assert data() is None
@@ -241,7 +242,7 @@ def test_data_that_do_not_fit_the_model_are_refused(case):
     model = case.make().fit(X, y)
     with pytest.raises(ValueError, match="X has 11 features"):
         model.certificate(X[:, 1:], y)
-    with pytest.raises(InvalidInputError, match="needs both X and y, got no y"):
+    with pytest.raises(InvalidInputError, match="need both X and y, got no y"):
         model.certificate(X)
     with pytest.raises(InvalidInputError, match="got no X"):
         model.certificate(y=y)

@@ -1,7 +1,17 @@
-"""Certificates: which optimality conditions the answer of a run or a fitted model satisfies."""
+"""Certificates: which optimality conditions an answer satisfies, and what each of its features is worth."""
 
+from .effects import UnitEffect, standard_errors, unit_effects
 from .model import ModelCertificate, certify_model
 from .stationarity import certify
 from .swap import SwapCertificate, swap_certificate
 
-__all__ = ["ModelCertificate", "SwapCertificate", "certify", "certify_model", "swap_certificate"]
+__all__ = [
+    "ModelCertificate",
+    "SwapCertificate",
+    "UnitEffect",
+    "certify",
+    "certify_model",
+    "standard_errors",
+    "swap_certificate",
+    "unit_effects",
+]

@@ -13,6 +13,7 @@ from hardthresh.core.objective import Evaluation, LinearObjective, require
 from hardthresh.core.schema import stored
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
+from hardthresh.core.typing import Array
 from hardthresh.solvers.exchange import Exchange, try_exchanges
 from hardthresh.solvers.exchange_model import ExchangeModel, Removal
 from hardthresh.solvers.subspace import FULL_SOLVE
@@ -133,11 +134,10 @@ def swap_certificate(
     if exact is not objective:
         objective, at = exact, exact.evaluate(as_double(at.point))
     support = constraint.project(at.point).support
-    numbers, chosen = _units(constraint, support, at.point.shape[0])
+    numbers, chosen = units(constraint, support, at.point.shape[0])
     widths = np.bincount(numbers[numbers >= 0], minlength=1)
-    indices = constraint.free_part(at.point, at.gradient, support).indices  # coordinates at a bound stay there
-    in_blocks = isinstance(constraint.structure(tuple(at.point.shape)), BlockBudget)
-    if indices is None or (in_blocks and indices.shape[0] > WIDEST):
+    indices = examined(constraint, at, support)
+    if indices is None:
         return SwapCertificate(True, None, None, -inf, 0, complete=False, tolerance=tolerance)
     model, complete = ExchangeModel(objective, at, indices), not np.any(widths > WIDEST)
     removals = [
@@ -145,7 +145,7 @@ def swap_certificate(
         for number in chosen
         if np.isin(columns := np.flatnonzero(numbers == number), to_numpy(indices)).all()
     ]
-    joins = np.where(np.isin(numbers, chosen) | (widths[numbers] > WIDEST), -1, numbers)
+    joins = joining(numbers, chosen)
     promising, in_doubt = _most_promising(model, removals, joins, tries, tolerance)
     if not promising:
         return SwapCertificate(True, None, None, -inf, 0, complete, (), tolerance, model.refit)
@@ -195,7 +195,20 @@ def _rounding(objective: LinearObjective, at: Evaluation, null_value: float) -> 
     return eps * abs(null_value) + (64 * eps) ** 2 * abs(float(objective.value(objective.zeros())))
 
 
-def _units(constraint: Constraint, support: Support, size: int) -> tuple[np.ndarray, np.ndarray]:
+def examined(constraint: Constraint, at: Evaluation, support: Support) -> Array | None:
+    """Return the coordinates of a support of which exchanges are examined; None if they cannot be."""
+    indices = constraint.free_part(at.point, at.gradient, support).indices  # coordinates at a bound stay there
+    in_blocks = isinstance(constraint.structure(tuple(at.point.shape)), BlockBudget)
+    return None if indices is None or (in_blocks and indices.shape[0] > WIDEST) else indices
+
+
+def joining(numbers: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Return the number of the unit of each coordinate that may join a support, -1 for the others."""
+    widths = np.bincount(numbers[numbers >= 0], minlength=1)
+    return np.where(np.isin(numbers, chosen) | (widths[numbers] > WIDEST), -1, numbers)
+
+
+def units(constraint: Constraint, support: Support, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of the unit of each coordinate, -1 for free ones, and the numbers of the chosen units."""
     structure = constraint.structure((size,))
     if isinstance(structure, BlockBudget):

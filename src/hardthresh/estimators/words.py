@@ -52,6 +52,26 @@ def label(name: str) -> str:
     return f"class {name}" if name.isnumeric() else name
 
 
+def chosen_by(facts: Facts) -> str:
+    """Return what chose the number of features, as the end of a sentence about it."""
+    if facts.cross_validation is not None:
+        return "cross-validation chose"
+    return f"was chosen by {facts.criterion}" if facts.criterion else "was given"
+
+
+def held_out(facts: Facts) -> str:
+    """Return how well the model predicts held-out rows, or that this was not measured."""
+    cv = facts.cross_validation
+    if cv is None:
+        return "Not validated: how well it predicts new rows was not measured"
+    if not cv.found:
+        return nothing_found(facts)
+    if cv.held_out:
+        name, value, without = score_cells(cv.held_out[0])
+        return f"Held-out rows: {name} {value}, without features {without}; optimistic, because they chose k too"
+    return f"Held-out rows: {cv.measure} {score_at(cv, cv.chosen)}; optimistic, because they chose k too"
+
+
 def qualifications(facts: Facts) -> list[str]:
     """Return what a reader of the headline must know besides: the models averaged, and features that are not stable."""
     cv = facts.cross_validation

@@ -41,6 +41,9 @@ class Loss(ABC):
     classifies: ClassVar[bool] = False
     """Whether a target is the probability of the second of two classes; estimators then take labels."""
 
+    unit_dispersion: ClassVar[bool] = False
+    """Whether the loss is minus a log-likelihood as it stands, with no dispersion to estimate beside the prediction."""
+
     multiplies: ClassVar[str] = ""
     """Where predictions are logarithms, what e^u is, in words: what coefficients multiply. Else they add to targets."""
 

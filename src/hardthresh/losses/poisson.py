@@ -35,6 +35,7 @@ class Poisson(Loss):
     """
 
     domain: ClassVar[str] = "finite numbers >= 0"
+    unit_dispersion: ClassVar[bool] = True
     multiplies: ClassVar[str] = "the expected target"
     score_name: ClassVar[str] = "neg_mean_poisson_deviance"
 

@@ -176,7 +176,7 @@ def render(
         cv=facts.cross_validation,
         words=words,
         plural=plural,
-        chosen_by=_chosen_by(facts),
+        chosen_by=words.chosen_by(facts),
         odds=exp(min(abs(facts.features[0].effect), 700.0)) if facts.features and facts.multiplies else None,
         history=progress(estimator),
         target=None if target is None else one_line(str(target)),
@@ -210,13 +210,6 @@ def _words(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_words, value))
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def _chosen_by(facts: Facts) -> str:
-    """Return what chose the number of features, as the end of a sentence about it."""
-    if facts.cross_validation is not None:
-        return "cross-validation chose"
-    return f"was chosen by {facts.criterion}" if facts.criterion else "was given"
 
 
 def _capitalized(sentence: str) -> str:

@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from hardthresh.arrays import gather, move, namespace, to_numpy, where_true
+from hardthresh.arrays import double, gather, move, namespace, to_numpy, where_true
 from hardthresh.constraints import Sparsity
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.losses import Logistic, Loss
 from hardthresh.losses.logistic import sigmoid
@@ -101,6 +102,11 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
         return {"separated_": _separates(problem, result)}
+
+    def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
+        model = problem.objective
+        right = (double(model.y) > 0.5) == (double(at.prediction) > 0)
+        return super()._fit_scores(problem, at) | {"accuracy": float(double(model.weights) @ right)}
 
     def _intercept(self) -> float:
         return float(self.intercept_[0])

@@ -99,9 +99,8 @@ def criterion_path(problem: Problem, fit_path: FitPath) -> CriterionPath:
     -------
     CriterionPath
     """
-    rows, _, possible = _size_of(problem)
-    total = problem.objective.n_targets
-    n = max(total, float(rows)) if isfinite(total) else float(rows)
+    possible = _size_of(problem)[2]
+    n = number_of_examples(problem.objective)
     most = _largest(problem, n, possible)
     if most < 1:
         return CriterionPath(np.arange(1), np.full(1, np.nan), [])
@@ -118,6 +117,12 @@ def criterion_path(problem: Problem, fit_path: FitPath) -> CriterionPath:
         if found.best < last or last == most:
             return found
         last = min(2 * last, most)
+
+
+def number_of_examples(objective: LinearModel) -> float:
+    """Return the sum of the weights, but not less than the number of rows."""
+    rows, total = float(objective.y.shape[0]), objective.targets.n_examples
+    return max(total, rows) if isfinite(total) else rows
 
 
 def _size_of(problem: Problem) -> tuple[int, int, int]:

@@ -207,12 +207,13 @@ class SparseLinearModelCV(GridSearch):
         return super().certificate(X, y, sample_weight, offset)
 
     def _certify(self, problem: Problem, w: Any, support: Any, trace: Trace) -> ModelCertificate:
-        certificate = super()._certify(problem, w, support, trace)
+        return replace(super()._certify(problem, w, support, trace), subject=self._subject())
+
+    def _subject(self) -> str:
         if len(self.models_) == 1:
-            return certificate
+            return ""
         k, alpha = self.best_model_.n_nonzero, self.best_model_.alpha
-        subject = f"the best single model (k = {k}, ridge {alpha:.3g}), not the average of {len(self.models_)}"
-        return replace(certificate, subject=subject)
+        return f"the best single model (k = {k}, ridge {alpha:.3g}), not the average of {len(self.models_)}"
 
     def _certified(self) -> tuple[np.ndarray, Any]:
         best = self.best_model_

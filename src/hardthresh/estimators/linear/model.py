@@ -19,6 +19,7 @@ from hardthresh.arrays import all_finite, double, gather_columns, move, namespac
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
+from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import Trace
@@ -49,6 +50,7 @@ from .bounds import Bounds, bounds_of
 from .columns import column_indices, column_labels
 from .criterion import CriterionPath, criterion_path
 from .problem import Fingerprint, Problem, build_problem, linear_predictor
+from .summary import Summary, share_removed, summarize
 
 try:
     from sklearn.utils._array_api import check_same_namespace
@@ -73,6 +75,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     _saves_memory: ClassVar[str] = SAVES_MEMORY
     _training: tuple[Problem, Result, Fingerprint] | None = None
     _certificate: ModelCertificate | None = None
+    _summary: Summary | None = None
 
     def __init__(
         self,
@@ -203,20 +206,82 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
 
         Notes
         -----
-        Cost: about k + 25 data passes. The training data are kept in memory until then. For the squared loss without
-        `positive` or `bounds` the statement about exchanges is a proof; otherwise the exchanges are ranked by a
-        quadratic model and the most promising are refitted. With `groups` it costs the Hessian of each group besides.
+        Cost: about k + 25 data passes. The training data are kept in memory until the certificate and the summary have
+        both been asked for. For the squared loss without `positive` or `bounds` the statement about exchanges is a
+        proof; otherwise the exchanges are ranked by a quadratic model and the most promising are refitted. With
+        `groups` it costs the Hessian of each group besides.
         """
-        check_is_fitted(self)
-        if X is not None or y is not None:
+        if self._is_about(X, y, sample_weight, offset):
             return self._certify(*self._problem_of(X, y, sample_weight, offset))
-        if sample_weight is not None or offset is not None:
-            raise InvalidInputError("sample_weight and offset belong to data; give X and y, too")
         if self._certificate is None:
             problem, result = self._untouched_training()
             self._certificate = self._certify(problem, result.w, result.support, result.state.trace)
-            self._training = None  # which may be large
+            self._let_go()
         return self._certificate
+
+    def summary(self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Summary:
+        """Return how well the model fits, and what each chosen feature is worth to it.
+
+        For each feature: its coefficient, also per standard deviation; the rise of the objective when it leaves the
+        model and the others are refitted; the feature that replaces it best, and what that costs; the share of the
+        folds that choose it, after cross-validation; and a standard error. The standard errors take the features as
+        given. The same rows chose them, so that **they are too small, and not valid for confidence intervals**.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset : optional
+            Data, as for `certificate`: without them the summary is about the training data, and computed once.
+
+        Returns
+        -------
+        Summary
+            ``print`` it to read it; `to_frame` and `to_dict` return its numbers.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As for `certificate`.
+
+        Notes
+        -----
+        Cost: about k + 1 data passes, and two refits for each feature of O(n k^2) per Newton step.
+
+        Of an average of models, coefficients are those of the average; costs, substitutes and standard errors are those
+        of the best single model, because an average minimises nothing.
+        """
+        if self._is_about(X, y, sample_weight, offset):
+            return self._summarize(*self._problem_of(X, y, sample_weight, offset)[:2])
+        if self._summary is None:
+            problem, result = self._untouched_training()
+            self._summary = self._summarize(problem, result.w)
+            self._let_go()
+        return self._summary
+
+    def _let_go(self) -> None:
+        """Let go of the training data, which may be large, when nothing needs them any more."""
+        if self._certificate is not None and self._summary is not None:
+            self._training = None
+
+    def _is_about(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> bool:
+        """Return whether something is asked about given data, not about those of the fit."""
+        check_is_fitted(self)
+        if X is not None or y is not None:
+            return True
+        if sample_weight is not None or offset is not None:
+            raise InvalidInputError("sample_weight and offset belong to data; give X and y, too")
+        return False
+
+    @without_overflow_warnings
+    def _summarize(self, problem: Problem, w: Any) -> Summary:
+        return summarize(self, problem, w, self._subject())
+
+    def _subject(self) -> str:
+        """Return what certificates and summaries are about, if not the model itself."""
+        return ""
+
+    def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
+        """Return how well an evaluated point of a problem fits its rows."""
+        return {"r2" if problem.objective.traits.quadratic else "d2": share_removed(problem, at)}
 
     @without_overflow_warnings
     def _certify(self, problem: Problem, w: Any, support: Any, trace: Trace) -> ModelCertificate:
@@ -228,7 +293,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """Return the problem of other data, the coefficients as its point, their support, and the scales of the run."""
         if X is None or y is None:
             raise InvalidInputError(
-                f"the certificate of given data needs both X and y, got no {'X' if X is None else 'y'}"
+                f"certificates and summaries of given data need both X and y, got no {'X' if X is None else 'y'}"
             )
         if not hasattr(self, f"{self._k_name}_"):
             raise InvalidInputError("groups was set, or taken back, since the fit; fit the model again")
@@ -257,7 +322,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         if self._training is None:
             raise HardThreshError(
                 "this model does not carry its training data; call certificate(X, y) with them, or call certificate() "
-                "before you save or copy a model"
+                "before you save or copy a model; the same holds for summary"
             )
         problem, result, before = self._training
         if not before.agrees(problem.fingerprint()):
@@ -450,7 +515,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         for name, value in self._diagnostics(problem, result).items():
             setattr(self, name, value)
         self._training = (problem, result, problem.fingerprint())
-        self._certificate = None
+        self._certificate = self._summary = None
         if not result.converged:
             warn(f"{type(self).__name__}: {self.stop_reason_}", ConvergenceWarning)
 

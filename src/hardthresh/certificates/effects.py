@@ -1,0 +1,207 @@
+"""What each chosen feature is worth to a fitted model: what it costs to leave it out, or to exchange it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import as_double, double, gather, mask_of, move, namespace, to_numpy
+from hardthresh.core.constraint import Constraint
+from hardthresh.core.objective import Evaluation, LinearObjective, require
+from hardthresh.core.support import Support
+from hardthresh.core.threads import serial_blas
+from hardthresh.core.typing import Array
+from hardthresh.solvers.exchange import Exchange, try_exchanges
+from hardthresh.solvers.exchange_model import ExchangeModel
+from hardthresh.solvers.subspace import FULL_SOLVE, refine
+
+from .swap import examined, joining, units
+
+_SINGULAR = 1e-12
+"""Share of the largest eigenvalue of the scaled Hessian below which columns count as dependent. The rounding of a sum
+over n rows is about eps times the root of n: there is room for 1e7 rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitEffect:
+    """What a chosen feature, or group of features, is worth to a fitted model.
+
+    Attributes
+    ----------
+    unit : int
+        The coordinate, or the number of the group.
+    drop_cost : float
+        The rise of the objective when it leaves the model and the others are refitted.
+    substitute : int or None
+        The coordinate, or group, that replaces it best; None if none helps, or if they were not compared.
+    substitute_cost : float
+        The rise of the objective after this exchange and a refit; negative if it falls, NaN without a substitute.
+    """
+
+    unit: int
+    drop_cost: float
+    substitute: int | None
+    substitute_cost: float
+
+
+@serial_blas()
+def unit_effects(objective: LinearObjective, constraint: Constraint, w: Array) -> tuple[UnitEffect, ...]:
+    r"""Return for each chosen coordinate, or group, what leaving it out costs, and its closest substitute.
+
+    .. math:: \min_{\mathrm{supp}(v) \subseteq S \setminus i} f(v) - f(w), \qquad
+              \min_{j \notin S} \; \min_{\mathrm{supp}(v) \subseteq S \setminus i \cup j} f(v) - f(w)
+
+    Parameters
+    ----------
+    objective : LinearObjective
+        f.
+    constraint : Constraint
+        The set; its free coordinates stay in the model and have no entry.
+    w : array, shape (d,)
+        A minimiser of f on its support S.
+
+    Returns
+    -------
+    tuple of UnitEffect
+        In the order of the units; empty if the groups are too wide to examine, as for `swap_certificate`.
+
+    Raises
+    ------
+    CapabilityError
+        If the objective is not a `LinearObjective`.
+
+    Notes
+    -----
+    Cost: s + 1 data passes for a support of s coordinates; for each unit two refits, of O(n s^2) per Newton step.
+
+    The costs of leaving units out are those of refits. The substitute is the best one by the quadratic model of f
+    (`hardthresh.solvers.exchange_model`), and its cost is that of a refit: exact for the squared loss without bounds up
+    to rounding, else a heuristic for which one is the closest.
+
+    Examples
+    --------
+    The first two columns are almost the same, so that each is the closest substitute of the other:
+
+    >>> import numpy as np
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> X = np.array([[1.0, 1.1, 0.0], [1.0, 0.9, 0.0], [0.0, 0.0, 1.0]])
+    >>> f = LinearModel(X, np.array([1.0, 1.0, 0.5]))
+    >>> [effect] = unit_effects(f, Sparsity(1), np.array([1.0, 0.0, 0.0]))
+    >>> round(effect.drop_cost, 6), effect.substitute, round(effect.substitute_cost, 6)
+    (0.333333, 1, 0.0033)
+    """
+    require(objective, LinearObjective, by="unit_effects")
+    exact = objective.double()
+    at = exact.evaluate(as_double(w))
+    support = constraint.project(at.point).support
+    numbers, chosen = units(constraint, support, at.point.shape[0])
+    indices = examined(constraint, at, support)
+    if indices is None:
+        return ()
+    model = ExchangeModel(exact, at, indices)
+    candidates = list(model.candidates(joining(numbers, chosen)))
+    effects = []
+    for number in chosen.tolist():
+        columns = np.flatnonzero(numbers == number)
+        drop_cost = _without(exact, constraint, at, move(columns, at.point)) - at.value
+        best = Exchange(number, -1, 0.0)
+        if np.isin(columns, to_numpy(indices)).all():  # else the unit is at a bound, where the model does not hold
+            removal = model.removal(columns)
+            for some in candidates:
+                decreases = model.decreases(some, removal)
+                place = int(np.argmax(decreases))
+                gain = float(decreases[place]) + removal.cost - model.refit
+                if gain > max(best.decrease, 0.0):
+                    best = Exchange(number, int(some.numbers[place]), gain)
+        if best.added < 0:
+            effects.append(UnitEffect(number, drop_cost, None, nan))
+            continue
+        [(_, fit)] = try_exchanges(exact, constraint, at, support, [best], cg_iterations=0, rounds=FULL_SOLVE)
+        effects.append(UnitEffect(number, drop_cost, best.added, fit.value - at.value))
+    return tuple(effects)
+
+
+def _without(objective: LinearObjective, constraint: Constraint, at: Evaluation, columns: Array) -> float:
+    """Return the least value of f on the support without some columns."""
+    xp = namespace(at.point)
+    rest = xp.where(mask_of(columns, at.point.shape[0]), xp.zeros_like(at.point), at.point)
+    fit = refine(objective, constraint, constraint.project(rest), cg_iterations=0, rounds=FULL_SOLVE)
+    return float(fit.value)
+
+
+@serial_blas()
+def standard_errors(objective: Any, at: Evaluation, support: Support, n: float) -> np.ndarray:
+    r"""Return the standard errors of the coefficients of a fitted model, as if its features had been given.
+
+    .. math:: \sqrt{\operatorname{diag}\bigl(\tfrac{\phi}{n} H^{-1} H_0 H^{-1}\bigr)}
+
+    with H the Hessian of f on the support and :math:`H_0` that of the mean loss, without the ridge. The dispersion is
+    :math:`\phi = 1` for losses that are minus a log-likelihood, and for others
+
+    .. math:: \phi = \frac{n}{n - s} \frac{\sum_i \omega_i \ell'(y_i, u_i)^2}{\sum_i \omega_i \ell''(y_i, u_i)}
+
+    which is the residual variance for the squared loss. **They are not valid after selection**: the same rows chose the
+    features, so that intervals of two standard errors may cover the true coefficient far less often than 95 %.
+
+    Parameters
+    ----------
+    objective : LinearObjective
+        f, with the method `with_ridge`, such as a `LinearModel`.
+    at : Evaluation
+        f at a minimiser on the support.
+    support : Support
+        The support, with the free coordinates.
+    n : float
+        The number of examples.
+
+    Returns
+    -------
+    array, shape (s,)
+        For the coordinates of the support; NaN for those that depend linearly on others, or if there are not more
+        examples than coordinates.
+
+    Notes
+    -----
+    Cost: O(n s^2). For one output.
+    """
+    exact = objective.double()
+    point = as_double(at.point)
+    indices = support.indices
+    small = exact.columns(indices)
+    there = small.evaluate(gather(point, indices), None if at.prediction is None else as_double(at.prediction))
+    ridged, plain = (to_numpy(f.hessian(there)) for f in (small, small.with_ridge(0.0)))
+    length = np.sqrt(np.maximum(np.diagonal(ridged), 0.0))
+    scale = np.where(length > 0, 1 / np.where(length > 0, length, 1.0), 0.0)
+    values, vectors = np.linalg.eigh(ridged * scale[:, None] * scale)
+    kept = values > _SINGULAR * values.max(initial=0.0)
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T * scale[:, None] * scale
+    variances = np.diagonal(inverse @ plain @ inverse) * dispersion(exact, there, len(length), n) / n
+    dependent = (np.abs(vectors[:, ~kept]) > np.sqrt(_SINGULAR)).any(axis=1) | (length == 0)
+    return np.where(dependent | ~(variances >= 0), nan, np.sqrt(np.maximum(variances, 0.0)))
+
+
+def dispersion(objective: Any, at: Evaluation, n_free: int, n: float) -> float:
+    """Return the dispersion of the targets about the model; 1 for a loss that has none, NaN if no row is left for it.
+
+    Parameters
+    ----------
+    objective : LinearObjective
+        The objective; if it has a `loss`, with `y` and `weights`, such as a `LinearModel`.
+    at : Evaluation
+        A fitted model, with its prediction.
+    n_free : int
+        The number of its coefficients.
+    n : float
+        The number of examples.
+    """
+    loss = getattr(objective, "loss", None)
+    if loss is None or loss.unit_dispersion:
+        return 1.0
+    y, u, weights = double(objective.y), double(at.prediction), double(objective.weights)
+    slope, bend = weights @ np.square(loss.gradient(y, u)), weights @ loss.curvature(y, u)
+    left = n - n_free
+    return float(slope / bend * n / left) if left > 0 and bend > 0 and isfinite(slope) else nan

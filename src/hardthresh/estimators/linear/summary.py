@@ -1,0 +1,303 @@
+"""The summary of a fitted linear model, which prints as a table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from html import escape
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardthresh.arrays import to_numpy
+from hardthresh.certificates.effects import UnitEffect, dispersion, standard_errors, unit_effects
+from hardthresh.certificates.swap import units
+from hardthresh.core.errors import MissingDependencyError, plural
+from hardthresh.core.numbers import number, percent, signed
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.typing import Array
+from hardthresh.solvers.start import starting_point
+
+from .. import words
+from ..facts import HELD_OUT, Facts, Feature, read
+from .criterion import number_of_examples
+from .problem import Problem
+
+if TYPE_CHECKING:
+    import pandas
+
+CAUTION = "after selection: not valid as intervals"
+"""The label of standard errors, wherever they are printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What one chosen feature is worth to the model.
+
+    Attributes
+    ----------
+    standard_error : float
+        The standard error of its coefficient, as if the features had been given
+        (`hardthresh.certificates.standard_errors`): **after selection, not valid for an interval**. NaN where there is
+        none.
+    unit : str
+        What leaves the model whole: its own name, or that of its group.
+    drop_cost : float
+        The rise of the objective when that leaves and the others are refitted; NaN for features on request.
+    substitute : str or None
+        The feature, or group, that replaces it best.
+    substitute_cost : float
+        The rise of the objective when that takes its place; NaN without a substitute.
+    """
+
+    standard_error: float
+    unit: str
+    drop_cost: float
+    substitute: str | None
+    substitute_cost: float
+
+
+_UNKNOWN = Worth(nan, "", nan, None, nan)
+_NOTHING = UnitEffect(-1, nan, None, nan)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Summary:
+    """What was fitted to how many rows, how well, and what each chosen feature is worth; ``print`` shows it.
+
+    Attributes
+    ----------
+    facts : Facts
+        The facts about the model that do not need data, such as its `features`.
+    n_rows : int
+        The number of rows of positive weight.
+    total_weight : float
+        The sum of their weights.
+    objective : float
+        The value of the objective on these rows.
+    scores : dict from str to float
+        How well the model fits these rows: "d2", the share of the deviance of the model without chosen features that
+        they remove ("r2" for least squares), and for classes the "accuracy". Too good for a prediction of new rows.
+    dispersion : float or None
+        The dispersion of the targets about the model (`hardthresh.certificates.standard_errors`), the residual variance
+        for least squares; None for losses that have none.
+    converged : bool
+        Whether the fit converged.
+    reason : str
+        Why it stopped.
+    worth : dict from int to Worth
+        For each chosen feature, by its column. For an average of models, of the features of the best single model.
+    subject : str
+        What the objective, the scores, the dispersion and `worth` are about, if not the model itself.
+    """
+
+    facts: Facts
+    n_rows: int
+    total_weight: float
+    objective: float
+    scores: dict[str, float]
+    dispersion: float | None
+    converged: bool
+    reason: str
+    worth: dict[int, Worth]
+    subject: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as numbers, words and lists, which `json` can write; None stands for NaN."""
+        head: dict[str, Any] = {
+            "model": self.facts.kind,
+            "n_rows": self.n_rows,
+            "total_weight": self.total_weight,
+            "n_features": self.facts.n_features,
+            "k": self.facts.budget,
+            "k_counts": self.facts.unit,
+            "k_chosen_by": "cross-validation" if self.facts.cross_validation else self.facts.criterion or "given",
+            "objective": self.objective,
+            **{f"training_{name}": value for name, value in self.scores.items()},
+            "dispersion": self.dispersion,
+            "converged": self.converged,
+            "reason": self.reason,
+            "about": self.subject or "the model",
+            "standard_errors": CAUTION,
+            "features": [self._record(feature) for feature in self.facts.features],
+        }
+        return {key: _plain(value) for key, value in head.items()}
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return one row for each chosen feature, the largest effect first, as a pandas data frame.
+
+        Its ``attrs["standard_errors"]`` has the words that belong to these.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingDependencyError("to_frame needs pandas, which is not installed; or use to_dict()") from error
+        names = list(self._record(Feature(0, "", 0.0, 0.0, None, False)))
+        records = [self._record(feature) for feature in self.facts.features]
+        frame = pandas.DataFrame(records, columns=names).set_index("feature")
+        frame.attrs["standard_errors"] = CAUTION
+        return frame
+
+    def __str__(self) -> str:
+        header, rows, notes = self._table()
+        cells = [header, *rows]
+        width = [max(len(row[column]) for row in cells) for column in range(len(header))]
+        lines = [
+            "  ".join(
+                cell.ljust(size) if _is_words(title) else cell.rjust(size)
+                for cell, size, title in zip(row, width, header, strict=True)
+            ).rstrip()
+            for row in cells
+        ]
+        table = [] if not rows else ["", lines[0], "-" * max(map(len, lines)), *lines[1:]]
+        return "\n".join([*self._head(), *table, *notes])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        header, rows, notes = self._table()
+
+        def row(cells: list[str], tag: str) -> str:
+            style = ("left" if _is_words(title) else "right" for title in header)
+            return "".join(
+                f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
+                for cell, side in zip(cells, style, strict=True)
+            )
+
+        body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
+        table = f"<table><thead><tr>{row(header, 'th')}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
+        before, after = ("".join(f"<div>{escape(line)}</div>" for line in lines) for lines in (self._head(), notes))
+        return f"<div>{before}{table}{after}</div>"
+
+    def _record(self, feature: Feature) -> dict[str, Any]:
+        worth = self.worth.get(feature.index, _UNKNOWN)
+        record = asdict(feature) | asdict(worth)
+        del record["index"]
+        return {"feature": record.pop("name")} | {key: _plain(value) for key, value in record.items()}
+
+    def _head(self) -> list[str]:
+        """Return the lines above the table."""
+        facts = self.facts
+        weight = "" if self.total_weight == self.n_rows else f" of total weight {number(self.total_weight)}"
+        how = "on the rows of the fit, which flatters it"
+        fit = ", ".join(f"{HELD_OUT.get(name, name)} {_score(name, value)}" for name, value in self.scores.items())
+        about = f" of {self.subject}" if self.subject else ""
+        lines = [
+            f"{facts.kind}: {words.headline(facts)}",
+            *(f"{part}" for part in words.qualifications(facts)),
+            f"{plural(self.n_rows, 'row')}{weight}, {plural(facts.n_features, 'column')}; "
+            f"k = {facts.budget:,}, the number of {facts.unit}s that {words.chosen_by(facts)}",
+            f"Objective{about}: {number(self.objective)}; {fit} {how}"
+            + ("" if self.dispersion is None or isnan(self.dispersion) else f"; dispersion {number(self.dispersion)}"),
+            words.held_out(facts),
+            f"{'Converged' if self.converged else 'NOT converged'}: {self.reason}",
+        ]
+        return [line for line in lines if line]
+
+    def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
+        """Return the header, the rows and the notes below."""
+        facts = self.facts
+        scaled, shares = facts.per != "unit", any(feature.share is not None for feature in facts.features)
+        grouped = facts.unit == "group"
+        header = ["feature", *(["group"] if grouped else []), "coefficient", *(["per SD"] if scaled else []), "SE*"]
+        header += ["drop cost", "closest substitute", "its cost", *(["in folds"] if shares else [])]
+        rows = []
+        for feature in facts.features:
+            worth = self.worth.get(feature.index, _UNKNOWN)
+            row = [feature.name, *([worth.unit or "–"] if grouped else []), signed(feature.coefficient)]
+            row += [*([signed(feature.effect)] if scaled else []), _cell(worth.standard_error)]
+            row += ["on request" if feature.requested else _cell(worth.drop_cost)]
+            row += [worth.substitute or "–", _cell(worth.substitute_cost)]
+            rows.append(row + ([percent(feature.share or 0.0)] if shares else []))
+        if not rows:
+            return header, [], []
+        unit = facts.unit
+        notes = [
+            f"* standard errors {CAUTION}; the same rows chose the features.",
+            f"Costs: the rise of the objective when the {unit} leaves, or its substitute takes its place, and all "
+            "coefficients are refitted.",
+        ]
+        return header, rows, notes + ([f"SE and costs are of {self.subject}."] if self.subject else [])
+
+
+def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> Summary:
+    """Return the summary of a fitted linear model on the data of a problem.
+
+    Parameters
+    ----------
+    estimator : SparseLinearModel
+        The fitted estimator.
+    problem : Problem
+        The problem of some data, such as those of the fit.
+    w : array
+        The point of the problem that the objective, the scores and the worth of the features are about.
+    subject : str
+        What that point is, if not the model itself.
+    """
+    facts = read(estimator)
+    objective, constraint = problem.objective, problem.constraint
+    at = objective.evaluate(w)
+    support = constraint.project(w).support
+    n = number_of_examples(objective)
+    effects = {effect.unit: effect for effect in unit_effects(objective, constraint, w)}
+    name = problem.group_name if problem.grouped else facts.names.__getitem__
+    numbers = units(constraint, support, at.point.shape[0])[0]
+    scale = to_numpy(problem.inverse_scale)
+    errors = dict(zip(to_numpy(support.indices).tolist(), standard_errors(objective, at, support, n), strict=True))
+    worth = {}
+    for j in to_numpy(problem.features(support)).tolist():
+        effect = effects.get(int(numbers[j]), _NOTHING)
+        worth[j] = Worth(
+            standard_error=float(errors[j] * scale[j]),
+            unit=name(effect.unit) if effect.unit >= 0 else facts.names[j],
+            drop_cost=effect.drop_cost,
+            substitute=None if effect.substitute is None else name(effect.substitute),
+            substitute_cost=effect.substitute_cost,
+        )
+    spread = dispersion(objective, at, len(errors), n)
+    return Summary(
+        facts=facts,
+        n_rows=int(objective.y.shape[0]),
+        total_weight=float(objective.targets.n_examples),
+        objective=at.value,
+        scores=estimator._fit_scores(problem, at),
+        dispersion=None if objective.loss.unit_dispersion else spread,
+        converged=bool(estimator.converged_),
+        reason=str(estimator.stop_reason_),
+        worth=worth,
+        subject=subject,
+    )
+
+
+def share_removed(problem: Problem, at: Evaluation) -> float:
+    """Return D^2: the share of the loss of the model without chosen features that a fitted one removes; NaN of none.
+
+    The model without chosen features has the intercept, the offset and the features on request.
+    """
+    plain = problem.with_ridge(0.0).objective
+    null = starting_point(plain, problem.constraint, None)[0]
+    total = null.value - plain.lower_bound
+    loss = plain.value(at.point, at.prediction) - plain.lower_bound
+    return 1.0 - loss / total if total > 0 else nan
+
+
+def _is_words(title: str) -> bool:
+    return title in ("feature", "group", "closest substitute")
+
+
+def _score(name: str, value: float) -> str:
+    return percent(value) if name == "accuracy" else number(value)
+
+
+def _cell(value: float) -> str:
+    return "–" if isnan(value) else number(value)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,206 @@
+"""The summary of a fitted model says what the model, its certificate and refits by hand say."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
+import hardthresh as ht
+from hardthresh.core.errors import HardThreshError, InvalidInputError, MissingDependencyError
+from hardthresh.estimators.linear.summary import CAUTION
+from levels import only_at
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Counts that depend on two of eight columns, of which one has a close neighbour."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((80, 8)) * np.arange(1.0, 9.0)
+    X[:, 6] = 2.0 * X[:, 1] + 0.4 * rng.standard_normal(80)
+    return X, rng.poisson(np.exp(0.4 * X[:, 1] - 0.1 * X[:, 4]))
+
+
+def test_it_says_what_the_model_says(case):
+    X, y = case.data()
+    weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    model = case.make(averaging="none") if case.chooses else case.make()
+    summary = model.fit(X, y, sample_weight=weights).summary()
+    assert summary.n_rows == np.count_nonzero(weights)
+    assert summary.total_weight == weights.sum()
+    assert summary.objective == pytest.approx(model.objective_)
+    assert {feature.index for feature in summary.facts.features} == {*model.support_.tolist()}
+    for feature in summary.facts.features:
+        assert feature.coefficient == np.ravel(model.coef_)[feature.index]
+    [share] = [value for name, value in summary.scores.items() if name in ("d2", "r2")]
+    assert 0.0 < share <= 1.0
+    assert CAUTION in str(summary)
+    assert model.summary() is summary
+    json.dumps(summary.to_dict(), allow_nan=False)
+
+
+def test_the_cost_of_leaving_a_feature_out_is_that_of_a_fit_without_it(case):
+    X, y = case.data()
+    model = case.single().fit(X, y)
+    worth = model.summary().worth
+    assert len(worth) == model.support_.size
+    ridge = model.alpha_ if case.chooses else model.alpha
+    for j in model.support_.tolist():
+        others = [i for i in model.support_.tolist() if i != j]
+        without = case.without_cv(n_nonzero_coefs=len(others), alpha=ridge) if case.chooses else None
+        without = without or case.cls(n_nonzero_coefs=len(others))
+        refitted = without.fit(X[:, others], y)
+        assert worth[j].drop_cost == pytest.approx(refitted.objective_ - model.objective_, abs=1e-7)
+        assert worth[j].substitute_cost <= worth[j].drop_cost + 1e-9
+
+
+def test_the_closest_substitute_is_the_exchange_of_the_certificate(table):
+    X, y = table
+    model = ht.SparsePoissonRegression(n_nonzero_coefs=2).fit(X, y)
+    certificate, worth = model.certificate(), model.summary().worth
+    removed, added = certificate.best_swap
+    closest = min(worth.values(), key=lambda one: one.substitute_cost)
+    assert closest is worth[removed]
+    assert closest.substitute == f"feature {added}"
+    assert closest.substitute_cost == pytest.approx(-certificate.swap.decrease)
+    assert {1, 6} == {removed, added}
+
+
+def test_standard_errors_are_on_the_scale_of_the_data(table):
+    X, y = table
+    model = ht.SparsePoissonRegression(n_nonzero_coefs=2).fit(X, y)
+    columns = np.column_stack([X[:, model.support_], np.ones(80)])
+    information = columns.T @ (columns * model.predict(X)[:, None])
+    expected = np.sqrt(np.diagonal(np.linalg.inv(information)))[:2]
+    found = [model.summary().worth[j].standard_error for j in model.support_.tolist()]
+    assert_allclose(found, expected, rtol=1e-6)
+    assert model.summary().dispersion is None
+
+
+def test_r2_dispersion_and_standard_errors_of_least_squares(table):
+    X, _ = table
+    y = X[:, 1] + np.random.default_rng(0).standard_normal(80)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=1).fit(X, y)
+    summary = model.summary()
+    noise = np.sum((y - model.predict(X)) ** 2) / 78
+    assert summary.scores["r2"] == pytest.approx(model.score(X, y))
+    assert summary.dispersion == pytest.approx(noise)
+    [worth] = summary.worth.values()
+    assert worth.standard_error == pytest.approx(np.sqrt(noise / np.sum((X[:, 1] - X[:, 1].mean()) ** 2)))
+
+
+def test_the_share_of_deviance_is_that_over_the_offset(table):
+    X, y = table
+    offset = np.log(1.0 + np.arange(80) % 5)
+    model = ht.SparsePoissonRegression(n_nonzero_coefs=2).fit(X, y, offset=offset)
+
+    def deviance(u):
+        return np.mean(np.exp(u) - y * u + np.where(y > 0, y * np.log(np.maximum(y, 1)), 0) - y)
+
+    null = offset + np.log(y.sum() / np.exp(offset).sum())
+    fitted = np.log(model.predict(X, offset=offset))
+    assert model.summary().scores["d2"] == pytest.approx(1 - deviance(fitted) / deviance(null))
+
+
+def test_accuracy_counts_the_weights(table):
+    X, y = table
+    weights = 1.0 + np.arange(80) % 3
+    model = ht.SparseLogisticRegression(n_nonzero_coefs=2).fit(X, y > 0, sample_weight=weights)
+    assert model.summary().scores["accuracy"] == pytest.approx(model.score(X, y > 0, weights))
+
+
+def test_an_average_says_which_model_the_costs_are_of(table):
+    X, y = table
+    model = ht.SparsePoissonRegressionCV(n_nonzero_coefs=range(5), cv=4).fit(X, y)
+    assert len(model.models_) > 1
+    summary = model.summary()
+    best = model.best_model_
+    assert {*summary.worth} == {*best.support.tolist()}
+    assert f"SE and costs are of the best single model (k = {best.n_nonzero}" in str(summary)
+    assert "Held-out rows: mean Poisson deviance" in str(summary)
+    shares = summary.to_frame()["share"]
+    assert_allclose(shares, model.selection_frequency_[[f.index for f in summary.facts.features]])
+
+
+def test_features_on_request_cannot_leave(table):
+    X, y = table
+    model = ht.SparsePoissonRegression(n_nonzero_coefs=1, always_include=[0]).fit(X, y)
+    worth = model.summary().worth[0]
+    assert np.isnan(worth.drop_cost)
+    assert worth.substitute is None
+    assert worth.standard_error > 0
+    [line] = [line for line in str(model.summary()).splitlines() if line.startswith("feature 0 ")]
+    assert "on request" in line
+
+
+def test_groups_are_worth_something_as_a_whole(table):
+    X, y = table
+    model = ht.SparsePoissonRegression(groups=list("aabbccdd"), n_nonzero_groups=1).fit(X, y)
+    worth = model.summary().worth
+    (name,) = model.groups_
+    assert {one.unit for one in worth.values()} == {name}
+    assert len({one.drop_cost for one in worth.values()}) == 1
+    assert next(iter(worth.values())).substitute in {*"abcd"} - {name}
+
+
+def test_a_model_without_features_has_no_table(table):
+    X, y = table
+    summary = ht.SparsePoissonRegression(n_nonzero_coefs=0).fit(X, y).summary()
+    assert summary.worth == {}
+    assert summary.scores["d2"] == pytest.approx(0.0, abs=1e-12)
+    assert CAUTION not in str(summary)
+    assert len(summary.to_frame()) == 0
+    assert "<table>" not in summary._repr_html_()
+
+
+def test_a_copy_needs_the_data_and_then_says_the_same(table):
+    X, y = table
+    model = ht.SparsePoissonRegression(n_nonzero_coefs=2).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    with pytest.raises(HardThreshError, match="the same holds for summary"):
+        again.summary()
+    with pytest.raises(InvalidInputError, match="belong to data"):
+        again.summary(sample_weight=np.ones(80))
+    given = again.summary(X, y)
+    assert_allclose([w.drop_cost for w in given.worth.values()], [w.drop_cost for w in model.summary().worth.values()])
+    assert given.objective == pytest.approx(model.objective_)
+
+
+def test_a_new_fit_has_a_new_summary(table):
+    X, y = table
+    model = ht.SparsePoissonRegression(n_nonzero_coefs=2).fit(X, y)
+    first = model.summary()
+    assert model.fit(X, y[::-1]).summary().objective != first.objective
+
+
+def test_names_are_escaped_in_html(table):
+    pandas = pytest.importorskip("pandas")
+    X, y = table
+    frame = pandas.DataFrame(X, columns=[f"<b>{j}" for j in range(8)])
+    html = ht.SparsePoissonRegression(n_nonzero_coefs=2).fit(frame, y).summary()._repr_html_()
+    assert "<b>" not in html
+    assert "&lt;b&gt;1" in html
+    assert CAUTION in html
+
+
+def test_a_frame_needs_pandas(table, monkeypatch):
+    import sys
+
+    X, y = table
+    summary = ht.SparsePoissonRegression(n_nonzero_coefs=2).fit(X, y).summary()
+    frame = summary.to_frame()
+    assert frame.attrs["standard_errors"] == CAUTION
+    assert list(frame.index) == [feature.name for feature in summary.facts.features]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingDependencyError, match=r"to_dict\(\)"):
+        summary.to_frame()
+
+
+@only_at("pairs")
+def test_a_fit_that_was_cut_short_is_said_to_be(table):
+    X, y = table
+    with pytest.warns(ConvergenceWarning):
+        model = ht.SparsePoissonRegression(n_nonzero_coefs=2, solver="iht", max_iter=1).fit(X, y)
+    assert f"NOT converged: {model.stop_reason_}" in str(model.summary())
