@@ -56,6 +56,7 @@ HELPERS = {
     "limited/algorithms/schedules.py": "how many examples an update takes",
     "limited/algorithms/support_choice.py": "a support for AdaptiveHybrid: least squares, local search, prices",
     "losses/base.py": "the contract that all losses keep",
+    "losses/vector.py": "the contract that all losses of several predictions keep",
     "losses/exponential.py": "the exponential of losses with a log link, finite at any prediction",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
     "solvers/block_search.py": "local search over whole groups of coordinates",

@@ -8,8 +8,8 @@ import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import hardthresh as ht
-from hardthresh import losses  # noqa: F401 - registers them
-from hardthresh.core.registry import lookup, registered
+from hardthresh import losses
+from hardthresh.core.registry import lookup
 from hardthresh.storage import load_notes
 from levels import in_turn
 
@@ -161,7 +161,7 @@ def test_the_ridge_of_a_given_number_is_that_of_the_estimator_or_the_one_given(f
     assert fitted(*REGRESSION, "--k", 2, "--alpha", 0.5)[0].alpha == 0.5
 
 
-@in_turn("loss,k", list(registered("loss")), [2, "1-5"])
+@in_turn("loss,k", list(losses.pointwise_losses()), [2, "1-5"])
 def test_every_registered_loss(done, table, folder, loss, k):
     """A loss that has estimators is a word for ``--loss``, and says what its coefficients mean."""
     rng, X, known = np.random.default_rng(0), features(table), lookup("loss", loss)()

@@ -16,9 +16,10 @@ import pytest
 from toys import TOYS
 
 from hardthresh.arrays import to_numpy
+from hardthresh.constraints import RowSparsity
 from hardthresh.core import Solver, lookup, registered
 from hardthresh.core.errors import CapabilityError, InvalidInputError
-from hardthresh.losses import Loss
+from hardthresh.losses import Loss, pointwise_losses
 from hardthresh.objectives import LinearModel
 from levels import reaches
 
@@ -208,6 +209,8 @@ def permuted(constraint: Any, order: np.ndarray) -> Any:
             continue
         value = getattr(constraint, field.name)
         kind = COORDINATE_FIELDS.get(field.name)
+        if isinstance(constraint, RowSparsity) and field.name == "groups":
+            kind = COORDINATE_FIELDS["labels"]
         if value is None or kind is None or np.isscalar(value):
             assert value is None or np.ndim(value) == 0, f"say in COORDINATE_FIELDS how {field.name} is permuted"
             continue
@@ -221,8 +224,8 @@ def permuted(constraint: Any, order: np.ndarray) -> Any:
 
 
 def reordered(z: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """The point z[order]; of a matrix, rows and columns alike."""
-    return z[np.ix_(*[order] * z.ndim)]
+    """The point z[order]; of a square matrix, rows and columns alike."""
+    return z[np.ix_(order, order)] if z.ndim == 2 and z.shape[0] == z.shape[1] else z[order]
 
 
 def moved(indices: Any, order: np.ndarray) -> tuple[int, ...]:
@@ -266,4 +269,4 @@ def gain(loss: Loss) -> float:
     return 1.0 if loss.curvature_bound < np.inf else 0.2
 
 
-LOSSES = tuple(registered("loss"))
+LOSSES = tuple(pointwise_losses())

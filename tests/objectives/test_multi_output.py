@@ -7,9 +7,10 @@ from scipy.sparse.linalg import aslinearoperator
 
 from hardthresh import minimize
 from hardthresh.constraints import Rank
-from hardthresh.core import InvalidInputError, lookup, registered
+from hardthresh.core import InvalidInputError, lookup
 from hardthresh.core.meter import Meter
 from hardthresh.designs import as_design, standardize
+from hardthresh.losses import pointwise_losses
 from hardthresh.objectives import LinearModel, MultiOutputModel
 
 
@@ -24,7 +25,7 @@ def stored(X, kind):
     return {"dense": np.asarray, "sparse": sp.csr_array, "operator": aslinearoperator}[kind](X)
 
 
-@pytest.mark.parametrize("loss", registered("loss"))
+@pytest.mark.parametrize("loss", pointwise_losses())
 @pytest.mark.parametrize("kind", ["dense", "sparse", "operator", "standardised"])
 def test_it_is_the_sum_of_its_outputs(kind, loss):
     X, U, weight, W = data()
@@ -45,7 +46,7 @@ def test_it_is_the_sum_of_its_outputs(kind, loss):
     assert f.traits.quadratic == parts[0].traits.quadratic
 
 
-@pytest.mark.parametrize("loss", registered("loss"))
+@pytest.mark.parametrize("loss", pointwise_losses())
 def test_the_likelihood_is_that_of_all_targets(loss):
     """As of one linear model of all targets, one below the other, that share the dispersion."""
     X, U, weight, W = data()

@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from hardthresh.core.registry import registered
-from hardthresh.losses import Logistic, Squared
+from hardthresh.losses import Logistic, Squared, pointwise_losses
 from hardthresh.selection import exponential_weights, stacking_weights
 from hardthresh.selection.averaging import PRIOR, TEMPERATURE, kept_by_variance
 
@@ -99,7 +98,7 @@ def slow(loss, y, null, predictions, weight):
     return found.x, found.fun
 
 
-@pytest.mark.parametrize("loss", [entry.cls() for entry in registered("loss").values()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("loss", [cls() for cls in pointwise_losses().values()], ids=lambda x: type(x).__name__)
 @pytest.mark.parametrize("seed", range(4))
 def test_stacking_has_the_least_loss_of_all_combinations(loss, seed):
     y, null, predictions, weight = problem(loss, seed)

@@ -10,6 +10,7 @@ import numpy as np
 
 from hardthresh.arrays import namespace, to_numpy
 from hardthresh.core.errors import CapabilityError, InvalidInputError
+from hardthresh.core.registry import registered
 from hardthresh.core.typing import Array
 
 
@@ -133,6 +134,10 @@ class Loss(ABC):
         """
         return 0 * y
 
+    def attains(self, y: Array, weights: Array) -> bool:
+        """Return whether each target of positive weight has a finite prediction that minimises its loss."""
+        return not bool(namespace(y).any(weights * self.recession(y) != 0))
+
     def weighted_mean(self, y: Array, u: Array, weights: Array) -> float:
         """Return the weighted mean of the loss over examples, and over the outputs of each if it has several.
 
@@ -200,3 +205,8 @@ class Loss(ABC):
     def check_targets(self, y: Array) -> None:
         """Raise InvalidInputError if a target is outside the domain, or cannot be computed with."""
         self.check_domain(y)
+
+
+def pointwise_losses() -> dict[str, type[Loss]]:
+    """Return the registered losses of one prediction for each example, by name."""
+    return {name: entry.cls for name, entry in registered("loss").items() if issubclass(entry.cls, Loss)}

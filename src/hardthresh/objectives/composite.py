@@ -13,7 +13,7 @@ from hardthresh.core.objective import UNITS, BaseObjective, Evaluation, Traits
 from hardthresh.core.registry import lookup
 from hardthresh.core.typing import Array
 from hardthresh.designs import LinearMap
-from hardthresh.losses import Loss
+from hardthresh.losses import Loss, VectorLoss
 
 from .inputs import Targets
 
@@ -23,8 +23,8 @@ class Composite(BaseObjective):
 
     .. math:: f(w) = \sum_i \omega_i \, \ell(y_i, (Aw)_i + o_i) + \tfrac{1}{2} \sum_j \lambda_j w_j^2
 
-    A linear model, several outputs, measurements and entries of a matrix differ in the map A alone. If an example has
-    several outputs, its predictions and targets are a row, and its loss is the sum of theirs.
+    A linear model, measurements and entries of a matrix differ in the map A alone. `MultiOutputModel` has several
+    predictions for an example, a row of them, and a `VectorLoss`.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class Composite(BaseObjective):
         A.
     targets : Targets
         y, :math:`\omega` and o.
-    loss : str or Loss
-        The name of a registered loss, or an instance.
+    loss : str, Loss or VectorLoss
+        The name of a registered pointwise loss, or an instance.
     l2 : float or array
         :math:`\lambda`: one number for all coordinates of a matrix, or an array that goes with the point.
 
@@ -45,13 +45,13 @@ class Composite(BaseObjective):
 
     design: LinearMap
     targets: Targets
-    loss: Loss
+    loss: Any
     l2: Any
 
-    def __init__(self, design: LinearMap, targets: Targets, loss: str | Loss, l2: float | Array) -> None:
+    def __init__(self, design: LinearMap, targets: Targets, loss: str | Loss | VectorLoss, l2: float | Array) -> None:
         self.design, self.targets, self.l2 = design, targets, l2
         self._ridged = bool(l2) if isinstance(l2, float) else bool(namespace(l2).any(l2 != 0))
-        self.loss = _as_loss(loss)
+        self.loss = loss if isinstance(loss, VectorLoss) else as_loss(loss)
         self.loss.check_targets(self.y)
         self.lower_bound = self.loss.lower_bound * self._n_outputs
 
@@ -87,7 +87,7 @@ class Composite(BaseObjective):
     def attains_bound(self) -> bool:
         """Return whether every loss has a finite minimiser, or every coordinate a ridge."""
         ridged = self.l2 > 0.0 if isinstance(self.l2, float) else bool(namespace(self.l2).all(self.l2 > 0))
-        return ridged or not bool(namespace(self.y).any(self._weighted(self.loss.recession(self.y)) != 0))
+        return ridged or bool(self.loss.attains(self.y, self.weights))
 
     def predict(self, w: Array) -> Array:
         """Return A w + offset, in the shape of the targets."""
@@ -118,26 +118,23 @@ class Composite(BaseObjective):
         u: Array = at.prediction
         xp = namespace(u)
         losses, slopes = self.loss.value_and_gradient(self.y, u)
-        total = self._weighted_sum(xp.abs(losses) + xp.abs(slopes * u))
+        changes = xp.abs(slopes * u)
+        total = self._mean(xp.abs(losses) + (changes if changes.ndim == 1 else xp.sum(changes, axis=1)))
         return UNITS * float(xp.finfo(u.dtype).eps) * (total + 0.5 * self._ridge(at.point))
 
     def minus_twice_log_likelihood(self, at: Evaluation) -> float:
         """Return minus twice the log-likelihood of the targets, without the ridge, up to a constant of the data."""
         u = self.predict(at.point) if at.prediction is None else at.prediction
-        return self.loss.minus_twice_log_likelihood(self.y, u, self.weights, self.n_targets)
+        return float(self.loss.minus_twice_log_likelihood(self.y, u, self.weights, self.n_targets))
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""
-        return self._pull(self._weighted_curvature(at) * self.design.predict(direction), direction)
+        return self._pull(self._bend(at, self.design.predict(direction)), direction)
 
     def curvature_along(self, at: Evaluation, direction: Array) -> float:
         """Return direction' H direction, at half the cost of the product."""
         image = self.design.predict(direction)
-        if image.ndim == 1:
-            along = float(namespace(image).sum(self._weighted_curvature(at) * image * image))
-        else:
-            along = self._weighted_sum(self.loss.curvature(self.y, at.prediction) * image * image)
-        return along + self._ridge(direction)
+        return float(namespace(image).sum(self._bend(at, image) * image)) + self._ridge(direction)
 
     def rows(self, indices: Array) -> Self:
         """Return the objective of some examples: drawn at random, an unbiased estimate of this one.
@@ -189,18 +186,17 @@ class Composite(BaseObjective):
 
     def _weighted_curvature(self, at: Evaluation) -> Array:
         """Return the weights times the second derivatives of the losses: the diagonal of the inner Hessian."""
-        if self.loss.quadratic and self.y.ndim == 1:
+        if self.loss.quadratic:
             return self.weights
         return self._weighted(self.loss.curvature(self.y, at.prediction))
 
-    def _weighted_sum(self, values: Array) -> float:
-        """Return the weighted sum over the examples of values, those of one example added up."""
-        xp = namespace(values)
-        return float(xp.sum(self.weights * (values if values.ndim == 1 else xp.sum(values, axis=1))))
+    def _bend(self, at: Evaluation, image: Array) -> Array:
+        """Return the inner Hessian, that in the predictions, times a direction of the predictions."""
+        return self._weighted_curvature(at) * image
 
     def _mean(self, losses: Array) -> float:
-        """Return the mean of losses."""
-        return self._weighted_sum(losses)
+        """Return the weighted mean of the losses of the examples."""
+        return float(namespace(losses).sum(self.weights * losses))
 
     def _pull(self, values: Array, w: Array) -> Array:
         """Return A' times values, plus the ridge times a point: without one, not the zeros or factors of that."""
@@ -223,12 +219,23 @@ def _traits(quadratic: bool, n_rows: int) -> Traits:
     return Traits(quadratic=quadratic, n_rows=n_rows)
 
 
-def _as_loss(loss: Any) -> Loss:
-    """Return a loss that may be given by its name."""
+def as_loss(loss: Any, *kinds: type) -> Any:
+    """Return a loss that may be given by its name: a pointwise one, or one of other kinds that are named.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown name, a class, another object, or a loss of another kind.
+    """
     if isinstance(loss, str):
-        return lookup("loss", loss)()  # type: ignore[no-any-return]
-    if isinstance(loss, type) and issubclass(loss, Loss):
+        loss = lookup("loss", loss)()
+    accepted = (Loss, *kinds)
+    if isinstance(loss, type) and issubclass(loss, (*accepted, VectorLoss)):
         raise InvalidInputError(f"loss must be an instance, not a class: write {loss.__name__}()")
-    if not isinstance(loss, Loss):
-        raise InvalidInputError(f"loss must be a Loss, or the name of one such as 'poisson'; got {format_value(loss)}")
-    return loss
+    if isinstance(loss, accepted):
+        return loss
+    if isinstance(loss, VectorLoss):
+        raise InvalidInputError(
+            f"the {type(loss).__name__} loss has several predictions for an example; use MultiOutputModel"
+        )
+    raise InvalidInputError(f"loss must be a Loss, or the name of one such as 'poisson'; got {format_value(loss)}")

@@ -12,10 +12,10 @@ from array_api_compat import device
 from hardthresh.arrays import as_double, double, gather, move, namespace, scatter, to_numpy, where_true
 from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.objective import Evaluation
-from hardthresh.core.registry import register, registered
+from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
-from hardthresh.losses import Loss
+from hardthresh.losses import Loss, pointwise_losses
 
 from .composite import Composite
 from .inputs import Targets, checked_design, checked_ridge
@@ -35,7 +35,7 @@ def _examples() -> list[LinearModel]:
         LinearModel(X, (y > 0).astype(float), loss="logistic", l2=rng.uniform(0, 1, 12)),
     ]
     u = 0.3 * (X[:, 3] - X[:, 8])
-    others = [entry.cls() for name, entry in registered("loss").items() if name not in ("squared", "logistic")]
+    others = [cls() for name, cls in pointwise_losses().items() if name not in ("squared", "logistic")]
     return models + [LinearModel(X, loss.example_target(u, rng), loss=loss, l2=0.1) for loss in others]
 
 
@@ -89,6 +89,7 @@ class LinearModel(Composite):
     """
 
     design: Design
+    loss: Loss
 
     def __init__(
         self,

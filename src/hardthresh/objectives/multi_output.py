@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hardthresh.arrays import namespace
-from hardthresh.core.registry import register, registered
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
-from hardthresh.losses import Loss
+from hardthresh.losses import Loss, Multinomial, MultiTask, VectorLoss, pointwise_losses
 
-from .composite import Composite
-from .inputs import Targets, checked_design, checked_ridge
+from .composite import Composite, as_loss
+from .inputs import Targets, check_squares, checked_design, checked_ridge, checked_target_matrix
 
 
 def _examples() -> list[MultiOutputModel]:
@@ -21,7 +24,8 @@ def _examples() -> list[MultiOutputModel]:
     rng = np.random.default_rng(0)
     X, Y, weights = rng.standard_normal((30, 6)), rng.standard_normal((30, 6)), rng.integers(0, 3, 30).astype(float)
     models = [MultiOutputModel(X, Y), MultiOutputModel(X[:, :4], Y[:, :3], sample_weight=weights, l2=0.1)]
-    others = [entry.cls() for name, entry in registered("loss").items() if name != "squared"]
+    others: list[Loss | VectorLoss] = [cls() for name, cls in pointwise_losses().items() if name != "squared"]
+    others.append(Multinomial(n_classes=3))
     U = 0.3 * np.outer(X[:, 2] - X[:, 5], [1.0, -1.0, 0.5])
     offset = 0.1 * rng.standard_normal((30, 3))
     return models + [
@@ -31,27 +35,31 @@ def _examples() -> list[MultiOutputModel]:
 
 @register("objective", "multi_output", _examples)
 class MultiOutputModel(Composite):
-    r"""The mean loss of several linear predictors of the same columns, that of the outputs added up.
+    r"""The mean loss of several linear predictors of the same columns.
 
-    .. math:: f(W) = \sum_i \omega_i \sum_j \ell(y_{ij}, w_j^\top x_i + o_{ij}) + \tfrac{\lambda}{2} \|W\|_F^2,
+    .. math:: f(W) = \sum_i \omega_i \, \ell(y_i, W^\top x_i + o_i) + \tfrac{1}{2} \sum_j \lambda_j \|w_j\|^2,
               \qquad \omega_i = \frac{s_i}{\sum_i s_i}
 
-    so for ``loss="squared"`` :math:`f(W) = \|XW - Y\|_F^2 / (2n)`.
+    for the rows :math:`w_j` of W, one for each column of X. A pointwise loss is that of each output, added up: so for
+    ``loss="squared"`` :math:`f(W) = \|XW - Y\|_F^2 / (2n)`. For ``loss="multinomial"`` it is the mean log-loss of
+    classes, one output for each class.
 
     Parameters
     ----------
     X : array or scipy.sparse array, shape (n, p), or Design
         Data, one example per row. float32 is computed in float32.
-    Y : array, shape (n, q)
-        Targets, one output per column, q >= 1, in the domain of the loss; computed in the precision of X.
-    loss : str or Loss
-        "squared", "logistic", "poisson", "gamma", or an instance; the same for every output.
+    Y : array, shape (n, q), or (n,) for "multinomial"
+        Targets in the domain of the loss; computed in the precision of X. One output per column, q >= 1; of the
+        multinomial loss the number 0, 1, ..., q - 1 of the class of each example.
+    loss : str, Loss or VectorLoss
+        "squared", "logistic", "poisson", "gamma", ..., the same for every output; "multinomial"; or an instance, as
+        ``Multinomial(n_classes=3)`` where Y may lack the last classes.
     sample_weight : array, shape (n,), optional
         s, non-negative, not all zero; weight 2 is the same as a row given twice, weight 0 as a row left out.
     offset : array, shape (n, q), optional
         o, a known part of the predictions; finite.
-    l2 : float
-        Ridge :math:`\lambda \ge 0` on the mean.
+    l2 : float or array, shape (p,)
+        Ridge :math:`\lambda \ge 0` on the mean loss; an array sets it row by row (0 for intercepts).
 
     Raises
     ------
@@ -65,9 +73,10 @@ class MultiOutputModel(Composite):
 
     Notes
     -----
-    Points and gradients have the shape (p, q) of W. f is the sum of the `LinearModel` of each output, and as convex; of
-    squared errors the Hessian of every output is :math:`X^\top \mathrm{diag}(\omega) X + \lambda I`. The likelihood
-    takes the targets of one example for independent.
+    Points and gradients have the shape (p, q) of W. With a pointwise loss f is the sum of the `LinearModel` of each
+    output, and as convex; of squared errors the Hessian of every output is
+    :math:`X^\top \mathrm{diag}(\omega) X + \mathrm{diag}(\lambda)`. The likelihood takes the targets of one example for
+    independent. `loss` is the `VectorLoss`, which is `MultiTask` of a pointwise one.
 
     Cost of `evaluate`: q data passes for the gradient and up to q for the prediction, each a product of two matrices;
     `curvature` costs the same, `curvature_along` and `value` half of it.
@@ -87,34 +96,57 @@ class MultiOutputModel(Composite):
     """
 
     design: Design
-    l2: float
+    loss: VectorLoss
 
     def __init__(
         self,
         X: Any,
         Y: Any,
-        loss: str | Loss = "squared",
+        loss: str | Loss | VectorLoss = "squared",
         *,
         sample_weight: Any = None,
         offset: Any = None,
-        l2: float = 0.0,
+        l2: Any = 0.0,
     ) -> None:
         design = checked_design(X)
-        n, like = design.shape[0], design.zeros(1)
-        targets = Targets.of_matrix(Y, sample_weight, offset, like, n)
-        super().__init__(design, targets, loss, float(checked_ridge(l2, like)))
+        (n, p), like = design.shape, design.zeros(1)
+        of = as_loss(loss, VectorLoss)
+        vector = of if isinstance(of, VectorLoss) else MultiTask(of)
+        targets = _targets(Y, vector, sample_weight, offset, like, n)
+        ridge = checked_ridge(l2, like, p)
+        super().__init__(design, targets, vector, ridge[:, None] if ridge.ndim else float(ridge))
+        self._n_predictions = vector.n_outputs(self.y)
+        if targets.offset is not None and tuple(targets.offset.shape) != (n, self._n_predictions):
+            raise InvalidInputError(
+                f"offset has shape {tuple(targets.offset.shape)}, but there are {self._n_predictions} outputs"
+            )
 
     @property
     def Y(self) -> Array:
-        """The targets, shape (n, q)."""
+        """The targets, shape (n, q), or (n,) where an example has one."""
         return self.y
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         """The shape of W, (p, q)."""
-        return (self.design.shape[1], self.y.shape[1])
+        return (self.design.shape[1], self._n_predictions)
 
     def zeros(self) -> Array:
         """Return W = 0."""
         p, q = self.shape
         return namespace(self.y).reshape(self.design.zeros(p * q), (p, q))
+
+    def _bend(self, at: Evaluation, image: Array) -> Array:
+        return self._weighted(self.loss.curvature(self.y, at.prediction, image))
+
+
+def _targets(Y: Any, loss: VectorLoss, sample_weight: Any, offset: Any, like: Array, n: int) -> Targets:
+    """Return the checked targets: a row for each example, or one number with an offset that is a row."""
+    if not loss.one_target:
+        return Targets.of_matrix(Y, sample_weight, offset, like, n)
+    targets = Targets.of(Y, sample_weight, None, like, n, "Y")
+    if offset is None:
+        return targets
+    offset = checked_target_matrix(offset, like, n, "offset")
+    check_squares(offset, "offset")
+    return replace(targets, offset=offset)

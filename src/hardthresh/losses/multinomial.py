@@ -1,0 +1,142 @@
+"""Multinomial logistic loss, for classes numbered from 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from array_api_compat import device
+
+from hardthresh.arrays import namespace, to_numpy
+from hardthresh.core.checking import checked_integer
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.registry import register
+from hardthresh.core.typing import Array
+
+from .vector import VectorLoss
+
+
+@register("loss", "multinomial")
+@dataclass(frozen=True, slots=True)
+class Multinomial(VectorLoss):
+    r"""Log-loss of classes, :math:`\ell(y, u) = \log \sum_c e^{u_c} - u_y`.
+
+    The probability of class c is :math:`P_c = e^{u_c} / \sum_b e^{u_b}`, the gradient P less the unit vector of y, and
+    the block of second derivatives :math:`\mathrm{diag}(P) - P P^\top`, with eigenvalues from 0 to 1/2.
+
+    Parameters
+    ----------
+    n_classes : int, optional
+        C >= 2; by default the largest target plus 1, and 2 at least. Give it where the targets of a part of the data
+        may lack the last classes.
+
+    Notes
+    -----
+    Targets are class numbers 0, 1, ..., C - 1, given as floats of shape (n,). There are C predictions for an example,
+    and none for a reference class: a choice of rows by their norm would depend on which class that is. A number that is
+    added to all C predictions changes nothing; of the coefficients that make the same predictions, those of least norm
+    add up to 0 over the classes (`centre`). Stable at any finite u. For two classes it is the logistic loss of
+    :math:`u_1 - u_0`.
+
+    References
+    ----------
+    P. McCullagh and J. A. Nelder (1989), *Generalized Linear Models*, Chapter 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Multinomial().value(np.array([2.0, 0.0]), np.array([[0.0, 0.0, 1e4], [0.0, 0.0, 1e4]]))
+    array([    0., 10000.])
+    """
+
+    n_classes: int | None = None
+
+    curvature_bound: ClassVar[float] = 0.5
+    one_target: ClassVar[bool] = True
+    classifies: ClassVar[bool] = True
+    multiplies: ClassVar[str] = "the odds"
+    default_ridge: ClassVar[float] = 1e-2  # as of the logistic loss, where a few columns separate the classes
+    score_name: ClassVar[str] = "neg_log_loss"
+    score_scale: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        if self.n_classes is not None:
+            object.__setattr__(self, "n_classes", checked_integer("n_classes", self.n_classes, 2))
+
+    def n_outputs(self, y: Array) -> int:
+        return max(2, int(namespace(y).max(y)) + 1) if self.n_classes is None else self.n_classes
+
+    def check_targets(self, y: Array) -> None:
+        found = to_numpy(y)
+        most = np.inf if self.n_classes is None else self.n_classes
+        good = (found >= 0) & (found < most) & (found == np.floor(found)) & np.isfinite(found)
+        for (place,) in np.argwhere(~good)[:1].tolist():
+            limit = "" if self.n_classes is None else f" below {self.n_classes}"
+            raise InvalidInputError(
+                f"the Multinomial loss needs targets that are class numbers 0, 1, ...{limit}; y[{place}] is "
+                f"{float(found[place])}; number the classes first"
+            )
+
+    def value(self, y: Array, u: Array) -> Array:
+        return self.value_and_gradient(y, u)[0]
+
+    def gradient(self, y: Array, u: Array) -> Array:
+        return self.value_and_gradient(y, u)[1]
+
+    def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
+        xp = namespace(u)
+        own = _is_class(y, u)
+        largest, parts, rest = _parts(u)
+        at_own = xp.sum(xp.where(own, u, xp.zeros_like(u)), axis=1)
+        p = parts / (1 + rest)[:, None]
+        others = xp.where(own, xp.zeros_like(p), p)
+        gradient = xp.where(own, -xp.sum(others, axis=1)[:, None], others)  # no cancellation where P is nearly 1
+        return (largest - at_own) + xp.log1p(rest), gradient
+
+    def curvature(self, y: Array, u: Array, v: Array) -> Array:
+        p = self.mean(u)
+        return p * (v - namespace(u).sum(p * v, axis=1)[:, None])
+
+    def blocks(self, y: Array, u: Array) -> Array:
+        xp, p = namespace(u), self.mean(u)
+        unit = xp.eye(u.shape[1], dtype=u.dtype, device=device(u))
+        return p[:, :, None] * (unit - p[:, None, :])
+
+    def mean_block(self, y: Array, u: Array, weights: Array) -> Array:
+        xp, p = namespace(u), self.mean(u)
+        unit = xp.eye(u.shape[1], dtype=u.dtype, device=device(u))
+        return unit * (weights @ p) - p.T @ (weights[:, None] * p)
+
+    def mean(self, u: Array) -> Array:
+        _, parts, rest = _parts(u)
+        return parts / (1 + rest)[:, None]
+
+    def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
+        classes: np.ndarray = np.argmax(u / noise + rng.gumbel(size=u.shape), axis=1).astype(u.dtype)
+        return classes
+
+    def centre(self, w: Array) -> Array:
+        return w - namespace(w).mean(w, axis=-1, keepdims=True)
+
+    def attains(self, y: Array, weights: Array) -> bool:
+        return False
+
+    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
+        xp = namespace(u)
+        return 2.0 * n * float(xp.sum(weights * self.value(y, u))) / float(xp.sum(weights))
+
+
+def _is_class(y: Array, u: Array) -> Array:
+    """Return which prediction of each example is that of its class, shape (n, C)."""
+    xp = namespace(u)
+    return y[:, None] == xp.arange(u.shape[1], dtype=u.dtype, device=device(u))[None, :]
+
+
+def _parts(u: Array) -> tuple[Array, Array, Array]:
+    """Return the largest prediction of each example, e^(u - largest), and the sum of these without that of 1."""
+    xp = namespace(u)
+    largest = xp.max(u, axis=1)
+    parts = xp.exp(u - largest[:, None])
+    is_first = xp.argmax(u, axis=1)[:, None] == xp.arange(u.shape[1], device=device(u))[None, :]
+    return largest, parts, xp.sum(xp.where(is_first, xp.zeros_like(parts), parts), axis=1)

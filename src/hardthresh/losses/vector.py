@@ -1,0 +1,129 @@
+"""The contract of losses of several predictions: one example has a row of them, and one loss."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from hardthresh.core.errors import CapabilityError
+from hardthresh.core.typing import Array
+
+
+class VectorLoss(ABC):
+    """A loss of the q predictions of an example, with the mean and the domain of the model that it defines.
+
+    Subclasses are frozen dataclasses. Predictions u, gradients and directions v have shape (n, q); targets y have shape
+    (n, q), or (n,) where an example has one target for all its predictions. The second derivatives of different
+    examples do not mix: those of one example are a block of shape (q, q).
+
+    See Also
+    --------
+    Loss : Losses of one prediction.
+    MultiTask : One of these for each output.
+    """
+
+    convex: ClassVar[bool] = True
+    """Whether the loss is convex in the predictions."""
+
+    quadratic: ClassVar[bool] = False
+    """Whether every block is the unit matrix."""
+
+    curvature_bound: ClassVar[float] = inf
+    """The largest eigenvalue of a block; inf if there is no bound."""
+
+    lower_bound: ClassVar[float] = 0.0
+    """A number that the loss never falls below, whatever the targets; where there is one for each output, of each."""
+
+    one_target: ClassVar[bool] = False
+    """Whether an example has one target, such as a class; else it has one for each prediction."""
+
+    classifies: ClassVar[bool] = False
+    """Whether targets are classes, or probabilities of one."""
+
+    multiplies: ClassVar[str] = ""
+    """Where predictions are logarithms, what e^u is, in words: what coefficients multiply. Else they add to targets."""
+
+    default_ridge: ClassVar[float] = 0.0
+    """The ridge of estimators whose `alpha` is None."""
+
+    score_name: ClassVar[str]
+    """The scorer of scikit-learn that estimators use: minus `score_scale` times the mean loss."""
+
+    score_scale: ClassVar[float] = 2.0
+    """The score per loss."""
+
+    @abstractmethod
+    def n_outputs(self, y: Array) -> int:
+        """Return q, the number of predictions of an example."""
+
+    @abstractmethod
+    def check_targets(self, y: Array) -> None:
+        """Raise InvalidInputError, naming the first offender, if a target is outside the domain."""
+
+    @abstractmethod
+    def value(self, y: Array, u: Array) -> Array:
+        """Return the loss of each example, shape (n,)."""
+
+    @abstractmethod
+    def gradient(self, y: Array, u: Array) -> Array:
+        """Return the derivative in the predictions, shape (n, q)."""
+
+    @abstractmethod
+    def curvature(self, y: Array, u: Array, v: Array) -> Array:
+        """Return the block of each example times its row of a direction v, shape (n, q)."""
+
+    @abstractmethod
+    def blocks(self, y: Array, u: Array) -> Array:
+        """Return the second derivatives of each example, shape (n, q, q)."""
+
+    @abstractmethod
+    def mean_block(self, y: Array, u: Array, weights: Array) -> Array:
+        """Return the weighted sum of the blocks, shape (q, q), without forming these."""
+
+    @abstractmethod
+    def mean(self, u: Array) -> Array:
+        """Return the expected targets of predictions, or the probabilities of the classes: shape (n, q)."""
+
+    @abstractmethod
+    def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
+        """Draw targets around ``mean(u)``, to test and simulate with."""
+
+    def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
+        """Return `value` and `gradient`, to the last bit; a loss that computes an exponential for both overrides it."""
+        return self.value(y, u), self.gradient(y, u)
+
+    def centre(self, w: Array) -> Array:
+        """Return coefficients of the same predictions' losses and least norm, shape (..., q): `w` itself by default.
+
+        Where adding a number to all predictions of an example changes nothing, the mean over the outputs is taken off.
+        """
+        return w
+
+    def attains(self, y: Array, weights: Array) -> bool:
+        """Return whether each example of positive weight has predictions that are finite and minimise its loss."""
+        return True
+
+    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
+        """Return minus twice the log-likelihood, up to a constant of the data; the dispersion is the most likely one.
+
+        Parameters
+        ----------
+        y, u : array
+            Targets and predictions.
+        weights : array, shape (n,)
+            Non-negative weights, not all zero; only their ratios matter.
+        n : float
+            The number of targets that the examples stand for.
+
+        Raises
+        ------
+        CapabilityError
+            If the loss is no likelihood, as is the default.
+        """
+        raise CapabilityError(
+            f"the {type(self).__name__} loss has no likelihood for an information criterion; compare models by "
+            "cross-validation"
+        )
