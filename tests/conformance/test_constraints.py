@@ -367,6 +367,7 @@ def test_blocks_may_be_replaced_by_any_other(constraint):
         for j in np.setdiff1d(np.arange(blocks.candidates), used):
             swapped = chosen.exchange(int(i), int(j))
             there = np.isin(blocks.numbers, [*(set(used.tolist()) - {int(i)}), int(j), blocks.candidates]).astype(float)
+            there = there.reshape(shape_for(constraint))
             np.testing.assert_array_equal(swapped.restrict(np.ones_like(there)), there)
             np.testing.assert_array_equal(constraint.project(there).point, there)
             assert constraint.project(there).support == swapped

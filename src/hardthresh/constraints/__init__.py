@@ -5,8 +5,9 @@ from .edges import Edges, EdgeSparsity
 from .groups import GroupSparsity
 from .overlapping_groups import Cover, OverlappingGroupSparsity
 from .rank import Bases, Rank
+from .rows import RowSparsity
 from .sparsity import Sparsity
-from .supports import Coordinates, Groups
+from .supports import Coordinates, Groups, Rows
 
 __all__ = [
     "Bases",
@@ -19,5 +20,7 @@ __all__ = [
     "Groups",
     "OverlappingGroupSparsity",
     "Rank",
+    "RowSparsity",
+    "Rows",
     "Sparsity",
 ]

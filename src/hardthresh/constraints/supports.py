@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from array_api_compat import device
 
 from hardthresh.arrays import Grouping, mask_of, namespace, to_numpy, union, where_true
 from hardthresh.core.schema import stored
@@ -108,6 +109,58 @@ class Groups(Support):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Groups) and equal_arrays(self.numbers, other.numbers)
+
+    def _mask(self) -> Array:
+        return self.grouping.mask(self.numbers, none=True)
+
+
+@stored("support/rows")
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows(Support):
+    """Rows of a matrix, or groups of them, with the free rows.
+
+    Attributes
+    ----------
+    numbers : array of int
+        The numbers of the groups of rows, increasing. Where every row is a group of its own they are numbered in their
+        order, without the free rows; see `rows`.
+    grouping : Grouping
+        Which rows each group has.
+    n_outputs : int
+        The number of columns of the matrix.
+    """
+
+    numbers: Array
+    grouping: Grouping
+    n_outputs: int
+
+    @property
+    def rows(self) -> Array:
+        """The rows of the groups and the free ones, increasing."""
+        return where_true(self._mask())
+
+    @property
+    def indices(self) -> Array:
+        """The coordinates of these rows in the flat point, increasing."""
+        rows = self.rows
+        xp = namespace(rows)
+        columns = xp.arange(self.n_outputs, dtype=rows.dtype, device=device(rows))
+        return xp.reshape(rows[:, None] * self.n_outputs + columns[None, :], (-1,))
+
+    def restrict(self, v: Array) -> Array:
+        xp = namespace(v)
+        return xp.where(self._mask()[:, None], v, xp.zeros_like(v))
+
+    def exchange(self, removed: int, added: int) -> Rows:
+        """Return the support with one group of rows replaced by another."""
+        return Rows(exchanged(self.numbers, removed, added), self.grouping, self.n_outputs)
+
+    def __or__(self, other: Support) -> Rows:
+        assert isinstance(other, Rows)
+        return Rows(union(self.numbers, other.numbers), self.grouping, self.n_outputs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rows) and equal_arrays(self.numbers, other.numbers)
 
     def _mask(self) -> Array:
         return self.grouping.mask(self.numbers, none=True)
