@@ -51,7 +51,7 @@ class Composite(BaseObjective):
     def __init__(self, design: LinearMap, targets: Targets, loss: str | Loss | VectorLoss, l2: float | Array) -> None:
         self.design, self.targets, self.l2 = design, targets, l2
         self._ridged = bool(l2) if isinstance(l2, float) else bool(namespace(l2).any(l2 != 0))
-        self.loss = loss if isinstance(loss, VectorLoss) else as_loss(loss)
+        self.loss = self._read_loss(loss)
         self.loss.check_targets(self.y)
         self.lower_bound = self.loss.lower_bound * self._n_outputs
 
@@ -156,7 +156,7 @@ class Composite(BaseObjective):
         """Return the same objective with weights that stand for `count` examples: f is the same, criteria are not."""
         return self._with(targets=replace(self.targets, n_examples=float(count)))
 
-    def with_loss(self, loss: str | Loss) -> Self:
+    def with_loss(self, loss: str | Loss | VectorLoss) -> Self:
         """Return the same objective with another loss.
 
         Raises
@@ -164,11 +164,11 @@ class Composite(BaseObjective):
         InvalidInputError
             If a target is outside its domain.
         """
-        loss = _as_loss(loss)
-        if loss == self.loss:
+        read = self._read_loss(loss)
+        if read == self.loss:
             return self
-        loss.check_targets(self.y)
-        return self._with(loss=loss, lower_bound=loss.lower_bound * self._n_outputs)
+        read.check_targets(self.y)
+        return self._with(loss=read, lower_bound=read.lower_bound * self._n_outputs)
 
     def metered(self, meter: Meter) -> Self:
         """Return the same objective, adding its data passes to a meter."""
@@ -179,6 +179,10 @@ class Composite(BaseObjective):
         other = type(self).__new__(type(self))
         vars(other).update(vars(self), **changes)
         return other
+
+    def _read_loss(self, loss: Any) -> Any:
+        """Return the loss that a name or an instance stands for."""
+        return as_loss(loss)
 
     def _weighted(self, values: Array) -> Array:
         """Return the weight of each example times its values."""

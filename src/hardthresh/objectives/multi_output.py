@@ -110,8 +110,7 @@ class MultiOutputModel(Composite):
     ) -> None:
         design = checked_design(X)
         (n, p), like = design.shape, design.zeros(1)
-        of = as_loss(loss, VectorLoss)
-        vector = of if isinstance(of, VectorLoss) else MultiTask(of)
+        vector = self._read_loss(loss)
         targets = _targets(Y, vector, sample_weight, offset, like, n)
         ridge = checked_ridge(l2, like, p)
         super().__init__(design, targets, vector, ridge[:, None] if ridge.ndim else float(ridge))
@@ -135,6 +134,10 @@ class MultiOutputModel(Composite):
         """Return W = 0."""
         p, q = self.shape
         return namespace(self.y).reshape(self.design.zeros(p * q), (p, q))
+
+    def _read_loss(self, loss: Any) -> VectorLoss:
+        of = as_loss(loss, VectorLoss)
+        return of if isinstance(of, VectorLoss) else MultiTask(of)
 
     def _bend(self, at: Evaluation, image: Array) -> Array:
         return self._weighted(self.loss.curvature(self.y, at.prediction, image))
