@@ -65,6 +65,12 @@ _SHARED = {
         The number of folds to fit at a time.
     {settings}
     {seed}""",
+    "class_weight": """
+    class_weight : dict, "balanced" or None
+        What the weights of the rows of each class are multiplied by: a dict from class to a number > 0, in which a
+        missing class has 1; or "balanced", which gives all classes the same total weight. A fit with it is the fit with
+        the products as `sample_weight`, held-out losses included. A scorer (`scoring`) sees `sample_weight` alone, as
+        in scikit-learn.""",
     "groups": """
     groups : sequence of n_features labels, or dict or pandas Series from column to label, optional
         The group of each column, by any hashable label and in any order; features are then chosen by whole groups.

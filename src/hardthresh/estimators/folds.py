@@ -100,8 +100,8 @@ class CrossValidatedMixin:
         fitted = type(self)(**self.get_params(deep=False))  # type: ignore[attr-defined]
         for name, value in {**attributes, "n_features_in_": self.n_features_in_}.items():
             setattr(fitted, name, value)
-        if "sample_weight" in params:  # in the table it has the precision of X
-            params = {**params, "sample_weight": test.sample_weight}
+        if "sample_weight" in params:  # without the weights of classes
+            params = {**params, "sample_weight": test.to_backend(params["sample_weight"])}
         return float(check_scoring(fitted, scoring=self.scoring)(fitted, test.matrix(), y, **params))
 
     def _warm_path(self, problem: Any, candidates: list[int], seed: int) -> list[Result]:

@@ -20,7 +20,10 @@ from hardthresh.objectives.recession import has_no_recession
 from hardthresh.solvers.subspace import refine
 
 from ..documentation import public_estimator
+from ..parameters import own_parameters
+from ..table import Table
 from ..upgrades import one_ridge, tenth_of_features, with_defaults
+from .class_weights import with_class_weights
 from .cross_validation import SparseLinearModelCV
 from .model import SparseLinearModel
 from .problem import Problem
@@ -30,7 +33,8 @@ _ROUNDS, _BLOCKS = 2, 60
 each lowers the loss by a constant factor, so that 120 reach any margin that double precision can tell from zero."""
 
 
-@public_estimator("logistic_regression", upgrades=[tenth_of_features, with_defaults(bounds=None)])
+@public_estimator("logistic_regression", upgrades=[tenth_of_features, with_defaults(bounds=None, class_weight=None)])
+@own_parameters(class_weight=None)
 class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     r"""Logistic regression of two classes with at most k features.
 
@@ -43,6 +47,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
     Parameters
     ----------
+    {class_weight}
     {parameters}
 
     Attributes
@@ -77,6 +82,11 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     """
 
     _loss_type: ClassVar[type[Loss]] = Logistic
+
+    class_weight: Any
+
+    def _encode(self, given: Table, *, reset: bool = True) -> Table:
+        return with_class_weights(super()._encode(given, reset=reset), given.y, self.class_weight)
 
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
         check_classification_targets(y)
@@ -137,12 +147,17 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
         return tags
 
 
-@public_estimator("logistic_regression_cv", upgrades=[one_ridge(Logistic.default_ridge), with_defaults(bounds=None)])
+@public_estimator(
+    "logistic_regression_cv",
+    upgrades=[one_ridge(Logistic.default_ridge), with_defaults(bounds=None, class_weight=None)],
+)
+@own_parameters(class_weight=None)
 class SparseLogisticRegressionCV(SparseLinearModelCV, SparseLogisticRegression):
     """Logistic regression of two classes with the number of features chosen by cross-validation.
 
     Parameters
     ----------
+    {class_weight}
     {cv_parameters}
 
     Attributes

@@ -1,0 +1,51 @@
+"""Parameters of an estimator's own, besides those that it inherits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound=type)
+
+
+def own_parameters(**defaults: Any) -> Callable[[T], T]:
+    """Class decorator: add keyword parameters to those of the parent's `__init__`, first in the signature.
+
+    scikit-learn reads the parameters of an estimator from that signature, and `__init__` does nothing but keep them, so
+    that a list of all of them in every class would say nothing new. The class has to annotate what it adds.
+
+    Examples
+    --------
+    >>> from inspect import signature
+    >>> class Model:
+    ...     def __init__(self, *, alpha=0.0):
+    ...         self.alpha = alpha
+    >>> @own_parameters(power=1.5)
+    ... class PowerModel(Model):
+    ...     pass
+    >>> signature(PowerModel)
+    <Signature (*, power=1.5, alpha=0.0)>
+    >>> PowerModel(alpha=1.0).power
+    1.5
+    """
+
+    def add(cls: T) -> T:
+        inherited: Callable[..., None] = cls.__init__  # type: ignore[misc]
+        first, *others = signature(inherited).parameters.values()
+        own = [Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in defaults.items()]
+        known = {parameter.name for parameter in others} | defaults.keys()
+
+        def __init__(self: Any, **settings: Any) -> None:
+            for name in settings.keys() - known:
+                raise TypeError(f"{__init__.__qualname__}() got an unexpected keyword argument {name!r}")
+            inherited(self, **{name: value for name, value in settings.items() if name not in defaults})
+            for name, default in defaults.items():
+                setattr(self, name, settings.get(name, default))
+
+        __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+        __init__.__signature__ = signature(inherited).replace(parameters=[first, *own, *others])  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[misc]
+        return cls
+
+    return add
