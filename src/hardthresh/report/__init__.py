@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from .html import write_report
 from .perturbation import plot_perturbation
-from .plots import plot_calibration, plot_coefficients, plot_convergence, plot_cv, plot_learning_curve, plot_path
+from .plots.choice import plot_criterion, plot_cv
+from .plots.classes import plot_confusion, plot_precision_recall, plot_roc
+from .plots.features import plot_coefficients, plot_correlations, plot_path
+from .plots.fit import plot_calibration, plot_coverage, plot_observed, plot_quantiles, plot_residuals, plot_rootogram
+from .plots.run import plot_convergence, plot_learning_curve
+from .plots.survival import kaplan_meier, plot_baseline_hazard, plot_survival
 
 __all__ = [
+    "kaplan_meier",
+    "plot_baseline_hazard",
     "plot_calibration",
     "plot_coefficients",
+    "plot_confusion",
     "plot_convergence",
+    "plot_correlations",
+    "plot_coverage",
+    "plot_criterion",
     "plot_cv",
     "plot_learning_curve",
+    "plot_observed",
     "plot_path",
     "plot_perturbation",
+    "plot_precision_recall",
+    "plot_quantiles",
+    "plot_residuals",
+    "plot_roc",
+    "plot_rootogram",
+    "plot_survival",
     "write_report",
 ]

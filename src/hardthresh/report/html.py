@@ -24,16 +24,11 @@ from hardthresh.estimators import words
 from hardthresh.estimators.facts import Facts, one_line, progress, read
 
 from .optional import import_optional
-from .plots import (
-    MARKERS,
-    SHOWN,
-    coefficients_height,
-    plot_calibration,
-    plot_coefficients,
-    plot_convergence,
-    plot_cv,
-    plot_path,
-)
+from .plots.choice import plot_cv
+from .plots.features import MARKERS, coefficients_height, plot_coefficients, plot_path
+from .plots.fit import plot_calibration
+from .plots.run import plot_convergence
+from .plots.style import SHOWN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -166,15 +166,20 @@ def calibration(
            [6. , 5.5, 2. ]])
     """
     y, u, weight = _predicted(y, prediction, sample_weight)
-    place = np.unique(u, return_inverse=True)[1]
-    of_value = np.bincount(place, weight)
-    middle = np.cumsum(of_value) - 0.5 * of_value
-    bins = np.minimum((n_bins * middle / of_value.sum()).astype(np.intp), n_bins - 1)[place]
+    bins = quantile_bins(u, weight, n_bins)
     weights = np.bincount(bins, weight, n_bins)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         predicted = np.bincount(bins, weight * loss.mean(u), n_bins) / weights
         observed = np.bincount(bins, weight * y, n_bins) / weights
     return np.stack([predicted, observed, weights], axis=1)
+
+
+def quantile_bins(prediction: np.ndarray, sample_weight: np.ndarray, n_bins: int = 10) -> np.ndarray:
+    """Return the number of the bin of each row, of about equal weight, by its prediction; equal ones are in one bin."""
+    place = np.unique(prediction, return_inverse=True)[1]
+    of_value = np.bincount(place, sample_weight)
+    middle = np.cumsum(of_value) - 0.5 * of_value
+    return np.asarray(np.minimum((n_bins * middle / of_value.sum()).astype(np.intp), n_bins - 1)[place])
 
 
 def _predicted(

@@ -1,0 +1,1 @@
+"""Charts with matplotlib, readable in grey. Global settings are not changed."""

@@ -1,0 +1,210 @@
+"""Charts of coefficients: of the chosen features, and of all features over k."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardthresh.core.numbers import signed
+from hardthresh.estimators.facts import Facts, read
+
+from .choice import cross_validated, number_axis
+from .style import (
+    DARK,
+    INK,
+    LEGEND,
+    LIGHT,
+    MUTED,
+    PALE,
+    SHOWN,
+    TITLE,
+    is_narrow,
+    line_break,
+    matrix_axes,
+    shade,
+    shortened,
+    styled_axes,
+    takes_axes,
+    write_only,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKERS = "os^vDPX*"
+"""Markers of the strongest lines of a path, which the legend names."""
+
+
+@takes_axes
+def plot_coefficients(estimator: Any, ax: Axes | None = None) -> Axes:
+    """Draw the chosen features as horizontal bars, the largest effect on top.
+
+    The length of a bar is coefficient x standard deviation of the feature, so that features in different units can be
+    compared, or the coefficient itself if the features were not standardised. At most 40 bars are drawn; the title
+    gives the number of the others.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A sparse linear or logistic regression, with or without cross-validation.
+    {axes}
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> from hardthresh.datasets import load_colon
+    >>> from hardthresh.report import plot_coefficients
+    >>> colon = load_colon()
+    >>> model = ht.SparseLogisticRegression(n_nonzero_coefs=3).fit(colon.data, colon.target)
+    >>> ax = plot_coefficients(model)
+    >>> len(ax.patches)
+    3
+    """
+    facts = read(estimator)
+    shown = facts.features[:SHOWN]
+    ax = styled_axes(ax, height=coefficients_height(len(facts.features)))
+    if not shown:
+        return write_only(ax, "no feature is chosen")
+    bars = ax.barh(
+        range(len(shown)),
+        [feature.effect for feature in shown],
+        height=0.62,
+        color=[DARK if feature.effect > 0 else LIGHT for feature in shown],
+        zorder=2,
+    )
+    for bar, feature in zip(bars, shown, strict=True):
+        bar.set_gid(f"{feature.name}: {signed(feature.effect)} per {facts.per}")
+    ax.axvline(0.0, color=INK, linewidth=1.0, zorder=3)
+    for row, feature in enumerate(shown):
+        side = 1 if feature.effect >= 0 else -1
+        ax.annotate(
+            signed(feature.effect),
+            (feature.effect, row),
+            xytext=(4 * side, 0),
+            textcoords="offset points",
+            ha="left" if side > 0 else "right",
+            va="center",
+            color=MUTED,
+            fontsize="small",
+        )
+    ax.set_yticks(range(len(shown)), labels=[shortened(feature.name) for feature in shown], parse_math=False)
+    ax.set_ylim(len(shown) - 0.4, -0.6)
+    ax.margins(x=0.35 if is_narrow(ax) else 0.16)  # room for the numbers
+    ax.grid(axis="y", visible=False)
+    ax.tick_params(axis="y", length=0, labelcolor=INK)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel(f"{_effect(facts)}{line_break(ax)}per {facts.per}", parse_math=False)
+    if len(facts.features) > len(shown):
+        left_out = len(facts.features) - len(shown)
+        ax.set_title(f"the {len(shown)} largest; {left_out} smaller are not drawn", **TITLE)
+    return ax
+
+
+@takes_axes
+def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
+    """Draw the coefficients of all features against k, with those of the final model in the foreground.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with cross-validation
+        Its coefficients for each k, fitted on all rows, are drawn per standard deviation of the features; per unit if
+        they were not standardised.
+    {axes}
+    InvalidInputError
+        If the estimator has no path because its k was given.
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> from hardthresh.datasets import load_colon
+    >>> from hardthresh.report import plot_path
+    >>> colon = load_colon()
+    >>> model = ht.SparseLogisticRegressionCV(n_nonzero_coefs=range(1, 4), cv=3).fit(colon.data, colon.target)
+    >>> plot_path(model).get_xlabel()
+    'k, the number of features'
+    """
+    facts = read(estimator)
+    cv = cross_validated(facts.cross_validation, estimator)
+    ax = styled_axes(ax, height=4.2)
+    if not cv.effects.any():
+        return write_only(ax, "no feature is chosen at any k")
+    ax.axhline(0.0, color=INK, linewidth=1.0)
+    ax.axvline(cv.k[cv.chosen], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
+    drawn = np.where(_near_nonzero(cv.effects), cv.effects, np.nan)
+    final = [feature.index for feature in facts.features]
+    for j in sorted(set(np.flatnonzero(cv.effects.any(axis=0)).tolist()) - set(final)):
+        (line,) = ax.plot(cv.k, drawn[:, j], color=PALE, linewidth=0.9, zorder=1)
+        line.set_gid(f"{facts.names[j]}: not in the final model")
+    markers = dict(zip(final, MARKERS, strict=False))
+    for feature in sorted(facts.features, key=lambda feature: -feature.effect):
+        j, color = feature.index, DARK if feature.effect > 0 else LIGHT
+        (line,) = ax.plot(cv.k, drawn[:, j], color=color, linewidth=1.7, zorder=2)
+        line.set_gid(f"{feature.name}: {signed(feature.effect)} in the final model")
+        if j in markers:
+            line.set(marker=markers[j], markersize=5.5, label=shortened(facts.names[j], 20))
+    number_axis(ax, cv)
+    ax.set_ylabel(f"{_effect(facts)}\nper {facts.per}", parse_math=False)
+    if markers:
+        place = (
+            {"loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "ncols": 2}
+            if is_narrow(ax)
+            else {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        )
+        for text in ax.legend(**LEGEND, **place).get_texts():
+            text.set_parse_math(False)
+    return ax
+
+
+@takes_axes
+def plot_correlations(correlation: Any, names: Any, ax: Axes | None = None, *, columns: Any = None) -> Axes:
+    """Draw a matrix of correlations, such as those of the chosen features with their closest substitutes.
+
+    The darker a cell, the larger the size of the correlation; the number gives its sign. A feature that correlates
+    strongly with its substitute was chosen by little: other rows could have chosen the other one.
+
+    Parameters
+    ----------
+    correlation : array, shape (n, m)
+        Correlations, between -1 and 1; NaN cells stay empty.
+    names : sequence of str
+        The names of the rows.
+    {ax}
+    columns : sequence of str, optional
+        The names of the columns; by default those of the rows.
+
+    {returns}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.report import plot_correlations
+    >>> ax = plot_correlations(np.array([[1.0, 0.9], [0.9, 1.0]]), ["age", "weight"])
+    >>> [text.get_text() for text in ax.texts]
+    ['+1.00', '+0.90', '+0.90', '+1.00']
+    """
+    values = np.asarray(correlation, dtype=np.float64)
+    rows, across = list(map(str, names)), list(map(str, names if columns is None else columns))
+    ax = styled_axes(ax, height=1.4 + 0.42 * len(rows))
+    for (i, j), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            shade(ax, j, i, abs(value), f"{value:+.2f}".replace("-", "−"), f"{rows[i]} and {across[j]}: {value:+.2f}")
+    return matrix_axes(ax, rows, across)
+
+
+def coefficients_height(n_features: int) -> float:
+    """Return the height, in inches, of a chart with a bar for each feature."""
+    return 0.9 + 0.29 * max(1, min(n_features, SHOWN))
+
+
+def _effect(facts: Facts) -> str:
+    if facts.classes:
+        return f"change of log-odds of {shortened(facts.classes[-1], 20)}"
+    return f"change of the logarithm of {facts.multiplies}" if facts.multiplies else "change of the prediction"
+
+
+def _near_nonzero(effects: np.ndarray) -> np.ndarray:
+    """Return where a path or its neighbour over k is not zero, so that its line is drawn."""
+    near: np.ndarray = np.pad(effects != 0, ((1, 1), (0, 0)))
+    near = near[:-2] | near[1:-1] | near[2:]
+    return near

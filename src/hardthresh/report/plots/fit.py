@@ -1,0 +1,343 @@
+"""Charts of predictions beside what was observed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.numbers import number
+from hardthresh.estimators.facts import cross_validation
+from hardthresh.estimators.linear.held_out import quantile_bins
+
+from .choice import cross_validated, whole_ticks
+from .style import BAND, DARK, INK, LEGEND, LIGHT, MUTED, TITLE, logarithmic, shortened, styled_axes, takes_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_POINTS = 2000
+"""Most points of one chart: more make a report large and are not told apart."""
+_COUNTS = 30
+"""Largest count with a bar of its own: more are not legible."""
+
+
+@takes_axes
+def plot_calibration(estimator: Any, ax: Axes | None = None) -> Axes:
+    """Draw the mean target against the mean prediction of held-out rows, in bins by the prediction.
+
+    The rows of a bin have similar predictions, each by the models that were fitted without the row. Points on the
+    diagonal are calibrated: of the rows that are predicted to have a probability of 0.8, four in five are of the class.
+    The area of a point is the weight of its rows.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with cross-validation
+        A sparse linear, logistic, Poisson or gamma regression that chose its number of features.
+    {axes}
+    InvalidInputError
+        If the estimator has no predictions of held-out rows.
+
+    Examples
+    --------
+    >>> import hardthresh as ht
+    >>> from hardthresh.datasets import load_colon
+    >>> from hardthresh.report import plot_calibration
+    >>> colon = load_colon()
+    >>> model = ht.SparseLogisticRegressionCV(n_nonzero_coefs=range(4), cv=3).fit(colon.data, colon.target)
+    >>> plot_calibration(model).get_xlabel()
+    'predicted probability of 1'
+    """
+    cv = cross_validated(cross_validation(estimator), estimator)
+    if not len(cv.calibration):
+        raise InvalidInputError(
+            f"{type(estimator).__name__} has no predictions of held-out rows; the sparse linear estimators with "
+            "cross-validation have them"
+        )
+    predicted, observed, weight = cv.calibration.T
+    ax = styled_axes(ax, height=4.2)
+    _beside_diagonal(ax, predicted, observed, weight, "calibrated")
+    label = (
+        f"probability of {shortened(str(estimator.classes_[1]), 20)}" if hasattr(estimator, "classes_") else "target"
+    )
+    ax.set_xlabel(f"predicted {label}", parse_math=False)
+    ax.set_ylabel(f"observed {'share' if hasattr(estimator, 'classes_') else 'mean'}\nof held-out rows")
+    line = {score.key: score.value for score in cv.held_out}
+    if np.isfinite(slope := line.get("calibration_slope", np.nan)):
+        ax.set_title(f"slope {number(slope)} (calibrated: 1)", **TITLE)
+    ax.legend(**LEGEND, loc="lower right")
+    return ax
+
+
+@takes_axes
+def plot_observed(y: Any, predicted: Any, ax: Axes | None = None, *, sample_weight: Any = None) -> Axes:
+    """Draw the mean target against the mean prediction of tenths of the rows, by their prediction.
+
+    It shows whether amounts are predicted too high or too low, and where: points below the diagonal are predicted too
+    high. Both axes are logarithmic if all means are positive and differ by more than a factor of 20.
+
+    Parameters
+    ----------
+    y, predicted : array, shape (n,)
+        Targets and predictions.
+    {ax}
+    sample_weight : array, shape (n,), optional
+        Weights; a tenth is one of their sum.
+
+    {returns}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.report import plot_observed
+    >>> predicted = np.arange(1.0, 101.0)
+    >>> ax = plot_observed(2.0 * predicted, predicted)
+    >>> len(ax.collections)
+    10
+    """
+    y, predicted, weight = _rows(y, predicted, sample_weight)
+    bins = quantile_bins(predicted, weight)
+    total = np.bincount(bins, weight)
+    kept = total > 0
+    across, mean = (np.bincount(bins, weight * values)[kept] / total[kept] for values in (predicted, y))
+    ax = styled_axes(ax, height=4.2)
+    _beside_diagonal(ax, across, mean, total[kept], "predicted as observed")
+    least, largest = min(across.min(), mean.min()), max(across.max(), mean.max())
+    if least > 0 and largest > 20 * least:
+        logarithmic(ax)
+    ax.set_xlabel("mean prediction of a tenth of the rows")
+    ax.set_ylabel("mean target")
+    ax.legend(**LEGEND, loc="lower right")
+    return ax
+
+
+@takes_axes
+def plot_residuals(y: Any, predicted: Any, ax: Axes | None = None, *, sample_weight: Any = None) -> Axes:
+    """Draw the residuals against the predictions, with their mean over tenths of the rows.
+
+    Where the line leaves zero, the predictions are wrong in a way that more features, or other forms of them, could
+    mend; where the points spread, the noise grows with the prediction. At most 2,000 points are drawn, spread evenly
+    over the predictions; the line has all.
+
+    Parameters
+    ----------
+    y, predicted : array, shape (n,)
+        Targets and predictions.
+    {ax}
+    sample_weight : array, shape (n,), optional
+        Weights.
+
+    {returns}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.report import plot_residuals
+    >>> plot_residuals(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0])).get_ylabel()
+    'residual: target less prediction'
+    """
+    y, predicted, weight = _rows(y, predicted, sample_weight)
+    residuals = y - predicted
+    order = np.argsort(predicted, kind="stable")
+    shown = order[np.linspace(0, len(order) - 1, min(len(order), _POINTS)).astype(int)]
+    ax = styled_axes(ax, height=3.6)
+    ax.axhline(0.0, color=INK, linewidth=1.0, zorder=1)
+    ax.plot(
+        predicted[shown], residuals[shown], "o", color=DARK, alpha=0.45, markersize=3.0, markeredgewidth=0, zorder=2
+    )
+    bins = quantile_bins(predicted, weight)
+    total = np.bincount(bins, weight)
+    kept = total > 0
+    across, mean = (np.bincount(bins, weight * values)[kept] / total[kept] for values in (predicted, residuals))
+    ax.plot(across, mean, color=LIGHT, linewidth=1.9, zorder=3, label="mean of tenths of the rows")
+    ax.set_xlabel("prediction")
+    ax.set_ylabel("residual: target less prediction")
+    ax.legend(**LEGEND, loc="lower left", bbox_to_anchor=(-0.01, 1.0))
+    return ax
+
+
+@takes_axes
+def plot_quantiles(residuals: Any, ax: Axes | None = None, *, sample_weight: Any = None) -> Axes:
+    """Draw the quantiles of residuals against those of the normal distribution (a QQ plot).
+
+    On the line residuals are normal with their standard deviation. Ends that leave it show heavier tails, or outliers.
+
+    Parameters
+    ----------
+    residuals : array, shape (n,)
+        Residuals; they are divided by their standard deviation.
+    {ax}
+    sample_weight : array, shape (n,), optional
+        Weights.
+
+    {returns}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.report import plot_quantiles
+    >>> ax = plot_quantiles(np.random.default_rng(0).standard_normal(100))
+    >>> ax.get_xlabel()
+    'quantile of the normal distribution'
+    """
+    from scipy.special import ndtri
+
+    residuals, _, weight = _rows(residuals, residuals, sample_weight)
+    mean = np.average(residuals, weights=weight)
+    spread = np.sqrt(np.average((residuals - mean) ** 2, weights=weight))
+    order = np.argsort(residuals, kind="stable")
+    below = (np.cumsum(weight[order]) - 0.5 * weight[order]) / weight.sum()
+    expected, found = ndtri(below), (residuals[order] - mean) / (spread or 1.0)
+    shown = np.unique(np.linspace(0, len(order) - 1, min(len(order), _POINTS)).astype(int))
+    ax = styled_axes(ax, height=3.6)
+    ends = np.array([expected[0], expected[-1]])
+    ax.plot(ends, ends, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1, label="normal")
+    ax.plot(expected[shown], found[shown], "o", color=DARK, markersize=3.0, markeredgewidth=0, zorder=2)
+    ax.set_xlabel("quantile of the normal distribution")
+    ax.set_ylabel("quantile of the residuals\nin standard deviations")
+    ax.legend(**LEGEND, loc="lower right")
+    return ax
+
+
+@takes_axes
+def plot_coverage(
+    y: Any, predicted: Any, ax: Axes | None = None, *, quantile: float = 0.5, sample_weight: Any = None
+) -> Axes:
+    """Draw the share of targets at or below a predicted quantile, in tenths of the rows by their prediction.
+
+    Parameters
+    ----------
+    y, predicted : array, shape (n,)
+        Targets, and predictions of their quantile.
+    {ax}
+    quantile : float
+        The quantile that is predicted: of calibrated predictions, that share of the targets is below them everywhere.
+    sample_weight : array, shape (n,), optional
+        Weights.
+
+    {returns}
+    InvalidInputError
+        If the quantile is not between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.report import plot_coverage
+    >>> rng = np.random.default_rng(0)
+    >>> ax = plot_coverage(rng.standard_normal(500), rng.uniform(1.28, 1.29, 500), quantile=0.9)
+    >>> len(ax.lines)
+    11
+    """
+    if not 0.0 < quantile < 1.0:
+        raise InvalidInputError(f"quantile must be between 0 and 1, got {quantile}")
+    y, predicted, weight = _rows(y, predicted, sample_weight)
+    bins = quantile_bins(predicted, weight)
+    total = np.bincount(bins, weight)
+    kept = total > 0
+    across, share = (np.bincount(bins, weight * v)[kept] / total[kept] for v in (predicted, y <= predicted))
+    ax = styled_axes(ax, height=3.4)
+    label = f"aim: {number(quantile)}"
+    ax.axhline(quantile, color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1, label=label)
+    for x, value in zip(across, share, strict=True):
+        (dot,) = ax.plot(x, value, "o", color=DARK, markersize=6.0, zorder=3)
+        dot.set_gid(f"prediction about {number(x)}: {number(value)} at or below")
+    ax.set_ylim(0.0, 1.0)
+    ax.set_xlabel("mean prediction of a tenth of the rows")
+    ax.set_ylabel("share of targets at or\nbelow the prediction")
+    ax.legend(**LEGEND, loc="lower left", bbox_to_anchor=(-0.01, 1.0))
+    return ax
+
+
+@takes_axes
+def plot_rootogram(
+    y: Any, predicted: Any, ax: Axes | None = None, *, dispersion: float = 0.0, sample_weight: Any = None
+) -> Axes:
+    """Draw how often each count occurs beside how often the model expects it, on a scale of square roots.
+
+    The bars hang from the expected number. Where a bar ends above zero the count occurs less often than expected, below
+    zero more often: a bar of 0 that ends far below the line means more zeros than the model expects. Counts of 30 or
+    more are one bar.
+
+    Parameters
+    ----------
+    y : array of int, shape (n,)
+        Counts.
+    predicted : array, shape (n,)
+        Expected counts.
+    {ax}
+    dispersion : float
+        Counts have the variance m + dispersion m^2 at the expected count m: 0 for Poisson, more for negative binomial.
+    sample_weight : array, shape (n,), optional
+        Weights.
+
+    {returns}
+    InvalidInputError
+        If targets are not counts.
+
+    References
+    ----------
+    C. Kleiber and A. Zeileis (2016), Visualizing count data regressions using rootograms, *The American Statistician*
+    70(3), 296-303.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.report import plot_rootogram
+    >>> ax = plot_rootogram(np.array([0, 1, 1, 3]), np.full(4, 1.25))
+    >>> len(ax.patches)
+    4
+    """
+    y, mean, weight = _rows(y, predicted, sample_weight)
+    if np.any(y != np.round(y)) or np.any(y < 0):
+        raise InvalidInputError(f"a rootogram is of counts; y has {y[(y != np.round(y)) | (y < 0)][0]}")
+    last = int(min(y.max(), _COUNTS))
+    counts = np.arange(last + 1)
+    expected = np.array([weight @ _chance(count, mean, dispersion) for count in counts.tolist()])
+    observed = np.bincount(np.minimum(y, last).astype(int), weight, last + 1)
+    expected[-1] = max(weight.sum() - expected[:-1].sum(), 0.0)  # of that count and all larger ones
+    ax = styled_axes(ax, height=3.6)
+    tops, heights = np.sqrt(expected), np.sqrt(observed)
+    bars = ax.bar(counts, heights, bottom=tops - heights, width=0.8, color=BAND, edgecolor=DARK, zorder=2)
+    for bar, count, seen, wanted in zip(bars, counts, observed, expected, strict=True):
+        bar.set_gid(f"{count}: {number(seen)} rows, {number(wanted)} expected")
+    ax.plot(counts, tops, "o-", color=LIGHT, linewidth=1.6, markersize=4.0, zorder=3, label="expected by the model")
+    ax.axhline(0.0, color=INK, linewidth=1.0, zorder=3)
+    whole_ticks(ax, counts, f"count ({last}: {last} or more)")
+    ax.set_ylabel("square root of the number\nof rows, hanging")
+    ax.legend(**LEGEND, loc="lower left", bbox_to_anchor=(-0.01, 1.0))
+    return ax
+
+
+def _chance(count: int, mean: np.ndarray, dispersion: float) -> np.ndarray:
+    """Return the probability of a count at each expected count: Poisson, or with a dispersion negative binomial."""
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    if dispersion == 0.0:
+        return np.asarray(np.exp(xlogy(count, mean) - mean - gammaln(count + 1.0)))
+    size = 1.0 / dispersion
+    chosen = gammaln(count + size) - gammaln(size) - gammaln(count + 1.0)
+    return np.asarray(np.exp(chosen + xlogy(count, mean / (mean + size)) + xlog1py(size, -mean / (mean + size))))
+
+
+def _beside_diagonal(ax: Axes, predicted: np.ndarray, observed: np.ndarray, weight: np.ndarray, label: str) -> None:
+    """Draw what was observed against what was predicted, with the diagonal where both are equal."""
+    low, high = min(predicted.min(), observed.min()), max(predicted.max(), observed.max())
+    ax.plot([low, high], [low, high], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1, label=label)
+    ax.plot(predicted, observed, color=DARK, linewidth=1.2, zorder=2)
+    for x, y, area in zip(predicted, observed, 60.0 * weight / weight.max(), strict=True):
+        dot = ax.scatter(x, y, s=area, color=DARK, zorder=3)
+        dot.set_gid(f"predicted {number(x)}, observed {number(y)}")
+
+
+def _rows(y: Any, predicted: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return targets, predictions and weights of the rows of positive weight, as float64."""
+    y, predicted = np.asarray(y, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if not y.shape == predicted.shape == weight.shape == (len(y),) or not np.any(weight > 0):
+        raise InvalidInputError(
+            f"one target, prediction and weight for each row are needed, got {y.shape}, {predicted.shape} and "
+            f"{weight.shape}, with a positive weight"
+        )
+    rows = weight > 0
+    return y[rows], predicted[rows], weight[rows]
