@@ -513,7 +513,7 @@ def test_invalid_tables_are_refused():
         LowRankImputer(1).fit(df)
     with pytest.raises(InvalidInputError, match=r"column 1 \(.*\): could not convert"):
         LowRankImputer(1).fit(np.array([[1.0, "x"], [2.0, 3.0]], dtype=object))
-    with pytest.raises(InvalidInputError, match="column 'b': could not convert"):
+    with pytest.raises(InvalidInputError, match="column 'b' holds text, such as 'x'"):
         LowRankImputer(1).fit(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
     with pytest.raises(NotFittedError):
         LowRankImputer(1).transform(X)

@@ -71,7 +71,7 @@ class FitTask:
         self._context = estimator._init_callback_context(max_subtasks=max_subtasks) if wanted else None
         if self._context is None:
             return
-        self._data: dict[str, Any] = {"estimator": estimator, "X": given.matrix(), "y": given.y}
+        self._data: dict[str, Any] = {"estimator": estimator, "X": given.as_given(), "y": given.y}
         if given.sample_weight is not None:
             self._data["metadata"] = {"sample_weight": given.sample_weight}
         self._context.call_on_fit_task_begin(**self._data)

@@ -90,6 +90,11 @@ _SHARED = {
         of shape (n_features,) or None; in the dict, a number or None for a column by index or by name, and the columns
         that it leaves out are unbounded. Columns of `always_include` keep theirs, too. Bounds other than 0 take a
         search by pursuit (`hardthresh.solvers.HardThresholdingPursuit`). Not together with `positive` or `groups`.
+    categorical_features : "from_dtype", sequence of int or str, or None
+        The columns of categories, by index or by name: by default those of a data frame whose type is categorical or an
+        enumeration. Each is replaced by indicators of its levels, which are chosen together and count as one feature:
+        of all levels where they are penalised (with several ridges, if all are positive), else of all but the most
+        frequent one, which is the reference. Not together with `positive` or `bounds`.
     fit_intercept : bool
         Whether to fit an intercept; it is neither counted nor penalised.
     standardize : bool
@@ -132,7 +137,12 @@ _SHARED = {
     offset_used_ : bool
         Whether the fit had an offset; predictions then need one too.
     n_features_in_, feature_names_in_ :
-        The columns seen in `fit`.""",
+        The columns seen in `fit`.
+    encoded_feature_names_ : array of str
+        The names of the columns that `coef_`, `support_` and `scale_` refer to: those of X, but for each categorical
+        column one for each of its encoded levels, such as "colour=red".
+    encoding_ : Encoding
+        Only with categorical columns: their levels, and which of them is the reference, in ``encoding_.factors``.""",
     "cv_attributes": """
     coef_, intercept_, support_, ... :
         Of the model, which may be an average, fitted on all data. Of the attributes of `{without_cv}`, `objective_`,

@@ -276,11 +276,12 @@ def read(estimator: Any) -> Facts:
     coefficients = rows[0]
     scale = np.asarray(estimator.scale_, dtype=np.float64)
     effects = coefficients * scale
-    given = getattr(estimator, "feature_names_in_", None)
+    encoded = hasattr(estimator, "encoding_")
+    given = estimator.encoded_feature_names_ if encoded else getattr(estimator, "feature_names_in_", None)
     originals = [f"feature {j}" for j in range(len(coefficients))] if given is None else [str(name) for name in given]
     names = tuple(one_line(name) for name in originals)
-    requested = getattr(estimator, "always_include", None)
-    wanted = set() if requested is None else {originals.index(r) if isinstance(r, str) else int(r) for r in requested}
+    requested = (estimator._always() if encoded else getattr(estimator, "always_include", None)) or ()
+    wanted = {originals.index(r) if isinstance(r, str) else int(r) for r in requested}
     shares = getattr(estimator, "selection_frequency_", None)
     features = [
         Feature(

@@ -98,11 +98,13 @@ class CrossValidatedMixin:
     def _score_by_scorer(self, attributes: dict[str, Any], test: Table, y: Any, params: Metadata) -> float:
         """Return the score of a model with some fitted attributes, on rows with targets y as they were given."""
         fitted = type(self)(**self.get_params(deep=False))  # type: ignore[attr-defined]
-        for name, value in {**attributes, "n_features_in_": self.n_features_in_}.items():
+        columns = ("n_features_in_",) if test.given is None else ("n_features_in_", "feature_names_in_", "encoding_")
+        seen = {name: getattr(self, name) for name in columns if hasattr(self, name)}
+        for name, value in {**attributes, **seen}.items():
             setattr(fitted, name, value)
         if "sample_weight" in params:  # without the weights of classes
             params = {**params, "sample_weight": test.to_backend(params["sample_weight"])}
-        return float(check_scoring(fitted, scoring=self.scoring)(fitted, test.matrix(), y, **params))
+        return float(check_scoring(fitted, scoring=self.scoring)(fitted, test.as_given(), y, **params))
 
     def _warm_path(self, problem: Any, candidates: list[int], seed: int) -> list[Result]:
         """Return the runs for increasing candidates, each from where the last one ended."""
@@ -201,7 +203,7 @@ def _matrix_for(splitter: Any, table: Table) -> Any:
     """Return X for a splitter; those of scikit-learn only count its rows, which are not copied for that."""
     if type(splitter).__module__.startswith("sklearn."):
         return np.broadcast_to(0.0, (table.n_rows, 1))
-    return table.matrix()
+    return table.as_given()
 
 
 def _needs_groups(cv: Any) -> bool:

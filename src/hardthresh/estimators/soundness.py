@@ -80,7 +80,12 @@ def check_linear_model(model: Any) -> None:
     classifies = is_classifier(model)
     check_present(model, "coef_", "intercept_", "support_", *(["classes_"] if classifies else []))
     rows = (1,) if classifies else ()
-    check_numbers(model, coef_=(*rows, check_columns(model)), intercept_=rows)
+    d = check_columns(model)
+    if hasattr(model, "encoding_"):
+        if model.encoding_.n_features != d:
+            raise InvalidInputError(f"encoding_ is one of {model.encoding_.n_features} columns; {d} are needed")
+        d = model.encoding_.n_columns
+    check_numbers(model, coef_=(*rows, d), intercept_=rows)
     coef, support = _array(model, "coef_").reshape(-1), _array(model, "support_")
     if support.ndim != 1 or (support.size and support.dtype.kind not in "iu"):
         raise InvalidInputError(

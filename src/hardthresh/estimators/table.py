@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing
 
 from hardthresh.arrays import gather_columns, move, namespace
 from hardthresh.core.typing import Array
@@ -30,6 +31,8 @@ class Table:
     offset: Any = None
     rows: np.ndarray | None = None
     """The rows of X that the table has; None for all of them."""
+    given: Any = None
+    """The data frame or array that X encodes, all of its rows; None if X is what was given."""
 
     @property
     def n_rows(self) -> int:
@@ -44,7 +47,7 @@ class Table:
         else:
             X = _take(X.tocsr() if hasattr(X, "tocsr") else X, rows)
         y, sample_weight, offset = (_take(a, rows) for a in (self.y, self.sample_weight, self.offset))
-        return Table(X, y, sample_weight, offset, places)
+        return Table(X, y, sample_weight, offset, places, self.given)
 
     def with_targets(self, y: np.ndarray) -> Table:
         """Return the table with other targets, and everything in the library and on the device of X."""
@@ -65,6 +68,12 @@ class Table:
         if self.rows is None:
             return self.X if columns is None else take_columns(self.X, columns)
         return self.X[self.rows] if columns is None else self.X[np.ix_(self.rows, columns)]
+
+    def as_given(self) -> Any:
+        """Return the rows as the user gave them, for functions of the user."""
+        if self.given is None:
+            return self.matrix()
+        return self.given if self.rows is None else _safe_indexing(self.given, self.rows)
 
     def weighted_rows(self) -> np.ndarray:
         """Return the indices of the rows of positive weight."""

@@ -6,21 +6,25 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import InvalidInputError, format_value, numbered
 
-_TIMES = ("datetime", "date", "timedelta", "duration")
-"""What the names of column types of dates and times begin with, in pandas and polars."""
-_CATEGORIES = ("category", "categorical", "enum")
-"""The same for categories, which NumPy turns into numbers if their labels are numbers."""
+from .frames import check_types, counted, frame_of, missing_values
+
 _ENCODE = "encode it as numbers, for example one column for each category, or leave it out"
+_CAST = "cast it to a category, or name it in categorical_features, or leave it out"
+_FROM_TYPE = 'set categorical_features="from_dtype", or encode it as numbers'
 
 
 @without_overflow_warnings
-def validated(model: Any, X: Any, y: Any = "no_validation", *, categories: bool = True, **options: Any) -> Any:
+def validated(
+    model: Any, X: Any, y: Any = "no_validation", *, categories: bool = True, numbers: Any = None, **options: Any
+) -> Any:
     """Return what `sklearn.utils.validation.validate_data` returns; errors name the column of X.
+
+    Data frames become C-contiguous arrays, so that the bits of a fit do not depend on the library of the frame.
 
     Parameters
     ----------
@@ -30,6 +34,9 @@ def validated(model: Any, X: Any, y: Any = "no_validation", *, categories: bool 
         The data.
     categories : bool
         Whether columns of categories whose labels are numbers are numbers.
+    numbers : array or data frame, optional
+        X without its categorical columns. It is what is converted and returned in the place of X, and it may have no
+        column.
     **options :
         Passed on.
 
@@ -38,13 +45,31 @@ def validated(model: Any, X: Any, y: Any = "no_validation", *, categories: bool 
     InvalidInputError
         With the column that holds text, dates, infinity, or NaN where this is not allowed.
     """
-    _check_types_of_columns(X, _TIMES if categories else (*_TIMES, *_CATEGORIES))
+    given = X if numbers is None else numbers
+    frame = frame_of(given)
+    if frame is not None:
+        if not options.get("reset", True):
+            validate_data(model, X, reset=False, skip_check_array=True)  # another name comes before another type
+        encodes = "categorical_features" in model.get_params(deep=False)
+        advice = {"categories": _FROM_TYPE, "text": _CAST} if encodes else {"categories": _ENCODE, "text": _ENCODE}
+        check_types(frame, numeric_labels=categories, **advice)
+        options["order"] = "C"
     try:
-        return validate_data(model, X, y, **options)
+        if numbers is None:
+            return validate_data(model, X, y, **options)
+        validate_data(model, X, y, reset=options.pop("reset"), skip_check_array=True)
+        if isinstance(y, str) and y == "no_validation":
+            return check_array(numbers, estimator=model, input_name="X", ensure_min_features=0, **options)
+        return check_X_y(numbers, y, estimator=model, ensure_min_features=0, **options)
     except ValueError as error:
         if str(error).startswith("The feature names"):
             raise
-        column, is_text = _offending_column(X, options.get("ensure_all_finite") == "allow-nan")
+        may_be_nan = options.get("ensure_all_finite") == "allow-nan"
+        if not may_be_nan and str(error).startswith("Input X contains NaN"):
+            missing = missing_values(given)
+            if missing:
+                raise InvalidInputError(f"X contains NaN: {counted(missing)}; {_impute(model)}") from error
+        column, is_text = _offending_column(given, may_be_nan)
         if column is None and options.get("y_numeric") and str(error).startswith("could not convert"):
             raise InvalidInputError(f"y: {error}; numbers are needed") from error
         if column is None:
@@ -52,16 +77,12 @@ def validated(model: Any, X: Any, y: Any = "no_validation", *, categories: bool 
         raise InvalidInputError(f"{column}: {error}" + (f"; {_ENCODE}" if is_text else "")) from error
 
 
-def _check_types_of_columns(X: Any, refused: tuple[str, ...]) -> None:
-    """Check that no column of a data frame has a type whose name begins with a refused word."""
-    dtypes = getattr(X, "dtypes", None)
-    if dtypes is None or not hasattr(X, "columns"):
-        return
-    for name, dtype in zip(X.columns, dtypes, strict=True):
-        if str(dtype).lower().startswith(refused):
-            raise InvalidInputError(
-                f"column {format_value(name)} is of type {dtype}, and only numbers can be computed with; {_ENCODE}"
-            )
+def _impute(model: Any) -> str:
+    """Return what to do about missing values."""
+    return (
+        f"fill them in with make_pipeline(SimpleImputer(add_indicator=True), {type(model).__name__}(...)) or with "
+        "LowRankImputer, or leave out these rows or columns"
+    )
 
 
 def _offending_column(X: Any, may_be_nan: bool) -> tuple[str | None, bool]:
@@ -71,17 +92,17 @@ def _offending_column(X: Any, may_be_nan: bool) -> tuple[str | None, bool]:
         coo = X.tocoo()
         where = coo.col[bad(coo.data)] if coo.data.dtype.kind == "f" else np.zeros(0, dtype=int)
         return (numbered("column", int(where.min())) if where.size else None), False
-    framed = hasattr(X, "columns")
-    if not framed and not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fOU"):
+    frame = frame_of(X)
+    if frame is None and not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fOU"):
         return None, False
-    for j, name in enumerate(X.columns if framed else range(X.shape[1])):
-        column = np.asarray(X[name] if framed else X[:, j])
-        if column.ndim != 1 or column.dtype.kind not in "fOU":
-            continue  # integers, or two columns of one name
+    for j, name in enumerate(range(X.shape[1]) if frame is None else frame.columns):
+        column = X[:, j] if frame is None else frame[name].to_numpy()
+        if column.dtype.kind not in "fOU":
+            continue
         try:
             is_text, is_bad = False, bool(bad(column.astype(float)).any())
         except (ValueError, TypeError):
             is_text = is_bad = True
         if is_bad:
-            return (f"column {format_value(name)}" if framed else numbered("column", j)), is_text
+            return (numbered("column", j) if frame is None else f"column {format_value(name)}"), is_text
     return None, False

@@ -33,7 +33,10 @@ _ROUNDS, _BLOCKS = 2, 60
 each lowers the loss by a constant factor, so that 120 reach any margin that double precision can tell from zero."""
 
 
-@public_estimator("logistic_regression", upgrades=[tenth_of_features, with_defaults(bounds=None, class_weight=None)])
+@public_estimator(
+    "logistic_regression",
+    upgrades=[tenth_of_features, with_defaults(bounds=None, categorical_features=None, class_weight=None)],
+)
 @own_parameters(class_weight=None)
 class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     r"""Logistic regression of two classes with at most k features.
@@ -149,7 +152,10 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
 @public_estimator(
     "logistic_regression_cv",
-    upgrades=[one_ridge(Logistic.default_ridge), with_defaults(bounds=None, class_weight=None)],
+    upgrades=[
+        one_ridge(Logistic.default_ridge),
+        with_defaults(bounds=None, categorical_features=None, class_weight=None),
+    ],
 )
 @own_parameters(class_weight=None)
 class SparseLogisticRegressionCV(SparseLinearModelCV, SparseLogisticRegression):

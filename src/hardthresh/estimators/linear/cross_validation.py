@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -52,6 +52,7 @@ class SparseLinearModelCV(GridSearch):
         always_include: Any = None,
         positive: bool = False,
         bounds: Any = None,
+        categorical_features: Any = "from_dtype",
         fit_intercept: bool = True,
         standardize: bool = True,
         solver: str | Solver = "auto",
@@ -72,6 +73,7 @@ class SparseLinearModelCV(GridSearch):
         self.always_include = always_include
         self.positive = positive
         self.bounds = bounds
+        self.categorical_features = categorical_features
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.solver = solver
@@ -217,7 +219,7 @@ class SparseLinearModelCV(GridSearch):
 
     def _certified(self) -> tuple[np.ndarray, Any]:
         best = self.best_model_
-        coef = np.zeros((*best.coef.shape[:-1], self.n_features_in_))
+        coef = np.zeros((*best.coef.shape[:-1], self._n_columns))
         coef[..., best.support] = best.coef
         return coef, best.intercept
 
@@ -232,7 +234,7 @@ class SparseLinearModelCV(GridSearch):
         super()._check_attributes()
         check_present(self, "best_model_", "models_")
         for model in (self.best_model_, *self.models_):
-            check_model(model, self.n_features_in_)
+            check_model(model, self._n_columns)
 
     def _checked_averaging(self, prediction: PredictionModel) -> str:
         """Return how models are averaged."""
@@ -257,6 +259,15 @@ class SparseLinearModelCV(GridSearch):
 
     def _ridge(self) -> float:
         return float(getattr(self, "alpha_", 0.0))
+
+    def _has_ridge(self) -> bool:
+        if isinstance(self.alphas, str):
+            return self._loss.default_ridge > 0
+        if not isinstance(self.alphas, Iterable):
+            return float(self.alphas) > 0
+        if not isinstance(self.alphas, Sized):
+            return False  # it can be read once, and is not known yet
+        return bool(min(self.alphas, default=0.0) > 0)
 
     def _compared_with_none(
         self,
@@ -316,10 +327,10 @@ class SparseLinearModelCV(GridSearch):
 
     def _units(self) -> Units:
         """Return what k counts."""
-        always = np.zeros(self.n_features_in_, dtype=bool)
+        always = np.zeros(self._n_columns, dtype=bool)
         always[list(self._always())] = True
         if self.groups is None:
-            return Units(np.arange(self.n_features_in_), always)
+            return Units(self._features, always)
         number: dict[Any, int] = {}
         return Units(np.array([number.setdefault(label, len(number)) for label in self._group_labels()]), always)
 
@@ -402,7 +413,7 @@ class SparseLinearModelCV(GridSearch):
         self.support_ = table.to_backend(support)
         counted = support[~units.always[support]].tolist()
         if self.groups is None:
-            self.n_nonzero_coefs_ = len(counted)
+            self.n_nonzero_coefs_ = units.count(support)
         else:
             labels = self._group_labels()
             self.groups_ = tuple(dict.fromkeys(labels[j] for j in counted))
@@ -411,7 +422,7 @@ class SparseLinearModelCV(GridSearch):
     def _keep_held_out(self, search: Search, weights: np.ndarray, splits: Splits, table: Table, noise: float) -> None:
         """Set what the models of the folds, made as that of all rows, choose, and how they predict held-out rows."""
         units, averaged = self._units(), np.count_nonzero(weights) > 1
-        votes, fits = np.zeros(self.n_features_in_), []
+        votes, fits = np.zeros(self._n_columns), []
         for fold, (train, _) in zip(search.folds, splits, strict=True):
             rows = table.take(train)
             within = within_budget(fold, weights, rows, units, int(search.sizes[-1]), noise)

@@ -12,7 +12,9 @@ from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
 
-@public_estimator("gamma_regression", upgrades=[tenth_of_features, with_defaults(bounds=None)])
+@public_estimator(
+    "gamma_regression", upgrades=[tenth_of_features, with_defaults(bounds=None, categorical_features=None)]
+)
 class SparseGammaRegression(SparseRegressor):
     r"""Gamma regression with at most k features, for amounts such as costs and durations.
 
@@ -58,7 +60,10 @@ class SparseGammaRegression(SparseRegressor):
     _loss_type: ClassVar[type[Loss]] = Gamma
 
 
-@public_estimator("gamma_regression_cv", upgrades=[one_ridge(Gamma.default_ridge), with_defaults(bounds=None)])
+@public_estimator(
+    "gamma_regression_cv",
+    upgrades=[one_ridge(Gamma.default_ridge), with_defaults(bounds=None, categorical_features=None)],
+)
 class SparseGammaRegressionCV(SparseLinearModelCV, SparseGammaRegression):
     """Gamma regression with the number of features chosen by cross-validation.
 

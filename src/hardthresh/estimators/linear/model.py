@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from hardthresh.arrays import all_finite, double, gather_columns, move, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate, certify_model
 from hardthresh.core.checking import without_overflow_warnings
-from hardthresh.core.errors import HardThreshError, InvalidInputError, warn
+from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered, warn
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result, Status
 from hardthresh.core.solver import Solver
@@ -49,6 +49,7 @@ from ..validation import validated
 from .bounds import Bounds, bounds_of
 from .columns import column_indices, column_labels
 from .criterion import CriterionPath, criterion_path
+from .encoding import Encoding, encoding_of, factor_columns, read_codes, without
 from .problem import Fingerprint, Problem, build_problem, linear_predictor
 from .summary import Summary, share_removed, summarize
 
@@ -87,6 +88,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         always_include: Any = None,
         positive: bool = False,
         bounds: Any = None,
+        categorical_features: Any = "from_dtype",
         fit_intercept: bool = True,
         standardize: bool = True,
         solver: str | Solver = "auto",
@@ -103,6 +105,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         self.always_include = always_include
         self.positive = positive
         self.bounds = bounds
+        self.categorical_features = categorical_features
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.solver = solver
@@ -124,7 +127,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         Parameters
         ----------
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
-            Finite numbers; float32 is computed in float32.
+            Finite numbers; float32 is computed in float32. The columns of `categorical_features` may hold anything.
         y : array, shape (n_samples,)
             Targets.
         sample_weight : array, shape (n_samples,), optional
@@ -161,10 +164,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         w0 = None
         if self.warm_start and hasattr(self, "coef_"):
             coef = to_numpy(self.coef_).reshape(-1)
-            if coef.shape != (self.n_features_in_,):
-                raise InvalidInputError(
-                    f"warm_start: the last fit had {coef.size} features, X has {self.n_features_in_}"
-                )
+            if coef.shape != (self._n_columns,):
+                raise InvalidInputError(f"warm_start: the last fit had {coef.size} features, X has {self._n_columns}")
             w0 = problem.point(move(coef.astype(numpy_dtype(table.X)), problem.mean), self._intercept())
         result = self._solve(
             problem,
@@ -336,22 +337,58 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
         """Return data as validated arrays, with targets as they were given; `reset` makes their columns the model's."""
         self._check_settings()
-        xp, _ = get_namespace(X)
-        X, y = validated(
-            self,
-            X,
-            y,
-            accept_sparse=("csc", "csr"),
-            dtype=(xp.float64, xp.float32),
-            y_numeric=not self._loss.classifies,
-            ensure_all_finite=not known_finite(X),
-            reset=reset,
-        )
+        factors = factor_columns(X, self.categorical_features) if reset else self._factors()
+        numbers, y = self._numbers(X, factors, reset=reset, y=y, y_numeric=not self._loss.classifies)
         y = to_numpy(y)
-        weights = row_weights(sample_weight, X)
+        weights = row_weights(sample_weight, numbers)
         if not self._loss.classifies:
             self._loss.check_domain(as_numbers(y, "y"), None if weights is None else weights > 0)
-        return Table(X, y, weights, per_row(offset, X, "offset"))
+        offset = per_row(offset, numbers, "offset")
+        if reset:
+            self.__dict__.pop("encoding_", None)  # of a fit to other columns
+        if not factors:
+            return Table(numbers, y, weights, offset)
+        codes = read_codes(X, factors)
+        if reset:
+            self._check_factors(factors)
+            names, size = getattr(self, "feature_names_in_", None), int(self.n_features_in_)
+            penalised = set(factors).difference(self._always_given()) if self._has_ridge() else ()
+            self.encoding_ = encoding_of(size, codes, weights, names, every_level=penalised)
+        else:
+            self.encoding_.check_known(codes, getattr(self, "feature_names_in_", None))
+        return Table(self.encoding_.encode(numbers, codes), y, weights, offset, given=X)
+
+    def _numbers(self, X: Any, factors: Collection[int], **options: Any) -> Any:
+        """Return the columns of X that are not categorical as an array of finite numbers, and y if it is given."""
+        xp, _ = get_namespace(X)
+        numbers = without(X, factors) if factors else None
+        return validated(
+            self,
+            X,
+            accept_sparse=("csc", "csr"),
+            dtype=(xp.float64, xp.float32),
+            ensure_all_finite=not known_finite(X),
+            numbers=numbers,
+            **options,
+        )
+
+    def _factors(self) -> tuple[int, ...]:
+        """Return the categorical columns of the fit."""
+        return tuple(factor.column for factor in self.encoding_.factors) if hasattr(self, "encoding_") else ()
+
+    def _has_ridge(self) -> bool:
+        """Return whether coefficients are penalised, so that each level of a categorical column can have one."""
+        return self._ridge() > 0
+
+    def _check_factors(self, factors: Sequence[int]) -> None:
+        """Check that the settings go together with categorical columns."""
+        if self.positive or self.bounds is not None:
+            names, setting = getattr(self, "feature_names_in_", None), "positive=True" if self.positive else "bounds"
+            column = numbered("column", factors[0]) if names is None else f"column {format_value(names[factors[0]])}"
+            raise InvalidInputError(
+                f"{setting} does not go together with categorical columns such as {column}, whose coefficients compare "
+                "levels; encode them yourself, or leave one of them out"
+            )
 
     def _encode(self, given: Table, *, reset: bool = True) -> Table:
         """Return the table with targets as the loss takes them, all of it in the library of X."""
@@ -369,8 +406,33 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """Return the fitted attributes that `predict` needs besides the coefficients."""
         return {}
 
+    @property
+    def encoded_feature_names_(self) -> np.ndarray:
+        """The names of the columns that `coef_` refers to: one for each level of a categorical column."""
+        check_is_fitted(self)
+        encoding = getattr(self, "encoding_", Encoding(int(self.n_features_in_), ()))
+        return encoding.names(getattr(self, "feature_names_in_", None))
+
+    @property
+    def _n_columns(self) -> int:
+        """The number of columns with a coefficient."""
+        return self.encoding_.n_columns if hasattr(self, "encoding_") else int(self.n_features_in_)
+
+    @property
+    def _features(self) -> np.ndarray:
+        """For each column with a coefficient, the column of X that it is, or is a level of."""
+        return self.encoding_.features if hasattr(self, "encoding_") else np.arange(self.n_features_in_)
+
+    def _column_names(self) -> Sequence[str] | None:
+        return self.encoded_feature_names_.tolist() if hasattr(self, "encoding_") else super()._column_names()
+
     def _always(self) -> tuple[int, ...]:
-        """Return the always-included columns as increasing indices."""
+        """Return the always-included columns, of those with a coefficient, as increasing indices."""
+        given = self._always_given()
+        return tuple(np.flatnonzero(np.isin(self._features, given)).tolist()) if hasattr(self, "encoding_") else given
+
+    def _always_given(self) -> tuple[int, ...]:
+        """Return the always-included columns of X as increasing indices."""
         names = getattr(self, "feature_names_in_", None)
         return column_indices(self.always_include, int(self.n_features_in_), None if names is None else list(names))
 
@@ -405,9 +467,18 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         return len({label for j, label in enumerate(self._group_labels()) if j not in always}), "groups"
 
     def _group_labels(self) -> tuple[Any, ...]:
-        """Return the label of each column, None where it is always included."""
-        always, names = self._always(), getattr(self, "feature_names_in_", None)
-        return column_labels(self.groups, int(self.n_features_in_), None if names is None else list(names), always)
+        """Return the label of each column with a coefficient, None where it is always included.
+
+        Without `groups`, the levels of a categorical column are a group, and so is each other column.
+        """
+        always, names = self._always_given(), getattr(self, "feature_names_in_", None)
+        size = int(self.n_features_in_)
+        if self.groups is None:
+            given = [f"x{j}" for j in range(size)] if names is None else names
+            labels = tuple(None if j in always else label for j, label in enumerate(given))
+        else:
+            labels = column_labels(self.groups, size, None if names is None else list(names), always)
+        return tuple(labels[feature] for feature in self._features)
 
     def _checked_k(self, k: Any) -> int:
         """Return a validated number of non-zeros, or of groups."""
@@ -469,7 +540,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             fit_intercept=self.fit_intercept,
             scale=self.standardize,
             name=self._feature_name,
-            groups=None if self.groups is None else self._group_labels(),
+            groups=self._group_labels() if self.groups is not None or hasattr(self, "encoding_") else None,
+            levels=self.encoding_.indicators if hasattr(self, "encoding_") else (),
         )
         self._check_tiny_columns(problem, table)
         return problem
@@ -501,11 +573,12 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         for name in ("n_nonzero_coefs_", "n_nonzero_groups_", "groups_"):
             if hasattr(self, name):  # of a fit with other settings
                 delattr(self, name)
-        if problem.grouped:
+        if self.groups is not None:
             self.groups_ = problem.groups(result.support)
             self.n_nonzero_groups_ = len(self.groups_)
         else:
-            self.n_nonzero_coefs_ = len(set(to_numpy(self.support_).tolist()).difference(self._always()))
+            counted = sorted(set(to_numpy(self.support_).tolist()).difference(self._always()))
+            self.n_nonzero_coefs_ = np.unique(self._features[counted]).size
         self.n_iter_ = result.n_iter
         self.converged_ = result.converged
         self.offset_used_ = problem.offset_given
@@ -526,7 +599,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         if problem.intercept and not bool(namespace(problem.objective.y).any(problem.objective.y != 0)):
             return "all targets are 0, which no finite intercept predicts, even with a ridge; give rows with others"
         move = problem.objective.recession(result.state.at, result.support.indices)
-        size = np.zeros(1) if move is None else np.abs(to_numpy(move))[: self.n_features_in_]
+        size = np.zeros(1) if move is None else np.abs(to_numpy(move))[: self._n_columns]
         growing = np.flatnonzero(size > 1e-6 * np.max(size, initial=0.0))
         if not growing.size:
             return result.message
@@ -538,15 +611,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """Return X coef + intercept + offset, reading only the chosen columns."""
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="coef_", method=method)
-        xp, _ = get_namespace(X)
-        X = validated(
-            self,
-            X,
-            accept_sparse=("csc", "csr"),
-            dtype=(xp.float64, xp.float32),
-            ensure_all_finite=not known_finite(X),
-            reset=False,
-        )
+        X = self._numbers_of(X)
         coef = namespace(self.coef_).reshape(self.coef_, (-1,))
         offset = per_row(offset, X, "offset")
         u = linear_predictor(X, self.support_, coef, self._intercept())
@@ -554,10 +619,21 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             warn(f"{type(self).__name__} was fitted with an offset; {method} without one leaves it out")
         return u if offset is None else u + move(offset, u)
 
+    def _numbers_of(self, X: Any) -> Any:
+        """Return the columns with a coefficient; those of categorical columns that are not chosen may be anything."""
+        factors = self._factors()
+        numbers = self._numbers(X, factors, reset=False)
+        if not factors:
+            return numbers
+        codes = read_codes(X, sorted(set(factors).intersection(np.flatnonzero(self._get_support_mask()).tolist())))
+        self.encoding_.check_known(codes, getattr(self, "feature_names_in_", None))
+        return self.encoding_.encode(numbers, codes)
+
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[to_numpy(self.support_)] = True
+        support = to_numpy(self.support_)
+        mask[self._features[support] if hasattr(self, "encoding_") else support] = True
         return mask
 
     @available_if(_transforms)
@@ -607,7 +683,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         array, shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        chosen, foreign = int(self.support_.shape[0]), bool(get_namespace(X)[1]) and _is_foreign(X)
+        features = np.flatnonzero(self._get_support_mask())
+        chosen, foreign = features.size, bool(get_namespace(X)[1]) and _is_foreign(X)
         if issparse(X) or (chosen and not foreign):  # scikit-learn refuses dense data without a column
             return super().inverse_transform(X)
         X = X if foreign else np.asarray(X)
@@ -615,7 +692,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         if X.ndim != 2 or X.shape[1] != chosen:
             raise InvalidInputError(f"X has shape {tuple(X.shape)}; (n_samples, {chosen}) is needed")
         place = np.full(self.n_features_in_, chosen)
-        place[to_numpy(self.support_)] = np.arange(chosen)
+        place[features] = np.arange(chosen)
         padded = xp.concat([X, xp.zeros((X.shape[0], 1), dtype=X.dtype, device=device(X))], axis=1)
         return gather_columns(padded, move(place, X))
 

@@ -12,7 +12,9 @@ from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
 
-@public_estimator("poisson_regression", upgrades=[tenth_of_features, with_defaults(bounds=None)])
+@public_estimator(
+    "poisson_regression", upgrades=[tenth_of_features, with_defaults(bounds=None, categorical_features=None)]
+)
 class SparsePoissonRegression(SparseRegressor):
     r"""Poisson regression with at most k features, for counts and rates.
 
@@ -58,7 +60,10 @@ class SparsePoissonRegression(SparseRegressor):
     _loss_type: ClassVar[type[Loss]] = Poisson
 
 
-@public_estimator("poisson_regression_cv", upgrades=[one_ridge(Poisson.default_ridge), with_defaults(bounds=None)])
+@public_estimator(
+    "poisson_regression_cv",
+    upgrades=[one_ridge(Poisson.default_ridge), with_defaults(bounds=None, categorical_features=None)],
+)
 class SparsePoissonRegressionCV(SparseLinearModelCV, SparsePoissonRegression):
     """Poisson regression with the number of features chosen by cross-validation.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -215,12 +215,14 @@ def build_problem(
     scale: bool,
     name: Callable[[int], str],
     groups: tuple[Any, ...] | None = None,
+    levels: Collection[int] = (),
 ) -> Problem:
     """Return the problem of fitting a table.
 
     The ridge `alpha` acts on the standardised coefficients that are neither the intercept nor always included; `name`
     says how a message calls a column; `groups` are the labels of the columns, of which k are chosen then, and which do
-    not go together with `bounds`.
+    not go together with `bounds`; `levels` are the columns that are levels of categorical ones, which some rows may
+    lack.
 
     Raises
     ------
@@ -231,7 +233,7 @@ def build_problem(
     inverse_scale = standardized.inverse_scale
     d = inverse_scale.shape[0]
     for j in always_include:
-        if fit_intercept and float(inverse_scale[j]) == 0.0:
+        if fit_intercept and float(inverse_scale[j]) == 0.0 and j not in levels:
             raise InvalidInputError(
                 f"always_include names {name(j)}, which is constant and cannot be told from the intercept; leave it out"
             )

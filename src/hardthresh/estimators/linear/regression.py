@@ -12,7 +12,9 @@ from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 
 
-@public_estimator("linear_regression", upgrades=[tenth_of_features, with_defaults(bounds=None)])
+@public_estimator(
+    "linear_regression", upgrades=[tenth_of_features, with_defaults(bounds=None, categorical_features=None)]
+)
 class SparseLinearRegression(SparseRegressor):
     r"""Least squares with at most k features.
 
@@ -61,7 +63,10 @@ class SparseLinearRegression(SparseRegressor):
     _loss_type: ClassVar[type[Loss]] = Squared
 
 
-@public_estimator("linear_regression_cv", upgrades=[one_ridge(Squared.default_ridge), with_defaults(bounds=None)])
+@public_estimator(
+    "linear_regression_cv",
+    upgrades=[one_ridge(Squared.default_ridge), with_defaults(bounds=None, categorical_features=None)],
+)
 class SparseLinearRegressionCV(SparseLinearModelCV, SparseLinearRegression):
     """Least squares with the number of features chosen by cross-validation.
 
