@@ -332,7 +332,7 @@ def test_supports_with_a_singular_hessian_are_refitted_by_numpy():
     case = make(d=4)
     columns = np.ascontiguousarray(case.X.T[[0, 0, 4]])
     weights = np.full(60, 1 / 60)
-    few = refits.ColumnsToRefit(columns, case.y, weights, None, np.zeros(3), np.zeros(3), case.loss)
+    few = refits.ColumnsToRefit(columns, case.loss.prepare(case.y, weights), None, np.zeros(3), np.zeros(3))
     chosen = np.array([[True, True, True], [True, False, True]])
     coefs, converged = few.refits(chosen, np.zeros(2), np.array([-1, 0]))
     assert converged.all()

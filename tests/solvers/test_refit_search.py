@@ -78,7 +78,7 @@ def test_refit_finds_the_minimum(loss, start):
     def f(b):
         return weights @ loss.value(y, Z @ b + offset) + 0.5 * l2 @ b**2
 
-    coef, prediction, value = refit(Z, y, weights, offset, l2, loss, np.full(4, start))
+    coef, prediction, value = refit(Z, loss.prepare(y, weights), offset, l2, np.full(4, start))
     slow = scipy_minimize(f, np.zeros(4), tol=1e-14)
     np.testing.assert_allclose(prediction, Z @ coef + offset, rtol=1e-13)
     np.testing.assert_allclose(value, f(coef), rtol=1e-13)
@@ -94,22 +94,22 @@ def test_refit_never_ends_above_its_start():
     for seed in range(20):
         start = 30 * np.random.default_rng(seed).standard_normal(3)
         at_start = np.mean(Logistic().value(y, X[:, :3] @ start)) + 0.5e-6 * start @ start
-        assert refit(X[:, :3], y, weights, None, l2, Logistic(), start)[2] < at_start
+        assert refit(X[:, :3], Logistic().prepare(y, weights), None, l2, start)[2] < at_start
 
 
 @pytest.mark.usefixtures("code")
 def test_refit_of_dependent_columns_without_ridge():
     X, y = classes(1, noise=2.0)
     weights = np.full(30, 1 / 30)
-    one = refit(X[:, :1], y, weights, None, np.zeros(1), Logistic(), np.zeros(1))[2]
-    two = refit(X[:, [0, 0]], y, weights, None, np.zeros(2), Logistic(), np.zeros(2))[2]
+    one = refit(X[:, :1], Logistic().prepare(y, weights), None, np.zeros(1), np.zeros(1))[2]
+    two = refit(X[:, [0, 0]], Logistic().prepare(y, weights), None, np.zeros(2), np.zeros(2))[2]
     np.testing.assert_allclose(two, one, rtol=1e-5)
 
 
 @pytest.mark.usefixtures("code")
 def test_refit_of_no_columns_is_the_null_model():
     _, y = classes(0)
-    value = refit(np.empty((30, 0)), y, np.full(30, 1 / 30), None, np.empty(0), Logistic(), np.empty(0))[2]
+    value = refit(np.empty((30, 0)), Logistic().prepare(y, np.full(30, 1 / 30)), None, np.empty(0), np.empty(0))[2]
     np.testing.assert_allclose(value, np.log(2))
 
 
@@ -138,7 +138,7 @@ def test_scores_are_those_of_the_quadratic_model():
     for _ in range(3):  # to the minimum, so that the gradient on the support is rounding
         fit = search.fit(chosen)
         w = np.zeros(16)
-        coef = refit(X[:, chosen], y, np.full(30, 1 / 30), None, objective.l2[list(chosen)], Logistic(), coef)[0]
+        coef = refit(X[:, chosen], objective.mean_loss, None, objective.l2[list(chosen)], coef)[0]
     w[list(chosen)] = coef
     scores, costs = search.scores(fit), search.scores(fit).costs()
     for j in range(16):
@@ -439,7 +439,7 @@ def test_the_compiled_loss_is_that_of_numpy_to_rounding(y):
     u = np.concatenate([np.linspace(-50.0, 50.0, 99), np.logspace(-12, 300, 61), -np.logspace(-12, 300, 61), [0.0]])
     n, expected = u.size, Logistic().value(np.full(u.size, y), u)
     for i in range(n):
-        value = refit(np.empty((n, 0)), np.full(n, y), np.eye(n)[i], u, np.empty(0), Logistic(), np.empty(0))[2]
+        value = refit(np.empty((n, 0)), Logistic().prepare(np.full(n, y), np.eye(n)[i]), u, np.empty(0), np.empty(0))[2]
         np.testing.assert_allclose(value, expected[i], rtol=1e-15, atol=1e-300)
 
 
@@ -448,7 +448,9 @@ def test_the_compiled_loss_is_that_of_numpy_to_rounding(y):
 def test_a_prediction_that_is_not_finite_has_no_finite_loss(u):
     with np.errstate(invalid="ignore"):
         expected = Logistic().value(np.array([0.5]), np.array([u]))[0]
-    value = refit(np.empty((1, 0)), np.full(1, 0.5), np.ones(1), np.array([u]), np.empty(0), Logistic(), np.empty(0))[2]
+    value = refit(
+        np.empty((1, 0)), Logistic().prepare(np.full(1, 0.5), np.ones(1)), np.array([u]), np.empty(0), np.empty(0)
+    )[2]
     np.testing.assert_array_equal(value, expected)
 
 
@@ -461,9 +463,9 @@ def test_compiled_refits_agree_with_numpy(seed, n, m, kind):
     Z, y, weights, offset, l2 = f.design.dense()[:, chosen], f.y, f.weights, f.offset, np.broadcast_to(f.l2, m)[chosen]
     start = rng.choice([0.0, 1.0, 20.0]) * rng.standard_normal(len(chosen))
     before = start.copy()
-    ours = refit(Z, y, weights, offset, l2, Logistic(), start)
+    ours = refit(Z, Logistic().prepare(y, weights), offset, l2, start)
     np.testing.assert_array_equal(start, before)
-    for one, twin in zip(ours, by_numpy(refit, Z, y, weights, offset, l2, Logistic(), start), strict=True):
+    for one, twin in zip(ours, by_numpy(refit, Z, Logistic().prepare(y, weights), offset, l2, start), strict=True):
         np.testing.assert_allclose(one, twin, rtol=1e-9, atol=1e-9)
 
 
@@ -505,7 +507,9 @@ def test_a_refit_without_curvature_stays_where_it_is(scale):
     X, y = classes(6)
     start = np.full(3, scale * 1e4)
     with np.errstate(all="ignore"):
-        coef, prediction, value = refit(X[:, :3] * scale, y, np.full(30, 1 / 30), None, np.zeros(3), Logistic(), start)
+        coef, prediction, value = refit(
+            X[:, :3] * scale, Logistic().prepare(y, np.full(30, 1 / 30)), None, np.zeros(3), start
+        )
     np.testing.assert_array_equal(coef, start)
     assert prediction.shape == (30,)
     assert np.isfinite(value) == (scale == 1.0)

@@ -1,7 +1,9 @@
-"""Losses in prediction space, one per file: of one prediction, or of the several predictions of an example."""
+"""Losses in prediction space, one per file: of one prediction, of the several of an example, or of all examples."""
 
 from .base import Loss, pointwise_losses
+from .cox import Cox
 from .gamma import Gamma
+from .joint import JointLoss
 from .logistic import Logistic
 from .multi_task import MultiTask
 from .multinomial import Multinomial
@@ -10,7 +12,9 @@ from .squared import Squared
 from .vector import VectorLoss
 
 __all__ = [
+    "Cox",
     "Gamma",
+    "JointLoss",
     "Logistic",
     "Loss",
     "MultiTask",

@@ -12,6 +12,9 @@ from hardthresh.arrays import namespace, to_numpy
 from hardthresh.core.errors import CapabilityError, InvalidInputError
 from hardthresh.core.registry import registered
 from hardthresh.core.typing import Array
+from hardthresh.designs import Design
+
+from .mean import InnerHessian, MeanOverExamples, ScalarMeanLoss
 
 
 class Loss(ABC):
@@ -80,6 +83,10 @@ class Loss(ABC):
     @abstractmethod
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         """Draw targets around ``mean(u)``, to test and simulate with; their dispersion is the square of `noise`."""
+
+    def prepare(self, y: Array, weights: Array) -> PointwiseMean:
+        """Return the weighted mean of the losses of some targets, as a function of the predictions."""
+        return PointwiseMean(self, y, weights)
 
     def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
         """Return `value` and `gradient`, to the last bit; a loss that computes an exponential for both overrides it."""
@@ -210,3 +217,29 @@ class Loss(ABC):
 def pointwise_losses() -> dict[str, type[Loss]]:
     """Return the registered losses of one prediction for each example, by name."""
     return {name: entry.cls for name, entry in registered("loss").items() if issubclass(entry.cls, Loss)}
+
+
+class PointwiseMean(MeanOverExamples, ScalarMeanLoss):
+    """The weighted mean of a pointwise loss."""
+
+    @property
+    def lower_bound(self) -> float:  # type: ignore[override]
+        return float(self.loss.lower_bound)
+
+    def inner_hessian(self, u: Array) -> InnerHessian:
+        if self.loss.quadratic:
+            return InnerHessian(self.weights)
+        return InnerHessian(self._weighted(self.loss.curvature(self.y, u)))
+
+    def recession(self) -> np.ndarray:
+        signs: np.ndarray = np.sign(to_numpy(self.weights * self.loss.recession(self.y)))
+        return signs
+
+    def counted(self) -> np.ndarray:
+        return to_numpy(self.weights) > 0
+
+    def contrasts(self, design: Design) -> Design:
+        return design
+
+    def contrast_slopes(self, slopes: Array) -> Array:
+        return slopes

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
 
 import numpy as np
 
+from hardthresh.arrays import namespace
 from hardthresh.core.errors import CapabilityError
 from hardthresh.core.typing import Array
+
+from .mean import MeanOverExamples
 
 
 class VectorLoss(ABC):
@@ -91,6 +95,10 @@ class VectorLoss(ABC):
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         """Draw targets around ``mean(u)``, to test and simulate with."""
 
+    def prepare(self, y: Array, weights: Array) -> VectorMean:
+        """Return the weighted mean of the losses of some targets, as a function of the predictions."""
+        return VectorMean(self, y, weights)
+
     def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
         """Return `value` and `gradient`, to the last bit; a loss that computes an exponential for both overrides it."""
         return self.value(y, u), self.gradient(y, u)
@@ -127,3 +135,40 @@ class VectorLoss(ABC):
             f"the {type(self).__name__} loss has no likelihood for an information criterion; compare models by "
             "cross-validation"
         )
+
+
+class VectorMean(MeanOverExamples):
+    """The weighted mean of a loss of several predictions."""
+
+    @property
+    def lower_bound(self) -> float:  # type: ignore[override]
+        """Where an example has a target for each output, the sum of their bounds."""
+        return float(self.loss.lower_bound * (1 if self.y.ndim == 1 else self.y.shape[1]))
+
+    def inner_hessian(self, u: Array) -> Blocks:
+        return Blocks(self, u)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The second derivatives of a mean in the predictions: a block for each example.
+
+    Attributes
+    ----------
+    mean_loss : VectorMean
+        The mean.
+    u : array, shape (n, q)
+        The predictions.
+    """
+
+    mean_loss: VectorMean
+    u: Array
+
+    def times(self, v: Array) -> Array:
+        """Return the blocks times the rows of v, weighted: shape (n, q)."""
+        mean = self.mean_loss
+        return mean.weights[:, None] * mean.loss.curvature(mean.y, self.u, v)
+
+    def along(self, v: Array) -> float:
+        """Return the sum of v' block v over the examples."""
+        return float(namespace(v).sum(self.times(v) * v))

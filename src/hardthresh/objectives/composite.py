@@ -13,7 +13,8 @@ from hardthresh.core.objective import UNITS, BaseObjective, Evaluation, Traits
 from hardthresh.core.registry import lookup
 from hardthresh.core.typing import Array
 from hardthresh.designs import LinearMap
-from hardthresh.losses import Loss, VectorLoss
+from hardthresh.losses import JointLoss, Loss, VectorLoss
+from hardthresh.losses.mean import MeanLoss
 
 from .inputs import Targets
 
@@ -32,7 +33,7 @@ class Composite(BaseObjective):
         A.
     targets : Targets
         y, :math:`\omega` and o.
-    loss : str, Loss or VectorLoss
+    loss : str, Loss, VectorLoss or JointLoss
         The name of a registered pointwise loss, or an instance.
     l2 : float or array
         :math:`\lambda`: one number for all coordinates of a matrix, or an array that goes with the point.
@@ -47,13 +48,20 @@ class Composite(BaseObjective):
     targets: Targets
     loss: Any
     l2: Any
+    mean_loss: MeanLoss
+    """The mean of the loss over the examples, as a function of their predictions."""
 
-    def __init__(self, design: LinearMap, targets: Targets, loss: str | Loss | VectorLoss, l2: float | Array) -> None:
+    def __init__(self, design: LinearMap, targets: Targets, loss: Any, l2: float | Array) -> None:
         self.design, self.targets, self.l2 = design, targets, l2
         self._ridged = bool(l2) if isinstance(l2, float) else bool(namespace(l2).any(l2 != 0))
         self.loss = self._read_loss(loss)
         self.loss.check_targets(self.y)
-        self.lower_bound = self.loss.lower_bound * self._n_outputs
+        self.mean_loss = self.loss.prepare(self.y, self.weights)
+
+    @property
+    def lower_bound(self) -> float:  # type: ignore[override]
+        """A number that f never falls below."""
+        return self.mean_loss.lower_bound
 
     @property
     def y(self) -> Array:
@@ -72,8 +80,8 @@ class Composite(BaseObjective):
 
     @property
     def n_targets(self) -> float:
-        """The number of examples (the sum of the sample weights), times the number of outputs."""
-        return self.targets.n_examples * self._n_outputs
+        """The number of examples (the sum of the sample weights) that criteria count, times the number of outputs."""
+        return self.targets.n_examples * self.mean_loss.share * self._n_outputs
 
     @property
     def _n_outputs(self) -> int:
@@ -97,14 +105,13 @@ class Composite(BaseObjective):
     def value(self, w: Array, prediction: Array | None = None) -> float:
         """Return f(w); `prediction`, if the caller has it, saves computing it again."""
         u = self.predict(w) if prediction is None else prediction
-        return self._mean(self.loss.value(self.y, u)) + 0.5 * self._ridge(w)
+        return self.mean_loss.value(u) + 0.5 * self._ridge(w)
 
     def evaluate(self, w: Array, prediction: Array | None = None) -> Evaluation:
         """Return value and gradient at w; `prediction`, if the caller has it, saves computing it again."""
         u = self.predict(w) if prediction is None else prediction
-        losses, slopes = self.loss.value_and_gradient(self.y, u)
-        gradient = self._pull(self._weighted(slopes), w)
-        return Evaluation(w, self._mean(losses) + 0.5 * self._ridge(w), gradient, u)
+        mean, slopes = self.mean_loss.value_and_slopes(u)
+        return Evaluation(w, mean + 0.5 * self._ridge(w), self._pull(slopes, w), u)
 
     def rounding(self, at: Evaluation) -> float:
         r"""Return how much of the value at an evaluated point may be rounding.
@@ -116,11 +123,8 @@ class Composite(BaseObjective):
         mean. The ridge r is a sum of squares, which rounds like its terms.
         """
         u: Array = at.prediction
-        xp = namespace(u)
-        losses, slopes = self.loss.value_and_gradient(self.y, u)
-        changes = xp.abs(slopes * u)
-        total = self._mean(xp.abs(losses) + (changes if changes.ndim == 1 else xp.sum(changes, axis=1)))
-        return UNITS * float(xp.finfo(u.dtype).eps) * (total + 0.5 * self._ridge(at.point))
+        eps = float(namespace(u).finfo(u.dtype).eps)
+        return UNITS * eps * (self.mean_loss.terms(u) + 0.5 * self._ridge(at.point))
 
     def minus_twice_log_likelihood(self, at: Evaluation) -> float:
         """Return minus twice the log-likelihood of the targets, without the ridge, up to a constant of the data."""
@@ -129,12 +133,11 @@ class Composite(BaseObjective):
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""
-        return self._pull(self._bend(at, self.design.predict(direction)), direction)
+        return self._pull(self._inner_hessian(at).times(self.design.predict(direction)), direction)
 
     def curvature_along(self, at: Evaluation, direction: Array) -> float:
         """Return direction' H direction, at half the cost of the product."""
-        image = self.design.predict(direction)
-        return float(namespace(image).sum(self._bend(at, image) * image)) + self._ridge(direction)
+        return float(self._inner_hessian(at).along(self.design.predict(direction))) + self._ridge(direction)
 
     def rows(self, indices: Array) -> Self:
         """Return the objective of some examples: drawn at random, an unbiased estimate of this one.
@@ -168,7 +171,7 @@ class Composite(BaseObjective):
         if read == self.loss:
             return self
         read.check_targets(self.y)
-        return self._with(loss=read, lower_bound=read.lower_bound * self._n_outputs)
+        return self._with(loss=read)
 
     def metered(self, meter: Meter) -> Self:
         """Return the same objective, adding its data passes to a meter."""
@@ -178,29 +181,17 @@ class Composite(BaseObjective):
         """Return an objective that differs in some parts, which are known to fit."""
         other = type(self).__new__(type(self))
         vars(other).update(vars(self), **changes)
+        if "targets" in changes or "loss" in changes:
+            other.mean_loss = other.loss.prepare(other.y, other.weights)
         return other
 
     def _read_loss(self, loss: Any) -> Any:
         """Return the loss that a name or an instance stands for."""
         return as_loss(loss)
 
-    def _weighted(self, values: Array) -> Array:
-        """Return the weight of each example times its values."""
-        return (self.weights if values.ndim == 1 else self.weights[:, None]) * values
-
-    def _weighted_curvature(self, at: Evaluation) -> Array:
-        """Return the weights times the second derivatives of the losses: the diagonal of the inner Hessian."""
-        if self.loss.quadratic:
-            return self.weights
-        return self._weighted(self.loss.curvature(self.y, at.prediction))
-
-    def _bend(self, at: Evaluation, image: Array) -> Array:
-        """Return the inner Hessian, that in the predictions, times a direction of the predictions."""
-        return self._weighted_curvature(at) * image
-
-    def _mean(self, losses: Array) -> float:
-        """Return the weighted mean of the losses of the examples."""
-        return float(namespace(losses).sum(self.weights * losses))
+    def _inner_hessian(self, at: Evaluation) -> Any:
+        """Return the Hessian of the mean loss in the predictions, at an evaluated point."""
+        return self.mean_loss.inner_hessian(at.prediction)
 
     def _pull(self, values: Array, w: Array) -> Array:
         """Return A' times values, plus the ridge times a point: without one, not the zeros or factors of that."""
@@ -234,7 +225,7 @@ def as_loss(loss: Any, *kinds: type) -> Any:
     if isinstance(loss, str):
         loss = lookup("loss", loss)()
     accepted = (Loss, *kinds)
-    if isinstance(loss, type) and issubclass(loss, (*accepted, VectorLoss)):
+    if isinstance(loss, type) and issubclass(loss, (*accepted, VectorLoss, JointLoss)):
         raise InvalidInputError(f"loss must be an instance, not a class: write {loss.__name__}()")
     if isinstance(loss, accepted):
         return loss
@@ -242,4 +233,6 @@ def as_loss(loss: Any, *kinds: type) -> Any:
         raise InvalidInputError(
             f"the {type(loss).__name__} loss has several predictions for an example; use MultiOutputModel"
         )
+    if isinstance(loss, JointLoss):
+        raise InvalidInputError(f"the {type(loss).__name__} loss is no sum over examples; use LinearModel")
     raise InvalidInputError(f"loss must be a Loss, or the name of one such as 'poisson'; got {format_value(loss)}")

@@ -87,14 +87,21 @@ class Targets:
         """Return the targets of n examples, a row for each."""
         y = checked_target_matrix(y, like, n, name)
         offset = None if offset is None else checked_target_matrix(offset, like, n, "offset")
+        if offset is not None and offset.shape != y.shape:
+            raise InvalidInputError(f"offset has shape {tuple(offset.shape)}, but {name} has {tuple(y.shape)}")
+        return cls._weighted(y, sample_weight, offset, like, name)
+
+    @classmethod
+    def of_examples(cls, y: Any, sample_weight: Any, offset: Any, like: Array, n: int, name: str = "y") -> Targets:
+        """Return the targets of n examples, a row for each, of which there is one prediction and one offset each."""
+        y = checked_target_matrix(y, like, n, name)
+        offset = None if offset is None else checked_targets(offset, like, n, "offset")
         return cls._weighted(y, sample_weight, offset, like, name)
 
     @classmethod
     def _weighted(cls, y: Array, sample_weight: Any, offset: Array | None, like: Array, name: str) -> Targets:
         n = y.shape[0]
         if offset is not None:
-            if offset.shape != y.shape:
-                raise InvalidInputError(f"offset has shape {tuple(offset.shape)}, but {name} has {tuple(y.shape)}")
             check_squares(offset, "offset")
         weights = mean_weights(sample_weight, like, n)
         count = float(n) if sample_weight is None else total_weight(as_floating(sample_weight, like))

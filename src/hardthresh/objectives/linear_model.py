@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import as_double, double, gather, move, namespace, scatter, to_numpy, where_true
+from hardthresh.arrays import as_double, double, gather, move, namespace, scatter, where_true
 from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.objective import Evaluation
-from hardthresh.core.registry import register
+from hardthresh.core.registry import register, registered
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
-from hardthresh.losses import Loss, pointwise_losses
+from hardthresh.losses import JointLoss, Loss, pointwise_losses
+from hardthresh.losses.mean import InnerHessian, ScalarMeanLoss
 
-from .composite import Composite
+from .composite import Composite, as_loss
 from .inputs import Targets, checked_design, checked_ridge
 from .recession import has_no_recession, recession_direction
 
@@ -36,7 +37,9 @@ def _examples() -> list[LinearModel]:
     ]
     u = 0.3 * (X[:, 3] - X[:, 8])
     others = [cls() for name, cls in pointwise_losses().items() if name not in ("squared", "logistic")]
-    return models + [LinearModel(X, loss.example_target(u, rng), loss=loss, l2=0.1) for loss in others]
+    of_joint = [entry for entry in registered("loss").values() if issubclass(entry.cls, JointLoss)]
+    joint = [loss for entry in of_joint for loss in entry.examples()]
+    return models + [LinearModel(X, loss.example_target(u, rng), loss=loss, l2=0.1) for loss in [*others, *joint]]
 
 
 @register("objective", "linear_model", _examples)
@@ -53,9 +56,10 @@ class LinearModel(Composite):
     X : array or scipy.sparse array, shape (n, d), or Design
         Data, one example per row. float32 is computed in float32.
     y : array, shape (n,)
-        Targets in the domain of the loss; computed, like all arrays here, in the precision of X.
-    loss : str or Loss
-        "squared", "logistic", "poisson", or an instance.
+        Targets in the domain of the loss; computed, like all arrays here, in the precision of X. For a joint loss a row
+        for each example, shape (n, m): see the loss.
+    loss : str, Loss or JointLoss
+        "squared", "logistic", "poisson", "cox", ..., or an instance.
     sample_weight : array, shape (n,), optional
         s, non-negative, not all zero; weight 2 is the same as a row given twice, weight 0 as a row left out.
     offset : array, shape (n,), optional
@@ -89,23 +93,38 @@ class LinearModel(Composite):
     """
 
     design: Design
-    loss: Loss
+    loss: Any  # Loss or JointLoss
+    mean_loss: ScalarMeanLoss
 
     def __init__(
         self,
         X: Any,
         y: Any,
-        loss: str | Loss = "squared",
+        loss: str | Loss | JointLoss = "squared",
         *,
         sample_weight: Any = None,
         offset: Any = None,
         l2: Any = 0.0,
     ) -> None:
         design = checked_design(X)
-        (n, d), like = design.shape, design.zeros(1)
-        super().__init__(design, Targets.of(y, sample_weight, offset, like, n), loss, checked_ridge(l2, like, d))
+        (n, d), like, loss = design.shape, design.zeros(1), self._read_loss(loss)
+        targets = Targets.of_examples if isinstance(loss, JointLoss) else Targets.of
+        super().__init__(design, targets(y, sample_weight, offset, like, n), loss, checked_ridge(l2, like, d))
         if not design.has_columns:
             self.columns = None  # type: ignore[assignment, method-assign]
+        if isinstance(loss, JointLoss):
+            self.rows = None  # type: ignore[assignment, method-assign]
+
+    @property
+    def _n_outputs(self) -> int:
+        return 1
+
+    def _read_loss(self, loss: Any) -> Loss | JointLoss:
+        read: Loss | JointLoss = as_loss(loss, JointLoss)
+        return read
+
+    def _inner_hessian(self, at: Evaluation) -> InnerHessian:
+        return self.mean_loss.inner_hessian(at.prediction)
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -123,14 +142,12 @@ class LinearModel(Composite):
         xp = namespace(*points)
         evaluations = []
         for some, predictions in self._predictions(points):
-            u = xp.stack(predictions)
-            losses, slopes = self.loss.value_and_gradient(xp.broadcast_to(self.y, u.shape), u)
-            means = xp.sum(self.weights * losses, axis=1)
-            pulled = self.design.pullback((self.weights * slopes).T)
+            means, slopes = zip(*map(self.mean_loss.value_and_slopes, predictions), strict=True)
+            pulled = self.design.pullback(xp.stack(slopes).T)
             for i, (w, prediction) in enumerate(zip(some, predictions, strict=True)):
                 slope = pulled[:, i]
                 gradient = slope + self.l2 * w if self._ridged else xp.asarray(slope, copy=True)
-                evaluations.append(Evaluation(w, float(means[i]) + 0.5 * self._ridge(w), gradient, prediction))
+                evaluations.append(Evaluation(w, means[i] + 0.5 * self._ridge(w), gradient, prediction))
         return evaluations
 
     def screening_gradients(self, points: Sequence[Array]) -> list[Array]:
@@ -143,9 +160,8 @@ class LinearModel(Composite):
             return [self.evaluate(w).gradient for w in points]
         gradients = []
         for some, predictions in self._predictions(points):
-            u = namespace(*points).stack(predictions)
-            slopes = self.loss.gradient(namespace(u).broadcast_to(self.y, u.shape), u)
-            pulled = self.design.screening_pullback((self.weights * slopes).T)
+            slopes = [self.mean_loss.slopes(u) for u in predictions]
+            pulled = self.design.screening_pullback(namespace(*points).stack(slopes).T)
             gradients += [pulled[:, i] + self.l2 * w if self._ridged else pulled[:, i] for i, w in enumerate(some)]
         return gradients
 
@@ -167,9 +183,9 @@ class LinearModel(Composite):
         InvalidInputError
             If the squares of a column leave the range of its dtype.
         """
-        curvature = self._weighted_curvature(at)
-        squares = self.design.pullback_squares(curvature)
-        self._check_squares(squares, curvature)
+        inner = self._inner_hessian(at)
+        squares = inner.squares(self.design)
+        self._check_squares(squares, inner.diagonal)
         return squares + self.l2
 
     def _check_squares(self, squares: Array, curvature: Array) -> None:
@@ -191,7 +207,7 @@ class LinearModel(Composite):
 
     def hessian(self, at: Evaluation) -> Array:
         """Return the Hessian at an evaluated point as a (d, d) matrix; for models of few columns."""
-        gram = self.design.gram(self._weighted_curvature(at))
+        gram = self._inner_hessian(at).gram(self.design)
         if not self._ridged:
             return gram
         ridge = namespace(gram).eye(gram.shape[0], dtype=gram.dtype, device=device(gram)) * self.l2
@@ -222,17 +238,18 @@ class LinearModel(Composite):
         if self.loss.quadratic:
             return None
         unbound = indices if self.l2.ndim == 0 else indices[gather(self.l2, indices) == 0]
-        signs = to_numpy(self.weights * self.loss.recession(self.y))
+        signs = self.mean_loss.recession()
         ridged = self.l2.ndim == 0 and bool(self.l2 > 0)
         if ridged or unbound.shape[0] == 0 or not signs.any():
             return None
-        columns = self.design.columns(unbound)
+        contrasts = self.mean_loss.contrasts(self.design.columns(unbound))
         u = self.predict(at.point) if at.prediction is None else at.prediction
-        if has_no_recession(columns, self.weights * self.loss.gradient(self.y, u), gather(at.gradient, unbound)):
+        slopes = self.mean_loss.contrast_slopes(self.mean_loss.slopes(u))
+        if has_no_recession(contrasts, slopes, gather(at.gradient, unbound)):
             return None
-        X, counted = double(columns.dense()), to_numpy(self.weights) > 0
+        X, counted = double(contrasts.dense()), self.mean_loss.counted()
         rows = slice(None) if counted.all() else counted
-        v = recession_direction(X[rows], np.sign(double(signs[rows])))
+        v = recession_direction(X[rows], signs[rows])
         if v is None:
             return None
         like = at.point
@@ -240,7 +257,7 @@ class LinearModel(Composite):
 
     def cross_hessian(self, at: Evaluation, other: LinearModel) -> Array:
         """Return the block of the Hessian between this model's columns and those of another, which are none of them."""
-        return self.design.gram(self._weighted_curvature(at), other.design)
+        return self._inner_hessian(at).gram(self.design, other.design)
 
     def double(self) -> LinearModel:
         """Return the same model in double precision: its numbers count as exact; see `Design.double`."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from hardthresh.arrays import namespace
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
@@ -138,9 +137,6 @@ class MultiOutputModel(Composite):
     def _read_loss(self, loss: Any) -> VectorLoss:
         of = as_loss(loss, VectorLoss)
         return of if isinstance(of, VectorLoss) else MultiTask(of)
-
-    def _bend(self, at: Evaluation, image: Array) -> Array:
-        return self._weighted(self.loss.curvature(self.y, at.prediction, image))
 
 
 def _targets(Y: Any, loss: VectorLoss, sample_weight: Any, offset: Any, like: Array, n: int) -> Targets:

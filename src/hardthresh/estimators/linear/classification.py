@@ -222,7 +222,7 @@ def _separates(problem: Problem, result: Result) -> bool:
         at = loss.evaluate(reached.point)
         if bool(namespace(reached.point).all((2 * loss.y - 1) * at.prediction > 0)):
             return True
-        slopes = loss.weights * loss.loss.gradient(loss.y, at.prediction)
+        slopes = loss.mean_loss.slopes(at.prediction)
         if minimal or has_no_recession(loss.design, slopes, at.gradient):
             return False
         fit = refine(loss, free, reached, at.prediction, cg_iterations=0, rounds=_ROUNDS)

@@ -302,12 +302,13 @@ class _Fold:
         elif self.intercept:
             start[-1] = self.level()
         signs = None if self.selection.signs is None else self.selection.signs[columns]
-        model = ColumnsToRefit(rows, self.y, self.weights, self.offset, penalties, start, self.objective.loss)
+        mean_loss = self.objective.loss.prepare(self.y, self.weights)
+        model = ColumnsToRefit(rows, mean_loss, self.offset, penalties, start)
         return _Columns(columns, mean, scale, signs, self.intercept, model)
 
     def level(self) -> float:
         """Return an intercept to start from."""
-        level = self.objective.loss.initial_prediction(float(self.weights @ self.y))
+        level: float = self.objective.loss.initial_prediction(float(self.weights @ self.y))
         return level if self.offset is None else level - float(self.weights @ self.offset)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, inf, isfinite, nan
 from types import ModuleType
+from typing import cast
 
 import numpy as np
 from scipy.linalg.lapack import dposv, dpotrf, dpotri, dtrtrs
@@ -16,7 +17,9 @@ from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.compiled import kernel
 from hardthresh.core.constraint import Constraint, Projection
 from hardthresh.core.objective import UNITS, LinearObjective
-from hardthresh.losses import Logistic, Loss
+from hardthresh.losses import Logistic
+from hardthresh.losses.base import PointwiseMean
+from hardthresh.losses.mean import ScalarMeanLoss
 from hardthresh.objectives import LinearModel
 from hardthresh.solvers.subspace import refine
 from hardthresh.steps.line_search import ARMIJO, Candidate
@@ -57,17 +60,11 @@ MOST_ENTRIES = 1 << 22
 
 @without_overflow_warnings
 def refit(
-    Z: np.ndarray,
-    y: np.ndarray,
-    weights: np.ndarray,
-    offset: np.ndarray | None,
-    l2: np.ndarray,
-    loss: Loss,
-    coef: np.ndarray,
+    Z: np.ndarray, mean_loss: ScalarMeanLoss, offset: np.ndarray | None, l2: np.ndarray, coef: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
     r"""Return the minimiser of a mean loss on a few columns, the prediction and the value there.
 
-    .. math:: f(b) = \sum_i \omega_i \, \ell(y_i, z_i^\top b + o_i) + \tfrac{1}{2} \sum_j \lambda_j b_j^2
+    .. math:: f(b) = \ell(Zb + o) + \tfrac{1}{2} \sum_j \lambda_j b_j^2
 
     Newton steps, each halved until f falls enough, as long as the model of f predicts a decrease that counts.
 
@@ -75,12 +72,12 @@ def refit(
     ----------
     Z : array, shape (n, s)
         The columns.
-    y, weights, offset : array, shape (n,)
-        Targets, :math:`\omega` and o; no offset is zero.
+    mean_loss : ScalarMeanLoss
+        :math:`\ell`, of examples in arrays of NumPy.
+    offset : array, shape (n,), or None
+        o; None is zero.
     l2 : array, shape (s,)
         :math:`\lambda`.
-    loss : Loss
-        :math:`\ell`.
     coef : array, shape (s,)
         Where to start. All arrays are of float64, and contiguous except Z.
 
@@ -89,25 +86,24 @@ def refit(
     Monotone: the value is at most that at the start. Where Newton steps converge quadratically it is within about 1e-5
     of the minimum. Cost: a few products of s columns with each other.
     """
-    compiled = _kernel_for(loss)
+    compiled = _kernel_for(mean_loss)
     if compiled is not None:
-        coef, prediction = coef.copy(), np.empty(y.size)
+        known = cast(PointwiseMean, mean_loss)
+        coef, prediction = coef.copy(), np.empty(known.y.size)
         value, end = compiled.logistic_refit(
-            np.ascontiguousarray(Z.T), y, weights, offset, l2, coef, prediction,
+            np.ascontiguousarray(Z.T), known.y, known.weights, offset, l2, coef, prediction,
             _STEPS, _HALVINGS, ARMIJO, _PREDICTED, 0.0, 0.0, inf,
         )  # fmt: skip
         if end != _SINGULAR:
             return coef, prediction, value
-    return _newton(Z, y, weights, offset, l2, loss, coef, _PREDICTED, inf)[:3]
+    return _newton(Z, mean_loss, offset, l2, coef, _PREDICTED, inf)[:3]
 
 
 def _newton(
     Z: np.ndarray,
-    y: np.ndarray,
-    weights: np.ndarray,
+    mean_loss: ScalarMeanLoss,
     offset: np.ndarray | None,
     l2: np.ndarray,
-    loss: Loss,
     coef: np.ndarray,
     share: float,
     rate: float,
@@ -119,11 +115,13 @@ def _newton(
     """
     before = inf
     prediction = _predict(Z, coef, offset)
-    losses, slopes = loss.value_and_gradient(y, prediction)
-    value = float(weights @ losses) + 0.5 * float(l2 @ (coef * coef))
+    mean, slopes = mean_loss.value_and_slopes(prediction)
+    value = mean + 0.5 * float(l2 @ (coef * coef))
     for _ in range(_STEPS if coef.size else 0):
-        gradient = (weights * slopes) @ Z + l2 * coef
-        hessian = Z.T @ (Z * (weights * loss.curvature(y, prediction))[:, None])
+        gradient = slopes @ Z + l2 * coef
+        inner = mean_loss.inner_hessian(prediction)
+        image = inner.image(Z)
+        hessian = Z.T @ (Z * inner.diagonal[:, None]) - image.T @ image
         hessian.flat[:: coef.size + 1] += l2
         step, failed = dposv(hessian, gradient)[1:]
         if failed:
@@ -131,21 +129,20 @@ def _newton(
         slope = float(gradient @ step)
         if not 0.0 < slope < inf:
             return coef, prediction, value, slope == 0.0
-        terms = float(weights @ (np.abs(losses) + np.abs(slopes * prediction)))
-        predicted, rounding = 0.5 * slope, UNITS * np.finfo(float).eps * terms
+        predicted, rounding = 0.5 * slope, UNITS * np.finfo(float).eps * mean_loss.terms(prediction)
         last = bool(predicted <= max(rounding, min(share * abs(value), rate * before)))
         length = 1.0
         for _ in range(_HALVINGS):
             further = coef - length * step
             there = _predict(Z, further, offset)
-            further_losses, further_slopes = loss.value_and_gradient(y, there)
-            lower = float(weights @ further_losses) + 0.5 * float(l2 @ (further * further))
+            mean, further_slopes = mean_loss.value_and_slopes(there)
+            lower = mean + 0.5 * float(l2 @ (further * further))
             if lower <= value - ARMIJO * length * slope:
                 break
             length *= 0.5
         else:
             return coef, prediction, value, last
-        coef, prediction, losses, slopes, value = further, there, further_losses, further_slopes, lower
+        coef, prediction, slopes, value = further, there, further_slopes, lower
         before = predicted
         if last:
             return coef, prediction, value, True
@@ -160,23 +157,19 @@ class ColumnsToRefit:
     ----------
     columns : array, shape (m, n)
         A row for each column, contiguous.
-    y, weights, offset : array, shape (n,)
+    mean_loss, offset :
         As for `refit`.
     penalties : array, shape (m,)
         The ridge of each column, as a multiple of that of a refit.
     null_coef : array, shape (m,)
         Where refits start that do not start from another one.
-    loss : Loss
-        The loss.
     """
 
     columns: np.ndarray
-    y: np.ndarray
-    weights: np.ndarray
+    mean_loss: ScalarMeanLoss
     offset: np.ndarray | None
     penalties: np.ndarray
     null_coef: np.ndarray
-    loss: Loss
 
     @without_overflow_warnings
     def refits(self, chosen: np.ndarray, ridges: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -201,15 +194,15 @@ class ColumnsToRefit:
         f is within about 1e-10 of the minimum. Cost: for each refit two to four products of its columns with each
         other.
         """
-        coefs, compiled = np.zeros(chosen.shape), _kernel_for(self.loss)
+        coefs, compiled = np.zeros(chosen.shape), _kernel_for(self.mean_loss)
         if compiled is None:
             return coefs, self._newton_steps(range(ridges.size), chosen, ridges, starts, coefs)
-        columns = np.ascontiguousarray(np.nonzero(chosen)[1])
+        columns, known = np.ascontiguousarray(np.nonzero(chosen)[1]), cast(PointwiseMean, self.mean_loss)
         ended = np.empty(ridges.size, np.int64)
         ends = np.concatenate([[0], chosen.sum(axis=1).cumsum()])
         found = np.empty(columns.size)
         compiled.logistic_refits(
-            self.columns, self.y, self.weights, self.offset, self.penalties, self.null_coef,
+            self.columns, known.y, known.weights, self.offset, self.penalties, self.null_coef,
             columns, ends, starts, ridges, found, ended,
             _STEPS, _HALVINGS, ARMIJO, _PREDICTED_OF_FOLDS, _RATE, UNITS * np.finfo(float).eps,
         )  # fmt: skip
@@ -227,8 +220,8 @@ class ColumnsToRefit:
             few = np.flatnonzero(chosen[i])
             start = (self.null_coef if starts[i] < 0 else coefs[starts[i]])[few]
             coefs[i, few], _, _, converged[i] = _newton(
-                self.columns[few].T, self.y, self.weights, self.offset, ridges[i] * self.penalties[few], self.loss,
-                start, _PREDICTED_OF_FOLDS, _RATE,
+                self.columns[few].T, self.mean_loss, self.offset, ridges[i] * self.penalties[few], start,
+                _PREDICTED_OF_FOLDS, _RATE,
             )  # fmt: skip
         return converged
 
@@ -260,12 +253,13 @@ def refit_to_the_end(
         See `refine`.
     """
     model = objective
-    if isinstance(model, LinearModel) and _is_small(model, start) and (compiled := _kernel_for(model.loss)) is not None:
-        few = model.columns(start.support.indices)
-        columns, y, weights, offset, l2 = _numpy_parts(few)
-        coef, prediction = gather(start.point, start.support.indices), np.empty(y.size)
+    compiled = _kernel_for(model.mean_loss) if isinstance(model, LinearModel) and _is_small(model, start) else None
+    if isinstance(model, LinearModel) and compiled is not None:
+        columns, mean_loss, offset, l2 = _numpy_parts(model.columns(start.support.indices))
+        known = cast(PointwiseMean, mean_loss)
+        coef, prediction = gather(start.point, start.support.indices), np.empty(known.y.size)
         value, end = compiled.logistic_refit(
-            columns, y, weights, offset, l2, coef, prediction,
+            columns, known.y, known.weights, offset, l2, coef, prediction,
             rounds, _HALVINGS, ARMIJO, 0.0, tol, UNITS * np.finfo(float).eps, below,
         )  # fmt: skip
         if end in (_MINIMAL, _LIMIT, _ABANDONED):
@@ -287,17 +281,17 @@ def _is_small(model: LinearModel, start: Projection) -> bool:
     return isinstance(start.point, np.ndarray) and start.point.dtype == np.float64 and entries <= _COMPILED_ENTRIES
 
 
-def _numpy_parts(model: LinearModel) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
-    """Return the columns as rows, targets, weights, offset and ridges of a model, as contiguous arrays of float64."""
+def _numpy_parts(model: LinearModel) -> tuple[np.ndarray, ScalarMeanLoss, np.ndarray | None, np.ndarray]:
+    """Return the columns as rows, mean loss, offset and ridges of a model, of contiguous arrays of float64."""
     columns = np.ascontiguousarray(double(model.design.dense()).T)
     y, weights = np.ascontiguousarray(double(model.y)), np.ascontiguousarray(double(model.weights))
     offset = None if model.offset is None else np.ascontiguousarray(double(model.offset))
-    return columns, y, weights, offset, np.full(columns.shape[0], double(model.l2))
+    return columns, model.loss.prepare(y, weights), offset, np.full(columns.shape[0], double(model.l2))
 
 
-def _kernel_for(loss: Loss) -> ModuleType | None:
+def _kernel_for(mean_loss: ScalarMeanLoss) -> ModuleType | None:
     """Return the compiled kernel if there is one and it knows the loss."""
-    return kernel() if type(loss) is Logistic else None
+    return kernel() if type(getattr(mean_loss, "loss", None)) is Logistic else None
 
 
 def _predict(Z: np.ndarray, coef: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
@@ -462,8 +456,8 @@ class RefitSearch:
     """
 
     def __init__(self, model: LinearModel, fixed: np.ndarray, negligible: float, separated: float = -inf) -> None:
-        self._columns, self._y, self._weights, self._offset, self._l2 = _numpy_parts(model)
-        self._loss, self._fixed, self._negligible = model.loss, frozenset(fixed.tolist()), negligible
+        self._columns, self._mean_loss, self._offset, self._l2 = _numpy_parts(model)
+        self._fixed, self._negligible = frozenset(fixed.tolist()), negligible
         self._fits: dict[tuple[int, ...], Refit] = {}
         self._work, self._separated, self._target = 0.0, separated, 0
         self._exchanged: dict[tuple[int, ...], Refit] = {}
@@ -477,11 +471,9 @@ class RefitSearch:
             known = {} if near is None else dict(zip(near.chosen, near.coef, strict=True))
             start = np.array([known.get(j, 0.0) for j in key])
             places = list(key)
-            coef, _, value = refit(
-                self._columns[places].T, self._y, self._weights, self._offset, self._l2[places], self._loss, start
-            )
+            coef, _, value = refit(self._columns[places].T, self._mean_loss, self._offset, self._l2[places], start)
             self._fits[key] = Refit(key, coef, value if isfinite(value) else inf)
-            self._work += 2.0 * self._y.size * len(key) ** 2
+            self._work += 2.0 * self._columns.shape[1] * len(key) ** 2
         if self._fits[key].value < self._separated and len(key) <= self._target:
             self._work = inf
         return self._fits[key]
@@ -493,15 +485,16 @@ class RefitSearch:
 
     def scores(self, fit: Refit) -> LocalScores:
         """Return what the quadratic model at a minimiser says."""
-        compiled = _kernel_for(self._loss)
+        compiled = _kernel_for(self._mean_loss)
         if compiled is None:
             return self._scores(fit, slice(None))
+        known = cast(PointwiseMean, self._mean_loss)
         size, m, chosen = len(fit.chosen), self._l2.size, list(fit.chosen)
         slope, unexplained = np.empty(m), np.empty(m)
         regressions, inverse = np.empty((size, m)), np.empty((size, size))
         coef, prediction = fit.coef.copy(), _predict(self._columns[chosen].T, fit.coef, self._offset)
         compiled.logistic_scores(
-            self._rows, np.array(fit.chosen, dtype=np.int64), self._y, self._weights, self._l2, prediction,
+            self._rows, np.array(fit.chosen, dtype=np.int64), known.y, known.weights, self._l2, prediction,
             coef, slope, unexplained, regressions, inverse,
         )  # fmt: skip
         return LocalScores(coef, inverse, slope, unexplained, regressions, self.stay(fit))
@@ -516,10 +509,11 @@ class RefitSearch:
         prediction = _predict(few.T, fit.coef, self._offset)
         X, l2 = self._columns[of].T, self._l2[of]
         chosen = list(fit.chosen) if isinstance(of, slice) else list(range(len(of)))
-        curvature = self._weights * self._loss.curvature(self._y, prediction)
-        slope = -((self._weights * self._loss.gradient(self._y, prediction)) @ X)
-        diagonal = curvature @ self._squares[:, of] + l2
-        cross = (few * curvature) @ X  # the Hessian's rows of the chosen columns
+        inner = self._mean_loss.inner_hessian(prediction)
+        slope = -(self._mean_loss.slopes(prediction) @ X)
+        image, image_of_few = inner.image(X), inner.image(few.T)
+        diagonal = inner.diagonal @ self._squares[:, of] - np.einsum("ij,ij->j", image, image) + l2
+        cross = (few * inner.diagonal) @ X - image_of_few.T @ image  # the Hessian's rows of the chosen columns
         cross[np.arange(len(chosen)), chosen] += l2[chosen]
         scale = np.sqrt(np.maximum(diagonal[chosen], np.finfo(float).tiny))
         correlation = cross[:, chosen] / np.outer(scale, scale)
@@ -563,7 +557,7 @@ class RefitSearch:
         than `ratio` times what the model says when the less useful half of the columns is dropped.
         """
         self._work, self._target = 0.0, size + len(self._fixed)
-        compiled = _kernel_for(self._loss)
+        compiled = _kernel_for(self._mean_loss)
         found = None if compiled is None else self._compiled(compiled, fit, size, ratio=ratio)
         if found is not None:
             return found
@@ -578,7 +572,7 @@ class RefitSearch:
         """
         counts = [max(1, round(share * size)) for share in add_drop]
         self._work, self._target = 0.0, size + len(self._fixed)
-        compiled = _kernel_for(self._loss)
+        compiled = _kernel_for(self._mean_loss)
         answer = None if compiled is None else self._compiled(compiled, fit, size, nearby, counts)
         if answer is not None:
             return answer[0]
@@ -628,14 +622,14 @@ class RefitSearch:
         Other refits end where their Hessian is singular, and those of NumPy go on: then f may differ from what it is
         without the kernel.
         """
-        least, most = ceil(size / nearby), floor(size * nearby)
+        least, most, known = ceil(size / nearby), floor(size * nearby), cast(PointwiseMean, self._mean_loss)
         places, moved = np.array(fit.chosen, dtype=np.int64), np.array(counts, dtype=np.int64)
         fixed = np.zeros(self._l2.size, dtype=np.int64)
         fixed[list(self._fixed)] = 1
         width = max(places.size, min(self._l2.size, max(most, size) + len(self._fixed)))
         chosen, coef = np.empty(width, dtype=np.int64), np.empty(width)
         count, value, doubtful, regular = compiled.logistic_search(
-            self._rows, self._columns, self._y, self._weights, self._offset, self._l2, fixed, places, fit.coef, moved,
+            self._rows, self._columns, known.y, known.weights, self._offset, self._l2, fixed, places, fit.coef, moved,
             chosen, coef, fit.value, size, least, most, _ROUNDS, _STEPS, _HALVINGS, ARMIJO, _PREDICTED, _NEARLY,
             self._negligible, self._separated, inf if ratio is None else ratio, _MOST_WORK, ratio is None,
         )  # fmt: skip

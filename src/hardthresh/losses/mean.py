@@ -1,0 +1,147 @@
+"""The mean of a loss over given examples, as a function of their predictions: all that an objective asks of a loss."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import namespace
+from hardthresh.core.typing import Array
+from hardthresh.designs import Design
+
+
+@dataclass(frozen=True, slots=True)
+class InnerHessian:
+    r"""The Hessian of a mean loss in the predictions, :math:`\mathrm{diag}(a) - M^\top M`; here M has no rows.
+
+    Attributes
+    ----------
+    diagonal : array of the shape of the predictions
+        a.
+    """
+
+    diagonal: Array
+
+    def image(self, columns: np.ndarray) -> np.ndarray:
+        """Return M times some columns, shape (m, s): here m = 0."""
+        return columns[:0]
+
+    def times(self, v: Array) -> Array:
+        """Return the matrix times a vector of predictions."""
+        return self.diagonal * v
+
+    def along(self, v: Array) -> float:
+        """Return v' times the matrix times v."""
+        return float(namespace(v).sum(self.diagonal * v * v))
+
+    def gram(self, design: Design, other: Design | None = None) -> Array:
+        """Return X' times the matrix times Z, for Z another design of the same rows (default: X)."""
+        return design.gram(self.diagonal, other)
+
+    def squares(self, design: Design) -> Array:
+        """Return the diagonal of X' times the matrix times X, shape (d,)."""
+        return design.pullback_squares(self.diagonal)
+
+
+class MeanLoss(ABC):
+    """The weighted mean of a loss over given examples, as a function of their predictions."""
+
+    lower_bound: float
+    """A number that it never falls below."""
+
+    share: float = 1.0
+    """The share of the examples, by weight, that information criteria count."""
+
+    @abstractmethod
+    def value(self, u: Array) -> float:
+        """Return the mean loss."""
+
+    @abstractmethod
+    def value_and_slopes(self, u: Array) -> tuple[float, Array]:
+        """Return the mean loss, and its derivative in each prediction."""
+
+    @abstractmethod
+    def slopes(self, u: Array) -> Array:
+        """Return the derivative in each prediction, to the last bit as `value_and_slopes`."""
+
+    @abstractmethod
+    def inner_hessian(self, u: Array) -> Any:
+        """Return the second derivatives in the predictions, with the methods `times` and `along`."""
+
+    @abstractmethod
+    def terms(self, u: Array) -> float:
+        """Return the sum of the sizes of the terms of the mean, and of slopes times predictions: what is rounded."""
+
+
+class ScalarMeanLoss(MeanLoss):
+    """A mean loss of one prediction for each example, which tells where it decreases for ever.
+
+    Contrasts are linear functions of the predictions. The mean decreases for ever along a direction exactly if no
+    contrast moves against its sign, those of sign 0 do not move, and some contrast moves.
+    """
+
+    @abstractmethod
+    def inner_hessian(self, u: Array) -> InnerHessian:
+        """Return the second derivatives in the predictions."""
+
+    @abstractmethod
+    def recession(self) -> np.ndarray:
+        """Return the sign of each contrast: +1 or -1 where the mean decreases with it for ever, else 0; shape (m,)."""
+
+    @abstractmethod
+    def counted(self) -> np.ndarray:
+        """Return which contrasts the mean depends on, those with weight: bool, shape (m,)."""
+
+    @abstractmethod
+    def contrasts(self, design: Design) -> Design:
+        """Return the map from coefficients to the contrasts, shape (m, d), for a design of few columns."""
+
+    @abstractmethod
+    def contrast_slopes(self, slopes: Array) -> Array:
+        """Return the derivative in each contrast, shape (m,), from that in each prediction."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanOverExamples(MeanLoss):
+    """The weighted mean of the losses of examples, each a function of its own predictions.
+
+    Attributes
+    ----------
+    loss : Loss or VectorLoss
+        The loss.
+    y : array, shape (n,) or (n, q)
+        The targets.
+    weights : array, shape (n,)
+        The weight of each example in the mean.
+    """
+
+    loss: Any
+    y: Array
+    weights: Array
+
+    def value(self, u: Array) -> float:
+        return self._mean(self.loss.value(self.y, u))
+
+    def value_and_slopes(self, u: Array) -> tuple[float, Array]:
+        losses, slopes = self.loss.value_and_gradient(self.y, u)
+        return self._mean(losses), self._weighted(slopes)
+
+    def slopes(self, u: Array) -> Array:
+        return self._weighted(self.loss.gradient(self.y, u))
+
+    def terms(self, u: Array) -> float:
+        xp = namespace(u)
+        losses, slopes = self.loss.value_and_gradient(self.y, u)
+        changes = xp.abs(slopes * u)
+        return self._mean(xp.abs(losses) + (changes if changes.ndim == 1 else xp.sum(changes, axis=1)))
+
+    def _weighted(self, values: Array) -> Array:
+        """Return the weight of each example times its values."""
+        return (self.weights if values.ndim == 1 else self.weights[:, None]) * values
+
+    def _mean(self, losses: Array) -> float:
+        """Return the weighted mean of the losses of the examples."""
+        return float(namespace(losses).sum(self.weights * losses))
