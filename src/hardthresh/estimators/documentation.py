@@ -134,6 +134,8 @@ _SHARED = {
     candidates_, criterion_path_ : array, shape (n_candidates,)
         With "auto", the numbers compared, increasing from 0, and the extended BIC of each (`selection.ebic`); smaller
         is better.
+    coefs_path_, intercepts_path_ : array, shape (n_candidates, n_features) and (n_candidates,)
+        With "auto", the coefficients and the intercept of each.
     offset_used_ : bool
         Whether the fit had an offset; predictions then need one too.
     n_features_in_, feature_names_in_ :
@@ -188,7 +190,9 @@ _SHARED = {
         The mean prediction, the mean target and the weight of ten bins of held-out rows, by their prediction. NaN, NaN
         and 0 for empty bins, such as with fewer than ten rows or with equal predictions.
     coefs_path_ : array, shape (n_candidates, n_features)
-        The coefficients of every candidate with the ridge `alpha_` on all data, found as in the folds.""",
+        The coefficients of every candidate with the ridge `alpha_` on all data, found as in the folds.
+    intercepts_path_ : array, shape (n_candidates,)
+        Their intercepts.""",
     "largest_rank": """
     rank : int, optional
         The largest rank of the coefficient matrix, 0 <= rank <= min(n_features, n_outputs); default a tenth of that,

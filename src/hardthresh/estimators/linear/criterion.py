@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hardthresh.core.errors import NothingFoundWarning, SearchRangeWarning, warn
 from hardthresh.core.result import Result, Status
+from hardthresh.core.typing import Array
 from hardthresh.objectives import LinearModel
 from hardthresh.selection import ebic
 
@@ -37,11 +38,14 @@ class CriterionPath:
         The extended BIC of each; smaller is better. NaN where there are too few rows to compare anything.
     unconverged : list of str
         Why fits did not converge, those without a minimiser aside: their criterion is that of the limit.
+    points : tuple of array
+        The fit of each; empty where there are too few rows.
     """
 
     candidates: np.ndarray
     values: np.ndarray
     unconverged: list[str]
+    points: tuple[Array, ...] = ()
 
     @property
     def best(self) -> int:
@@ -113,7 +117,8 @@ def criterion_path(problem: Problem, fit_path: FitPath) -> CriterionPath:
             for result in results
             if not result.converged and result.status is not Status.NO_MINIMISER
         ]
-        found = CriterionPath(np.arange(last + 1), np.array([ebic(result) for result in results]), unconverged)
+        values, points = np.array([ebic(result) for result in results]), tuple(result.w for result in results)
+        found = CriterionPath(np.arange(last + 1), values, unconverged, points)
         if found.best < last or last == most:
             return found
         last = min(2 * last, most)

@@ -450,6 +450,7 @@ class SparseLinearModelCV(GridSearch):
             task.done("candidate", partial(self._fitted, coef, intercept))
         coefs = [coef for coef, _ in fits]
         self.coefs_path_ = namespace(*coefs).stack(coefs)
+        self.intercepts_path_ = table.to_backend(np.array([to_numpy(intercept) for _, intercept in fits]))
 
 
 def _numbered(labels: np.ndarray) -> np.ndarray:

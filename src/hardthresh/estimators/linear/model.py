@@ -61,6 +61,17 @@ except ImportError:  # scikit-learn < 1.8 lets the arrays themselves refuse to m
         """Do nothing."""
 
 
+_OF_A_CHOICE = (
+    "best_n_nonzero_coefs_",
+    "best_n_nonzero_groups_",
+    "candidates_",
+    "criterion_path_",
+    "coefs_path_",
+    "intercepts_path_",
+)
+"""Attributes of fits that chose their number of features by a criterion."""
+
+
 def _transforms(model: SparseLinearModel) -> bool:
     """Return whether a model is also one of scikit-learn's transformers, which take targets of zero."""
     return bool(model._loss_type().in_domain(np.zeros(1))[0])
@@ -175,7 +186,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             callback=task.on_state(lambda state: self._coefficients(problem, state.w)),
         )
         self._keep(problem, result)
-        self._keep_choice(choice, problem, table)
+        self._keep_choice(choice, problem, table, result.w)
         task.end()
         return self
 
@@ -511,15 +522,22 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
 
         return criterion_path(problem, fit_path)
 
-    def _keep_choice(self, choice: CriterionPath | None, problem: Problem, table: Table) -> None:
-        """Set the attributes of a number that was chosen, and warn where it says little; None: it was given."""
-        for name in ("best_n_nonzero_coefs_", "best_n_nonzero_groups_", "candidates_", "criterion_path_"):
+    def _keep_choice(self, choice: CriterionPath | None, problem: Problem, table: Table, w: Any) -> None:
+        """Set the attributes of a number that was chosen, and warn where it says little; None: it was given.
+
+        `w` is the fit with the number that was chosen, which was searched harder than those that were compared.
+        """
+        for name in _OF_A_CHOICE:
             self.__dict__.pop(name, None)  # of a fit with other settings
         if choice is None:
             return
         setattr(self, f"best_{self._k_name}_", choice.best)
         self.candidates_ = table.to_backend(choice.candidates)
         self.criterion_path_ = table.to_backend(choice.values)
+        if choice.points:
+            points = [*choice.points[: choice.best], w, *choice.points[choice.best + 1 :]]
+            fits = [problem.coefficients(point) for point in points]
+            self.coefs_path_, self.intercepts_path_ = (namespace(w).stack(part) for part in zip(*fits, strict=True))
         choice.warn(problem, type(self).__name__, self._k_name, self._choices()[1])
 
     def _bounds(self, table: Table) -> Bounds | None:
