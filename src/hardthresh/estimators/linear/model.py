@@ -50,6 +50,7 @@ from .bounds import Bounds, bounds_of
 from .columns import column_indices, column_labels
 from .criterion import CriterionPath, criterion_path
 from .encoding import Encoding, encoding_of, factor_columns, read_codes, without
+from .export import to_sklearn
 from .problem import Fingerprint, Problem, build_problem, linear_predictor
 from .summary import Summary, share_removed, summarize
 
@@ -687,6 +688,31 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     def _transform(self, X: Any) -> Any:
         check_same_namespace(X, self, attribute="coef_", method="transform")
         return gather_columns(X, self.support_) if _is_foreign(X) else super()._transform(X)
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted estimator of scikit-learn that predicts the same.
+
+        It keeps the coefficients, the intercept, the names of the columns and the classes, and needs no hardthresh:
+        what takes models of scikit-learn takes it, such as a converter to ONNX. It does not keep how the model was
+        found; fitted again, it would use all features.
+
+        Returns
+        -------
+        LinearRegression, LogisticRegression, PoissonRegressor, GammaRegressor or TweedieRegressor
+            By the loss. Its predictions agree but for rounding.
+
+        Raises
+        ------
+        CapabilityError
+            For other losses, which scikit-learn does not have, and for models with categorical columns.
+
+        Warns
+        -----
+        UserWarning
+            If the model was fitted with an offset, which models of scikit-learn do not take.
+        """
+        check_is_fitted(self)
+        return to_sklearn(self)
 
     def inverse_transform(self, X: Any) -> Any:
         """Return rows of all features, with zeros for the features that were not chosen.
