@@ -10,6 +10,7 @@ from .observed import ObservedEntries, observe
 from .operator import OperatorDesign, is_operator
 from .sparse import SparseDesign
 from .standardized import Standardized, centred_block, standardize
+from .thresholds import ThresholdDesign
 
 __all__ = [
     "DenseDesign",
@@ -19,6 +20,7 @@ __all__ = [
     "OperatorDesign",
     "SparseDesign",
     "Standardized",
+    "ThresholdDesign",
     "as_design",
     "centred_block",
     "observe",

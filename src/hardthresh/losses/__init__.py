@@ -7,6 +7,7 @@ from .joint import JointLoss
 from .logistic import Logistic
 from .multi_task import MultiTask
 from .multinomial import Multinomial
+from .ordinal import Ordinal
 from .poisson import Poisson
 from .squared import Squared
 from .vector import VectorLoss
@@ -19,6 +20,7 @@ __all__ = [
     "Loss",
     "MultiTask",
     "Multinomial",
+    "Ordinal",
     "Poisson",
     "Squared",
     "VectorLoss",

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hardthresh.arrays import double, move, namespace, to_numpy
+from hardthresh.arrays import double, namespace, to_numpy
 from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
@@ -15,11 +15,8 @@ from hardthresh.core.typing import Array
 from hardthresh.designs import DenseDesign, Design
 
 from .joint import JointLoss
-from .mean import InnerHessian, ScalarMeanLoss
+from .mean import JointHessian, ScalarMeanLoss, alike
 from .risk_sets import AtPredictions, RiskSets
-
-_BLOCK = 1 << 20
-"""Entries of columns whose means over risk sets are computed at a time: 8 MB."""
 
 
 @register("loss", "cox", examples=lambda: [Cox(), Cox(ties="efron")])
@@ -106,7 +103,7 @@ class Cox(JointLoss):
 
 
 @dataclass(frozen=True, slots=True)
-class CoxHessian(InnerHessian):
+class CoxHessian(JointHessian):
     """The Hessian of the partial likelihood: a diagonal less the means over the risk sets of the terms.
 
     Attributes
@@ -136,34 +133,7 @@ class CoxHessian(InnerHessian):
         rest = np.sqrt(np.maximum(self.dead[tied, None] - slope * slope, 0.0))
         return np.concatenate([rows, rest * of_deaths[tied]])
 
-    def times(self, v: Array) -> Array:
-        return self.diagonal * v - _like(self._times(double(v)), v)
-
-    def along(self, v: Array) -> float:
-        plain = double(v)
-        return float(double(self.diagonal) @ (plain * plain) - plain @ self._times(plain))
-
-    def gram(self, design: Design, other: Design | None = None) -> Array:
-        whole = design.gram(self.diagonal, other)
-        left = self.image(double(design.dense()))
-        right = left if other is None else self.image(double(other.dense()))
-        return whole - _like(left.T @ right, whole)
-
-    def squares(self, design: Design) -> Array:
-        whole = design.pullback_squares(self.diagonal)
-        n, d = design.shape
-        size = max(1, _BLOCK // n)
-        taken = np.empty(d)
-        for start in range(0, d, size):
-            some = np.arange(start, min(start + size, d))
-            rows = self.image(double(design.columns(move(some, whole)).dense()))
-            taken[some] = np.einsum("ij,ij->j", rows, rows)
-        xp = namespace(whole)
-        rest = whole - _like(taken, whole)
-        return xp.where(rest > 0, rest, xp.zeros_like(rest))
-
-    def _times(self, v: np.ndarray) -> np.ndarray:
-        """Return M'M times a vector."""
+    def square_times(self, v: np.ndarray) -> np.ndarray:
         whole, of_deaths = self._means(v)
         sets, found = self.at.sets, np.zeros(v.shape[0])
         found[sets.order] = self.at.spread(
@@ -223,7 +193,7 @@ class CoxMean(ScalarMeanLoss):
         square, mixed, dead = (at.per_slot(relative * (-sets.term_share) ** power) for power in range(3))
         diagonal = np.zeros(sets.n_rows)
         diagonal[sets.order] = self._risks(at)
-        return CoxHessian(_like(diagonal, u), at, square, mixed, dead)
+        return CoxHessian(alike(diagonal, u), at, square, mixed, dead)
 
     def terms(self, u: Array) -> float:
         plain = double(u)
@@ -261,7 +231,7 @@ class CoxMean(ScalarMeanLoss):
         for part in sets.strata():
             found[sets.starts[part]] = -np.cumsum(totals[part])
         found[self._above() == np.arange(found.size)] = 0.0
-        return _like(found, slopes)
+        return alike(found, slopes)
 
     def _above(self) -> np.ndarray:
         """Return for each row the event that it is compared with: that of its slot, or for this the next one's."""
@@ -286,9 +256,4 @@ class CoxMean(ScalarMeanLoss):
     def _slopes(self, at: AtPredictions, u: Array) -> Array:
         slopes = np.zeros(self.sets.n_rows)
         slopes[self.sets.order] = self._risks(at) - self.sets.event_weights
-        return _like(slopes, u)
-
-
-def _like(x: np.ndarray, like: Array) -> Array:
-    """Return an array in the library and precision of another one."""
-    return namespace(like).astype(move(x, like), like.dtype)
+        return alike(slopes, u)

@@ -13,9 +13,9 @@ from .mean import ScalarMeanLoss
 
 
 class JointLoss(ABC):
-    """A loss that is no sum over examples, but has one prediction for each of them.
+    """A loss that is no sum of functions of one prediction each.
 
-    Subclasses are frozen dataclasses. Targets y have one row for each example, shape (n, m). What depends on targets
+    Subclasses are frozen dataclasses. Targets y have one row or number for each example. What depends on targets
     and weights alone, such as their order, is computed once, by `prepare`. Mini-batches are not defined.
 
     See Also
@@ -31,6 +31,9 @@ class JointLoss(ABC):
 
     domain: ClassVar[str]
     """The targets that the loss is defined for, in words for an error message."""
+
+    n_predictions: ClassVar[int] = 1
+    """How many predictions an example has: one, which a `LinearModel` has, or more, in an objective of its own."""
 
     classifies: ClassVar[bool] = False
     """Whether a target is the probability of the second of two classes: False."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hardthresh.arrays import namespace
+from hardthresh.arrays import double, move, namespace
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 
@@ -44,6 +44,54 @@ class InnerHessian:
     def squares(self, design: Design) -> Array:
         """Return the diagonal of X' times the matrix times X, shape (d,)."""
         return design.pullback_squares(self.diagonal)
+
+
+_BLOCK = 1 << 20
+"""Entries of columns that are mapped by M at a time: 8 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointHessian(InnerHessian, ABC):
+    """The Hessian of a mean loss that is no sum over predictions: M has rows."""
+
+    @abstractmethod
+    def image(self, columns: np.ndarray) -> np.ndarray:
+        """Return M times some columns, shape (m, s)."""
+
+    @abstractmethod
+    def square_times(self, v: np.ndarray) -> np.ndarray:
+        """Return M'M times a vector."""
+
+    def times(self, v: Array) -> Array:
+        return self.diagonal * v - alike(self.square_times(double(v)), v)
+
+    def along(self, v: Array) -> float:
+        plain = double(v)
+        return float(double(self.diagonal) @ (plain * plain) - plain @ self.square_times(plain))
+
+    def gram(self, design: Design, other: Design | None = None) -> Array:
+        whole = design.gram(self.diagonal, other)
+        left = self.image(double(design.dense()))
+        right = left if other is None else self.image(double(other.dense()))
+        return whole - alike(left.T @ right, whole)
+
+    def squares(self, design: Design) -> Array:
+        whole = design.pullback_squares(self.diagonal)
+        n, d = design.shape
+        size = max(1, _BLOCK // n)
+        taken = np.empty(d)
+        for start in range(0, d, size):
+            some = np.arange(start, min(start + size, d))
+            rows = self.image(double(design.columns(move(some, whole)).dense()))
+            taken[some] = np.einsum("ij,ij->j", rows, rows)
+        xp = namespace(whole)
+        rest = whole - alike(taken, whole)
+        return xp.where(rest > 0, rest, xp.zeros_like(rest))
+
+
+def alike(x: np.ndarray, like: Array) -> Array:
+    """Return an array in the library and precision of another one."""
+    return namespace(like).astype(move(x, like), like.dtype)
 
 
 class MeanLoss(ABC):

@@ -6,6 +6,7 @@ from .linear_model import LinearModel
 from .matrix_completion import MatrixCompletion
 from .matrix_regression import MatrixRegression
 from .multi_output import MultiOutputModel
+from .ordinal import OrdinalModel
 
 __all__ = [
     "Function",
@@ -14,4 +15,5 @@ __all__ = [
     "MatrixCompletion",
     "MatrixRegression",
     "MultiOutputModel",
+    "OrdinalModel",
 ]

@@ -36,9 +36,9 @@ def _examples() -> list[LinearModel]:
         LinearModel(X, (y > 0).astype(float), loss="logistic", l2=rng.uniform(0, 1, 12)),
     ]
     u = 0.3 * (X[:, 3] - X[:, 8])
-    others = [cls() for name, cls in pointwise_losses().items() if name not in ("squared", "logistic")]
-    of_joint = [entry for entry in registered("loss").values() if issubclass(entry.cls, JointLoss)]
-    joint = [loss for entry in of_joint for loss in entry.examples()]
+    others: list[Any] = [cls() for name, cls in pointwise_losses().items() if name not in ("squared", "logistic")]
+    every = [loss for entry in registered("loss").values() for loss in entry.examples()]
+    joint: list[Any] = [loss for loss in every if isinstance(loss, JointLoss) and loss.n_predictions == 1]
     return models + [LinearModel(X, loss.example_target(u, rng), loss=loss, l2=0.1) for loss in [*others, *joint]]
 
 
@@ -121,6 +121,10 @@ class LinearModel(Composite):
 
     def _read_loss(self, loss: Any) -> Loss | JointLoss:
         read: Loss | JointLoss = as_loss(loss, JointLoss)
+        if isinstance(read, JointLoss) and read.n_predictions > 1:
+            raise InvalidInputError(
+                f"the {type(read).__name__} loss has {read.n_predictions} predictions for an example; use OrdinalModel"
+            )
         return read
 
     def _inner_hessian(self, at: Evaluation) -> InnerHessian:

@@ -457,6 +457,7 @@ class RefitSearch:
 
     def __init__(self, model: LinearModel, fixed: np.ndarray, negligible: float, separated: float = -inf) -> None:
         self._columns, self._mean_loss, self._offset, self._l2 = _numpy_parts(model)
+        self._null = double(model.null_point())
         self._fixed, self._negligible = frozenset(fixed.tolist()), negligible
         self._fits: dict[tuple[int, ...], Refit] = {}
         self._work, self._separated, self._target = 0.0, separated, 0
@@ -469,7 +470,7 @@ class RefitSearch:
         key = tuple(sorted(chosen))
         if key not in self._fits:
             known = {} if near is None else dict(zip(near.chosen, near.coef, strict=True))
-            start = np.array([known.get(j, 0.0) for j in key])
+            start = np.array([known.get(j, 0.0) for j in key]) if near is not None else self._null[list(key)]
             places = list(key)
             coef, _, value = refit(self._columns[places].T, self._mean_loss, self._offset, self._l2[places], start)
             self._fits[key] = Refit(key, coef, value if isfinite(value) else inf)

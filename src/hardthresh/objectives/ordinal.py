@@ -1,0 +1,135 @@
+"""Ordered classes: a design, thresholds and the class of each example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hardthresh.arrays import as_double, gather, move, namespace, to_numpy
+from hardthresh.core.registry import register
+from hardthresh.core.typing import Array
+from hardthresh.designs import ThresholdDesign
+from hardthresh.losses import Ordinal
+from hardthresh.losses.ordinal import OrdinalMean
+
+from .composite import Composite
+from .inputs import Targets, checked_design, checked_ridge
+from .linear_model import LinearModel
+
+
+def _examples() -> list[OrdinalModel]:
+    """Return small models for the conformance tests: 30 examples, 10 columns, and two thresholds."""
+    rng = np.random.default_rng(0)
+    X, weights = rng.standard_normal((30, 10)), rng.integers(0, 3, 30).astype(float)
+    y = Ordinal().example_target(X[:, 3] - X[:, 8], rng)
+    return [
+        OrdinalModel(X, y, l2=0.1),
+        OrdinalModel(X, y, sample_weight=weights, offset=0.1 * rng.standard_normal(30), l2=rng.uniform(0.1, 1.0, 10)),
+    ]
+
+
+@register("objective", "ordinal", _examples)
+class OrdinalModel(LinearModel):
+    r"""The mean log-loss of ordered classes, with proportional odds.
+
+    .. math:: f(w, t) = -\sum_i \omega_i \log\bigl(P(y_i \le c) - P(y_i \le c - 1)\bigr)_{c = y_i}
+              + \tfrac{1}{2} \sum_j \lambda_j w_j^2,
+              \qquad P(y_i \le c) = \frac{1}{1 + e^{-(t_c - x_i^\top w - o_i)}}
+
+    Parameters
+    ----------
+    X : array or scipy.sparse array, shape (n, d), or Design
+        Data, one example per row. float32 is computed in float32, but for the losses.
+    y : array, shape (n,)
+        The numbers 0, 1, ..., C - 1 of the classes, each of which must have an example of positive weight.
+    sample_weight : array, shape (n,), optional
+        s, non-negative, not all zero; :math:`\omega = s / \sum_i s_i`.
+    offset : array, shape (n,), optional
+        o, a known part of the linear predictor; finite.
+    l2 : float or array, shape (d,) or (d + C - 1,)
+        Ridge :math:`\lambda \ge 0` on the mean loss; thresholds have none but in an array that names them.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinity, lengths that do not match, negative weights or ridge, targets that are no class numbers,
+        and a class without weight.
+
+    See Also
+    --------
+    hardthresh.losses.Ordinal : The loss.
+
+    Notes
+    -----
+    Points are (w, t), shape (d + C - 1,). A constraint has the thresholds as free coordinates: d, ..., d + C - 2. f is
+    convex, and infinite where thresholds are out of order. `null_point` has w = 0 and the thresholds that predict the
+    share of each class.
+
+    Cost of `evaluate`: one data pass, plus s/d of a pass for the prediction at a w with s of d entries non-zero.
+
+    References
+    ----------
+    P. McCullagh (1980), *Regression models for ordinal data*.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> f = OrdinalModel(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 0.0, 1.0, 2.0]), l2=0.1)
+    >>> f.null_point().round(6)
+    array([0.      , 0.      , 1.098612])
+    >>> round(f.value(f.null_point()), 6)
+    1.039721
+    """
+
+    mean_loss: OrdinalMean
+
+    def __init__(self, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None, l2: Any = 0.0) -> None:
+        design = checked_design(X)
+        (n, d), like = design.shape, design.zeros(1)
+        targets, loss = Targets.of(y, sample_weight, offset, like, n), Ordinal()
+        loss.check_targets(targets.y)
+        count = loss.count(targets.y)
+        xp, size = namespace(like), d + count - 1
+        if targets.offset is not None:
+            stacked = -xp.concat([targets.offset, targets.offset])
+            targets = Targets(targets.y, targets.weights, targets.n_examples, stacked)
+        ridge = np.asarray(to_numpy(l2) if hasattr(l2, "shape") else l2, dtype=float)
+        if ridge.shape in ((), (d,)):
+            ridge = np.concatenate([np.broadcast_to(ridge, d), np.zeros(count - 1)])
+        thresholds = ThresholdDesign.of(design, to_numpy(targets.y).astype(np.int64), count)
+        Composite.__init__(self, thresholds, targets, loss, checked_ridge(move(ridge, like), like, size))
+        start = np.zeros(size)
+        start[d:] = self.mean_loss.thresholds()
+        self._null = xp.astype(move(start, like), like.dtype)
+        self.rows = None  # type: ignore[assignment, method-assign]
+        if not design.has_columns:
+            self.columns = None  # type: ignore[assignment, method-assign]
+
+    @property
+    def n_thresholds(self) -> int:
+        """The number of thresholds, one less than that of classes."""
+        return int(self.loss.count(self.y)) - 1
+
+    def null_point(self) -> Array:
+        """Return w = 0 with the thresholds that predict the share of each class."""
+        return namespace(self._null).asarray(self._null, copy=True)
+
+    def columns(self, indices: Array) -> OrdinalModel:
+        """Return the model of some coordinates, by increasing index; thresholds that are left out are 0."""
+        l2 = gather(self.l2, indices) if self.l2.ndim else self.l2
+        return self._with(design=self.design.columns(indices), l2=l2, _null=gather(self._null, indices))
+
+    def double(self) -> OrdinalModel:
+        """Return the same model in double precision."""
+        if self.y.dtype == namespace(self.y).float64:
+            return self
+        return self._with(
+            design=self.design.double(),
+            targets=self.targets.double(),
+            l2=as_double(self.l2),
+            _null=as_double(self._null),
+        )
+
+    def _read_loss(self, loss: Any) -> Ordinal:
+        return loss if isinstance(loss, Ordinal) else Ordinal()
