@@ -79,6 +79,8 @@ HELPERS = {
     "solvers/working_set/iteration.py": "one iteration of the working set, step by step",
     "solvers/working_set/model.py": "the quadratic model that the working set searches",
     "solvers/working_set/refits.py": "search on f itself, where the quadratic model misleads",
+    "solvers/working_set/row_refits.py": "the minimiser on a few rows, for several outputs",
+    "solvers/working_set/rows.py": "the steps of the working set for rows of several outputs",
     "solvers/working_set/search.py": "local search on a tableau, compiled or not",
     "solvers/working_set/state.py": "what the runs of the working set know",
     "solvers/working_set/tableau.py": "least squares on a Gram matrix: adding, dropping, exchanging columns",

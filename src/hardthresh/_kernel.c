@@ -5,7 +5,8 @@
  * G_SS, b are the coefficients, g is the slope of each column, h what S leaves of it unexplained, and U = A G_S. are the
  * regressions of all columns on S. A move changes b, A, g and h by one product of a row of A, or of the regression of
  * the new column, with the rows of G: it reads s rows and writes one. U, which takes s rows to write, is only needed to
- * compare exchanges; it is computed at the first comparison, and updated from there on.
+ * compare exchanges; it is computed at the first comparison, and updated from there on. With several right-hand sides b
+ * and g have a row for each, gains and costs are sums over these, and there are no signs.
  *
  * C11 on the limited API of CPython 3.11. The GIL is released within a search.
  */
@@ -124,6 +125,26 @@ VECTORISED static double unsigned_gains(const double *slope, const double *unexp
     return gains_of(slope, unexplained, dependent, excluded, NULL, gain, m);
 }
 
+/* The same for several right-hand sides, whose slopes are one row after the other. */
+VECTORISED static double gains_of_sides(const double *restrict slope, index_t sides, const double *restrict unexplained,
+                                        const double *restrict dependent, const double *restrict excluded,
+                                        double *restrict gain, index_t m)
+{
+    double largest = 0.0, total = 0.0;
+    for (index_t t = 0; t < m; t++) gain[t] = 0.0;
+    for (index_t r = 0; r < sides; r++)
+        for (index_t t = 0; t < m; t++) gain[t] += slope[r * m + t] * slope[r * m + t];
+    for (index_t t = 0; t < m; t++) {
+        const double rest = unexplained[t] > dependent[t] ? unexplained[t] : (double)INFINITY;
+        gain[t] = 0.5 * (gain[t] / (rest + excluded[t]));
+    }
+    for (index_t t = 0; t < m; t++) {
+        largest = gain[t] > largest ? gain[t] : largest;
+        total += gain[t];
+    }
+    return isnan(total) ? total : largest;
+}
+
 VECTORISED static double signed_gains(const double *slope, const double *unexplained, const double *dependent,
                                       const double *excluded, const double *signs, double *gain, index_t m)
 {
@@ -165,6 +186,28 @@ VECTORISED static double unsigned_exchange(const double *row, const double *slop
     return largest_exchange_gain(row, slope, rest, scale, shift, NULL, m);
 }
 
+/* Twice the gains of the columns for several right-hand sides, once a chosen column is dropped; returns the largest. */
+VECTORISED static double exchanges_of_sides(const double *restrict row, const double *restrict slope, index_t sides,
+                                            const double *restrict rest, double scale, const double *restrict shift,
+                                            double *restrict gain, index_t m)
+{
+    double largest = -(double)INFINITY;
+    for (index_t t = 0; t < m; t++) gain[t] = 0.0;
+    for (index_t r = 0; r < sides; r++) {
+        const double by = shift[r] * scale;
+        for (index_t t = 0; t < m; t++) {
+            const double s = slope[r * m + t] + row[t] * by;
+            gain[t] += s * s;
+        }
+    }
+    for (index_t t = 0; t < m; t++) {
+        const double u = row[t] * scale;
+        gain[t] /= rest[t] + u * u;
+    }
+    for (index_t t = 0; t < m; t++) largest = gain[t] > largest ? gain[t] : largest;
+    return largest;
+}
+
 VECTORISED static double signed_exchange(const double *row, const double *slope, const double *rest, double scale,
                                          double shift, const double *signs, index_t m)
 {
@@ -177,18 +220,19 @@ typedef struct {
     const double *gram;
     index_t gram_size;
     const index_t *gram_rows; /* the row of gram for each column, or NULL if column t is row t */
-    index_t m;
+    index_t m, sides; /* the right-hand sides: start_slope and start_coef have a row for each */
     const double *norms, *dependent, *start_slope, *start_coef, *signs; /* signs may be NULL */
     const double **rows; /* of each column over all columns: NULL until it is needed, then of gram or of gathered */
     double *gathered;
-    double *row, *rest, *point, *cholesky, *factor, *regression; /* scratch, never live across a move */
+    double *row, *rest, *point, *cholesky, *factor, *regression, *shift; /* scratch, never live across a move */
     const double **chosen_rows;
     index_t *wanted, *order; /* scratch of `enter` and `leave`, and of `replace` */
 } Problem;
 
 typedef struct {
     const Problem *problem;
-    double *inverse, *coef, *slope, *unexplained, *excluded; /* A (slots x slots), b, g, h; infinite for S, else 0 */
+    double *inverse, *coef, *slope, *unexplained, *excluded; /* A (slots x slots), b (sides x slots), g (sides x m), h;
+                                                                infinite for S, else 0 */
     double *regressions;                                     /* U (slots x m), if has_regressions */
     index_t *chosen, slots, size, n_free, kept_out; /* a column that may not be chosen for now, or -1 */
     int has_regressions;
@@ -222,8 +266,9 @@ static void copy_to(Tableau *to, const Tableau *from)
     const size_t m = (size_t)from->problem->m, size = (size_t)from->size;
     for (index_t i = 0; i < from->size; i++)
         memcpy(to->inverse + i * to->slots, from->inverse + i * from->slots, sizeof(double) * size);
-    memcpy(to->coef, from->coef, sizeof(double) * size);
-    memcpy(to->slope, from->slope, sizeof(double) * m);
+    for (index_t r = 0; r < from->problem->sides; r++)
+        memcpy(to->coef + r * to->slots, from->coef + r * from->slots, sizeof(double) * size);
+    memcpy(to->slope, from->slope, sizeof(double) * m * (size_t)from->problem->sides);
     memcpy(to->unexplained, from->unexplained, sizeof(double) * m);
     memcpy(to->excluded, from->excluded, sizeof(double) * m);
     memcpy(to->chosen, from->chosen, sizeof(index_t) * size);
@@ -295,36 +340,42 @@ static void compute(Tableau *T, const index_t *wanted, index_t count)
     memset(T->excluded, 0, sizeof(double) * (size_t)m);
     for (index_t i = 0; i < size; i++) T->excluded[T->chosen[i]] = (double)INFINITY;
 
-    double *slope = T->slope, rise = 0.0; /* at the start, with zeros for the columns that are not chosen */
-    memcpy(slope, p->start_slope, sizeof(double) * (size_t)m);
-    for (index_t j = 0; j < m; j++)
-        if (p->start_coef[j] != 0.0 && T->excluded[j] == 0.0) add_scaled(slope, row_of(p, j), p->start_coef[j], m);
-    for (index_t j = 0; j < m; j++)
-        if (p->start_coef[j] != 0.0 && T->excluded[j] == 0.0)
-            rise += p->start_coef[j] * 0.5 * (p->start_slope[j] + slope[j]);
+    double rise = 0.0; /* at the start, with zeros for the columns that are not chosen */
+    memcpy(T->slope, p->start_slope, sizeof(double) * (size_t)(m * p->sides));
+    for (index_t r = 0; r < p->sides; r++) {
+        const double *before = p->start_slope + r * m, *coef = p->start_coef + r * m;
+        double *slope = T->slope + r * m;
+        for (index_t j = 0; j < m; j++)
+            if (coef[j] != 0.0 && T->excluded[j] == 0.0) add_scaled(slope, row_of(p, j), coef[j], m);
+        for (index_t j = 0; j < m; j++)
+            if (coef[j] != 0.0 && T->excluded[j] == 0.0) rise += coef[j] * 0.5 * (before[j] + slope[j]);
+    }
 
     if (T->kept_out >= 0) T->excluded[T->kept_out] = (double)INFINITY; /* only now: its coefficient has become zero */
     T->decrease = -rise;
     memcpy(T->unexplained, p->norms, sizeof(double) * (size_t)m);
-    for (index_t i = 0; i < size; i++) { /* L^-1 G_S., in the memory of U, and z = L^-1 g_S */
+    for (index_t i = 0; i < size; i++) { /* L^-1 G_S., in the memory of U, and z = L^-1 g_S for each side */
         const index_t j = T->chosen[i];
         const double scale = sqrt(p->norms[j]), pivot = L[i * slots + i];
         double *row = T->regressions + i * m;
-        z[i] = slope[j] / scale;
-        for (index_t k = 0; k < i; k++) {
-            z[i] -= L[i * slots + k] * z[k];
-            f[k] = -L[i * slots + k] / pivot;
+        for (index_t k = 0; k < i; k++) f[k] = -L[i * slots + k] / pivot;
+        for (index_t r = 0; r < p->sides; r++) {
+            double *of_side = z + r * slots;
+            of_side[i] = T->slope[r * m + j] / scale;
+            for (index_t k = 0; k < i; k++) of_side[i] -= L[i * slots + k] * of_side[k];
+            of_side[i] /= pivot;
+            T->decrease += 0.5 * of_side[i] * of_side[i];
         }
-        z[i] /= pivot;
-        T->decrease += 0.5 * z[i] * z[i];
         memset(row, 0, sizeof(double) * (size_t)m);
         add_scaled(row, row_of(p, j), 1.0 / (scale * pivot), m);
         add_rows(row, half, 0, f, i, m);
         half[i] = row;
         add_squares(T->unexplained, row, -1.0, m);
     }
-    for (index_t i = 0; i < size; i++) f[i] = -z[i];
-    add_rows(slope, half, 0, f, size, m);
+    for (index_t r = 0; r < p->sides; r++) {
+        for (index_t i = 0; i < size; i++) f[i] = -z[r * slots + i];
+        add_rows(T->slope + r * m, half, 0, f, size, m);
+    }
     for (index_t i = 0; i < size; i++) { /* L^-1 in the place of A, and b = start + (L^-1)' z */
         double *row = T->inverse + i * slots;
         for (index_t k = 0; k < i; k++) f[k] = -L[i * slots + k] / L[i * slots + i];
@@ -332,9 +383,9 @@ static void compute(Tableau *T, const index_t *wanted, index_t count)
         row[i] = 1.0 / (L[i * slots + i] * sqrt(p->norms[T->chosen[i]]));
         add_rows(row, half, 0, f, i, i);
         half[i] = row;
-        T->coef[i] = p->start_coef[T->chosen[i]];
+        for (index_t r = 0; r < p->sides; r++) T->coef[r * slots + i] = p->start_coef[r * m + T->chosen[i]];
     }
-    add_rows(T->coef, half, 0, z, size, size);
+    for (index_t r = 0; r < p->sides; r++) add_rows(T->coef + r * slots, half, 0, z + r * slots, size, size);
     for (index_t i = 0; i < size; i++) half[i] = T->inverse + i * slots;
     for (index_t i = size - 1; i >= 0; i--) { /* A = L^-T L^-1, from the last row */
         double *row = T->inverse + i * slots;
@@ -370,7 +421,7 @@ static void enter(Tableau *T, index_t j)
     for (index_t i = 0; i < size; i++) add_scaled(regression, T->inverse + i * slots, f[i], size);
     memcpy(row, own, sizeof(double) * (size_t)m);
     add_rows(row, rows, 0, regression, size, m);
-    const double unexplained = T->unexplained[j], coef = T->slope[j] / unexplained;
+    const double unexplained = T->unexplained[j];
     if (unexplained < DOUBTFUL * p->norms[j] && !(error_of(T, row, unexplained, -1, j) <= ERROR)) {
         memcpy(p->wanted, T->chosen, sizeof(index_t) * (size_t)size);
         p->wanted[size] = j;
@@ -378,11 +429,16 @@ static void enter(Tableau *T, index_t j)
         if (T->excluded[j] == 0.0) T->unexplained[j] = 0.0; /* a combination of the others, up to rounding */
         return;
     }
-    T->decrease += 0.5 * T->slope[j] * coef;
     divide(row, unexplained, m);
     add_squares(T->unexplained, row, -unexplained, m);
-    add_scaled(T->slope, row, -coef * unexplained, m);
-    add_scaled(T->coef, regression, coef, size);
+    for (index_t r = 0; r < p->sides; r++) {
+        double *slope = T->slope + r * m, *of_side = T->coef + r * slots;
+        const double coef = slope[j] / unexplained;
+        T->decrease += 0.5 * slope[j] * coef;
+        add_scaled(slope, row, -coef * unexplained, m);
+        add_scaled(of_side, regression, coef, size);
+        of_side[size] = coef;
+    }
     for (index_t i = 0; i < size; i++) {
         const double scaled = regression[i] / unexplained;
         add_scaled(T->inverse + i * slots, regression, scaled, size);
@@ -390,7 +446,6 @@ static void enter(Tableau *T, index_t j)
         if (T->has_regressions) add_scaled(T->regressions + i * m, row, regression[i], m);
     }
     T->inverse[size * slots + size] = 1.0 / unexplained;
-    T->coef[size] = coef;
     if (T->has_regressions) memcpy(T->regressions + size * m, row, sizeof(double) * (size_t)m);
     T->chosen[size] = j;
     T->excluded[j] = (double)INFINITY;
@@ -402,7 +457,7 @@ static void leave(Tableau *T, index_t slot)
     const Problem *p = T->problem;
     const index_t slots = T->slots, last = T->size - 1, j = T->chosen[slot], m = p->m;
     double *row = p->row, *f = p->factor, *A = T->inverse;
-    const double diagonal = A[slot * slots + slot], coef = T->coef[slot];
+    const double diagonal = A[slot * slots + slot];
     if (T->has_regressions) {
         memcpy(row, T->regressions + slot * m, sizeof(double) * (size_t)m);
     } else {
@@ -415,12 +470,16 @@ static void leave(Tableau *T, index_t slot)
         compute(T, p->wanted, last);
         return;
     }
-    T->decrease -= 0.5 * coef * (coef / diagonal);
     divide(row, diagonal, m);
     add_squares(T->unexplained, row, diagonal, m);
-    add_scaled(T->slope, row, coef, m);
     memcpy(f, A + slot * slots, sizeof(double) * (size_t)(last + 1));
-    add_scaled(T->coef, f, -coef / diagonal, last + 1);
+    for (index_t r = 0; r < p->sides; r++) {
+        double *of_side = T->coef + r * slots;
+        const double coef = of_side[slot];
+        T->decrease -= 0.5 * coef * (coef / diagonal);
+        add_scaled(T->slope + r * m, row, coef, m);
+        add_scaled(of_side, f, -coef / diagonal, last + 1);
+    }
     for (index_t i = 0; i <= last; i++) {
         if (i == slot) continue;
         add_scaled(A + i * slots, f, -f[i] / diagonal, last + 1);
@@ -431,7 +490,7 @@ static void leave(Tableau *T, index_t slot)
         for (index_t i = 0; i < last; i++) A[i * slots + slot] = A[i * slots + last];
         memcpy(A + slot * slots, A + last * slots, sizeof(double) * (size_t)last);
         A[slot * slots + slot] = A[last * slots + last];
-        T->coef[slot] = T->coef[last];
+        for (index_t r = 0; r < p->sides; r++) T->coef[r * slots + slot] = T->coef[r * slots + last];
         T->chosen[slot] = T->chosen[last];
         if (T->has_regressions)
             memcpy(T->regressions + slot * m, T->regressions + last * m, sizeof(double) * (size_t)m);
@@ -493,8 +552,14 @@ static double diagonal_of(const Tableau *T, index_t slot) { return T->inverse[sl
 
 static double cost_of(const Tableau *T, index_t slot)
 {
-    const double diagonal = diagonal_of(T, slot), coef = T->coef[slot];
-    return diagonal > 0 && slot >= T->n_free ? 0.5 * coef * (coef / diagonal) : (double)INFINITY;
+    const double diagonal = diagonal_of(T, slot);
+    double cost = 0.0;
+    if (!(diagonal > 0) || slot < T->n_free) return (double)INFINITY;
+    for (index_t r = 0; r < T->problem->sides; r++) {
+        const double coef = T->coef[r * T->slots + slot];
+        cost += 0.5 * coef * (coef / diagonal);
+    }
+    return cost;
 }
 
 /* ---- moves ---------------------------------------------------------------------------------------------------- */
@@ -506,8 +571,9 @@ static index_t best_addition(const Tableau *T, double *gain_of_it)
     const double *slope = T->slope;
     double *gain = p->rest;
     const double largest =
-        p->signs ? signed_gains(slope, T->unexplained, p->dependent, T->excluded, p->signs, gain, p->m)
-                 : unsigned_gains(slope, T->unexplained, p->dependent, T->excluded, gain, p->m);
+        p->sides > 1 ? gains_of_sides(slope, p->sides, T->unexplained, p->dependent, T->excluded, gain, p->m)
+        : p->signs   ? signed_gains(slope, T->unexplained, p->dependent, T->excluded, p->signs, gain, p->m)
+                     : unsigned_gains(slope, T->unexplained, p->dependent, T->excluded, gain, p->m);
     double share = 0.0;
     index_t best = -1;
     *gain_of_it = 0.0;
@@ -548,6 +614,17 @@ static void shrink(Tableau *T, index_t size)
     }
 }
 
+/* Write the scaled coefficients of a chosen column, one for each side, and return twice its cost. */
+static double shifts(const Tableau *T, index_t slot, double scale, double *shift)
+{
+    double loss = 0.0;
+    for (index_t r = 0; r < T->problem->sides; r++) {
+        shift[r] = T->coef[r * T->slots + slot] * scale;
+        loss += shift[r] * shift[r];
+    }
+    return loss;
+}
+
 /* The chosen column and its replacement that lower q most; returns by how much. */
 static double best_exchange(Tableau *T, index_t *slot, index_t *column)
 {
@@ -564,17 +641,24 @@ static double best_exchange(Tableau *T, index_t *slot, index_t *column)
     for (index_t i = T->n_free; i < T->size; i++) {
         const double *row = T->regressions + i * m, diagonal = diagonal_of(T, i);
         if (!(diagonal > 0)) continue; /* cancelled by rounding */
-        const double scale = 1.0 / sqrt(diagonal), shift = T->coef[i] * scale;
-        const double gain = signs ? signed_exchange(row, slope, rest, scale, shift, signs, m)
-                                  : unsigned_exchange(row, slope, rest, scale, shift, m);
-        if (gain - shift * shift > best) best = gain - shift * shift, *slot = i;
+        const double scale = 1.0 / sqrt(diagonal), loss = shifts(T, i, scale, p->shift), shift = p->shift[0];
+        const double gain = p->sides > 1 ? exchanges_of_sides(row, slope, p->sides, rest, scale, p->shift, p->row, m)
+                            : signs      ? signed_exchange(row, slope, rest, scale, shift, signs, m)
+                                         : unsigned_exchange(row, slope, rest, scale, shift, m);
+        if (gain - loss > best) best = gain - loss, *slot = i;
     }
     if (!(best > 0.0)) return best;
-    const double scale = 1.0 / sqrt(diagonal_of(T, *slot)), shift = T->coef[*slot] * scale;
-    for (index_t t = 0; t < m; t++) {
-        rest[t] = exchange_gain(T->regressions[*slot * m + t], slope[t], rest[t], scale, shift, signs, t);
-        if (rest[t] > largest) largest = rest[t];
+    const double scale = 1.0 / sqrt(diagonal_of(T, *slot)), *row = T->regressions + *slot * m;
+    (void)shifts(T, *slot, scale, p->shift);
+    if (p->sides > 1) {
+        (void)exchanges_of_sides(row, slope, p->sides, rest, scale, p->shift, p->row, m);
+        memcpy(rest, p->row, sizeof(double) * (size_t)m);
+    } else {
+        for (index_t t = 0; t < m; t++)
+            rest[t] = exchange_gain(row[t], slope[t], rest[t], scale, p->shift[0], signs, t);
     }
+    for (index_t t = 0; t < m; t++)
+        if (rest[t] > largest) largest = rest[t];
     for (index_t t = m - 1; t >= 0; t--)
         if (rest[t] >= TIE * largest) *column = t; /* of copies the first */
     return 0.5 * best;
@@ -1554,13 +1638,12 @@ static const Node *search(Search *s, const Node *given, BestOfSize *best_of, con
 
 enum { SIZE, N_FREE, DECREASE, LOWEST_SCORE, LOWEST_COST, N_FACTS };
 
-static void report(const Tableau *T, index_t *chosen, double *coef, double *facts)
+static void report(const Tableau *T, index_t *chosen, double *coef, index_t width, double *facts)
 {
     double score = (double)INFINITY, least = (double)INFINITY;
-    for (index_t i = 0; i < T->size; i++) {
-        chosen[i] = T->chosen[i];
-        coef[i] = T->coef[i];
-    }
+    for (index_t i = 0; i < T->size; i++) chosen[i] = T->chosen[i];
+    for (index_t r = 0; r < T->problem->sides; r++)
+        memcpy(coef + r * width, T->coef + r * T->slots, sizeof(double) * (size_t)T->size);
     for (index_t i = T->n_free; i < T->size; i++) {
         const double diagonal = diagonal_of(T, i) > 0 ? diagonal_of(T, i) : 1.0, cost = cost_of(T, i);
         const double outside = cost / (diagonal * T->problem->norms[T->chosen[i]]);
@@ -1581,7 +1664,7 @@ typedef struct {
     int count;
     double *memory;
     Problem problem;
-    double *table, *unexplained, *excluded; /* of the caller: row 0 is [-b, g], row 1 + i is [A_i., U_i.] */
+    double *table, *unexplained, *excluded; /* of the caller: [-b, g] for each side, then [A_i., U_i.] */
     index_t *chosen, slots;
     Tableau tableau, others[N_OTHERS];
 } Call;
@@ -1639,9 +1722,11 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most)
     p->start_slope = at[4];
     p->start_coef = at[5];
     p->signs = at[6];
-    const index_t room = most < m ? most : m, slots = room > call->slots ? room : call->slots;
-    const index_t each = slots * slots + 2 * slots + 3 * m + slots * m, gathered = p->gram_rows ? m * m : 0;
-    const index_t scratch = 4 * m + slots * slots + 5 * (slots + 1) + gathered;
+    p->sides = m > 0 ? length[4] / m : 1;
+    const index_t room = most < m ? most : m, slots = room > call->slots ? room : call->slots, sides = p->sides;
+    const index_t each = slots * slots + (1 + sides) * slots + (2 + sides) * m + slots * m;
+    const index_t gathered = p->gram_rows ? m * m : 0;
+    const index_t scratch = 4 * m + slots * slots + (4 + sides) * (slots + 1) + sides + gathered;
     double *memory = call->memory = malloc(sizeof(double) * (size_t)(scratch + (1 + N_OTHERS) * each));
     if (memory == NULL) {
         finish(call);
@@ -1653,8 +1738,9 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most)
     p->point = take(&memory, m);
     p->rows = (const double **)take(&memory, m);
     p->cholesky = take(&memory, slots * slots);
-    p->factor = take(&memory, slots + 1);
+    p->factor = take(&memory, sides * (slots + 1));
     p->regression = take(&memory, slots + 1);
+    p->shift = take(&memory, sides);
     p->chosen_rows = (const double **)take(&memory, slots + 1);
     p->wanted = (index_t *)take(&memory, slots + 1);
     p->order = (index_t *)take(&memory, slots + 1);
@@ -1664,9 +1750,9 @@ static int begin(Call *call, PyObject *arrays, index_t n_free, index_t most)
         Tableau *T = i ? &call->others[i - 1] : &call->tableau;
         *T = (Tableau){.problem = p, .slots = slots, .n_free = n_free, .kept_out = -1};
         T->inverse = take(&memory, slots * slots);
-        T->coef = take(&memory, slots);
+        T->coef = take(&memory, sides * slots);
         T->chosen = (index_t *)take(&memory, slots);
-        T->slope = take(&memory, m);
+        T->slope = take(&memory, sides * m);
         T->unexplained = take(&memory, m);
         T->excluded = take(&memory, m);
         T->regressions = take(&memory, slots * m);
@@ -1679,12 +1765,14 @@ static int load(Call *call, PyObject *arrays, index_t size, index_t n_free, doub
 {
     if (begin(call, arrays, n_free, most) < 0) return -1;
     Tableau *T = &call->tableau;
-    const index_t m = call->problem.m, slots = call->slots;
-    for (index_t i = 0; i < size; i++) {
-        T->coef[i] = -call->table[i];
-        memcpy(T->inverse + i * T->slots, call->table + (i + 1) * (slots + m), sizeof(double) * (size_t)size);
+    const index_t m = call->problem.m, slots = call->slots, sides = call->problem.sides, stride = slots + m;
+    for (index_t r = 0; r < sides; r++) {
+        const double *row = call->table + r * stride;
+        for (index_t i = 0; i < size; i++) T->coef[r * T->slots + i] = -row[i];
+        memcpy(T->slope + r * m, row + slots, sizeof(double) * (size_t)m);
     }
-    memcpy(T->slope, call->table + slots, sizeof(double) * (size_t)m);
+    for (index_t i = 0; i < size; i++)
+        memcpy(T->inverse + i * T->slots, call->table + (sides + i) * stride, sizeof(double) * (size_t)size);
     memcpy(T->unexplained, call->unexplained, sizeof(double) * (size_t)m);
     memcpy(T->excluded, call->excluded, sizeof(double) * (size_t)m);
     memcpy(T->chosen, call->chosen, sizeof(index_t) * (size_t)size);
@@ -1698,16 +1786,19 @@ static PyObject *answer(Call *call)
 {
     Tableau *T = &call->tableau;
     const index_t m = call->problem.m, slots = call->slots, size = T->size, stride = slots + m;
+    const index_t sides = call->problem.sides;
     compute_regressions(T);
-    memset(call->table, 0, sizeof(double) * (size_t)((size + 1) * stride));
+    memset(call->table, 0, sizeof(double) * (size_t)((sides + slots) * stride));
+    for (index_t r = 0; r < sides; r++) {
+        double *row = call->table + r * stride;
+        for (index_t i = 0; i < size; i++) row[i] = -T->coef[r * T->slots + i];
+        memcpy(row + slots, T->slope + r * m, sizeof(double) * (size_t)m);
+    }
     for (index_t i = 0; i < size; i++) {
-        double *row = call->table + (i + 1) * stride;
-        call->table[i] = -T->coef[i];
+        double *row = call->table + (sides + i) * stride;
         memcpy(row, T->inverse + i * T->slots, sizeof(double) * (size_t)size);
         memcpy(row + slots, T->regressions + i * m, sizeof(double) * (size_t)m);
     }
-    for (index_t i = size + 1; i <= slots; i++) memset(call->table + i * stride, 0, sizeof(double) * (size_t)stride);
-    memcpy(call->table + slots, T->slope, sizeof(double) * (size_t)m);
     memcpy(call->unexplained, T->unexplained, sizeof(double) * (size_t)m);
     memcpy(call->excluded, T->excluded, sizeof(double) * (size_t)m);
     memcpy(call->chosen, T->chosen, sizeof(index_t) * (size_t)size);
@@ -1820,7 +1911,7 @@ static void keep(const Targets *to, index_t i, const Tableau *T)
 {
     double *facts = to->facts + i * N_FACTS;
     if (!isinf(facts[DECREASE]) && !(T->decrease > facts[DECREASE] + to->negligible)) return;
-    report(T, to->chosen + i * to->width, to->coef + i * to->width, facts);
+    report(T, to->chosen + i * to->width, to->coef + i * to->width * T->problem->sides, to->width, facts);
     to->new[i] = NEW_BELOW | NEW_ABOVE;
 }
 

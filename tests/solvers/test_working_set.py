@@ -943,7 +943,7 @@ def test_few_columns_of_any_kind_need_no_screening(monkeypatch, effort, kind):
     w0 = X[0] if kind == "w0" else None
     values = []
     for few in (250, -1000):
-        monkeypatch.setattr(iteration, "_FEW", few)
+        monkeypatch.setattr(iteration, "FEW", few)
         values.append(minimize(objective, constraint, WorkingSet(effort=effort), w0=w0).value)
     assert values[0] == pytest.approx(values[1], rel=1e-9)
 

@@ -10,18 +10,18 @@ from .namespace import namespace
 
 
 def gather(v: Array, indices: Array) -> Array:
-    """Return ``v[indices]`` for a vector.
+    """Return ``v[indices]``: entries of a vector, or rows of a matrix.
 
     Parameters
     ----------
-    v : array, shape (n,)
-        The vector.
+    v : array, shape (n,) or (n, q)
+        The vector or matrix.
     indices : array of int, shape (m,)
         Which entries.
 
     Returns
     -------
-    array, shape (m,)
+    array, shape (m,) or (m, q)
     """
     return v[indices] if is_numpy(v) else namespace(v).take(v, indices, axis=0)
 
@@ -69,31 +69,32 @@ def mask_of(indices: Array, size: int) -> Array:
 
 
 def scatter(values: Array, indices: Array, size: int) -> Array:
-    """Return the vector of zeros with `values` at the increasing coordinates `indices`.
+    """Return the vector of zeros with `values` at the increasing coordinates `indices`, or the matrix with such rows.
 
     Parameters
     ----------
-    values : array, shape (m,)
-        The entries that are not zero.
+    values : array, shape (m,) or (m, q)
+        The entries, or rows, that are not zero.
     indices : array of int, shape (m,)
         Where they are, increasing.
     size : int
-        The length of the vector.
+        The length of the vector, or the number of rows.
 
     Returns
     -------
-    array, shape (size,)
+    array, shape (size,) or (size, q)
     """
     xp = namespace(values)
     if is_numpy(values):
-        full = xp.zeros(size, dtype=values.dtype)
+        full = xp.zeros((size, *values.shape[1:]), dtype=values.dtype)
         full[indices] = values
         return full
     if indices.shape[0] == 0:
-        return xp.zeros(size, dtype=values.dtype, device=device(values))
+        return xp.zeros((size, *values.shape[1:]), dtype=values.dtype, device=device(values))
     every = xp.arange(size, dtype=indices.dtype, device=device(values))
     mask, place = _found(indices, every)
-    return xp.where(mask, xp.take(values, place, axis=0), xp.zeros_like(every, dtype=values.dtype))
+    taken = xp.take(values, place, axis=0)
+    return xp.where(mask if values.ndim == 1 else mask[:, None], taken, xp.zeros_like(taken))
 
 
 def union(a: Array, b: Array) -> Array:

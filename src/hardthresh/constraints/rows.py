@@ -13,7 +13,7 @@ import numpy as np
 
 from hardthresh.arrays import FactoredMatrix, Grouping, move, namespace, scaled_squares, top_k, where_true
 from hardthresh.core.checking import checked_integer
-from hardthresh.core.constraint import BlockBudget, Constraint, Projection
+from hardthresh.core.constraint import BlockBudget, Constraint, Projection, RowBudget
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.support import Support
@@ -133,7 +133,10 @@ class RowSparsity(Constraint):
 
     def structure(self, shape: tuple[int, ...]) -> BlockBudget:
         grouping = self._grouping_of(shape[0])
-        return BlockBudget(grouping.count, self.k, np.repeat(grouping.numbers, shape[1]))
+        numbers = np.repeat(grouping.numbers, shape[1])
+        if self._grouping is None:
+            return RowBudget(grouping.count, self.k, numbers, self.free)
+        return BlockBudget(grouping.count, self.k, numbers)
 
     def reference_project(self, z: Array) -> Projection:
         """Return the projection by trying every choice of groups: the slow, obviously right twin, for tests only."""

@@ -116,6 +116,19 @@ class BlockBudget(Structure):
         return support.numbers  # type: ignore[attr-defined]
 
 
+@dataclass(frozen=True, slots=True)
+class RowBudget(BlockBudget):
+    """The structure of a constraint that allows any `budget` rows of a matrix, each of them a block.
+
+    Attributes
+    ----------
+    free : tuple of int
+        The rows that are always allowed and not counted.
+    """
+
+    free: tuple[int, ...] = ()
+
+
 def require_constraint(constraint: object) -> None:
     """Raise `InvalidInputError`, before a run starts, if an object is not a `Constraint`."""
     if not isinstance(constraint, Constraint):

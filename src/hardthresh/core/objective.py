@@ -206,6 +206,37 @@ class LinearObjective(SmoothObjective, Protocol):
 
 
 @runtime_checkable
+class RowObjective(SmoothObjective, Protocol):
+    r"""A smooth objective of a matrix whose rows belong to columns of a design: a model of several outputs.
+
+    At any point its Hessian is close to :math:`G \otimes A + \Lambda \otimes I`, for the products G of the columns, a
+    matrix A of the outputs and the ridges of the rows; it is equal to that where all examples have the same second
+    derivatives, as for squared errors.
+    """
+
+    def column_products(self) -> LinearObjective:
+        """Return the linear model of one output whose Hessian is G."""
+
+    def row_ridge(self) -> Array:
+        """Return the ridge of each row."""
+
+    def output_block(self, at: Evaluation) -> Array:
+        """Return A at an evaluated point, one row and one column for each output."""
+
+    def columns(self, indices: Array) -> RowObjective:
+        """Return the objective of some columns of the design, by increasing index: of fewer rows."""
+
+    def hessian(self, at: Evaluation) -> Array:
+        """Return the whole Hessian as a matrix over the flat point; for objectives of few rows."""
+
+    def screening_gradients(self, points: Sequence[Array]) -> Sequence[Array]:
+        """Return the gradients at several points, accurate enough to decide which rows to look at."""
+
+    def centre(self, w: Array) -> Array:
+        """Return the point of least norm with the same value as `w` but for the ridge."""
+
+
+@runtime_checkable
 class MeanObjective(Objective, Protocol):
     """An objective that is a mean over ``traits.n_rows`` examples."""
 

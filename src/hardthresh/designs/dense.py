@@ -84,9 +84,9 @@ class DenseDesign(Design):
         return namespace(self._X).zeros(size, dtype=self._X.dtype, device=device(self._X))
 
     def predict(self, w: Array) -> Array:
-        if w.ndim == 2 or self.shape[1] < 64:
+        if self.shape[1] < 64:
             return product(self._X, w)
-        chosen = where_true(w != 0)
+        chosen = where_true(w != 0 if w.ndim == 1 else namespace(w).any(w != 0, axis=1))
         if 4 * chosen.shape[0] >= self.shape[1]:
             return product(self._X, w)
         return gather_columns(self._X, chosen) @ gather(w, chosen)

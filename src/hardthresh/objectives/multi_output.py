@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from array_api_compat import device
 
-from hardthresh.arrays import namespace
+from hardthresh.arrays import gather, namespace
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
@@ -16,6 +19,7 @@ from hardthresh.losses import Loss, Multinomial, MultiTask, VectorLoss, pointwis
 
 from .composite import Composite, as_loss
 from .inputs import Targets, check_squares, checked_design, checked_ridge, checked_target_matrix
+from .linear_model import LinearModel
 
 
 def _examples() -> list[MultiOutputModel]:
@@ -114,6 +118,8 @@ class MultiOutputModel(Composite):
         ridge = checked_ridge(l2, like, p)
         super().__init__(design, targets, vector, ridge[:, None] if ridge.ndim else float(ridge))
         self._n_predictions = vector.n_outputs(self.y)
+        if not design.has_columns:
+            self.columns = None  # type: ignore[assignment, method-assign]
         if targets.offset is not None and tuple(targets.offset.shape) != (n, self._n_predictions):
             raise InvalidInputError(
                 f"offset has shape {tuple(targets.offset.shape)}, but there are {self._n_predictions} outputs"
@@ -133,6 +139,58 @@ class MultiOutputModel(Composite):
         """Return W = 0."""
         p, q = self.shape
         return namespace(self.y).reshape(self.design.zeros(p * q), (p, q))
+
+    def column_products(self) -> LinearModel:
+        r"""Return the linear model of one output whose Hessian is :math:`G = X^\top \mathrm{diag}(\omega) X`."""
+        like = self.design.zeros(self.weights.shape[0])
+        targets = Targets(like, self.weights, self.targets.n_examples, None)
+        return LinearModel(self.design, like)._with(targets=targets)
+
+    def row_ridge(self) -> Array:
+        """Return the ridge of each row, shape (p,)."""
+        ridge = self.l2 if not isinstance(self.l2, float) else self.design.zeros(1)[:, None] + self.l2
+        return namespace(ridge).broadcast_to(ridge[:, 0], (self.shape[0],))
+
+    def output_block(self, at: Evaluation) -> Array:
+        """Return the weighted sum of the second derivatives of the examples at an evaluated point, shape (q, q)."""
+        return self.loss.mean_block(self.y, at.prediction, self.weights)
+
+    def columns(self, indices: Array) -> MultiOutputModel:
+        """Return the model of some columns, by increasing index: of fewer rows of W."""
+        l2 = self.l2 if isinstance(self.l2, float) else gather(self.l2, indices)
+        return self._with(design=self.design.columns(indices), l2=l2)
+
+    def hessian(self, at: Evaluation) -> Array:
+        """Return the Hessian at an evaluated point, shape (pq, pq) over the flat W; for models of few columns.
+
+        Cost: a Gram matrix of the columns for each pair of outputs.
+        """
+        xp, (p, q) = namespace(self.y), self.shape
+        blocks = self.loss.blocks(self.y, at.prediction)
+        X = self.design.dense()
+        found: list[list[Array]] = [[X[:0, :0]] * q for _ in range(q)]
+        for a in range(q):
+            for b in range(a, q):
+                found[a][b] = found[b][a] = X.T @ ((self.weights * blocks[:, a, b])[:, None] * X)
+        hessian = xp.reshape(xp.permute_dims(xp.stack([xp.stack(row) for row in found]), (2, 0, 3, 1)), (p * q, p * q))
+        return hessian + xp.eye(p * q, dtype=X.dtype, device=device(X)) * xp.repeat(self.row_ridge(), q)
+
+    def screening_gradients(self, points: Sequence[Array]) -> list[Array]:
+        """Return the gradients at several points, accurate enough to decide which columns to look at.
+
+        They are one product, counted as q passes each, in single precision where that is faster; see
+        `Design.screening_pullback`.
+        """
+        if not points:
+            return []
+        slopes = [self.mean_loss.slopes(self.predict(w)) for w in points]
+        pulled, q = self.design.screening_pullback(namespace(self.y).concat(slopes, axis=1)), self.shape[1]
+        parts = [pulled[:, i * q : (i + 1) * q] for i in range(len(points))]
+        return [part + self.l2 * w if self._ridged else part for part, w in zip(parts, points, strict=True)]
+
+    def centre(self, w: Array) -> Array:
+        """Return coefficients of least norm of the same losses: those of the multinomial loss add up to 0 in a row."""
+        return self.loss.centre(w)
 
     def _read_loss(self, loss: Any) -> VectorLoss:
         of = as_loss(loss, VectorLoss)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from hardthresh.core import iterate as core_iterate
 from hardthresh.core import minimize as core_minimize
-from hardthresh.core.constraint import Constraint, coordinate_budget, require_constraint
-from hardthresh.core.objective import LinearObjective, Objective, SmoothObjective
+from hardthresh.core.constraint import Constraint, CoordinateBudget, RowBudget, coordinate_budget, require_constraint
+from hardthresh.core.objective import LinearObjective, Objective, RowObjective, SmoothObjective
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
 from hardthresh.core.state import State
@@ -29,9 +29,9 @@ def choose_solver(objective: Objective, constraint: Constraint, *, tol: float = 
     """Return the default solver of a problem.
 
     That is the working set for objectives with a Hessian by columns (linear models) and at most k single coordinates,
-    if its Gram matrix is small; conjugate IHT for the completion of matrices (objectives that ignore some coordinates,
-    and supports that are not sets of coordinates), where it takes about half the time of pursuit; else pursuit, or IHT
-    with backtracking if the objective has no curvature.
+    or for models of several outputs and at most k rows, if its Gram matrix is small; conjugate IHT for the completion
+    of matrices (objectives that ignore some coordinates, and supports that are not sets of coordinates), where it takes
+    about half the time of pursuit; else pursuit, or IHT with backtracking if the objective has no curvature.
 
     Parameters
     ----------
@@ -61,8 +61,14 @@ def _is_curved(objective: Objective, constraint: Constraint) -> bool:
 
 def _suits_working_set(objective: Objective, constraint: Constraint) -> bool:
     """Return whether the working set can run, with a small Gram matrix."""
-    selection = coordinate_budget(constraint, tuple(objective.shape))
-    if selection is None or not isinstance(objective, LinearObjective):
+    shape = tuple(objective.shape)
+    selection: CoordinateBudget | RowBudget | None = coordinate_budget(constraint, shape)
+    if isinstance(objective, RowObjective):
+        structure = constraint.structure(shape)
+        selection = structure if isinstance(structure, RowBudget) else None
+    elif not isinstance(objective, LinearObjective):
+        return False
+    if selection is None:
         return False
     return min(objective.shape[0], 4 * (selection.budget + len(selection.free)) + 256) <= MOST_COLUMNS
 

@@ -38,13 +38,13 @@ from .state import (
 _RANKED, _TRIED = 4, 10
 """How many exchanges are ranked for each column that may leave, and how many of all of them are refitted if f is not
 quadratic. Arbitrary: from 1 to 8 and from 3 to 30 the answers to 64 problems are the same."""
-_LEAST_CAP = 32
+LEAST_CAP = 32
 """The cap on new columns, in a prefetch and after the forward path, is never below this. On 160 linear models f is at
 most 0.5 % higher with 8 or 16, and lower by 0.5 % with 64 and 0.9 % with 128, at the price of a larger Gram matrix."""
-_PREFETCH_CAP = STRIDE - 1
+PREFETCH_CAP = STRIDE - 1
 """The cap on new columns of a prefetch, as a multiple of its budget: as many as the forward path adds for each of its
 columns on the way to the next checkpoint."""
-_FEW, _FEW_PER_CHOICE = 250, 10
+FEW, FEW_PER_CHOICE = 250, 10
 """A quadratic of up to 250 + 10k columns has all of them in its working set. Of 51 shapes from 50 x 700 to 20,000 x 200
 with k from 2 to 40, those of more columns take 0.9 to 6 times as long with all of them as with screening, and those of
 fewer 0.4 to 1.5 times; f is the same on average."""
@@ -66,7 +66,7 @@ and higher on 9 of them with 6k + 300, by up to 12 %."""
 _SEPARATED = 1e-5
 """There is no search by refits if f is nearer to its lower bound than this share of the distance of the null model: the
 chosen columns separate two classes, and each refit would take many steps towards infinity. Arbitrary."""
-_PARTIAL_CAP = 0.5
+PARTIAL_CAP = 0.5
 """The cap on new columns at a fit without a part, as a multiple of the size of the whole fit. With 1, f is the same on
 240 linear models, and a fit of 50 of 5,000 columns takes a quarter longer."""
 
@@ -253,7 +253,7 @@ class Iteration:
         columns, w = self.objective.shape[0], self.states[0].w
         if by_refits:
             return self.n_examples * columns * budget <= _FEW_PRODUCTS
-        few = columns <= _FEW + _FEW_PER_CHOICE * budget
+        few = columns <= FEW + FEW_PER_CHOICE * budget
         return few and self.objective.traits.quadratic and namespace(w).finfo(w.dtype).bits == 64
 
     def searches_by_refits(self, state: WorkingState, budget: int) -> bool:
@@ -290,7 +290,7 @@ class Iteration:
         """Return the working set of a state with the columns outside whose scores are high enough."""
         inside = union(state.working_set, to_numpy(state.support.indices))
         size = state.support.indices.shape[0]
-        most = max(_LEAST_CAP, size) if state.checkpoint is None else path_cap(size)
+        most = max(LEAST_CAP, size) if state.checkpoint is None else path_cap(size)
         curvature = state.curvature * _change_of_curvature(self.objective, state)
         reference = self.score_inside(state, curvature) if by_refits else state.reference_score
         refits = self.effort.refits if by_refits else None
@@ -348,7 +348,7 @@ class Iteration:
                 group.prefetched[share] = group.working_set
                 budget = ceil(share * cast(int, group.next_checkpoint))
                 fit, threshold = self.fit_and_threshold(group, budget)
-                most = max(_LEAST_CAP, ceil(_PREFETCH_CAP * budget))
+                most = max(LEAST_CAP, ceil(PREFETCH_CAP * budget))
                 fits.append(FitToScreen(group, self.model(group).point(fit, self.states[0].w), threshold, most))
             self.screen_at(fits)
         fits = []
@@ -357,7 +357,7 @@ class Iteration:
             if self.effort.parts and narrow and (group.finishing or group.next_checkpoint is None):
                 budget = group.next_checkpoint or max(group.budgets.values())
                 whole, threshold = self.fit_and_threshold(group, budget)
-                most = max(_LEAST_CAP, ceil(_PARTIAL_CAP * whole.size))
+                most = max(LEAST_CAP, ceil(PARTIAL_CAP * whole.size))
                 points = self.model(group).partial_points(whole, self.effort.parts, self.states[0].w)
                 fits += [FitToScreen(group, point, threshold, most) for point in points]
         self.screen_at(fits)
@@ -519,7 +519,7 @@ class Iteration:
         diagonal = double(gather(curvature, move(columns[list(fit.chosen)], state.w)))
         scores = 0.5 * fit.coef * fit.coef * diagonal
         threshold = cast(Refitting, self.effort.refits).screening_ratio * float(scores[counted].min(initial=inf))
-        most = max(_LEAST_CAP, ceil(_PARTIAL_CAP * len(fit.chosen)))
+        most = max(LEAST_CAP, ceil(PARTIAL_CAP * len(fit.chosen)))
         for at in self.objective.evaluate_many(points):
             columns = union(columns, self.screen(at.gradient, curvature, columns, threshold, most))
         return columns
@@ -537,7 +537,7 @@ class Iteration:
             return None
         if refits.ratio > 0.0 and not self.has_cheap_refits(self.budgets[run]):
             return None
-        entries = self.n_examples * (group.working_set.size + 2 * _LEAST_CAP)
+        entries = self.n_examples * (group.working_set.size + 2 * LEAST_CAP)
         if entries > MOST_ENTRIES or state.value <= self.separated_value(state):
             return None
         chosen = to_numpy(state.support.indices)
@@ -654,7 +654,7 @@ class Iteration:
         scores = 0.5 * point * point * gather(curvature, counted)  # once dropped, were the columns independent
         lowest = float(namespace(scores).min(scores)) if counted.shape[0] else 0.0
         threshold = self.effort.screening_ratio * lowest
-        return union(inside, self.screen(at.gradient, curvature, inside, threshold, _LEAST_CAP))
+        return union(inside, self.screen(at.gradient, curvature, inside, threshold, LEAST_CAP))
 
     def extend_gram(self, groups: Sequence[RunGroup]) -> None:
         """Compute what the Gram matrix lacks of the columns of some working sets."""

@@ -72,10 +72,13 @@ def screen(
 
     The score of column j is :math:`g_j^2 / 2H_{jj}`, for the gradient g and the diagonal `curvature` of the Hessian H:
     the decrease of the quadratic model when column j alone is added. It is zero if the coefficient may not have the
-    sign that the gradient asks for.
+    sign that the gradient asks for. With several right-hand sides the gradient has shape (d, r), and the score is the
+    sum over these.
     """
     xp = namespace(gradient)
-    score = 0.5 * gradient * (gradient / xp.where(curvature > 0, curvature, inf))  # no overflow
+    divisor = xp.where(curvature > 0, curvature, inf)
+    score = 0.5 * gradient * (gradient / (divisor if gradient.ndim == 1 else divisor[:, None]))  # no overflow
+    score = score if gradient.ndim == 1 else xp.sum(score, axis=1)
     if signs is not None:
         wanted = move(signs, gradient)
         score = xp.where((wanted == 0) | ((gradient < 0) == (wanted > 0)), score, 0.0)

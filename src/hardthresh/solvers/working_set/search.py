@@ -29,8 +29,10 @@ class Fit:
 
     Attributes
     ----------
-    chosen, coef : array, shape (s,)
-        The chosen columns, free ones first, and their coefficients.
+    chosen : array, shape (s,)
+        The chosen columns, free ones first.
+    coef : array, shape (s,) or (s, r)
+        Their coefficients.
     n_free : int
         How many of them are free.
     decrease : float
@@ -66,7 +68,7 @@ def grow(tableau: Tableau, size: int, rounding: float) -> None:
     if compiled is None:
         local_search.grow(tableau, size, rounding)
         return
-    tableau.reserve(min(size, tableau.slope.size))
+    tableau.reserve(min(size, tableau.n_columns))
     tableau.take(compiled.grow(tableau.arrays, *tableau.numbers, size, rounding))
 
 
@@ -87,7 +89,7 @@ def descend(tableau: Tableau, size: int, rounding: float, negligible: float, add
         exchanged = local_search.descend(tableau, size, rounding, negligible)
         return local_search.add_drop(exchanged, size, counts, rounding, negligible)
     after = tableau.copy()
-    after.reserve(min(size, tableau.slope.size))
+    after.reserve(min(size, tableau.n_columns))
     moves = np.array(counts, dtype=np.int64)
     numbers = compiled.descend(after.arrays, *after.numbers, size, moves, ROUNDS, rounding, negligible)
     after.take(numbers)
@@ -113,9 +115,10 @@ def forward_backward(
     for place, size in enumerate(increasing):
         few = sorted(counts.get(size, ()))
         moves[place, : len(few)] = few
-    width = max(tableau.n_free, min(increasing[-1], tableau.slope.size))  # free columns do not leave
+    width = max(tableau.n_free, min(increasing[-1], tableau.n_columns))  # free columns do not leave
     most = max(increasing[-1], *(size + max(few, default=0) for size, few in counts.items()), 0)
-    chosen, coef = np.empty((len(increasing), width), np.int64), np.empty((len(increasing), width))
+    chosen = np.empty((len(increasing), width), np.int64)
+    coef = np.empty((len(increasing), *tableau.slope.shape[1:], width))  # one row for each right-hand side
     facts = np.empty((len(increasing), 5))
     compiled.forward_backward(
         tableau.arrays, *tableau.numbers, np.array(increasing, dtype=np.int64), most, moves, replaced,
@@ -123,7 +126,7 @@ def forward_backward(
     )  # fmt: skip
     return {
         size: Fit(
-            chosen[i, : int(row[_SIZE])], coef[i, : int(row[_SIZE])], int(row[_N_FREE]), row[_DECREASE],
+            chosen[i, : int(row[_SIZE])], coef[i, ..., : int(row[_SIZE])].T, int(row[_N_FREE]), row[_DECREASE],
             row[_LOWEST_SCORE], row[_LOWEST_COST],
         )
         for i, (size, row) in enumerate(zip(increasing, facts.tolist(), strict=True))

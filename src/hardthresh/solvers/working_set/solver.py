@@ -10,10 +10,10 @@ from typing import ClassVar, cast
 import numpy as np
 
 from hardthresh.core.checking import checked_integer, checked_number, checked_word, without_overflow_warnings
-from hardthresh.core.constraint import Constraint, CoordinateBudget, coordinate_budget
+from hardthresh.core.constraint import Constraint, CoordinateBudget, RowBudget, coordinate_budget
 from hardthresh.core.errors import CapabilityError, NotFiniteError
 from hardthresh.core.meter import Meter
-from hardthresh.core.objective import LinearObjective, Objective
+from hardthresh.core.objective import LinearObjective, Objective, RowObjective, SmoothObjective, require
 from hardthresh.core.progress import progress_line
 from hardthresh.core.record import Record, stopping_rule
 from hardthresh.core.registry import register
@@ -27,6 +27,7 @@ from hardthresh.core.typing import Array
 from hardthresh.solvers.start import starting_point
 
 from .iteration import EFFORTS, Iteration
+from .rows import next_row_states, rows_state
 from .state import WorkingState
 
 
@@ -73,6 +74,19 @@ class WorkingSet(Solver):
     sweeps from k/1.6 to 1.6k columns, adds and drops k/2 and then k columns, and replaces each chosen column in turn.
     Up to :math:`n d k = 4 \cdot 10^5` all columns are searched deeply from the beginning.
 
+    For several outputs and at most k rows of a matrix (a `RowObjective` and `RowSparsity`) the moves are the same on a
+    Gram matrix with several right-hand sides; a row is chosen for all outputs at once. Around a point W the model is
+
+    .. math:: f(W + D) \approx f(W) + \langle \nabla f(W), D \rangle
+              + \tfrac{1}{2} \mathrm{tr} \bigl( A D^\top G D \bigr)
+
+    for the Gram matrix G of the columns and the weighted mean A of the second derivatives of the examples in their
+    outputs. With :math:`A = E \, \mathrm{diag}(s) E^\top` it is least squares in
+    :math:`D E \, \mathrm{diag}(s)^{1/2}`, so that a search costs little more than for one output. For squared errors
+    the model is f itself; for other losses each answer of a search is refitted by Newton steps with the exact second
+    derivatives, and accepted only if f falls. There are no searches by refits and no final exchanges. Answers of the
+    multinomial loss add up to 0 over the classes.
+
     For any other f that is not quadratic, and in the first step from a w0, the Gram matrix is the Hessian at the
     present point. The result of each search is refitted, and accepted only if f itself falls. Far away the Hessian may
     be another one, as where columns nearly separate two classes. If refits are cheap or the effort is "thorough", and
@@ -96,8 +110,8 @@ class WorkingSet(Solver):
     Raises
     ------
     CapabilityError
-        By `check`, for a constraint that is not "at most k coordinates, each unbounded or of one sign, and free ones
-        without bounds": then `HardThresholdingPursuit` is the solver.
+        By `check`, for a constraint that is neither "at most k coordinates, each unbounded or of one sign, and free
+        ones without bounds" nor "at most k rows": then `HardThresholdingPursuit` is the solver.
 
     Notes
     -----
@@ -139,17 +153,20 @@ class WorkingSet(Solver):
 
     @property
     def requires(self) -> type:
-        return LinearObjective
+        return SmoothObjective
 
     def stopping(self, tol: float) -> StopRule:
         return Settled()
 
     def check(self, objective: Objective, constraint: Constraint) -> None:
-        Solver.check(self, objective, constraint)
+        of_rows = isinstance(constraint.structure(tuple(objective.shape)), RowBudget)
+        require(objective, RowObjective if of_rows else LinearObjective, by=type(self).__name__)
         _selection(objective, constraint)
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> WorkingState:
         at, projection = starting_point(objective, constraint, w0)
+        if isinstance(_selection(objective, constraint), RowBudget):
+            return rows_state(cast(RowObjective, objective), at, projection, seed, on_path=w0 is None)
         return WorkingState(
             at=at,
             support=projection.support,
@@ -159,11 +176,11 @@ class WorkingSet(Solver):
         )
 
     def advance(self, objective: Objective, constraint: Constraint, state: State) -> WorkingState:
-        (after,) = self.advance_all(cast(LinearObjective, objective), [constraint], [cast(WorkingState, state)])
+        (after,) = self.advance_all(objective, [constraint], [cast(WorkingState, state)])
         return after
 
     def advance_all(
-        self, objective: LinearObjective, constraints: Sequence[Constraint], states: Sequence[WorkingState]
+        self, objective: Objective, constraints: Sequence[Constraint], states: Sequence[WorkingState]
     ) -> list[WorkingState]:
         """Advance several runs on one objective at the price of little more than one.
 
@@ -177,8 +194,11 @@ class WorkingSet(Solver):
             return [self.advance(objective, c, state) for c, state in zip(constraints, states, strict=True)]
         budgets = [selection.budget for selection in selections]
         gram = max((state.gram for state in states), key=lambda gram: gram.columns.size)  # all are of one Hessian
-        effort = EFFORTS[self.effort]
-        return Iteration(effort, self.tol, objective, constraints, selections[0], budgets, states, gram).next_states()
+        effort, first = EFFORTS[self.effort], selections[0]
+        if isinstance(first, RowBudget):
+            return next_row_states(effort, self.tol, cast(RowObjective, objective), constraints, states, gram)
+        linear = cast(LinearObjective, objective)
+        return Iteration(effort, self.tol, linear, constraints, first, budgets, states, gram).next_states()
 
     @serial_blas()
     def path(
@@ -249,7 +269,7 @@ class WorkingSet(Solver):
     def _first_states(self, runners: Sequence[Runner], seed: int) -> list[WorkingState]:
         """Return the start state of each run; those whose sets differ in their budgets only share the null model."""
         checked_integer("seed", seed, 0)
-        nulls: list[tuple[CoordinateBudget, WorkingState]] = []
+        nulls: list[tuple[CoordinateBudget | RowBudget, WorkingState]] = []
         states = []
         for runner in runners:
             selection = _selection(runner.objective, runner.constraint)
@@ -272,7 +292,7 @@ class WorkingSet(Solver):
 
         If advancing them together raises `NotFiniteError`, each is advanced alone to find those that raise it.
         """
-        metered = cast(LinearObjective, runners[active[0]].metered)
+        metered = runners[active[0]].metered
         try:
             constraints = [runners[run].constraint for run in active]
             after = self.advance_all(metered, constraints, [states[run] for run in active])
@@ -287,15 +307,20 @@ class WorkingSet(Solver):
         return active
 
 
-def _same_but_for_budget(a: CoordinateBudget, b: CoordinateBudget) -> bool:
+def _same_but_for_budget(a: CoordinateBudget | RowBudget, b: CoordinateBudget | RowBudget) -> bool:
     """Return whether two selections are equal, or differ in their budgets only."""
+    if isinstance(a, RowBudget) or isinstance(b, RowBudget):
+        return type(a) is type(b) and a.free == b.free
     if a.signs is None or b.signs is None:
         return a.free == b.free and a.signs is None and b.signs is None
     return a.free == b.free and bool(np.array_equal(a.signs, b.signs))
 
 
-def _selection(objective: Objective, constraint: Constraint) -> CoordinateBudget:
-    """Return the selection of single coordinates that a constraint is."""
+def _selection(objective: Objective, constraint: Constraint) -> CoordinateBudget | RowBudget:
+    """Return the selection of single coordinates, or rows, that a constraint is."""
+    structure = constraint.structure(tuple(objective.shape))
+    if isinstance(structure, RowBudget):
+        return structure
     selection = coordinate_budget(constraint, tuple(objective.shape))
     if selection is None:
         raise CapabilityError(

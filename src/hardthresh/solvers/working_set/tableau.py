@@ -37,6 +37,9 @@ class Tableau:
     After i is dropped, column j has the slope :math:`g_j + b_i U_{ij} / A_{ii}` and the unexplained part
     :math:`h_j + U_{ij}^2 / A_{ii}`: an exchange lowers q by the gain of j with these, less the cost of i.
 
+    With r right-hand sides, c and b are matrices of r columns, q is the sum over these, and a column is chosen for all
+    of them: squares of b and g are sums over the sides, and nothing else changes.
+
     Columns have the numbers 0 to m - 1, whatever rows of the matrix `gram` belong to them. A slot is the place of a
     column in `chosen`.
 
@@ -44,11 +47,11 @@ class Tableau:
     ----------
     gram : array, shape (p, p)
         Products of p >= m columns, positive semidefinite, float64. It is shared, never written to.
-    slope : array, shape (m,)
+    slope : array, shape (m,) or (m, r)
         :math:`c - G b` at the coefficients `coef`; c itself if these are zero.
     chosen : sequence of int
         S, the ones that may not leave first.
-    coef : array, shape (s,), optional
+    coef : array, shape (s,) or (s, r), optional
         Coefficients of the chosen columns, of the right signs; default zero. Everything is computed as a change from
         them, so that large coefficients cause no rounding.
     n_free : int
@@ -56,7 +59,7 @@ class Tableau:
     gram_rows : array of int, shape (m,), optional
         The row of `gram` for each column of the tableau, so that G is a block of the matrix; default all.
     signs : array of shape (m,), optional
-        +1 or -1 for the columns whose coefficient may have this sign only, 0 for the others.
+        +1 or -1 for the columns whose coefficient may have this sign only, 0 for the others; for one right-hand side.
 
     Attributes
     ----------
@@ -104,8 +107,10 @@ class Tableau:
         self._kernel_rows = None if is_whole else self._gram_rows  # the kernel copies no row of a whole matrix
         self._norms = self._gram.diagonal()[self._gram_rows]
         self._dependent = np.where(self._norms > 0, _DEPENDENT * self._norms, np.inf)
-        self._start_slope = np.ascontiguousarray(slope, dtype=np.float64)
-        self._start_coef = self._all_coefficients(start_columns, np.zeros(start_columns.size) if coef is None else coef)
+        self._start_slope = np.ascontiguousarray(np.asarray(slope, dtype=np.float64).T)  # one row for each side
+        self._sides = 1 if slope.ndim == 1 else slope.shape[1]
+        start = np.zeros((start_columns.size, *slope.shape[1:])) if coef is None else coef
+        self._start_coef = self._all_coefficients(start_columns, start.T)
         self._kept_out: list[int] = []
         self._compute(start_columns)
         if signs is not None:
@@ -116,7 +121,8 @@ class Tableau:
         compiled = kernel()
         if compiled is not None:
             m, self.slots = self._norms.size, wanted.size
-            self._table, self._chosen = np.empty((self.slots + 1, self.slots + m)), np.empty(self.slots, np.int64)
+            self._table = np.empty((self._sides + self.slots, self.slots + m))
+            self._chosen = np.empty(self.slots, np.int64)
             self._unexplained, self._excluded = np.empty(m), np.empty(m)
             self.take(compiled.compute(self.arrays, self.n_free, wanted))
             self._excluded[self._kept_out] = np.inf
@@ -130,33 +136,35 @@ class Tableau:
         m, s = self._norms.size, chosen.size
         rows = self._rows(chosen)
         half = dtrtrs(factor, rows / scale[:, None], lower=1)[0] if s else rows  # factor^-1 G_S.
-        change = dpotrs(factor, slope[chosen] / scale, lower=1)[0] / scale if s else np.empty(0)
+        pull = slope[..., chosen]
+        change = (dpotrs(factor, (pull / scale).T, lower=1)[0].T / scale).reshape(pull.shape) if s else pull
         inverse = dpotri(factor, lower=1)[0] if s else factor
-        self.slots = s
-        self._table = np.zeros((s + 1, s + m))  # row 0: -b and g; row i: A and U of the i-th chosen column
-        self._table[0, :s], self._table[0, s:] = -(self._start_coef[chosen] + change), slope - change @ rows
-        self._table[1:, :s] = (np.tril(inverse) + np.tril(inverse, -1).T) / np.outer(scale, scale)
+        self.slots, q = s, self._sides
+        self._table = np.zeros((q + s, s + m))  # -b and g of each side, then A and U of each chosen column
+        self._table[:q, :s], self._table[:q, s:] = -(self._start_coef[..., chosen] + change), slope - change @ rows
+        self._table[q:, :s] = (np.tril(inverse) + np.tril(inverse, -1).T) / np.outer(scale, scale)
         if s:
-            self._table[1:, s:] = dtrtrs(factor, half, lower=1, trans=1)[0] / scale[:, None]
+            self._table[q:, s:] = dtrtrs(factor, half, lower=1, trans=1)[0] / scale[:, None]
         self._unexplained = self._norms - np.sum(half * half, axis=0)
         self._excluded = np.zeros(m)  # infinite for the chosen columns, so that adding them gains nothing
         self._excluded[[*chosen, *self._kept_out]] = np.inf
-        self.decrease = 0.5 * float(change @ slope[chosen]) - rise
+        self.decrease = 0.5 * float(change.ravel() @ pull.ravel()) - rise
 
     def _start_on(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the slope at the start once columns that are not chosen are set to zero, and by how much q rises."""
         zeroed = self._start_coef.copy()
-        zeroed[chosen] = 0.0
-        removed = np.flatnonzero(zeroed)
+        zeroed[..., chosen] = 0.0
+        removed = np.flatnonzero(zeroed.reshape(self._sides, -1).any(axis=0))
         if removed.size == 0:
             return self._start_slope, 0.0
-        pull = zeroed[removed] @ self._rows(removed)
-        return self._start_slope + pull, float(zeroed[removed] @ (self._start_slope + 0.5 * pull)[removed])
+        pull = zeroed[..., removed] @ self._rows(removed)
+        rise = zeroed[..., removed].ravel() @ (self._start_slope + 0.5 * pull)[..., removed].ravel()
+        return self._start_slope + pull, float(rise)
 
     def _all_coefficients(self, chosen: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """Return coefficients of chosen columns as those of all columns."""
-        full = np.zeros(self._norms.size)
-        full[chosen] = coef
+        """Return coefficients of chosen columns as those of all columns, one row for each side if there are several."""
+        full = np.zeros((*coef.shape[:-1], self._norms.size))
+        full[..., chosen] = coef
         return full
 
     def copy(self) -> Self:
@@ -173,11 +181,11 @@ class Tableau:
         These are the columns that are chosen in it, without combinations of others, and their coefficients. Columns
         that have no coefficient there or at the start are not read.
         """
-        columns = np.union1d(chosen, np.flatnonzero(self._start_coef))
+        columns = np.union1d(chosen, np.flatnonzero(self._start_coef.reshape(self._sides, -1).any(axis=0)))
         part = object.__new__(type(self))
         vars(part).update(vars(self), _kept_out=[], signs=None if self.signs is None else self.signs[columns])
         for name in ("_gram_rows", "_norms", "_dependent", "_start_slope", "_start_coef"):
-            setattr(part, name, getattr(self, name)[columns])
+            setattr(part, name, np.ascontiguousarray(getattr(self, name)[..., columns]))
         part._kernel_rows = part._gram_rows
         part._compute(columns.searchsorted(chosen))
         if part.signs is not None:
@@ -209,18 +217,39 @@ class Tableau:
 
     @property
     def coef(self) -> np.ndarray:
-        """The coefficients of the chosen columns, in their order."""
-        return -self._table[0, : self.size]
+        """The coefficients of the chosen columns, in their order, shape (s,) or (s, r)."""
+        coef: np.ndarray = -(self._table[0, : self.size] if self._is_single else self._coefs.T)
+        return coef
 
     @property
     def slope(self) -> np.ndarray:
-        """The negative gradient of q at the minimiser, for all columns."""
-        return self._table[0, self.slots :]
+        """The negative gradient of q at the minimiser, for all columns, shape (m,) or (m, r)."""
+        return self._table[0, self.slots :] if self._is_single else self._slopes.T
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether there is one right-hand side, given as a vector."""
+        return self._start_slope.ndim == 1
+
+    @property
+    def _coefs(self) -> np.ndarray:
+        """The negative coefficients of the chosen columns, shape (r, s)."""
+        return self._table[: self._sides, : self.size]
+
+    @property
+    def _slopes(self) -> np.ndarray:
+        """The slopes of all columns, shape (r, m)."""
+        return self._table[: self._sides, self.slots :]
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return int(self._norms.size)
 
     def costs(self) -> np.ndarray:
         """Return by how much q rises when a chosen column is dropped: infinite for free ones."""
         diagonal, cancelled = self._inverse_diagonal()
-        costs: np.ndarray = 0.5 * self.coef * (self.coef / diagonal)
+        costs: np.ndarray = (0.5 * self._coefs * (self._coefs / diagonal)).sum(axis=0)
         costs[cancelled] = np.inf
         costs[: self.n_free] = np.inf
         return costs
@@ -228,7 +257,7 @@ class Tableau:
     def _inverse_diagonal(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the diagonal of A, and where rounding has cancelled it (1 there): these columns cannot be dropped."""
         size = self.size
-        diagonal = self._table[1 : size + 1, :size].diagonal()
+        diagonal = self._table[self._sides : self._sides + size, :size].diagonal()
         cancelled = ~(diagonal > 0)
         return np.where(cancelled, 1.0, diagonal), cancelled
 
@@ -249,14 +278,15 @@ class Tableau:
         """Return the highest score, :math:`g_j^2 / 2G_{jj}`, of the columns that are not chosen."""
         if self._norms.size == 0:
             return 0.0
-        slope = self._allowed(self.slope)
-        return float((0.5 * slope * (slope / np.where(self._norms > 0, self._norms, np.inf))).max())
+        slopes = self._allowed(self._slopes)
+        scores = (0.5 * slopes * (slopes / np.where(self._norms > 0, self._norms, np.inf))).sum(axis=0)
+        return float(scores.max())
 
     def gains(self) -> np.ndarray:
         """Return by how much q falls when each column is added; 0 for chosen columns and combinations of them."""
-        slope = self._allowed(self.slope)
+        slopes = self._allowed(self._slopes)
         usable = np.where(self._unexplained > self._dependent, self._unexplained, np.inf) + self._excluded
-        gains: np.ndarray = 0.5 * slope * (slope / usable)
+        gains: np.ndarray = (0.5 * slopes * (slopes / usable)).sum(axis=0)
         return gains
 
     def best_addition(self) -> tuple[int, float]:
@@ -301,16 +331,20 @@ class Tableau:
         size, free = self.size, self.n_free
         diagonal, cancelled = self._inverse_diagonal()
         scale = 1.0 / np.sqrt(diagonal[free:])
-        shift = self.coef[free:] * scale
-        scaled = self._table[1 + free : size + 1, self.slots :] * scale[:, None]  # U_ij / sqrt(A_ii)
-        slope = scaled * shift[:, None]
-        slope += self.slope
-        slope = self._allowed(slope)
+        shifts = -self._coefs[:, free:] * scale
+        scaled = (
+            self._table[self._sides + free : self._sides + size, self.slots :] * scale[:, None]
+        )  # U_ij / sqrt(A_ii)
+        slopes = [
+            self._allowed(scaled * shift[:, None] + slope) for shift, slope in zip(shifts, self._slopes, strict=True)
+        ]
         unexplained = np.multiply(scaled, scaled, out=scaled)  # in place, as these arrays are large
         unexplained += np.maximum(self._unexplained, self._dependent) + self._excluded
-        gains = np.divide(slope, unexplained, out=unexplained)
-        gains *= slope
-        loss = shift * shift
+        gains = slopes[0] / unexplained
+        gains *= slopes[0]
+        for slope in slopes[1:]:
+            gains += slope / unexplained * slope
+        loss = (shifts * shifts).sum(axis=0)
         loss[cancelled[free:]] = np.inf
         return gains, loss
 
@@ -354,12 +388,12 @@ class Tableau:
         size = self.size
         if size == self.slots:
             self.reserve(2 * size + 8)
-        table, slots, chosen = self._table, self.slots, self._chosen[:size]
+        table, slots, chosen, q = self._table, self.slots, self._chosen[:size], self._sides
         products = self._gram[self._gram_rows[j]].take(self._gram_rows)
-        row = -(products[chosen] @ table[1 : size + 1])
+        row = -(products[chosen] @ table[q : q + size])
         row[slots:] += products
         row[size] = 1.0
-        unexplained, slope = self._unexplained[j], table[0, slots + j]
+        unexplained, slopes = self._unexplained[j], table[:q, slots + j].tolist()
         if unexplained < _DOUBTFUL * self._norms[j] and self._error(row / unexplained, chosen, j) > _ERROR:
             self._compute(np.append(chosen, j))
             if self._excluded[j] == 0.0:
@@ -368,28 +402,30 @@ class Tableau:
         self._unexplained = self._unexplained - row[slots:] * (row[slots:] / unexplained)
         row /= unexplained
         self._update(row, slots + j)
-        table[size + 1] = row
+        table[q + size] = row
         self._chosen[size], self.size = j, size + 1
         self._excluded[j] = np.inf
-        self.decrease += 0.5 * float(slope) * (float(slope) / float(unexplained))
+        for slope in slopes:
+            self.decrease += 0.5 * slope * (slope / float(unexplained))
 
     def _leave(self, slot: int) -> None:
-        table, last, j = self._table, self.size - 1, self._chosen[slot]
-        diagonal = table[slot + 1, slot]
+        table, last, j, q = self._table, self.size - 1, self._chosen[slot], self._sides
+        diagonal = table[q + slot, slot]
         doubtful = not diagonal * self._norms[j] < 1.0 / _DOUBTFUL  # also where it is NaN
-        if doubtful and self._error(table[slot + 1], np.delete(self._chosen[: self.size], slot), j) > _ERROR:
+        if doubtful and self._error(table[q + slot], np.delete(self._chosen[: self.size], slot), j) > _ERROR:
             self._chosen[slot] = self._chosen[last]
             self._compute(self._chosen[:last].copy())
             return
-        row = table[slot + 1] / diagonal
-        self.decrease -= 0.5 * float(table[0, slot]) * (float(table[0, slot]) / float(diagonal))
+        row = table[q + slot] / diagonal
+        for coef in table[:q, slot].tolist():
+            self.decrease -= 0.5 * coef * (coef / float(diagonal))
         self._unexplained = self._unexplained + row[self.slots :] * (row[self.slots :] * diagonal)
         self._update(row, slot)
         self._excluded[j] = 0.0
-        table[slot + 1], self._chosen[slot] = table[last + 1], self._chosen[last]  # the last one takes its slot
-        table[: last + 2, slot] = table[: last + 2, last]
-        table[last + 1] = 0.0
-        table[: last + 2, last] = 0.0
+        table[q + slot], self._chosen[slot] = table[q + last], self._chosen[last]  # the last one takes its slot
+        table[: q + last + 1, slot] = table[: q + last + 1, last]
+        table[q + last] = 0.0
+        table[: q + last + 1, last] = 0.0
         self.size = last
 
     def _error(self, row: np.ndarray, others: np.ndarray, j: int) -> float:
@@ -402,17 +438,19 @@ class Tableau:
 
     def _update(self, row: np.ndarray, column: int) -> None:
         """Subtract from each row of the table its entry in a column times a row."""
-        used = self._table[: self.size + 1]  # whole rows: the transpose is contiguous for Fortran, and changed in place
+        used = self._table[
+            : self._sides + self.size
+        ]  # whole rows: the transpose is contiguous for Fortran, and changed in place
         dger(-1.0, row, used[:, column].copy(), a=used.T, overwrite_a=1)
 
     def reserve(self, slots: int) -> None:
         """Make room for so many chosen columns, if there is less."""
         if slots <= self.slots:
             return
-        size = self.size
-        table, chosen = np.zeros((slots + 1, slots + self._gram_rows.size)), np.zeros(slots, np.int64)
-        table[: size + 1, :size] = self._table[: size + 1, :size]
-        table[: size + 1, slots:] = self._table[: size + 1, self.slots :]
+        size, used = self.size, self._sides + self.size
+        table, chosen = np.zeros((self._sides + slots, slots + self._gram_rows.size)), np.zeros(slots, np.int64)
+        table[:used, :size] = self._table[:used, :size]
+        table[:used, slots:] = self._table[:used, self.slots :]
         chosen[:size] = self._chosen[:size]
         self._table, self._chosen, self.slots = table, chosen, slots
 
