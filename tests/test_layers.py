@@ -61,6 +61,8 @@ HELPERS = {
     "losses/risk_sets.py": "the sums over risk sets that Cox's partial likelihood is made of",
     "losses/vector.py": "the contract that all losses of several predictions keep",
     "losses/exponential.py": "the exponential of losses with a log link, finite at any prediction",
+    "losses/location.py": "means, quantiles and the constants that balance slopes",
+    "losses/log_link.py": "the base of the losses of log-means",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
     "solvers/block_search.py": "local search over whole groups of coordinates",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",

@@ -240,7 +240,7 @@ def test_a_bad_scale_does_not_hang_a_rule(step, loss, factor):
 @pytest.mark.parametrize("first", [1e-8, 1e8])
 def test_backtracking_recovers_from_a_bad_first_step(loss, first):
     problem = planted(loss)
-    run = minimize(problem.model(), Sparsity(4), IHT(step=Backtracking(first=first)), max_iter=200)
+    run = minimize(problem.model(), Sparsity(4), IHT(step=Backtracking(first=first)), max_iter=500)
     assert run.converged
     np.testing.assert_array_equal(run.support, problem.support)
 

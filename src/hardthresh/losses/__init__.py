@@ -3,26 +3,36 @@
 from .base import Loss, pointwise_losses
 from .cox import Cox
 from .gamma import Gamma
+from .huber import Huber
 from .joint import JointLoss
 from .logistic import Logistic
 from .multi_task import MultiTask
 from .multinomial import Multinomial
+from .negative_binomial import NegativeBinomial
 from .ordinal import Ordinal
 from .poisson import Poisson
+from .quantile import Quantile
 from .squared import Squared
+from .squared_hinge import SquaredHinge
+from .tweedie import Tweedie
 from .vector import VectorLoss
 
 __all__ = [
     "Cox",
     "Gamma",
+    "Huber",
     "JointLoss",
     "Logistic",
     "Loss",
     "MultiTask",
     "Multinomial",
+    "NegativeBinomial",
     "Ordinal",
     "Poisson",
+    "Quantile",
     "Squared",
+    "SquaredHinge",
+    "Tweedie",
     "VectorLoss",
     "pointwise_losses",
 ]

@@ -14,6 +14,7 @@ from hardthresh.core.registry import registered
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design
 
+from .location import average, crossing
 from .mean import InnerHessian, MeanOverExamples, ScalarMeanLoss
 
 
@@ -21,7 +22,8 @@ class Loss(ABC):
     """A pointwise loss in prediction space, with the mean, the domain and the scorer of the model that it defines.
 
     Subclasses are frozen dataclasses. All arrays have the shape of the predictions u. The gradient at (y, u) is zero
-    exactly where y is the expected target ``mean(u)``, the inverse link.
+    exactly where y is the expected target ``mean(u)``, the inverse link; for quantiles that are not the median, where
+    targets on both sides of u balance.
     """
 
     convex: ClassVar[bool] = True
@@ -55,7 +57,8 @@ class Loss(ABC):
     """The ridge of estimators whose `alpha` is None."""
 
     score_name: ClassVar[str]
-    """The scorer of scikit-learn that estimators use: minus `score_scale` times the mean loss."""
+    """The default score of estimators, minus `score_scale` times the mean loss: by the name of scikit-learn's scorer of
+    these numbers, or if it has none by a name of that form."""
 
     score_scale: ClassVar[float] = 2.0
     """The score per loss: 2 for a deviance, of which the loss is half."""
@@ -102,11 +105,41 @@ class Loss(ABC):
         """
         raise CapabilityError(f"the {type(self).__name__} loss has no link(mean), which D^2 needs")
 
-    def d2_score(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether it is minus a log-likelihood, or a quasi-likelihood, that information criteria can use."""
+        return type(self).minus_twice_log_likelihood is not Loss.minus_twice_log_likelihood
+
+    def constant(self, y: np.ndarray, weights: np.ndarray, offset: np.ndarray | None = None) -> float:
+        """Return the constant c of which the predictions c, or c + offset, have the least weighted mean loss.
+
+        Parameters
+        ----------
+        y : array, shape (n,)
+            Targets, not all of which let the loss fall for ever in one direction.
+        weights : array, shape (n,)
+            Non-negative weights, not all zero.
+        offset : array, shape (n,), optional
+            A known part of the predictions.
+        """
+        return self.link(average(y, weights)) if offset is None else self._balance(y, weights, offset)
+
+    def _balance(self, y: np.ndarray, weights: np.ndarray, offset: np.ndarray) -> float:
+        """Return the constant at which the slopes of predictions above and below their targets balance."""
+        start = self.initial_prediction(y, weights) - average(offset, weights)
+        return crossing(lambda c: average(self.gradient(y, c + offset), weights), start)
+
+    def d2_score(
+        self,
+        y: np.ndarray,
+        u: np.ndarray,
+        sample_weight: np.ndarray | None = None,
+        offset: np.ndarray | None = None,
+    ) -> float:
         """Return D^2, the share of deviance that predictions remove: 1 less the mean loss over that of a constant.
 
-        The constant prediction is the best one, of the mean target. Where all targets are equal its deviance is 0; D^2
-        is then 1 for perfect predictions, else 0, as scikit-learn's R^2.
+        The constant is the best one (`constant`), and has the offset added to it that predictions have. Where its
+        deviance is 0, as where all targets are equal, D^2 is 1 for perfect predictions, else 0, as scikit-learn's R^2.
 
         Parameters
         ----------
@@ -114,22 +147,27 @@ class Loss(ABC):
             Targets and predictions.
         sample_weight : array, shape (n,), optional
             Positive weights.
+        offset : array, shape (n,), optional
+            The known part of the predictions.
 
         Returns
         -------
         float
             At most 1.
         """
-        mean_loss = float(np.average(self.value(y, u), weights=sample_weight))
-        if np.ptp(y) == 0:
+        weights = np.ones(y.shape) if sample_weight is None else sample_weight
+        mean_loss, recession = self.weighted_mean(y, u, weights), self.recession(y)
+        if (np.ptp(y) == 0 and offset is None) or (recession > 0).all() or (recession < 0).all():
             return float(mean_loss == 0)
-        constant = np.full_like(u, self.link(float(np.average(y, weights=sample_weight))))
-        return 1.0 - mean_loss / float(np.average(self.value(y, constant), weights=sample_weight))
+        null = np.zeros(y.shape) if offset is None else offset
+        null_loss = self.weighted_mean(y, null + self.constant(y, weights, offset), weights)
+        return 1.0 - mean_loss / null_loss if null_loss else float(mean_loss == 0)
 
-    def initial_prediction(self, mean: float) -> float:
-        """Return a prediction close to that of a mean target; fits with an intercept start from it.
+    def initial_prediction(self, y: Array, weights: Array) -> float:
+        """Return a prediction close to the best constant one; fits with an intercept start from it.
 
-        0 by default. Losses that grow exponentially need it: far from a minimum Newton's method is slow, or overshoots.
+        0 by default. Losses that grow exponentially, or have no curvature far from targets, need it: there Newton's
+        method is slow, overshoots or does not move.
         """
         return 0.0
 

@@ -12,13 +12,13 @@ from hardthresh.arrays import namespace
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
-from .base import Loss
 from .exponential import capped_exp
+from .log_link import LogLink
 
 
 @register("loss", "gamma")
 @dataclass(frozen=True, slots=True)
-class Gamma(Loss):
+class Gamma(LogLink):
     r"""Half the gamma deviance of log-means u, :math:`\ell(y, u) = u - \log y + y e^{-u} - 1`.
 
     Targets are amounts > 0 whose standard deviation is proportional to their mean: costs, durations, sizes. It is minus
@@ -34,7 +34,6 @@ class Gamma(Loss):
     """
 
     domain: ClassVar[str] = "finite numbers > 0"
-    multiplies: ClassVar[str] = "the expected target"
     score_name: ClassVar[str] = "neg_mean_gamma_deviance"
 
     def in_domain(self, y: Array) -> Array:
@@ -59,15 +58,6 @@ class Gamma(Loss):
 
     def curvature(self, y: Array, u: Array) -> Array:
         return capped_exp(namespace(u).log(y) - u)[0]
-
-    def mean(self, u: Array) -> Array:
-        return namespace(u).exp(u)
-
-    def link(self, mean: float) -> float:
-        return log(mean)
-
-    def initial_prediction(self, mean: float) -> float:
-        return self.link(mean) if mean > 0.0 else 0.0
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return np.asarray(np.exp(u) * rng.gamma(1 / noise**2, noise**2, u.shape))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log
+from math import exp
 from typing import ClassVar
 
 import numpy as np
@@ -13,13 +13,13 @@ from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 
-from .base import Loss
 from .exponential import capped_exp, exponent_cap
+from .log_link import LogLink
 
 
 @register("loss", "poisson")
 @dataclass(frozen=True, slots=True)
-class Poisson(Loss):
+class Poisson(LogLink):
     r"""Half the Poisson deviance of log-rates u, :math:`\ell(y, u) = e^u - y u - (y - y \log y)`.
 
     Targets are counts or rates >= 0; :math:`0 \log 0 = 0`. It is minus the log-likelihood up to a constant of the data,
@@ -36,7 +36,6 @@ class Poisson(Loss):
 
     domain: ClassVar[str] = "finite numbers >= 0"
     unit_dispersion: ClassVar[bool] = True
-    multiplies: ClassVar[str] = "the expected target"
     score_name: ClassVar[str] = "neg_mean_poisson_deviance"
 
     def check_targets(self, y: Array) -> None:
@@ -76,15 +75,6 @@ class Poisson(Loss):
 
     def curvature(self, y: Array, u: Array) -> Array:
         return capped_exp(u)[0]
-
-    def mean(self, u: Array) -> Array:
-        return namespace(u).exp(u)
-
-    def link(self, mean: float) -> float:
-        return log(mean)
-
-    def initial_prediction(self, mean: float) -> float:
-        return self.link(mean) if mean > 0.0 else 0.0
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         return np.asarray(noise**2 * rng.poisson(np.exp(u) / noise**2))

@@ -25,6 +25,9 @@ coefficients, which are the same for uncorrelated columns, of .95, .98, .99 and 
 _STACKING_ROUNDS, _HALVINGS = 50, 30
 """Limits of the quadratic approximations of a loss for stacking, and of the halvings of a step to the minimiser of one.
 Arbitrary: 3 to 8 approximations suffice where the loss is nearly quadratic, more for exponential losses."""
+_LEAST_CURVATURE = 1e-3
+"""The curvature of a loss counts as at least this share of the largest one, also where there is none. Arbitrary: with
+1e-8 to 0.1 the minimum is found for every loss of the package within the limit of rounds, with 1 it is not."""
 
 
 def exponential_weights(deviance: np.ndarray, sizes: np.ndarray, n: float, dispersion: float) -> np.ndarray:
@@ -121,7 +124,8 @@ def stacking_weights(
     value = loss_of(weights)
     for _ in range(_STACKING_ROUNDS):
         u = null + moves @ weights
-        curvature = np.maximum(loss.curvature(y, u), np.finfo(float).tiny)
+        curvature = loss.curvature(y, u)
+        curvature = np.maximum(curvature, _LEAST_CURVATURE * curvature.max(initial=np.finfo(float).tiny))
         root = np.sqrt(sample_weight * curvature)
         aim = nnls(root[:, None] * moves, root * (moves @ weights - loss.gradient(y, u) / curvature))[0]
         steps = (weights + 0.5**halvings * (aim - weights) for halvings in range(_HALVINGS))

@@ -107,7 +107,7 @@ def calibration_line(
         return nan, slope
     centre = float(np.average(u, weights=weight))
     columns = np.stack([np.ones_like(u), (u - centre) / spread], axis=1)
-    point = np.array([loss.initial_prediction(float(np.average(y, weights=weight))), 0.0])
+    point = np.array([loss.initial_prediction(y, weight), 0.0])
     value = float(weight @ loss.value(y, columns @ point))
     for _ in range(_STEPS):
         line = columns @ point

@@ -241,7 +241,7 @@ def build_problem(
     free = (*always_include, d) if fit_intercept else always_include
     ridge = np.full(size, alpha)
     ridge[list(free)] = 0.0
-    level = loss.initial_prediction(float(namespace(table.y).sum(weights * table.y))) if fit_intercept else 0.0
+    level = loss.initial_prediction(table.y, weights) if fit_intercept else 0.0
     offset = table.offset
     if level:
         offset = level + (0 * table.y if offset is None else offset)

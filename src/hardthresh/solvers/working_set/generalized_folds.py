@@ -308,7 +308,7 @@ class _Fold:
 
     def level(self) -> float:
         """Return an intercept to start from."""
-        level: float = self.objective.loss.initial_prediction(float(self.weights @ self.y))
+        level: float = self.objective.loss.initial_prediction(self.y, self.weights)
         return level if self.offset is None else level - float(self.weights @ self.offset)
 
 

@@ -1,0 +1,119 @@
+"""Tweedie deviance of a power between 1 and 2, for amounts many of which are zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, log
+from typing import ClassVar
+
+import numpy as np
+
+from hardthresh.arrays import namespace
+from hardthresh.core.checking import checked_number
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.registry import register
+from hardthresh.core.typing import Array
+
+from .exponential import capped_exp
+from .log_link import LogLink
+
+_OTHERS = {0.0: "SparseLinearRegression", 1.0: "SparsePoissonRegression", 2.0: "SparseGammaRegression"}
+"""The estimators of the powers at which the formula has a limit."""
+
+
+@register("loss", "tweedie", lambda: [Tweedie(), Tweedie(1.9)])
+@dataclass(frozen=True, slots=True)
+class Tweedie(LogLink):
+    r"""Half the Tweedie deviance of log-means u, for a power p between 1 and 2.
+
+    .. math:: \ell(y, u) = \frac{\mu^{2-p}}{2-p} - \frac{y \mu^{1-p}}{1-p} + \frac{y^{2-p}}{(1-p)(2-p)},
+              \qquad \mu = e^u
+
+    Targets are amounts >= 0, exact zeros among them, whose variance is proportional to :math:`\mu^p`: rainfall, or the
+    claims of an insured in a year, a sum of a random number of random amounts. It is minus the log-likelihood, times
+    the dispersion, up to terms without u. The powers 1 and 2 are the limits `Poisson` and `Gamma`. Where an exponential
+    comes near the largest number it goes on as its second-order Taylor polynomial, as that of `Poisson`.
+
+    Parameters
+    ----------
+    power : float
+        p, 1 < p < 2.
+
+    Raises
+    ------
+    InvalidInputError
+        For another power. With one above 2 the loss is not convex in u; between 0 and 1 there is no such distribution.
+
+    References
+    ----------
+    B. Jorgensen (1987), *Exponential dispersion models*, JRSS B 49.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Tweedie(1.5).value(np.array([0.0, 4.0]), np.array([0.0, np.log(4.0)]))
+    array([2., 0.])
+    """
+
+    power: float = 1.5
+
+    domain: ClassVar[str] = "finite numbers >= 0"
+    score_name: ClassVar[str] = "neg_mean_tweedie_deviance"
+
+    def __post_init__(self) -> None:
+        if self.power in _OTHERS:
+            raise InvalidInputError(
+                f"power must be > 1 and < 2, got {self.power}; {_OTHERS[self.power]} is the model of that power"
+            )
+        checked_number("power", self.power, above=1.0, below=2.0)
+
+    def in_domain(self, y: Array) -> Array:
+        return (y >= 0) & namespace(y).isfinite(y)
+
+    def recession(self, y: Array) -> Array:
+        return namespace(y).where(y > 0, 0 * y, 0 * y - 1)
+
+    def value(self, y: Array, u: Array) -> Array:
+        return self.value_and_gradient(y, u)[0]
+
+    def gradient(self, y: Array, u: Array) -> Array:
+        return self.value_and_gradient(y, u)[1]
+
+    def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
+        xp, up, down = namespace(u), 2.0 - self.power, self.power - 1.0
+        known = xp.where(y > 0, y, xp.ones_like(y))
+        gap = xp.where(y > 0, u - xp.log(known), 0 * u)
+        near = xp.where(xp.abs(gap) < 1, gap, 0 * gap)  # there the three terms would cancel
+        small = known**up * (_excess(up * near) / up + _excess(-down * near) / down)
+        rising, above = capped_exp(up * u)
+        falling, below = capped_exp(-down * u)
+        total = rising * (1 + above + 0.5 * above * above) / up - y**up / (up * down)
+        total = total + y * (falling * (1 + below + 0.5 * below * below)) / down
+        value = xp.where((y > 0) & (xp.abs(gap) < 1), small, total)
+        return value, rising * (1 + above) - y * falling * (1 + below)
+
+    def curvature(self, y: Array, u: Array) -> Array:
+        up, down = 2.0 - self.power, self.power - 1.0
+        return up * capped_exp(up * u)[0] + down * y * capped_exp(-down * u)[0]
+
+    def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
+        up, down = 2.0 - self.power, self.power - 1.0
+        mean, dispersion = np.exp(u), noise**2
+        count = rng.poisson(mean**up / (dispersion * up))
+        amount = rng.gamma(np.maximum(count, 1) * up / down, dispersion * down * mean**down)
+        return np.asarray(np.where(count > 0, amount, 0.0))
+
+    def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
+        """Return that of the extended quasi-likelihood at its best dispersion, n times the logarithm of the mean loss.
+
+        The density itself is an infinite sum (Nelder and Pregibon 1987, *Biometrika* 74).
+        """
+        mean = self.weighted_mean(y, u, weights)
+        return n * log(mean) if mean > 0.0 else -inf
+
+
+def _excess(x: Array) -> Array:
+    """Return e^x - 1 - x, not negative by rounding."""
+    xp = namespace(x)
+    excess = xp.expm1(x) - x
+    return xp.where(excess > 0, excess, 0 * excess)
