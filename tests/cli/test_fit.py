@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import hardthresh as ht
 from hardthresh import losses
+from hardthresh.cli.learning import models
 from hardthresh.core.registry import lookup
 from hardthresh.storage import load_notes
 from levels import in_turn
@@ -161,14 +162,14 @@ def test_the_ridge_of_a_given_number_is_that_of_the_estimator_or_the_one_given(f
     assert fitted(*REGRESSION, "--k", 2, "--alpha", 0.5)[0].alpha == 0.5
 
 
-@in_turn("loss,k", list(losses.pointwise_losses()), [2, "1-5"])
+@in_turn("loss,k", sorted({loss for loss, _ in models()} & set(losses.pointwise_losses())), [2, "1-5"])
 def test_every_registered_loss(done, table, folder, loss, k):
     """A loss that has estimators is a word for ``--loss``, and says what its coefficients mean."""
     rng, X, known = np.random.default_rng(0), features(table), lookup("loss", loss)()
     table.with_columns(y=known.example_target(1.5 * X[:, 1] - X[:, 2], rng, 0.1)).write_csv(folder / "table.csv")
     text = done("fit", "table.csv", *REGRESSION, "--loss", loss, "--k", k, "--out", "model.json", "--report", "r.html")
     model = ht.load("model.json")
-    assert model._loss == known
+    assert type(model._loss) is type(known)
     assert {1, 2} <= set(model.support_.tolist())
     page = (folder / "r.html").read_text(encoding="utf-8")
     if known.multiplies:
