@@ -64,6 +64,7 @@ HELPERS = {
     "losses/location.py": "means, quantiles and the constants that balance slopes",
     "losses/log_link.py": "the base of the losses of log-means",
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
+    "solvers/block_tableau.py": "a quadratic over blocks of columns, kept by sweeps",
     "solvers/block_search.py": "local search over whole groups of coordinates",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
     "solvers/exchange_model.py": "the quadratic model of all exchanges, with bounds of its rounding",

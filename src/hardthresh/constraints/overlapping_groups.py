@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from math import ceil
@@ -13,7 +13,7 @@ import numpy as np
 
 from hardthresh.arrays import move, namespace, scaled_squares, to_numpy, where_true
 from hardthresh.core.checking import checked_integer
-from hardthresh.core.constraint import Constraint, Projection, Structure
+from hardthresh.core.constraint import Blocks, Constraint, Projection, Structure
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.registry import register
 from hardthresh.core.schema import stored
@@ -128,7 +128,7 @@ class OverlappingGroupSparsity(Constraint):
         return bool(np.all(support.covered(support.size)[self._columns]))
 
     def structure(self, shape: tuple[int, ...]) -> Structure:
-        return _CoverBudget(len(self.groups))
+        return _CoverBudget(len(self.groups), self.k, self._columns, self._starts, self.free)
 
     def reference_project(self, z: Array) -> Projection:
         """Return the nearest point by trying every choice of groups: exact, slow, for tests only."""
@@ -244,6 +244,10 @@ class _CoverBudget(Structure):
     """The structure of overlapping groups: a group leaves with the coordinates that no other group covers."""
 
     candidates: int
+    budget: int
+    columns: np.ndarray
+    starts: np.ndarray
+    free: tuple[int, ...]
 
     def selected(self, support: Support) -> int:
         assert isinstance(support, Cover)
@@ -254,6 +258,14 @@ class _CoverBudget(Structure):
         inside, places = support.covered(support.size), range(self.selected(support))
         left = [inside & ~support.covered(support.size, without=place) for place in places]
         return [move(np.flatnonzero(unit), support.numbers) for unit in left if unit.any()]
+
+    def blocks(self) -> Blocks:
+        return Blocks(self.columns, self.starts, np.array(self.free, dtype=np.intp))
+
+    def placed(self, constraint: Constraint, point: Array, numbers: Sequence[int]) -> Projection:
+        """Return a point of some groups, which a greedy projection may not find again, with its support."""
+        chosen = Cover(move(np.array(numbers, dtype=np.int64), point), self.columns, self.starts, self.free)
+        return Projection(chosen.restrict(point), chosen)
 
 
 def _read_groups(groups: Any) -> tuple[tuple[int, ...], ...]:

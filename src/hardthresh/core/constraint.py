@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, ClassVar
+
+import numpy as np
 
 from .errors import CapabilityError, InvalidInputError, format_value
 from .objective import Objective
@@ -31,6 +34,37 @@ class Projection:
     support: Support
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Blocks of coordinates that are chosen whole; they may overlap.
+
+    Attributes
+    ----------
+    columns, starts : array of int
+        The coordinates of block g, increasing, are ``columns[starts[g] : starts[g + 1]]``.
+    always : array of int
+        The coordinates that are always allowed.
+    """
+
+    columns: np.ndarray
+    starts: np.ndarray
+    always: np.ndarray
+
+    @property
+    def count(self) -> int:
+        """The number of blocks."""
+        return int(self.starts.size - 1)
+
+    @property
+    def owner(self) -> np.ndarray:
+        """The block of each entry of `columns`."""
+        return np.repeat(np.arange(self.count), np.diff(self.starts))
+
+    def members(self, g: int) -> np.ndarray:
+        """Return the coordinates of a block."""
+        return self.columns[self.starts[g] : self.starts[g + 1]]
+
+
 class Structure(ABC):
     """Restriction of supports by a set: to a few out of a number of candidates, such as coordinates, groups or edges.
 
@@ -38,9 +72,12 @@ class Structure(ABC):
     ----------
     candidates : int
         The number of candidates, without those that are always allowed.
+    budget : int
+        The number of candidates that may be chosen.
     """
 
     candidates: int
+    budget: int
 
     @abstractmethod
     def selected(self, support: Support) -> int:
@@ -49,6 +86,18 @@ class Structure(ABC):
     def swap_units(self, support: Support) -> list[Array]:
         """Return the sets of coordinates that may leave a support as a unit; none if they are not known."""
         return []
+
+    def blocks(self) -> Blocks | None:
+        """Return the candidates as blocks of coordinates of a flat point; None if they are something else."""
+        return None
+
+    def chosen(self, support: Support) -> Array:
+        """Return the numbers of the blocks that a support has."""
+        return support.numbers  # type: ignore[attr-defined]
+
+    def placed(self, constraint: Constraint, point: Array, numbers: Sequence[int]) -> Projection:
+        """Return a point of some blocks with its support."""
+        return constraint.project(point)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +160,11 @@ class BlockBudget(Structure):
     def selected(self, support: Support) -> int:
         return int(self.chosen(support).shape[0])
 
-    def chosen(self, support: Support) -> Array:
-        """Return the numbers of the blocks that a support has."""
-        return support.numbers  # type: ignore[attr-defined]
+    def blocks(self) -> Blocks:
+        numbers = np.asarray(self.numbers)
+        order = np.argsort(numbers, kind="stable")
+        starts = np.searchsorted(numbers[order], np.arange(self.candidates + 1))
+        return Blocks(order[: starts[-1]], starts, order[starts[-1] :])
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ class HardThresholdingPursuit(Solver):
             for _, swapped in swaps:
                 yield replace(swapped, step=step)
         if self.exchanges > 0:
-            blocks = search_blocks(objective, constraint, state.at, self._negligible(objective, state))
+            blocks = search_blocks(objective, constraint, state.at, state.support, self._negligible(objective, state))
             if blocks is not None:
                 yield replace(refine(objective, constraint, blocks, cg_iterations=0, rounds=3), step=step)
             for swapped in swap_units(objective, constraint, state.at, state.support, self.exchanges):
