@@ -14,8 +14,7 @@ from hardthresh.attacks import Attack, GreedySaturation
 from hardthresh.constraints import DoubleSparsity, GroupSparsity, Sparsity
 from hardthresh.core import InvalidInputError, Status
 from hardthresh.core.errors import CapabilityError, MissingDependencyError, NotFiniteError
-from hardthresh.objectives import Function
-from hardthresh.objectives import sources as sources_module
+from hardthresh.objectives import Function, derivatives
 from hardthresh.report import plot_perturbation
 from hardthresh.solvers import IHT, FixedBatch, FullBatch, NormTest, ProbabilisticIHT, Replay, StochasticIHT
 from hardthresh.steps import Fixed
@@ -815,7 +814,7 @@ def test_a_missing_torch_is_named(monkeypatch):
     def missing(module):
         raise ImportError(module)
 
-    monkeypatch.setattr(sources_module, "import_module", missing)
+    monkeypatch.setattr(derivatives, "import_module", missing)
     with pytest.raises(MissingDependencyError, match=r"hardthresh\[torch\]"):
         ht.attacks.universal_perturbation(lambda x: x, np.zeros((2, 2)))
 

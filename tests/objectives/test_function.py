@@ -11,8 +11,7 @@ from hardthresh.constraints import Sparsity
 from hardthresh.core import CapabilityError, InvalidInputError, MeanObjective, Status
 from hardthresh.core.errors import MissingDependencyError, NotFiniteError
 from hardthresh.core.meter import Meter
-from hardthresh.objectives import Function, LinearModel
-from hardthresh.objectives import sources as sources_module
+from hardthresh.objectives import Function, LinearModel, derivatives
 from hardthresh.solvers import IHT, FixedBatch, HardThresholdingPursuit, ProbabilisticIHT, StochasticIHT
 from hardthresh.steps import Fixed
 from levels import in_turn
@@ -364,8 +363,6 @@ def test_missing_contracts_are_named_before_a_run():
     f = Function(squared, 15, slope)
     with pytest.raises(CapabilityError, match="needs rows"):
         ht.minimize(f, Sparsity(2), ProbabilisticIHT(batch=FixedBatch(10)))
-    with pytest.raises(CapabilityError, match="needs curvature"):
-        ht.minimize(f, Sparsity(2), HardThresholdingPursuit())
     with pytest.raises(CapabilityError, match=r"from_torch\(module"):
         f.parameters(W)
 
@@ -460,7 +457,7 @@ def test_a_missing_library_is_named(monkeypatch, name, build):
     def missing(module):
         raise ImportError(module)
 
-    monkeypatch.setattr(sources_module, "import_module", missing)
+    monkeypatch.setattr(derivatives, "import_module", missing)
     with pytest.raises(MissingDependencyError, match=rf"hardthresh\[{name}\]"):
         build(lambda w: w, 3)
 
@@ -479,7 +476,7 @@ def torch_loss_of_rows(w, rows):
 
 
 def module_loss(model):
-    return model(sources_module.imported("torch").ones(3, 4)).mean()
+    return model(derivatives.imported("torch").ones(3, 4)).mean()
 
 
 def test_functions_of_torch_can_be_stored():

@@ -10,7 +10,7 @@ import numpy as np
 
 from hardthresh.core.errors import InvalidInputError, NotFiniteError, format_value
 from hardthresh.core.typing import is_integer
-from hardthresh.objectives.sources import imported, refuse_inference
+from hardthresh.objectives.derivatives import imported, refuse_inference
 
 CHUNK = 1000  # images passed to the model at once; bounds the memory, and affects results by rounding only
 

@@ -13,7 +13,8 @@ from hardthresh.core.errors import InvalidInputError, MissingDependencyError, fo
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.objectives.computed import Computed
-from hardthresh.objectives.sources import Torch, counted, imported, itself
+from hardthresh.objectives.derivatives import Torch, imported
+from hardthresh.objectives.sources import counted, itself
 
 from .model import CHUNK, check_images, check_labels, check_model, check_target, classes_of, input_gradient, logits_of
 
@@ -143,6 +144,7 @@ class Attack(Computed):
         zeros = zeros.numpy() if isinstance(images, np.ndarray) else zeros
         examples = counted(self.images.shape[0], itself, chunk)
         super().__init__(Torch(self._mean, zeros, False), zeros, examples, 0.0 - self.c * self.kappa)
+        self.curvature = self.columns = None  # type: ignore[assignment, method-assign]  # of the kinks of the hinge
         self.n_classes = check_model(model, self.images[:_CHECKED])
         self.target = check_target(target, self.n_classes)
         self.labels = None if labels is None else check_labels(labels, self.images, self.n_classes)

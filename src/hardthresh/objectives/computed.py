@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf, isfinite, isnan, prod
 from typing import Any, Self
 
@@ -17,7 +17,22 @@ from hardthresh.core.objective import BaseObjective, Evaluation, Traits
 from hardthresh.core.stationarity import norm
 from hardthresh.core.typing import Array, is_real, library
 
-from .sources import Examples, Source, called, copied, pair
+from .coordinates import OfCoordinates
+from .derivatives import Source, copied, pair
+from .sources import Examples, called
+
+MOST_COLUMNS = 4096
+"""Vectors of more coordinates have no Hessian by columns: it costs a product for each, and 134 MB for so many."""
+
+
+class _Known(dict[str, Any]):
+    """What a function remembers: whether it is `quadratic`, and its last whole `hessian`, with the point.
+
+    It is not stored, because it can be computed again.
+    """
+
+    def __reduce__(self) -> Any:
+        return _Known, ()
 
 
 class Computed(BaseObjective):
@@ -42,17 +57,22 @@ class Computed(BaseObjective):
         self._source, self._zeros, self._examples = source, zeros, examples
         self._rows: Array | None = None  # of the examples, those that the mean is over; None for all
         self._meter: Meter | None = None
-        if not source.curved:
-            self.curvature = None  # type: ignore[assignment, method-assign]
+        self._known = _Known()
+        if zeros.ndim != 1 or zeros.shape[0] > MOST_COLUMNS:
+            self.columns = None  # type: ignore[assignment, method-assign]
         if examples is None:
             self.rows = None  # type: ignore[assignment, method-assign]
 
     @property
     def traits(self) -> Traits:  # type: ignore[override]
-        """The number of examples of the mean; 1 for a function without examples."""
+        """The number of examples of the mean, 1 for a function without examples; and whether f is quadratic.
+
+        That is tried where the function has no examples and is differentiated twice by torch or JAX.
+        """
         if self._rows is not None:
             return Traits(n_rows=int(self._rows.shape[0]))
-        return Traits(n_rows=1 if self._examples is None else self._examples.count)
+        n_rows = 1 if self._examples is None else self._examples.count
+        return Traits(n_rows=n_rows, quadratic=self._is_quadratic())
 
     def rows(self, indices: Array) -> Self:
         """Return the mean over some examples: drawn at random, an unbiased estimate of the whole.
@@ -64,18 +84,22 @@ class Computed(BaseObjective):
         """
         if indices.shape[0] == 0:
             raise InvalidInputError("a mini-batch needs at least one row, got none")
-        return self._with(_rows=indices if self._rows is None else namespace(indices).take(self._rows, indices, axis=0))
+        return self._with(
+            _known=_Known(),
+            _rows=indices if self._rows is None else namespace(indices).take(self._rows, indices, axis=0),
+        )
 
     def metered(self, meter: Meter) -> Self:
-        """Return the same function, adding its data passes to a meter."""
-        return self._with(_meter=meter)
+        """Return the same function, adding its data passes to a meter; it remembers no Hessian."""
+        return self._with(_meter=meter, _known=_Known(self._known, hessian=None))
 
     def zeros(self) -> Array:
         """Return the zero point."""
         return namespace(self._zeros).zeros_like(self._zeros)
 
-    def predict(self, w: Array) -> None:
-        """Return None: there are no predictions to reuse."""
+    def predict(self, w: Array) -> Array:
+        """Return the point itself, which is what a function of some of its coordinates (`columns`) depends on."""
+        return w
 
     def value(self, w: Array, prediction: Array | None = None) -> float:
         """Return f(w); plus infinity outside the domain."""
@@ -94,21 +118,114 @@ class Computed(BaseObjective):
             value += share * _number(one)
             gradient = gradient + share * self._shaped(slope, w, "gradient")
         if self._checked(value, w) == inf:
-            return Evaluation(w, inf, gradient + namespace(w).nan)
+            return Evaluation(w, inf, gradient + namespace(w).nan, w)
         if not all_finite(gradient):
             raise NotFiniteError(
                 f"the gradient has {_first_not_finite(gradient)} at {_described(w)}, where f = {value:.6g}"
             )
-        return Evaluation(w, value, gradient)
+        return Evaluation(w, value, gradient, w)
+
+    def evaluate_many(self, points: Sequence[Array]) -> list[Evaluation]:
+        """Return value and gradient at several points."""
+        return [self.evaluate(w) for w in points]
+
+    def screening_gradients(self, points: Sequence[Array]) -> list[Array]:
+        """Return the gradients at several points."""
+        return [self.evaluate(w).gradient for w in points]
 
     def curvature(self, at: Evaluation, direction: Array) -> Array:
         """Return the Hessian at an evaluated point times a direction."""
+        return self.product_at(at.point, direction)
+
+    def columns(self, indices: Array) -> OfCoordinates:
+        """Return the function of some coordinates of the vector, by increasing index; the others are zero."""
+        return OfCoordinates(self, indices)
+
+    def hessian(self, at: Evaluation) -> Array:
+        """Return the Hessian as a matrix, from a product for each coordinate."""
+        return self.columns(self._all()).hessian(at)
+
+    def hessian_diag(self, at: Evaluation) -> Array:
+        """Return the diagonal of the Hessian, from a product for each coordinate."""
+        return namespace(at.point).linalg.diagonal(self.hessian_rows(at.point, self._all()))
+
+    def cross_hessian(self, at: Evaluation, other: OfCoordinates) -> Array:
+        """Return the block of the Hessian between all coordinates and some."""
+        return self.columns(self._all()).cross_hessian(at, other)
+
+    def recession(self, at: Evaluation, indices: Array) -> None:
+        """Return None: nothing is known of a function at infinity."""
+
+    def double(self) -> Self:
+        """Return itself: its precision is that of the user's function."""
+        return self
+
+    def product_at(self, w: Array, direction: Array) -> Array:
+        """Return the Hessian at a point times a direction."""
+        self._count(2.0, 1.0)
+        if self._is_quadratic():
+            return self._whole_hessian(w) @ direction
         image = namespace(direction).zeros_like(direction)
         for share, batch in self._batches():
-            self._count(2.0, share)
-            part = called(self._source.product, copied(at.point), copied(direction), *batch)
+            part = called(self._source.product, copied(w), copied(direction), *batch)
             image = image + share * self._shaped(part, direction, "product with the Hessian")
         return image
+
+    def hessian_rows(self, w: Array, indices: Array) -> Array:
+        """Return the rows of the Hessian at a point for some coordinates, shape (m, d).
+
+        All rows are remembered, those of a quadratic for every point. What is remembered counts as passes, too, so that
+        a run that is resumed counts as many.
+        """
+        self._count(2.0 * indices.shape[0], 1.0)
+        if self._is_quadratic():
+            return namespace(w).take(self._whole_hessian(w), indices, axis=0)
+        return self._whole_hessian(w) if indices.shape[0] == self.shape[0] else self._rows_of(w, indices)
+
+    def _whole_hessian(self, w: Array) -> Array:
+        known = self._known.get("hessian")
+        if known is None or not (self._is_quadratic() or bool(namespace(w).all(known[0] == w))):
+            point = self.zeros() if self._is_quadratic() else copied(w)
+            self._known["hessian"] = known = point, self._rows_of(point, self._all())
+        return known[1]
+
+    def _rows_of(self, w: Array, indices: Array) -> Array:
+        xp = namespace(w)
+        units = xp.take(xp.eye(self.shape[0], dtype=w.dtype, device=device(w)), indices, axis=0)
+        rows = xp.zeros_like(units)
+        for share, batch in self._batches():
+            part = called(self._source.products, copied(w), units, *batch)
+            rows = rows + share * self._shaped(part, units, "products with the Hessian")
+        return rows
+
+    def _is_quadratic(self) -> bool:
+        """Return whether products with the Hessian do not depend on the point: see `traits`.
+
+        They are compared at zero, at two opposite points drawn at random, and at a point of NaN, which only what does
+        not use the point survives. Where the function branches on a comparison, NaN takes one of the branches, so that
+        the product at another point differs from it.
+        """
+        if "quadratic" not in self._known:
+            self._known["quadratic"] = self.columns is not None and self._examples is None and self._source.exact
+            self._known["quadratic"] = self._known["quadratic"] and self._has_constant_hessian()
+        return bool(self._known["quadratic"])
+
+    def _has_constant_hessian(self) -> bool:
+        rng, zeros = np.random.default_rng(0), self._zeros
+        v, w = (self._like(rng.standard_normal(self.shape)) for _ in range(2))
+        try:
+            here, *others = (
+                self._shaped(self._source.product(point, v), v, "product with the Hessian")
+                for point in (copied(zeros), zeros + namespace(zeros).nan, w, -10.0 * w)
+            )
+        except Exception:  # a function may refuse NaN, or be infinite at zero, in any way
+            return False
+        size = norm(here)
+        limit = 64.0 * float(namespace(v).finfo(v.dtype).eps) * size
+        return self._source.exact and 0.0 < size < inf and all(norm(other - here) <= limit for other in others)
+
+    def _all(self) -> Array:
+        return namespace(self._zeros).arange(self.shape[0], device=device(self._zeros))
 
     def check_gradient(self, w: Array | None = None, *, directions: int = 5, seed: int = 0) -> float:
         r"""Return the largest relative error of the gradient, by central differences along random directions.
