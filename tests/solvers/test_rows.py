@@ -126,10 +126,10 @@ def test_a_refit_is_the_slow_one(name, alpha):
     X1 = np.column_stack([X[:, [0, 3, 5]], np.ones(60)])
     value, W = reference(X1, y, name, alpha)
     f = MultiOutputModel(X1, y, MODELS[name], l2=np.r_[np.full(3, alpha), 0.0])
-    w, prediction = refit_rows(f, f.zeros(), 1e-14)
-    np.testing.assert_allclose(f.value(w), value, rtol=1e-12)
-    np.testing.assert_allclose(w, W, atol=1e-6)
-    np.testing.assert_allclose(prediction, X1 @ w, atol=1e-12)
+    found = refit_rows(f, f.zeros(), 1e-14)
+    np.testing.assert_allclose(found.value, value, rtol=1e-12)
+    np.testing.assert_allclose(found.point, W, atol=1e-6)
+    np.testing.assert_allclose(found.prediction, X1 @ found.point, atol=1e-12)
 
 
 @both

@@ -12,7 +12,7 @@ from hardthresh.arrays import namespace, to_numpy
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
-from hardthresh.core.typing import Array
+from hardthresh.core.typing import Array, is_numpy
 
 from .vector import VectorLoss
 
@@ -85,18 +85,18 @@ class Multinomial(VectorLoss):
         return self.value_and_gradient(y, u)[1]
 
     def value_and_gradient(self, y: Array, u: Array) -> tuple[Array, Array]:
-        xp = namespace(u)
-        own = _is_class(y, u)
-        largest, parts, rest = _parts(u)
-        at_own = xp.sum(xp.where(own, u, xp.zeros_like(u)), axis=1)
-        p = parts / (1 + rest)[:, None]
+        xp, v = namespace(u), _by_class(u)
+        own = xp.arange(v.shape[0], dtype=u.dtype, device=device(u))[:, None] == y[None, :]
+        largest, parts, rest = _parts(v)
+        at_own = xp.sum(xp.where(own, v, xp.zeros_like(v)), axis=0)
+        p = parts / (1 + rest)
         others = xp.where(own, xp.zeros_like(p), p)
-        gradient = xp.where(own, -xp.sum(others, axis=1)[:, None], others)  # no cancellation where P is nearly 1
-        return (largest - at_own) + xp.log1p(rest), gradient
+        gradient = xp.where(own, -xp.sum(others, axis=0), others)  # no cancellation where P is nearly 1
+        return (largest - at_own) + xp.log1p(rest), gradient.T
 
     def curvature(self, y: Array, u: Array, v: Array) -> Array:
-        p = self.mean(u)
-        return p * (v - namespace(u).sum(p * v, axis=1)[:, None])
+        p, direction = _probabilities(u), _by_class(v)
+        return (p * (direction - namespace(u).sum(p * direction, axis=0))).T
 
     def blocks(self, y: Array, u: Array) -> Array:
         xp, p = namespace(u), self.mean(u)
@@ -109,8 +109,7 @@ class Multinomial(VectorLoss):
         return unit * (weights @ p) - p.T @ (weights[:, None] * p)
 
     def mean(self, u: Array) -> Array:
-        _, parts, rest = _parts(u)
-        return parts / (1 + rest)[:, None]
+        return _probabilities(u).T
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
         classes: np.ndarray = np.argmax(u / noise + rng.gumbel(size=u.shape), axis=1).astype(u.dtype)
@@ -127,16 +126,21 @@ class Multinomial(VectorLoss):
         return 2.0 * n * float(xp.sum(weights * self.value(y, u))) / float(xp.sum(weights))
 
 
-def _is_class(y: Array, u: Array) -> Array:
-    """Return which prediction of each example is that of its class, shape (n, C)."""
-    xp = namespace(u)
-    return y[:, None] == xp.arange(u.shape[1], dtype=u.dtype, device=device(u))[None, :]
+def _by_class(u: Array) -> Array:
+    """Return predictions by class, shape (C, n), contiguous: sums over the classes are then several times faster."""
+    return np.ascontiguousarray(u.T) if is_numpy(u) else u.T
 
 
-def _parts(u: Array) -> tuple[Array, Array, Array]:
-    """Return the largest prediction of each example, e^(u - largest), and the sum of these without that of 1."""
-    xp = namespace(u)
-    largest = xp.max(u, axis=1)
-    parts = xp.exp(u - largest[:, None])
-    is_first = xp.argmax(u, axis=1)[:, None] == xp.arange(u.shape[1], device=device(u))[None, :]
-    return largest, parts, xp.sum(xp.where(is_first, xp.zeros_like(parts), parts), axis=1)
+def _probabilities(u: Array) -> Array:
+    """Return the probabilities of the classes, shape (C, n)."""
+    _, parts, rest = _parts(_by_class(u))
+    return parts / (1 + rest)
+
+
+def _parts(v: Array) -> tuple[Array, Array, Array]:
+    """Return the largest prediction of each example, e^(v - largest), and the sum of these without that of 1."""
+    xp = namespace(v)
+    largest = xp.max(v, axis=0)
+    parts = xp.exp(v - largest)
+    is_first = xp.argmax(v, axis=0) == xp.arange(v.shape[0], device=device(v))[:, None]
+    return largest, parts, xp.sum(xp.where(is_first, xp.zeros_like(parts), parts), axis=0)

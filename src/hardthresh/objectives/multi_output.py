@@ -168,12 +168,13 @@ class MultiOutputModel(Composite):
         xp, (p, q) = namespace(self.y), self.shape
         blocks = self.loss.blocks(self.y, at.prediction)
         X = self.design.dense()
-        found: list[list[Array]] = [[X[:0, :0]] * q for _ in range(q)]
+        hessian = xp.empty((p, q, p, q), dtype=X.dtype, device=device(X))
         for a in range(q):
             for b in range(a, q):
-                found[a][b] = found[b][a] = X.T @ ((self.weights * blocks[:, a, b])[:, None] * X)
-        hessian = xp.reshape(xp.permute_dims(xp.stack([xp.stack(row) for row in found]), (2, 0, 3, 1)), (p * q, p * q))
-        return hessian + xp.eye(p * q, dtype=X.dtype, device=device(X)) * xp.repeat(self.row_ridge(), q)
+                hessian[:, a, :, b] = X.T @ ((self.weights * blocks[:, a, b])[:, None] * X)
+                hessian[:, b, :, a] = hessian[:, a, :, b]
+        ridge = xp.eye(p * q, dtype=X.dtype, device=device(X)) * xp.repeat(self.row_ridge(), q)
+        return xp.reshape(hessian, (p * q, p * q)) + ridge
 
     def screening_gradients(self, points: Sequence[Array]) -> list[Array]:
         """Return the gradients at several points, accurate enough to decide which columns to look at.

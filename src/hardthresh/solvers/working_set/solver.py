@@ -164,9 +164,10 @@ class WorkingSet(Solver):
         _selection(objective, constraint)
 
     def start(self, objective: Objective, constraint: Constraint, w0: Array | None, seed: int) -> WorkingState:
+        selection = _selection(objective, constraint)
+        if isinstance(selection, RowBudget):
+            return rows_state(cast(RowObjective, objective), constraint, selection, w0, seed)
         at, projection = starting_point(objective, constraint, w0)
-        if isinstance(_selection(objective, constraint), RowBudget):
-            return rows_state(cast(RowObjective, objective), at, projection, seed, on_path=w0 is None)
         return WorkingState(
             at=at,
             support=projection.support,
