@@ -466,7 +466,7 @@ def test_one_class_is_refused(refused, broken):
 
 def test_many_classes_are_refused(refused, broken):
     line = refused("fit", broken("a,y", "1,ape", "2,cat", "3,dog"), "--target", "y")
-    assert line.startswith("the target 'y' has 3 classes (ape, cat, dog); only two are supported: add --positive-class")
+    assert line.startswith("the target 'y' has 3 classes (ape, cat, dog), and the model of the logistic loss takes two")
 
 
 def test_holes_are_refused(refused, broken):

@@ -8,11 +8,11 @@ import pytest
 
 import hardthresh as ht
 from hardthresh.cli.listing import KINDS
-from hardthresh.core.registry import Kind, registered
+from hardthresh.core.registry import Kind, lookup, registered
 
 X = np.random.default_rng(0).standard_normal((40, 4))
 USES = {
-    "loss": lambda word: ht.objectives.LinearModel(X, 1 / (1 + X[:, 0] ** 2), loss=word),
+    "loss": lambda word: lookup("loss", word)(),
     "solver": lambda word: ht.SparseLinearRegression(n_nonzero_coefs=1, solver=word).fit(X, X[:, 0]),
     "constraint": lambda word: getattr(ht.constraints, word),
     "step": lambda word: getattr(ht.steps, word),

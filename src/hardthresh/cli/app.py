@@ -22,6 +22,7 @@ from .fit import fit
 from .listing import list_registered
 from .predict import predict
 from .reproduce import reproduce
+from .settings import FitCommand
 from .show import show
 from .terminal import discard, write_stderr, write_stdout
 
@@ -96,7 +97,7 @@ def hardthresh(version: Annotated[bool, VERSION] = False) -> None:
     """Fit, inspect and apply models with at most k features."""
 
 
-app.command()(fit)
+app.command(cls=FitCommand)(fit)
 app.command()(predict)
 app.command()(show)
 app.command()(demo)

@@ -20,6 +20,8 @@ CLASS_NAMES = ("class_names", "class_name", "target_names")
 
 def read_arrays(path: Path, kind: str, request: Request) -> Data:
     """Read a file of arrays; see `hardthresh.cli.reading.read`."""
+    if request.categorical:
+        raise InvalidInputError(f"--categorical is for tables whose columns have names; {path} holds arrays of numbers")
     if kind == "libsvm":
         data = _libsvm(path, request)
     elif kind == "npy":
@@ -36,7 +38,7 @@ def read_arrays(path: Path, kind: str, request: Request) -> Data:
 
 
 def _npy(path: Path, request: Request) -> Data:
-    if request.learn and request.target is None:
+    if request.learn and not request.has_target:
         raise InvalidInputError(f"add --target FILE.npy, the file with the target of {path}")
     data = Data(str(path), _matrix(_array(path), path, "the array"))
     roles = {role: _per_row(_array(Path(name)), data, role, name) for role, name in request.roles.items()}
@@ -46,7 +48,7 @@ def _npy(path: Path, request: Request) -> Data:
 def _npz(path: Path, request: Request) -> Data:
     arrays = _arrays(path)
     data = _npz_matrix(path, arrays, request.x_key)
-    if request.learn and request.target is None:
+    if request.learn and not request.has_target:
         usual = next((name for name in TARGETS if name in arrays), None)
         if usual is None:
             fitting = [name for name, array in arrays.items() if array.shape == data.X.shape[:1]]

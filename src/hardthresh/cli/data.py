@@ -21,8 +21,9 @@ class Request:
 
     Attributes
     ----------
-    target, weight, offset : str or None
-        Columns, or arrays of an npz file, or npy files, with a role of their own.
+    target, weight, offset, exposure, time, event : str or None
+        Columns, or arrays of an npz file, or npy files, with a role of their own. A time and whether the event happened
+        then are a target.
     id : str or None
         The same for the identifiers of rows, which are not a feature.
     learn : bool
@@ -31,6 +32,8 @@ class Request:
         Feature columns to leave out before any check.
     only : sequence of str or None
         The only feature columns to read, in this order; the others may hold anything. For files with names.
+    categorical : sequence of str
+        Feature columns of categories, which may be text. For files with names.
     x_key : str or None
         The array of an npz file with the matrix; for a sparse one, the prefix of ``_data``, ``_indices``, ...
     """
@@ -38,37 +41,51 @@ class Request:
     target: str | None = None
     weight: str | None = None
     offset: str | None = None
+    exposure: str | None = None
+    time: str | None = None
+    event: str | None = None
     id: str | None = None
     learn: bool = True
     drop: Sequence[str] = ()
     only: Sequence[str] | None = None
+    categorical: Sequence[str] = ()
     x_key: str | None = None
 
     @property
     def roles(self) -> dict[str, str]:
         """The names that were given, by role."""
-        roles = {"target": self.target, "weight": self.weight, "offset": self.offset, "id": self.id}
-        return {role: name for role, name in roles.items() if name is not None}
+        roles = ("target", "weight", "offset", "exposure", "time", "event", "id")
+        return {role: name for role in roles if (name := getattr(self, role)) is not None}
+
+    @property
+    def has_target(self) -> bool:
+        """Whether it names what to predict."""
+        return self.target is not None or self.time is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Data:
-    """A table of numbers.
+    """A table of numbers, and of categories.
 
     Attributes
     ----------
     source : str
         The file.
     X : Matrix of shape (n, d)
-        One row per example.
+        One row per example; a polars data frame if there are columns of categories.
     names : tuple of str, length d, or None
         The names of the columns, if the file has them.
     target, weight, offset : ndarray of shape (n,) or None
-        The columns that were asked for; only the target may hold texts.
+        The columns that were asked for; only the target may hold texts. A target of shape (n, 2) holds times, and 1
+        where the event happened then. The offset of an exposure is its logarithm.
     ids : sequence of str, length n, or None
         Identifiers of the rows, as written in the file.
     target_name, offset_name, id_name : str
-        Names of the target, of the offset and of the ids.
+        Names of the target, of the offset or the exposure, and of the ids.
+    exposed : bool
+        Whether the offset is the logarithm of an exposure.
+    order : tuple of str
+        The classes of the target from low to high, if they have an order.
     remarks : tuple of str
         Notes for the user about how the file was interpreted.
     ragged : bool
@@ -85,20 +102,27 @@ class Data:
     target_name: str = "y"
     offset_name: str = ""
     id_name: str = ""
+    exposed: bool = False
+    order: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     ragged: bool = False
 
     def with_roles(self, values: Mapping[str, Any], names: Mapping[str, str]) -> Data:
         """Return the data with the columns that have a role of their own, by role, and what they are called."""
-        ids = values.get("id")
+        ids, offset, target = values.get("id"), values.get("offset"), values.get("target")
+        if "exposure" in values:
+            offset = _log_exposure(values["exposure"], self.source, names["exposure"])
+        if "time" in values:
+            target = np.column_stack((values["time"], _happened(values["event"], self.source, names["event"])))
         return replace(
             self,
-            target=values.get("target"),
+            target=target,
             weight=values.get("weight"),
-            offset=values.get("offset"),
+            offset=offset,
             ids=None if ids is None else [str(value) for value in ids],
-            target_name=names.get("target", self.target_name),
-            offset_name=names.get("offset", self.offset_name),
+            target_name=names.get("target", names.get("time", self.target_name)),
+            offset_name=names.get("offset", names.get("exposure", self.offset_name)),
+            exposed="exposure" in values,
             id_name=names.get("id", self.id_name),
         )
 
@@ -119,6 +143,27 @@ class Data:
         return replace(self, X=self.X[:, columns], names=names)
 
 
+def _log_exposure(exposure: np.ndarray, source: str, name: str) -> np.ndarray:
+    """Return the logarithm of an exposure after checking that it is positive."""
+    wrong = np.flatnonzero(exposure <= 0)
+    if wrong.size:
+        raise InvalidInputError(
+            f"the exposure {name!r} of {source} must be positive, but is {exposure[wrong[0]]} in row {wrong[0] + 1}"
+        )
+    return np.log(np.asarray(exposure, dtype=np.float64))
+
+
+def _happened(event: np.ndarray, source: str, name: str) -> np.ndarray:
+    """Return 1 where an event happened and 0 where it was not observed."""
+    wrong = np.flatnonzero((event != 0) & (event != 1))
+    if wrong.size:
+        raise InvalidInputError(
+            f"the event {name!r} of {source} must be 1 where it happened and 0 where it was not observed, but is "
+            f"{event[wrong[0]]} in row {wrong[0] + 1}"
+        )
+    return np.asarray(event, dtype=np.float64)
+
+
 def check(data: Data, *, may_be_narrow: bool = False) -> Data:
     """Return the data after checking that they have rows and (unless `may_be_narrow`) columns, and are finite.
 
@@ -130,6 +175,8 @@ def check(data: Data, *, may_be_narrow: bool = False) -> Data:
     n, d = data.X.shape
     if n == 0 or (d == 0 and not may_be_narrow):
         raise InvalidInputError(f"{data.source} has no {'rows' if n == 0 else 'feature columns'}")
+    if hasattr(data.X, "columns"):
+        return data  # whose numbers were checked when they were read
     sparse = not isinstance(data.X, np.ndarray)
     finite = np.isfinite(data.X.data if sparse else data.X)
     if finite.all():

@@ -10,7 +10,7 @@ import typer
 from hardthresh.core.checking import checked_word
 from hardthresh.core.errors import InvalidInputError
 
-from .options import alpha_of, check_model_output, check_output, k_of, names_of, remarks_on_k
+from .options import alpha_of, check_model_output, check_output, check_together, k_of, names_of, remarks_on_k
 from .terminal import write_stderr
 
 FOLDS = 5  # the default of the estimators, too
@@ -22,11 +22,29 @@ def fit(
     target: Annotated[str | None, typer.Option(help="Column to predict; NPZ: array; NPY: another file.")] = None,
     k: Annotated[str, typer.Option(help="Number of features: auto, a number, a range 1-20 or a list 2,5,10.")] = "auto",
     loss: Annotated[str, typer.Option(help="A loss that `hardthresh list` shows, or auto: by the target.")] = "auto",
+    classes: Annotated[
+        bool, typer.Option("--classes", help="The target holds classes, even if it is numbers.")
+    ] = False,
     positive_class: Annotated[str | None, typer.Option(help="Class to predict against all others.")] = None,
     always_include: Annotated[str | None, typer.Option(help="Columns that are always included, NAME,...")] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, NAME,...")] = None,
     weight: Annotated[str | None, typer.Option(help="Column with the weights of the rows.")] = None,
     offset: Annotated[str | None, typer.Option(help="Column with a known part of the prediction.")] = None,
+    exposure: Annotated[
+        str | None, typer.Option(help="Column with the exposure of counts, such as the time observed.")
+    ] = None,
+    time: Annotated[str | None, typer.Option(help="Column with times to an event, for --loss cox.")] = None,
+    event: Annotated[
+        str | None, typer.Option(help="Column that is 1 where the event happened at --time, 0 where it was not seen.")
+    ] = None,
+    order: Annotated[str | None, typer.Option(help="Classes from low to high, for --loss ordinal, NAME,...")] = None,
+    categorical: Annotated[str | None, typer.Option(help="Columns of categories, which may be text, NAME,...")] = None,
+    own: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="Setting of the loss's model, NAME=VALUE; also as --NAME VALUE, such as --quantile 0.9."
+        ),
+    ] = None,
     row_id: Annotated[str | None, typer.Option("--id", help="Column of row identifiers, not a feature.")] = None,
     cv: Annotated[
         int | None, typer.Option(min=2, help="Number of folds: by default 5, or none if --k is one number.")
@@ -58,13 +76,31 @@ def fit(
     checked_word("--rule", rule, ("best", "one-se"))
     checked_word("--averaging", averaging, ("auto", "none", "exponential", "stacking"))
 
-    from .data import Request
-    from .learning import check_scoring, finish, folds_of, learn, task_of
-    from .reading import read
+    check_together(
+        loss, target=target, time=time, event=event, order=order, offset=offset, exposure=exposure, classes=classes
+    )
 
-    request = Request(target=target, weight=weight, offset=offset, id=row_id, drop=names_of(drop), x_key=x_key)
-    table = read(data, request, file_format)
-    task = task_of(table, loss, positive_class)
+    from .data import Request
+    from .learning import check_exposure, check_scoring, finish, folds_of, learn, ordered, task_of
+    from .reading import read
+    from .settings import settings_of
+
+    request = Request(
+        target=target,
+        weight=weight,
+        offset=offset,
+        exposure=exposure,
+        time=time,
+        event=event,
+        id=row_id,
+        drop=names_of(drop),
+        categorical=names_of(categorical),
+        x_key=x_key,
+    )
+    loss = "cox" if loss == "auto" and time is not None else "ordinal" if loss == "auto" and order is not None else loss
+    table = ordered(read(data, request, file_format), names_of(order))
+    task = task_of(table, loss, positive_class, classes=classes)
+    check_exposure(table, task)
     for remark in () if quiet else (*table.remarks, *task.remarks):
         write_stderr(f"note: {remark}")
     always = [table.position(name) for name in names_of(always_include)]
@@ -84,6 +120,7 @@ def fit(
         "standardize": not no_standardize,
         "max_iter": max_iter,
         "random_state": seed,
+        **settings_of(own or (), task.loss),
     }
     if validated:
         rules = {"best": "best", "one-se": "one_standard_error"}

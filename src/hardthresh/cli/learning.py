@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from traceback import extract_tb
@@ -31,8 +31,8 @@ class Task:
 
     Attributes
     ----------
-    y : ndarray of shape (n,)
-        The target: numbers for a regression, two labels for a classification.
+    y : ndarray of shape (n,), or (n, 2)
+        The target: numbers for a regression, labels for a classification, or times and events.
     loss : str
         The loss to minimise, by its name in the registry.
     counts : dict
@@ -58,7 +58,12 @@ def models() -> dict[tuple[str, bool], type[SparseLinearModel]]:
     return {(names[model._loss_type], issubclass(model, SparseLinearModelCV)): model for model in sparse}
 
 
-def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
+def takes_many_classes(loss: str) -> bool:
+    """Return whether the model of a loss takes more than two classes."""
+    return bool(models()[loss, False]().__sklearn_tags__().classifier_tags.multi_class)
+
+
+def task_of(table: Data, loss: str, positive_class: str | None, *, classes: bool = False) -> Task:
     """Decide whether a target is a number or a class.
 
     Parameters
@@ -66,20 +71,27 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
     table : Data
         With a target.
     loss : str
-        A loss by name, or "auto": logistic for two distinct values that are texts, truths or whole numbers, else
-        squared.
+        A loss by name, or "auto": logistic for texts, and for two distinct values that are truths or whole numbers,
+        else squared.
     positive_class : str or None
         Learn this class against all others.
+    classes : bool
+        Whether numbers are classes, too.
 
     Raises
     ------
     InvalidInputError
-        If the target has one value only, has texts that cannot be a number, or more classes than two.
+        If the target has one value only, has texts that cannot be a number, or more classes than the model takes.
     """
     assert table.target is not None
     y, name = table.target, table.target_name
     losses = {name: model._loss_type() for (name, _), model in models().items()}
     checked_word("--loss", loss, ("auto", *losses))
+    if y.ndim == 2:
+        return Task(y, loss, {})
+    if classes and loss != "auto" and not losses[loss].classifies:
+        raise InvalidInputError(f"--classes is for classes; the {loss} loss is for numbers, leave one out")
+    loss = "logistic" if classes and loss == "auto" else loss
     if y.dtype.kind == "f" and len(y) and (y == np.floor(y)).all() and np.abs(y).max() < 2**53:
         y = y.astype(np.int64)  # labels 0 and 1, not 0.0 and 1.0
     values = np.unique(y)
@@ -106,18 +118,55 @@ def task_of(table: Data, loss: str, positive_class: str | None) -> Task:
                 f"--loss {loss} needs {losses[loss].domain}, but the target {name!r} is {y[row]} in row {row + 1}"
             )
         return Task(y.astype(np.float64), loss, {})
-    if len(values) > (2 if y.dtype.kind == "f" else FEW) and y.dtype.kind != "U":
+    if len(values) > (2 if y.dtype.kind == "f" else FEW) and y.dtype.kind != "U" and not classes:
         raise InvalidInputError(
-            f"the target {name!r} holds amounts ({len(values):,} different numbers); use --loss squared"
+            f"the target {name!r} holds amounts ({len(values):,} different numbers); use --loss squared, or --classes"
         )
-    if len(values) > 2:
+    loss = "logistic" if loss == "auto" else loss
+    if len(values) > 2 and not takes_many_classes(loss):
         raise InvalidInputError(
-            f"the target {name!r} has {plural(len(values), 'class')} ({listed(labels, 4)}); only two are "
-            "supported: add --positive-class VALUE to fit one against the rest"
+            f"the target {name!r} has {plural(len(values), 'class')} ({listed(labels, 4)}), and the model of the "
+            f"{loss} loss takes two: add --positive-class VALUE to fit one against the rest"
         )
     if y.dtype.kind == "f":
         y = np.asarray([str(value) for value in y.tolist()])  # a class has a label; only whole numbers are ones
-    return Task(y, "logistic" if loss == "auto" else loss, _counts(y))
+    return Task(y, loss, _counts(y))
+
+
+def ordered(table: Data, order: Sequence[str]) -> Data:
+    """Return a table whose target has the classes in an order, from low to high; without one, the table as it is.
+
+    Raises
+    ------
+    InvalidInputError
+        For a class that is not in the order, or not in the target.
+    """
+    if not order:
+        return table
+    assert table.target is not None
+    labels = np.asarray([str(value) for value in table.target.tolist()])
+    missing = [label for label in np.unique(labels).tolist() if label not in order]
+    unused = [label for label in order if label not in labels]
+    if missing or unused:
+        which = f"lacks the class {missing[0]!r}" if missing else f"has {unused[0]!r}, which is no class"
+        raise InvalidInputError(f"--order {which} of the target {table.target_name!r}")
+    return replace(table, target=labels, order=tuple(order))
+
+
+def check_exposure(table: Data, task: Task) -> None:
+    """Check that an exposure is given for a model of a logarithm.
+
+    Raises
+    ------
+    InvalidInputError
+        If not.
+    """
+    mean = models()[task.loss, False]()._loss.mean
+    if table.exposed and not np.allclose(mean(np.array([0.0, 1.0])), [1.0, np.e]):
+        raise InvalidInputError(
+            f"--exposure is for the logarithm of an expected amount, as --loss poisson has it, not for the {task.loss} "
+            "loss; use --offset"
+        )
 
 
 def _remarks(y: np.ndarray, name: str, labels: list[str]) -> tuple[str, ...]:
@@ -127,7 +176,8 @@ def _remarks(y: np.ndarray, name: str, labels: list[str]) -> tuple[str, ...]:
         what, advice = f"the numbers {' and '.join(labels)}", ["for classes, add --loss logistic"]
     elif y.dtype.kind in "iu":
         what = f"the {len(labels)} whole numbers" if len(labels) <= FEW else "the whole numbers"
-        advice += ["for classes, add --positive-class VALUE"] if len(labels) <= FEW else []
+        option = "--classes" if takes_many_classes("logistic") else "--positive-class VALUE"
+        advice += [f"for classes, add {option}"] if len(labels) <= FEW else []
         advice += ["for counts, add --loss poisson"] if y.min() >= 0 else []
     if not advice:
         return ()
@@ -230,10 +280,12 @@ def learn(
         model.feature_names_in_ = np.asarray(table.names, dtype=object)
     model.certificate()
     n, d = table.X.shape
+    dtype = getattr(table.X, "dtype", np.dtype(np.float64))
     missing = 0  # missing values are refused
-    data = {"source": Path(table.source).name, "target": table.target_name, "n": n, "d": d, "dtype": str(table.X.dtype)}
+    data = {"source": Path(table.source).name, "target": table.target_name, "n": n, "d": d, "dtype": str(dtype)}
     data |= {"missing": missing} | ({"classes": task.counts} if task.counts else {})
-    data |= {"offset": table.offset_name} if table.offset is not None else {}
+    if table.offset is not None:
+        data |= {"exposure" if table.exposed else "offset": table.offset_name}
     return model, {"command": command, "data": data, "seconds": seconds}
 
 

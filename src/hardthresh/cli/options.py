@@ -105,6 +105,40 @@ def remarks_on_k(text: str, k: int | list[int] | str, choice: list[str]) -> list
     return []
 
 
+def check_together(
+    loss: str,
+    *,
+    target: str | None,
+    time: str | None,
+    event: str | None,
+    order: str | None,
+    offset: str | None,
+    exposure: str | None,
+    classes: bool,
+) -> None:
+    """Check that the options about the target and the offset go together.
+
+    Raises
+    ------
+    InvalidInputError
+        With the options that do not.
+    """
+    if (time is None) != (event is None):
+        raise InvalidInputError("--time and --event go together: a time, and whether the event happened then")
+    if time is not None and target is not None:
+        raise InvalidInputError("--time and --event are what to predict; leave --target out")
+    if time is not None and loss not in ("auto", "cox"):
+        raise InvalidInputError(f"--time and --event are for --loss cox, not for {loss}")
+    if time is None and loss == "cox":
+        raise InvalidInputError("--loss cox needs --time COLUMN and --event COLUMN")
+    if order is not None and loss not in ("auto", "ordinal"):
+        raise InvalidInputError(f"--order is for --loss ordinal, not for {loss}")
+    if offset is not None and exposure is not None:
+        raise InvalidInputError("--offset and --exposure are the same on another scale; leave one of them out")
+    if classes and (time is not None or order is not None):
+        raise InvalidInputError("--classes is for classes without an order; leave it out")
+
+
 def check_output(path: Path | None, option: str, ending: str, reads: Mapping[str, Path] | None = None) -> None:
     """Refuse a file that cannot be written, or that the command reads, before any work is done.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,7 @@ def predict(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="New rows, in any format that fit reads.")],
     out: Annotated[Path | None, typer.Option(help="CSV file to write. Default: standard output.")] = None,
     offset: Annotated[str | None, typer.Option(help="The column with a known part of the prediction.")] = None,
+    exposure: Annotated[str | None, typer.Option(help="The column with the exposure of counts.")] = None,
     row_id: Annotated[str | None, typer.Option("--id", help="Column to copy to the front of the output.")] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, if the model has no feature names.")] = None,
     file_format: Annotated[
@@ -49,19 +51,32 @@ def predict(
     from .spreadsheet import csv_text
 
     check_output(out, "--out", ".csv", {"the file of data": data, "the model": model})
+    if offset is not None and exposure is not None:
+        raise InvalidInputError("--offset and --exposure are the same on another scale; leave one of them out")
     fitted = load(model)
     if not hasattr(fitted, "support_"):
         raise InvalidInputError(f"{model} does not hold a fitted model, but {fitted!r}")
     names = getattr(fitted, "feature_names_in_", None)
-    only = None if names is None else [str(names[j]) for j in fitted.support_]
-    request = Request(offset=offset, id=row_id, learn=False, drop=names_of(drop), only=only, x_key=x_key)
+    used, factors = _used(fitted)
+    only = None if names is None else [str(names[j]) for j in used]
+    request = Request(
+        offset=offset,
+        exposure=exposure,
+        id=row_id,
+        learn=False,
+        drop=names_of(drop),
+        only=only,
+        categorical=[] if names is None else [str(names[j]) for j in used if j in factors],
+        x_key=x_key,
+    )
     rows = read(data, request, file_format)
     for remark in rows.remarks:
         write_stderr(f"note: {remark}")
-    if offset is None and getattr(fitted, "offset_used_", False):
-        name = load_notes(model).get("data", {}).get("offset")  # not in files of the library or of earlier versions
-        which = f"the offset {name!r}" if name else "an offset"
-        write_stderr(f"warning: the model was fitted with {which}, which these predictions leave out; add --offset")
+    if rows.offset is None and getattr(fitted, "offset_used_", False):
+        known = load_notes(model).get("data", {})  # not in files of the library or of earlier versions
+        option = "exposure" if "exposure" in known else "offset"
+        which = f"the {option} {known[option]!r}" if option in known else "an offset"
+        write_stderr(f"warning: the model was fitted with {which}, which these predictions leave out; add --{option}")
     table = _predictions(fitted, _columns(fitted, rows, only), rows.offset)
     if rows.ids is not None:
         table = [(name, *row) for name, row in zip([rows.id_name, *rows.ids], table, strict=True)]
@@ -73,9 +88,27 @@ def predict(
         write_stderr(f"{rows.X.shape[0]:,} predictions written to {out}")
 
 
+def _used(model: Any) -> tuple[list[int], frozenset[int]]:
+    """Return the columns that a model reads, increasing, and the categorical ones among all."""
+    encoding = getattr(model, "encoding_", None)
+    if encoding is None:
+        return [int(j) for j in model.support_], frozenset()
+    return sorted(set(encoding.features[model.support_].tolist())), frozenset(one.column for one in encoding.factors)
+
+
 def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
-    """Return the rows as a sparse matrix of the model's width that holds only the columns it uses."""
+    """Return the rows as a sparse matrix of the model's width that holds only the columns it uses.
+
+    For a model of categorical columns it is a data frame, in which other columns are 0.
+    """
     from scipy.sparse import coo_array, csr_array
+
+    if only is not None and hasattr(model, "encoding_"):
+        polars: Any = import_module("polars")
+        names = [str(name) for name in model.feature_names_in_]
+        frame = rows.X if hasattr(rows.X, "columns") else polars.DataFrame(rows.X, schema=list(only))
+        others = {name: polars.lit(0.0) for name in names if name not in only}
+        return frame.with_columns(**others).select(names)
 
     wide, support = model.n_features_in_, model.support_
     if only is not None and rows.names is not None:
@@ -104,11 +137,10 @@ def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
             raise InvalidInputError(f"{type(model).__name__} predicts without an offset; leave --offset out")
         further = () if offset is None else (offset,)
         predictions = model.predict(X, *further).tolist()
-        classes = hasattr(model, "classes_")
-        probabilities = model.predict_proba(X, *further)[:, 1].tolist() if classes else None
+        classes = model.classes_.tolist() if hasattr(model, "predict_proba") else []
+        probabilities = model.predict_proba(X, *further).T.tolist() if classes else []
     for warning in {str(warning.message).replace("predict_proba", "predict"): None for warning in caught}:
         write_stderr(f"warning: {warning}")
-    if probabilities is None:
-        return [["prediction"], *([value] for value in predictions)]
-    head = ["prediction", f"probability of {model.classes_[1]}"]
-    return [head, *zip(predictions, probabilities, strict=True)]
+    first = 1 if len(classes) == 2 else 0  # the probability of the other class is 1 less this one
+    head = ["prediction", *(f"probability of {label}" for label in classes[first:])]
+    return [head, *zip(predictions, *probabilities[first:], strict=True)]

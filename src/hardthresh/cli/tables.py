@@ -8,6 +8,7 @@ import io
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,7 +18,7 @@ import numpy as np
 from hardthresh.core.errors import InvalidInputError, MissingDependencyError, plural
 
 from .cells import parsed, read_decimal_commas, with_decimal_comma, without_marks
-from .data import Data, Request, check_role, listed, refuse_lacking, refuse_missing, suggestion
+from .data import Data, Request, check, check_role, listed, refuse_lacking, refuse_missing, suggestion
 
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh")  # how files of gzip, zstd and bzip2 begin
 _TEXT = ("csv", "tsv")
@@ -36,10 +37,11 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
         remarks = (*remarks, f"some columns have the same name: {listed(renamed)}")
     if frame.height == 0:
         raise InvalidInputError(f"{path} has no rows")
-    if request.learn and request.target is None:
+    if request.learn and not request.has_target:
         raise InvalidInputError(f"add --target COLUMN, the column to predict; {path} has {listed(frame.columns)}")
     known = set(frame.columns)
-    for role, name in [*request.roles.items(), *(("column to drop", name) for name in request.drop)]:
+    others = [("column to drop", request.drop), ("categories", request.categorical)]
+    for role, name in [*request.roles.items(), *((role, name) for role, names in others for name in names)]:
         if name not in known:
             raise InvalidInputError(f"{path} has no column {name!r} for the {role}; {suggestion(name, frame.columns)}")
     taken = {*request.roles.values(), *request.drop}
@@ -56,10 +58,22 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
     roles: dict[str, Any] = {role: _role(frame, path, role, name) for role, name in named.items()}
     if not request.learn and (nameless or request.id is not None):
         roles["id"] = _ids(path, kind, whole, whole.columns.index(request.id or ""))
-    rows, frame = frame.height, _numbers(frame.select(features), path, predicting=request.only is not None)
-    X = frame.to_numpy() if features else np.empty((rows, 0))
+    factors = [name for name in features if name in set(request.categorical)]
+    for name in request.categorical:
+        if name not in factors:
+            raise InvalidInputError(f"--categorical {name} is not a feature; leave it out there")
+    rows, numbers = frame.height, [name for name in features if name not in factors]
+    numeric = _numbers(frame.select(numbers), path, predicting=request.only is not None)
+    X = numeric.to_numpy() if numbers else np.empty((rows, 0))
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    return Data(str(path), X, tuple(features), remarks=remarks).with_roles(roles, request.roles)
+    data = Data(str(path), X, tuple(numbers), remarks=remarks)
+    if factors:
+        check(data, may_be_narrow=True)
+        polars: Any = import_module("polars")
+        columns = {name: polars.Series(column) for name, column in zip(numbers, X.T, strict=True)}
+        columns |= {name: _levels(frame[name], path, name) for name in factors}
+        data = replace(data, X=polars.DataFrame({name: columns[name] for name in features}), names=tuple(features))
+    return data.with_roles(roles, request.roles)
 
 
 def _frame(path: Path, kind: str) -> Any:
@@ -150,6 +164,19 @@ def _role(frame: Any, path: Path, role: str, name: str) -> np.ndarray:
     return check_role(values, str(path), role, name)
 
 
+def _levels(column: Any, path: Path, name: str) -> Any:
+    """Return a column as categories: the texts of its cells."""
+    column = without_marks(column) if str(column.dtype) == "String" else column
+    if column.null_count():
+        row = int(column.is_null().arg_max()) + 1
+        raise InvalidInputError(
+            f"{path} has {plural(column.null_count(), 'missing value')} in the categories {name!r}, the first in row "
+            f"{row}; give them a level of their own, such as 'missing', or remove these rows"
+        )
+    polars: Any = import_module("polars")
+    return column.cast(polars.String).cast(polars.Categorical)
+
+
 def _is_numeric(dtype: Any) -> bool:
     return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
 
@@ -178,7 +205,9 @@ def _numbers(frame: Any, path: Path, *, predicting: bool) -> Any:
     if shown:
         drop = _as_option(shown) if len(shown) <= 3 else "..."
         advice = (
-            "the model needs them as numbers" if predicting else f"leave out with --drop {drop} or encode as numbers"
+            "the model needs them as numbers"
+            if predicting
+            else f"name categories with --categorical, or leave out with --drop {drop}"
         )
         raise InvalidInputError(
             f"{path} has {plural(len(shown), 'column')} without numbers: {listed(shown.values())}; {advice}"

@@ -33,6 +33,8 @@ class Feature:
         Share of the folds that choose it at the final k; None without cross-validation.
     requested : bool
         Whether it is in the model because `always_include` asks for it.
+    level_of : int or None
+        The categorical column of the table that it is a level of; None if it is a column itself.
     """
 
     index: int
@@ -41,6 +43,7 @@ class Feature:
     effect: float
     share: float | None
     requested: bool
+    level_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,7 @@ class Facts:
     classes : tuple of str
         The two classes of a classifier, last the one that positive coefficients make likelier; empty for a regression.
     n_features : int
-        Number of features to choose from.
+        Number of features to choose from; a categorical column is one.
     features : tuple of Feature
         The chosen features, the largest effect first.
     names : tuple of str
@@ -291,13 +294,14 @@ def read(estimator: Any) -> Facts:
             effect=float(effects[j]),
             share=None if shares is None else float(shares[j]),
             requested=j in wanted,
+            level_of=int(estimator.encoding_.features[j]) if encoded and j in estimator.encoding_.indicators else None,
         )
         for j in map(int, estimator.support_)
     ]
     return Facts(
         kind=type(estimator).__name__,
         classes=tuple(one_line(str(label)) for label in getattr(estimator, "classes_", ())),
-        n_features=len(coefficients),
+        n_features=int(estimator.n_features_in_) if encoded else len(coefficients),
         features=tuple(sorted(features, key=lambda feature: (-abs(feature.effect), feature.index))),
         names=names,
         numbered=given is None,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isnan
 
 from hardthresh.core.errors import plural
 from hardthresh.core.numbers import mean_and_error, number, percent
 
-from .facts import CrossValidation, Facts, Score
+from .facts import CrossValidation, Facts, Feature, Score
 
 _MISSING = "–"
 
@@ -29,12 +30,19 @@ def headline(facts: Facts, target: str | None = None) -> str:
         than = f"the {requested} on request alone" if requested else "none"
         return f"No number of {facts.unit}s predicts better than {than}"
     more = f", with {requested} more on request" if requested else ""
-    count = f"{len(facts.features) - requested:,} of {facts.n_features:,} features"
+    count = f"{columns(facts.features) - requested:,} of {facts.n_features:,} features"
     return f"{count} chosen to predict {_what(facts, target)}{more}"
 
 
 def _requested(facts: Facts) -> int:
-    return sum(feature.requested for feature in facts.features)
+    return columns(feature for feature in facts.features if feature.requested)
+
+
+def columns(features: Iterable[Feature]) -> int:
+    """Return the number of columns of the table that some features are, or are levels of."""
+    features = list(features)
+    levels = [feature.level_of for feature in features if feature.level_of is not None]
+    return len(features) - len(levels) + len(set(levels))
 
 
 def all_requested(facts: Facts) -> bool:

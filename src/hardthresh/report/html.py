@@ -179,7 +179,7 @@ def render(
         no_certificate=no_certificate.rstrip("."),
         stationary=certificate is not None and certificate.is_stationary(),
         swap=certificate is not None and certificate.swap_optimal,
-        choices=choices(facts.n_features, len(facts.features)) if facts.unit == "feature" else None,
+        choices=choices(facts.n_features, words.columns(facts.features)) if facts.unit == "feature" else None,
         charts=charts,
         mean_and_error=mean_and_error,
         shown=SHOWN,

@@ -1,0 +1,182 @@
+"""``hardthresh fit`` and ``predict`` for every loss, with categories, exposures and settings of its own."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hardthresh as ht
+from hardthresh.cli.learning import models, takes_many_classes
+from hardthresh.cli.settings import as_settings, own_settings, settings_of
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.registry import lookup
+from hardthresh.storage import load_notes
+
+POINTWISE = [loss for loss, validated in models() if not validated and loss not in ("cox", "ordinal")]
+
+
+@pytest.fixture
+def shop(folder):
+    """Counts that depend on x1, on the colour and on the hours; the colour is text."""
+    rng = np.random.default_rng(0)
+    n = 120
+    colour = rng.choice(["red", "blue", "green, dark"], n)
+    X, hours = rng.standard_normal((n, 4)), rng.uniform(0.5, 3.0, n)
+    count = rng.poisson(np.exp(0.5 * X[:, 1] + np.where(colour == "red", 0.8, 0.0)) * hours)
+    columns = {f"x{j}": X[:, j] for j in range(4)} | {"colour": colour, "hours": hours, "count": count}
+    table = pl.DataFrame(columns)
+    table.write_csv(folder / "shop.csv")
+    return table
+
+
+@pytest.mark.parametrize("loss", POINTWISE)
+def test_every_registered_loss_is_fitted_and_predicts(done, folder, loss):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 4))
+    y = lookup("loss", loss)().example_target(0.5 * X[:, 2], rng, 0.3)
+    if y.dtype.kind == "f" and set(np.unique(y)) <= {-1.0, 0.0, 1.0}:
+        y = np.where(y > 0, "yes", "no")
+    table = pl.DataFrame({f"x{j}": X[:, j] for j in range(4)} | {"y": y})
+    table.write_csv(folder / "data.csv")
+    text = done("fit", "data.csv", "--target", "y", "--loss", loss, "--k", 2, "--out", "m.json")
+    assert "2 of 4 features chosen to predict y" in text
+    model = ht.load("m.json")
+    assert type(model) is models()[loss, False]
+    lines = done("predict", "m.json", "data.csv").splitlines()
+    assert len(lines) == 81
+    first, expected = lines[1].split(",")[0], model.predict(table.drop("y"))[0]
+    assert first == expected if y.dtype.kind == "U" else np.isclose(float(first), expected, rtol=1e-12)
+    assert "chosen to predict" in done("show", "m.json")
+
+
+def test_categories_are_text_in_the_file(done, shop):
+    text = done("fit", "shop.csv", "--target", "count", "--loss", "poisson", "--exposure", "hours", "--categorical",
+                "colour", "--k", 2, "--out", "m.json", "--report", "r.html")  # fmt: skip
+    assert text.startswith("2 of 5 features chosen to predict count\n")
+    assert "colour=red" in text
+    model = ht.load("m.json")
+    X = shop.select("x0", "x1", "x2", "x3", pl.col("colour").cast(pl.Categorical))
+    offset = np.log(shop["hours"].to_numpy())
+    alone = ht.SparsePoissonRegression(n_nonzero_coefs=2, random_state=0).fit(
+        X, shop["count"].to_numpy(), offset=offset
+    )
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    assert load_notes("m.json")["data"]["exposure"] == "hours"
+    shop.select("hours", "colour", "x1").write_csv("new.csv")  # the columns that the model uses
+    lines = done("predict", "m.json", "new.csv", "--exposure", "hours").splitlines()
+    np.testing.assert_allclose(np.array(lines[1:], dtype=float), alone.predict(X, offset=offset), rtol=1e-12)
+
+
+def test_a_prediction_without_the_exposure_is_warned_of(run, done, shop):
+    settings = ("--target", "count", "--loss", "poisson", "--drop", "colour", "--exposure", "hours", "--k", 1)
+    done("fit", "shop.csv", *settings, "--out", "m.json")
+    assert (
+        "fitted with the exposure 'hours', which these predictions leave out; add --exp"
+        in run("predict", "m.json", "shop.csv").stderr
+    )
+
+
+def test_an_unknown_or_missing_category_is_refused(refused, done, shop):
+    done("fit", "shop.csv", "--target", "count", "--categorical", "colour", "--k", 3, "--out", "m.json", "-q")
+    shop.head(2).with_columns(colour=pl.Series(["red", "pink"])).write_csv("new.csv")
+    assert refused("predict", "m.json", "new.csv").startswith(
+        "column 'colour' has the level 'pink' in row 1, which was"
+    )
+    shop.with_columns(colour=pl.when(pl.col("x0") > 1).then(None).otherwise("colour")).write_csv("shop.csv")
+    line = refused("fit", "shop.csv", "--target", "count", "--categorical", "colour")
+    assert "missing values in the categories 'colour', the first in row" in line
+    assert "give them a level of their own, such as 'missing'" in line
+
+
+REFUSED = [
+    (["--target", "count"], "name categories with --categorical, or leave out with --drop colour"),
+    (["--target", "count", "--categorical", "colr"], "has no column 'colr' for the categories; did you mean 'colour'?"),
+    (["--target", "count", "--categorical", "count"], "--categorical count is not a feature"),
+    (
+        ["--target", "count", "--exposure", "hours", "--drop", "colour"],
+        "--exposure is for the logarithm of an expected",
+    ),
+    (["--target", "count", "--exposure", "x0", "--offset", "x1"], "--offset and --exposure are the same on another"),
+    (["--target", "count", "--exposure", "x0", "--drop", "colour"], "the exposure 'x0' of shop.csv must be positive"),
+    (["--time", "hours"], "--time and --event go together"),
+    (["--time", "hours", "--event", "x0", "--target", "count"], "--time and --event are what to predict"),
+    (
+        ["--time", "hours", "--event", "x0", "--drop", "colour"],
+        "the event 'x0' of shop.csv must be 1 where it happened and 0",
+    ),
+    (
+        ["--time", "hours", "--event", "x0", "--loss", "poisson"],
+        "--time and --event are for --loss cox, not for poisson",
+    ),
+    (["--target", "hours", "--loss", "cox"], "--loss cox needs --time COLUMN and --event COLUMN"),
+    (["--target", "count", "--order", "a,b", "--loss", "poisson"], "--order is for --loss ordinal, not for poisson"),
+    (["--target", "colour", "--order", "blue,red", "--drop", "hours"], "--order lacks the class 'green, dark' of the"),
+    (
+        ["--target", "hours", "--classes", "--loss", "poisson", "--drop", "colour"],
+        "--classes is for classes; the poisson",
+    ),
+    (
+        ["--target", "count", "--drop", "colour", "--loss", "poisson", "--class-weight", "balanced"],
+        "--class-weight is for --loss logistic",
+    ),
+    (
+        ["--target", "count", "--drop", "colour", "--loss", "squared", "--set", "colour"],
+        "--set takes name=value, such as quantile=0.9",
+    ),
+    (
+        ["--target", "count", "--drop", "colour", "--loss", "squared", "--set", "colour=1"],
+        "the model of the loss squared has no setting",
+    ),
+    (["--target", "count", "--class-wait", "1"], "No such option: --class-wait"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED, ids=[message[:40] for _, message in REFUSED])
+def test_options_that_do_not_go_together_are_refused(refused, shop, options, message):
+    assert message in refused("fit", "shop.csv", *options)
+
+
+def test_settings_of_a_loss_are_options(done, shop):
+    shop.with_columns(busy=pl.when(pl.col("count") > 2).then(pl.lit("yes")).otherwise(pl.lit("no"))).write_csv("s.csv")
+    options = ("--target", "busy", "--drop", "colour,count", "--k", 2, "--out", "m.json")
+    for given in (["--class-weight", "balanced"], ["--class-weight=balanced"], ["--set", "class_weight=balanced"]):
+        done("fit", *given, "s.csv", *options)
+        assert ht.load("m.json").class_weight == "balanced"
+    done("fit", "s.csv", *options, "--class-weight", "none")
+    assert ht.load("m.json").class_weight is None
+
+
+def test_only_settings_are_rewritten():
+    known = {"--target", "--k"}
+    assert as_settings(["a.csv", "--k", "3", "--class-weight", "balanced"], known) == [
+        *("a.csv", "--k", "3"),
+        *("--set", "class_weight=balanced"),
+    ]
+    assert as_settings(["--unknown", "3", "--", "--class-weight"], known) == ["--unknown", "3", "--", "--class-weight"]
+
+
+def test_values_of_settings_are_numbers_where_they_can_be(monkeypatch):
+    own = {"tweedie": ("power", "levels", "kind", "start")}
+    monkeypatch.setattr("hardthresh.cli.settings.own_settings", lambda: own)
+    given = ["power=1.7", "levels=3", "kind=auto", "start=None"]
+    assert settings_of(given, "tweedie") == {"power": 1.7, "levels": 3, "kind": "auto", "start": None}
+    with pytest.raises(InvalidInputError, match="--power is for --loss tweedie, and the loss is squared"):
+        settings_of(["power=1"], "squared")
+
+
+def test_own_settings_come_from_the_signatures():
+    assert own_settings()["logistic"] == ("class_weight",)
+    assert own_settings()["squared"] == ()
+
+
+@pytest.mark.parametrize("option", [["--classes"], ["--loss", "logistic"]])
+def test_more_classes_than_two_are_taken_where_the_model_takes_them(run, shop, option):
+    shop.with_columns(grade=(pl.col("x1") > 0.5).cast(int) + (pl.col("x1") > -0.5)).write_csv("s.csv")
+    drop = ("--drop", "colour,count", "--k", 2)
+    result = run("fit", "s.csv", "--target", "grade", *drop, *option, "--out", "m.json")
+    if takes_many_classes("logistic"):
+        assert result.exit_code == 0, result.output
+        assert ht.load("m.json").classes_.tolist() == [0, 1, 2]
+        head = run("predict", "m.json", "s.csv").stdout.partition("\n")[0]
+        assert head == "prediction,probability of 0,probability of 1,probability of 2"
+    else:
+        assert "the model of the logistic loss takes two: add --positive-class VALUE" in result.stderr
