@@ -3,6 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 
 import hardthresh as ht
 from hardthresh.cli.learning import models, takes_many_classes
@@ -180,3 +182,49 @@ def test_more_classes_than_two_are_taken_where_the_model_takes_them(run, shop, o
         assert head == "prediction,probability of 0,probability of 1,probability of 2"
     else:
         assert "the model of the logistic loss takes two: add --positive-class VALUE" in result.stderr
+
+
+# missing values
+
+
+@pytest.fixture
+def gaps(folder):
+    """y depends on b, of which a fifth is missing, and on whether c is."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((100, 4))
+    y = 2 * X[:, 1] + 3 * (np.arange(100) % 4 == 0) + 0.1 * rng.standard_normal(100)
+    table = pl.DataFrame({name: X[:, j] for j, name in enumerate("abcd")} | {"y": y})
+    row = pl.int_range(pl.len())
+    table = table.with_columns(
+        b=pl.when(row % 5 == 1).then(None).otherwise("b"), c=pl.when(row % 4 == 0).then(None).otherwise("c")
+    )
+    table.write_csv(folder / "gaps.csv")
+    return table
+
+
+def test_missing_values_are_filled_in_and_marked(done, run, gaps):
+    text = done("fit", "gaps.csv", "--target", "y", "--impute", "--k", 2, "--out", "m.json", "--report", "r.html")
+    assert text.startswith("2 of 6 features chosen to predict y")
+    assert "missingindicator_c" in text
+    assert load_notes("m.json")["data"]["missing"] == 45
+    assert "missingindicator_c" in done("show", "m.json")
+    X = gaps.drop("y").to_numpy()
+    imputer = SimpleImputer(add_indicator=True)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2, random_state=0)
+    pipeline = make_pipeline(imputer, model).fit(X, gaps["y"].to_numpy())
+    loaded = ht.load("m.json")
+    np.testing.assert_array_equal(loaded.predict(gaps.drop("y")), pipeline.predict(X))
+    new = pl.DataFrame({"c": [None, 1.0, 0.0], "b": [0.0, None, 1.0]})  # the two columns that the model uses
+    new.write_csv("new.csv")
+    lines = done("predict", "m.json", "new.csv").splitlines()
+    rows = np.array([[0.0, 0.0, np.nan, 0.0], [0.0, np.nan, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(np.array(lines[1:], dtype=float), pipeline.predict(rows), rtol=1e-12)
+
+
+def test_missing_values_are_refused_with_advice(refused, gaps):
+    assert refused("fit", "gaps.csv", "--target", "y").endswith("impute (fit --impute) or remove these first")
+    gaps.with_columns(a=pl.lit(np.inf)).write_csv("gaps.csv")
+    assert "100 infinite values" in refused("fit", "gaps.csv", "--target", "y", "--impute")
+    gaps.with_columns(a=pl.lit("x")).write_csv("gaps.csv")
+    line = refused("fit", "gaps.csv", "--target", "y", "--impute", "--categorical", "a")
+    assert line.startswith("--impute is for dense tables of numbers; leave it out, and give missing categories a level")

@@ -34,6 +34,8 @@ class Request:
         The only feature columns to read, in this order; the others may hold anything. For files with names.
     categorical : sequence of str
         Feature columns of categories, which may be text. For files with names.
+    may_be_missing : bool
+        Whether numbers of features may be missing; they are NaN then.
     x_key : str or None
         The array of an npz file with the matrix; for a sparse one, the prefix of ``_data``, ``_indices``, ...
     """
@@ -49,6 +51,7 @@ class Request:
     drop: Sequence[str] = ()
     only: Sequence[str] | None = None
     categorical: Sequence[str] = ()
+    may_be_missing: bool = False
     x_key: str | None = None
 
     @property
@@ -86,6 +89,8 @@ class Data:
         Whether the offset is the logarithm of an exposure.
     order : tuple of str
         The classes of the target from low to high, if they have an order.
+    missing : int
+        The number of missing values that were filled in.
     remarks : tuple of str
         Notes for the user about how the file was interpreted.
     ragged : bool
@@ -104,6 +109,7 @@ class Data:
     id_name: str = ""
     exposed: bool = False
     order: tuple[str, ...] = ()
+    missing: int = 0
     remarks: tuple[str, ...] = ()
     ragged: bool = False
 
@@ -164,8 +170,10 @@ def _happened(event: np.ndarray, source: str, name: str) -> np.ndarray:
     return np.asarray(event, dtype=np.float64)
 
 
-def check(data: Data, *, may_be_narrow: bool = False) -> Data:
+def check(data: Data, *, may_be_narrow: bool = False, may_be_missing: bool = False) -> Data:
     """Return the data after checking that they have rows and (unless `may_be_narrow`) columns, and are finite.
+
+    Missing values stay if they may be there.
 
     Raises
     ------
@@ -179,6 +187,8 @@ def check(data: Data, *, may_be_narrow: bool = False) -> Data:
         return data  # whose numbers were checked when they were read
     sparse = not isinstance(data.X, np.ndarray)
     finite = np.isfinite(data.X.data if sparse else data.X)
+    if may_be_missing and not sparse:
+        finite |= np.isnan(data.X)
     if finite.all():
         return data
     if sparse:
@@ -192,7 +202,8 @@ def check(data: Data, *, may_be_narrow: bool = False) -> Data:
     first = numbered("column", columns[0]) if data.names is None else f"column {data.names[columns[0]]!r}"
     raise InvalidInputError(
         f"{data.source} has {' and '.join(kinds)} in {plural(len(np.unique(columns)), 'column')}, the first in "
-        f"{first}, row {rows[0] + 1}{' (counted from 1)' if data.names is None else ''}; impute or remove these first"
+        f"{first}, row {rows[0] + 1}{' (counted from 1)' if data.names is None else ''}; "
+        "impute (fit --impute) or remove these first"
     )
 
 

@@ -39,6 +39,9 @@ def fit(
     ] = None,
     order: Annotated[str | None, typer.Option(help="Classes from low to high, for --loss ordinal, NAME,...")] = None,
     categorical: Annotated[str | None, typer.Option(help="Columns of categories, which may be text, NAME,...")] = None,
+    impute: Annotated[
+        bool, typer.Option("--impute", help="Fill in missing numbers by the mean of their column, and mark them.")
+    ] = False,
     own: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,7 +84,7 @@ def fit(
     )
 
     from .data import Request
-    from .learning import check_exposure, check_scoring, finish, folds_of, learn, ordered, task_of
+    from .learning import check_exposure, check_scoring, finish, folds_of, imputed, learn, ordered, task_of
     from .reading import read
     from .settings import settings_of
 
@@ -95,6 +98,7 @@ def fit(
         id=row_id,
         drop=names_of(drop),
         categorical=names_of(categorical),
+        may_be_missing=impute,
         x_key=x_key,
     )
     loss = "cox" if loss == "auto" and time is not None else "ordinal" if loss == "auto" and order is not None else loss
@@ -103,6 +107,7 @@ def fit(
     check_exposure(table, task)
     for remark in () if quiet else (*table.remarks, *task.remarks):
         write_stderr(f"note: {remark}")
+    table, imputer = imputed(table) if impute else (table, None)
     always = [table.position(name) for name in names_of(always_include)]
     chosen = k_of(k, table.X.shape[1] - len(always))
     ridge = alpha_of(alpha)
@@ -136,7 +141,7 @@ def fit(
         raise InvalidInputError(f"--alpha {alpha} has several ridges, which only cross-validation compares: add --cv 5")
     else:
         settings["alpha"] = None if ridge == "auto" else ridge
-    model, notes = learn(table, task, settings, validated=validated, command=ctx.obj, quiet=quiet)
+    model, notes = learn(table, task, settings, validated=validated, command=ctx.obj, quiet=quiet, imputer=imputer)
     finish(model, notes, out=out, report=report, quiet=quiet)
 
 

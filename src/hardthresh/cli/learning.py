@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -153,6 +154,40 @@ def ordered(table: Data, order: Sequence[str]) -> Data:
     return replace(table, target=labels, order=tuple(order))
 
 
+def imputed(table: Data) -> tuple[Data, Any]:
+    """Return a table without missing values, and the imputer that filled them in by the means of their columns.
+
+    A column of zeros and ones for each column with missing values says where they were.
+
+    Raises
+    ------
+    InvalidInputError
+        For a table with categories, and a sparse one.
+    """
+    from sklearn.impute import SimpleImputer
+
+    if not isinstance(table.X, np.ndarray):
+        raise InvalidInputError(
+            "--impute is for dense tables of numbers; leave it out, and give missing categories a level of their own"
+        )
+    imputer = SimpleImputer(add_indicator=True, keep_empty_features=True)
+    X = imputer.fit_transform(table.X)
+    if table.names is not None:
+        imputer.feature_names_in_ = np.asarray(table.names, dtype=object)
+    names = None if table.names is None else tuple(imputer.get_feature_names_out().tolist())
+    return replace(table, X=X, names=names, missing=int(np.isnan(table.X).sum())), imputer
+
+
+def described(fitted: Any) -> Any:
+    """Return the model of a pipeline with the names of the columns that the pipeline makes; any other as it is."""
+    if not hasattr(fitted, "steps"):
+        return fitted
+    model = copy(fitted[-1])
+    if hasattr(fitted[0], "feature_names_in_"):
+        model.feature_names_in_ = fitted[:-1].get_feature_names_out()
+    return model
+
+
 def check_exposure(table: Data, task: Task) -> None:
     """Check that an exposure is given for a model of a logarithm.
 
@@ -244,7 +279,14 @@ def check_scoring(scoring: str | None) -> str | None:
 
 
 def learn(
-    table: Data, task: Task, settings: dict[str, Any], *, validated: bool, command: str, quiet: bool
+    table: Data,
+    task: Task,
+    settings: dict[str, Any],
+    *,
+    validated: bool,
+    command: str,
+    quiet: bool,
+    imputer: Any = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Fit a model.
 
@@ -260,14 +302,18 @@ def learn(
         The command line, for the notes.
     quiet : bool
         Show no progress.
+    imputer : SimpleImputer, optional
+        What filled in missing values of the table.
 
     Returns
     -------
     model : fitted estimator
-        With its certificate.
+        With its certificate; with an imputer, the pipeline of both.
     notes : dict
         Notes kept with the model: the command, the data in a few words, the seconds.
     """
+    from sklearn.pipeline import Pipeline
+
     kind: Any = models()[task.loss, validated]
     model = kind(**settings, verbose=sys.stderr.isatty() and not quiet)
     began = perf_counter()
@@ -276,17 +322,19 @@ def learn(
         model.fit(table.X, task.y, sample_weight=table.weight, offset=table.offset)
     seconds = perf_counter() - began
     model.set_params(verbose=False)
-    if table.names is not None:  # what scikit-learn does for data frames; a sparse matrix has no names to give
+    if (
+        table.names is not None and imputer is None
+    ):  # what scikit-learn does for data frames; a sparse matrix has no names to give
         model.feature_names_in_ = np.asarray(table.names, dtype=object)
     model.certificate()
     n, d = table.X.shape
     dtype = getattr(table.X, "dtype", np.dtype(np.float64))
-    missing = 0  # missing values are refused
     data = {"source": Path(table.source).name, "target": table.target_name, "n": n, "d": d, "dtype": str(dtype)}
-    data |= {"missing": missing} | ({"classes": task.counts} if task.counts else {})
+    data |= {"missing": table.missing} | ({"classes": task.counts} if task.counts else {})
     if table.offset is not None:
         data |= {"exposure" if table.exposed else "offset": table.offset_name}
-    return model, {"command": command, "data": data, "seconds": seconds}
+    fitted = model if imputer is None else Pipeline([("impute", imputer), ("model", model)])
+    return fitted, {"command": command, "data": data, "seconds": seconds}
 
 
 @contextmanager
@@ -343,13 +391,13 @@ def _save(model: Any, notes: dict[str, Any], path: Path) -> None:
 def _report(model: Any, notes: dict[str, Any], path: Path) -> None:
     from hardthresh.report import write_report
 
-    write_report(model, path, data_summary=notes["data"], command=notes["command"])
+    write_report(described(model), path, data_summary=notes["data"], command=notes["command"])
 
 
 def _print(model: Any, notes: dict[str, Any], written: Sequence[str]) -> None:
     from .display import print_model
 
     console = Terminal()
-    print_model(console, model, notes)
+    print_model(console, described(model), notes)
     for line in written:
         console.print(line, markup=False)

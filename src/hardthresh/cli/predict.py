@@ -9,6 +9,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from hardthresh.core.errors import InvalidInputError
@@ -54,9 +55,10 @@ def predict(
     if offset is not None and exposure is not None:
         raise InvalidInputError("--offset and --exposure are the same on another scale; leave one of them out")
     fitted = load(model)
-    if not hasattr(fitted, "support_"):
+    last = fitted[-1] if hasattr(fitted, "steps") else fitted
+    if not hasattr(last, "support_"):
         raise InvalidInputError(f"{model} does not hold a fitted model, but {fitted!r}")
-    names = getattr(fitted, "feature_names_in_", None)
+    names = getattr(fitted[0] if hasattr(fitted, "steps") else fitted, "feature_names_in_", None)
     used, factors = _used(fitted)
     only = None if names is None else [str(names[j]) for j in used]
     request = Request(
@@ -66,18 +68,19 @@ def predict(
         learn=False,
         drop=names_of(drop),
         only=only,
+        may_be_missing=hasattr(fitted, "steps"),
         categorical=[] if names is None else [str(names[j]) for j in used if j in factors],
         x_key=x_key,
     )
     rows = read(data, request, file_format)
     for remark in rows.remarks:
         write_stderr(f"note: {remark}")
-    if rows.offset is None and getattr(fitted, "offset_used_", False):
+    if rows.offset is None and getattr(last, "offset_used_", False):
         known = load_notes(model).get("data", {})  # not in files of the library or of earlier versions
         option = "exposure" if "exposure" in known else "offset"
         which = f"the {option} {known[option]!r}" if option in known else "an offset"
         write_stderr(f"warning: the model was fitted with {which}, which these predictions leave out; add --{option}")
-    table = _predictions(fitted, _columns(fitted, rows, only), rows.offset)
+    table = _predictions(fitted, _columns(fitted, rows, only, used), rows.offset)
     if rows.ids is not None:
         table = [(name, *row) for name, row in zip([rows.id_name, *rows.ids], table, strict=True)]
     text = csv_text(table, verbatim=verbatim)
@@ -90,16 +93,21 @@ def predict(
 
 def _used(model: Any) -> tuple[list[int], frozenset[int]]:
     """Return the columns that a model reads, increasing, and the categorical ones among all."""
+    if hasattr(model, "steps"):
+        imputer, support = model[0], model[-1].support_
+        marked = [] if imputer.indicator_ is None else imputer.indicator_.features_
+        features = [*range(model.n_features_in_), *map(int, marked)]
+        return sorted({features[j] for j in support}), frozenset()
     encoding = getattr(model, "encoding_", None)
     if encoding is None:
         return [int(j) for j in model.support_], frozenset()
     return sorted(set(encoding.features[model.support_].tolist())), frozenset(one.column for one in encoding.factors)
 
 
-def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
+def _columns(model: Any, rows: Data, only: Sequence[str] | None, used: Sequence[int]) -> Any:
     """Return the rows as a sparse matrix of the model's width that holds only the columns it uses.
 
-    For a model of categorical columns it is a data frame, in which other columns are 0.
+    Of a model of categorical columns it is a data frame, and of a pipeline a dense array; other columns are 0.
     """
     from scipy.sparse import coo_array, csr_array
 
@@ -110,9 +118,9 @@ def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
         others = {name: polars.lit(0.0) for name in names if name not in only}
         return frame.with_columns(**others).select(names)
 
-    wide, support = model.n_features_in_, model.support_
+    wide, support = model.n_features_in_, np.asarray(used, dtype=np.intp)
     if only is not None and rows.names is not None:
-        X = csr_array(rows.X)
+        X = rows.X
     else:
         d = rows.X.shape[1]
         if d != wide and not (rows.ragged and d > max(support, default=-1)):
@@ -122,8 +130,12 @@ def _columns(model: Any, rows: Data, only: Sequence[str] | None) -> Any:
             )
         if only is not None:
             write_stderr(f"note: {rows.source} has no column names; its columns are matched by position")
-        X = csr_array(rows.X[:, support])
-    entries = coo_array(X)
+        X = rows.X[:, support]
+    if hasattr(model, "steps"):
+        filled = np.zeros((X.shape[0], wide))
+        filled[:, support] = X
+        return filled
+    entries = coo_array(csr_array(X))
     return csr_array((entries.data, (entries.row, support[entries.col])), shape=(X.shape[0], wide))
 
 
@@ -133,12 +145,13 @@ def _predictions(model: Any, X: Any, offset: Any) -> Iterable[Sequence[object]]:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they were matched above
         warnings.filterwarnings("ignore", message=".* was fitted with an offset")  # said by the caller
-        if offset is not None and "offset" not in signature(model.predict).parameters:
-            raise InvalidInputError(f"{type(model).__name__} predicts without an offset; leave --offset out")
-        further = () if offset is None else (offset,)
-        predictions = model.predict(X, *further).tolist()
+        last = model[-1] if hasattr(model, "steps") else model
+        if offset is not None and "offset" not in signature(last.predict).parameters:
+            raise InvalidInputError(f"{type(last).__name__} predicts without an offset; leave --offset out")
+        further = {} if offset is None else {"offset": offset}
+        predictions = model.predict(X, **further).tolist()
         classes = model.classes_.tolist() if hasattr(model, "predict_proba") else []
-        probabilities = model.predict_proba(X, *further).T.tolist() if classes else []
+        probabilities = model.predict_proba(X, **further).T.tolist() if classes else []
     for warning in {str(warning.message).replace("predict_proba", "predict"): None for warning in caught}:
         write_stderr(f"warning: {warning}")
     first = 1 if len(classes) == 2 else 0  # the probability of the other class is 1 less this one

@@ -46,7 +46,7 @@ def read(path: Path, request: Request, kind: str | None = None) -> Data:
     if kind not in FORMATS:
         raise InvalidInputError(f"unknown format {kind!r}; known: {', '.join(FORMATS)}")
     data = (read_table if kind in ("csv", "tsv", "parquet", "feather") else read_arrays)(path, kind, request)
-    return check(data, may_be_narrow=request.only is not None)
+    return check(data, may_be_narrow=request.only is not None, may_be_missing=request.may_be_missing)
 
 
 def _kind_of(path: Path) -> str:

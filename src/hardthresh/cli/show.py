@@ -13,9 +13,10 @@ def show(model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file t
     from hardthresh.storage import load, load_notes
 
     from .display import print_model
+    from .learning import described
     from .terminal import Terminal
 
-    fitted = load(model)
+    fitted = described(load(model))
     console = Terminal()
     if hasattr(fitted, "learning_curve_"):
         names = ", ".join(map(str, fitted.required_features_))

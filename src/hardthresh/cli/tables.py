@@ -68,7 +68,7 @@ def read_table(path: Path, kind: str, request: Request) -> Data:
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     data = Data(str(path), X, tuple(numbers), remarks=remarks)
     if factors:
-        check(data, may_be_narrow=True)
+        check(data, may_be_narrow=True, may_be_missing=request.may_be_missing)
         polars: Any = import_module("polars")
         columns = {name: polars.Series(column) for name, column in zip(numbers, X.T, strict=True)}
         columns |= {name: _levels(frame[name], path, name) for name in factors}

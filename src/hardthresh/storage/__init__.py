@@ -34,6 +34,9 @@ strings as keys are themselves. Everything else is a dictionary whose key ``"$"`
 ``history``     ``columns``: a `History`
 ``splitter``    ``class``, ``settings``: a cross-validation splitter of scikit-learn. One of the settings may be a
                 class, as the ``KFold`` of a ``RepeatedKFold``: such a node has no ``settings``
+``pipeline``    ``steps``: pairs of a name and a node, the steps of a pipeline of scikit-learn
+``imputer``     ``settings``, ``rows``, ``names``: a ``SimpleImputer`` of scikit-learn, with two rows that fit it alike,
+                and the names of its columns; both null if it is not fitted
 ``randomstate`` ``state``: a ``numpy.random.RandomState``
 ``enum``        ``class``, ``version``, ``name``
 ``object``      ``class``, ``version``, ``fields``: a dataclass
@@ -89,7 +92,8 @@ def save(obj: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | N
     Parameters
     ----------
     obj : estimator, Result, State, or settings (Solver, StepRule, Constraint, Loss, StopRule)
-        The object to store; also lists, tuples and dictionaries of such things, numbers and arrays.
+        The object to store; also lists, tuples and dictionaries of such things, numbers and arrays; and a pipeline of
+        scikit-learn whose steps are a `SimpleImputer` and an estimator.
     path : path ending in ".json"
         An existing file is replaced, in one step: a save that is killed leaves the old model whole.
     notes : mapping, optional

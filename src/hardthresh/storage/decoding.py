@@ -15,6 +15,7 @@ from hardthresh.core.schema import Schema, Successor
 from .arrays import ArrayReader, Node
 from .classes import Finder, check_estimator, is_fitted_attribute, splitter_class
 from .errors import StorageError
+from .pipelines import imputer_of, pipeline_of
 
 _TWISTER = 624  # numbers in the state of NumPy's MT19937; set_state checks neither their type nor the position
 
@@ -112,6 +113,10 @@ _OF_KIND: dict[str, Callable[[Decoder, Node], Any]] = {
     "array": lambda decoder, node: decoder.arrays.value(node),
     "scalar": lambda decoder, node: decoder.decode(node["array"])[()],
     "texts": Decoder._texts,
+    "pipeline": lambda decoder, node: pipeline_of(decoder.decode(node["steps"])),
+    "imputer": lambda decoder, node: imputer_of(
+        *(decoder.decode(node[part]) for part in ("settings", "rows", "names"))
+    ),
     "enum": Decoder._enum,
     "object": Decoder._object,
     "history": Decoder._history,
