@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import hardthresh as ht
 from hardthresh import losses
 from hardthresh.cli.learning import models
+from hardthresh.core.numbers import signed
 from hardthresh.core.registry import lookup
 from hardthresh.storage import load_notes
 from levels import in_turn
@@ -268,15 +269,13 @@ def test_numbers_that_may_be_classes_are_pointed_out(run, table, csv):
     assert result.exit_code == 0
     [note] = result.stderr.splitlines()
     assert note.startswith("note: the ")
-    assert note.endswith(
-        "numbers in 'label' are treated as amounts (least squares); for classes, add --positive-class VALUE"
-    )
+    assert note.endswith("numbers in 'label' are treated as amounts (least squares); for classes, add --classes")
 
 
 def test_whole_numbers_that_may_be_counts_are_pointed_out(run, done, table, csv):
     few = (polars.col("b").abs() * 3).floor().cast(polars.Int64)
     done_by_loss = ("fit", csv, "--target", "label", "--drop", "ill,y", "--k", 1, "--loss")
-    for counts, classes in ((few, "for classes, add --positive-class VALUE; "), (polars.int_range(60), "")):
+    for counts, classes in ((few, "for classes, add --classes; "), (polars.int_range(60), "")):
         table.with_columns(label=counts).write_csv(csv)
         [note] = run(*done_by_loss[:-1]).stderr.splitlines()
         assert note.endswith(f"'label' are treated as amounts (least squares); {classes}for counts, add --loss poisson")
@@ -464,9 +463,25 @@ def test_one_class_is_refused(refused, broken):
     )
 
 
-def test_many_classes_are_refused(refused, broken):
+def test_many_classes_are_refused_where_the_model_takes_two(refused, broken, monkeypatch):
+    monkeypatch.setattr("hardthresh.cli.learning.takes_many_classes", lambda loss: False)
     line = refused("fit", broken("a,y", "1,ape", "2,cat", "3,dog"), "--target", "y")
     assert line.startswith("the target 'y' has 3 classes (ape, cat, dog), and the model of the logistic loss takes two")
+
+
+@pytest.mark.parametrize("choice", [("--k", 1), ("--k", "0-2", "--cv", 3)])
+def test_the_coefficients_of_each_class_are_shown(done, table, csv, choice):
+    names = np.array(["ape", "cat", "dog"])[np.digitize(table["b"].to_numpy(), [-0.5, 0.5])]
+    table.with_columns(animal=polars.Series(names)).write_csv(csv)
+    text = done("fit", csv, "--target", "animal", "--drop", "ill,y", *choice, "--out", "m.json")
+    model = ht.load("m.json")
+    assert "chosen to predict animal, 3 classes" in text
+    [header] = [line for line in text.splitlines() if line.strip().startswith("feature")]
+    assert header.split() == ["feature", "ape", "cat", "dog"]
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if len(line.split()) == 4}
+    assert rows["b"] == [signed(float(value)) for value in model.coef_[:, 1]]
+    assert rows["(intercept)"] == [signed(float(value)) for value in model.intercept_]
+    assert "Exchanges:" in text
 
 
 def test_holes_are_refused(refused, broken):

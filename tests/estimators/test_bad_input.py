@@ -70,6 +70,8 @@ BAD_DATA = {
 @inherited
 @pytest.mark.parametrize("kind", BAD_DATA)
 def test_bad_data_are_refused(case, kind):
+    if kind == "y with two columns" and case.cls._takes_outputs:
+        pytest.skip("one output each")
     spoil, message = BAD_DATA[kind]
     settings = {"standardize": False} if "float32" in kind else {}
     with pytest.raises(ValueError, match=message):
@@ -105,12 +107,6 @@ def test_one_class_is_refused(classifier):
         InvalidInputError, match="y has one class only, \\['ill'\\]; examples of two classes are needed"
     ):
         classifier.make().fit(X, np.full_like(y, "ill"))
-
-
-def test_three_classes_are_refused(classifier):
-    X, y = classifier.data()
-    with pytest.raises(InvalidInputError, match="3 classes; fit one class against the rest"):
-        classifier.make().fit(X, np.where(np.arange(y.size) % 5, y, "dead"))
 
 
 BAD_ROWS = {

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 from scipy.sparse.linalg import aslinearoperator
 
 from hardthresh import minimize
@@ -104,3 +105,61 @@ def test_bad_input_is_refused(changes, message):
     X, Y, _, _ = data()
     with pytest.raises(InvalidInputError, match=message):
         MultiOutputModel(**{"X": X, "Y": Y, **changes})
+
+
+# directions along which f falls for ever
+
+
+def separated(seed=0, n=60):
+    """Three classes in the order of the first column, and in no order of the others."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    y = np.searchsorted([-0.5, 0.5], X[:, 0]).astype(float)
+    return np.column_stack([X, np.ones(n)]), y
+
+
+def falls(model, v, start):
+    """How far f falls, and by how much it rises at most on the way, along multiples of a direction."""
+    values = [model.value(start + t * v) for t in (0.0, 0.5, 1.0, 2.0)]
+    return values[0] - values[-1], max(np.diff(values).max(), 0.0)
+
+
+def test_separated_classes_have_a_direction():
+    X, y = separated()
+    model = MultiOutputModel(X, y, "multinomial")
+    at = model.evaluate(np.zeros((5, 3)))
+    v = model.recession(at, np.arange(15))
+    gained, lost = falls(model, v, np.zeros((5, 3)))
+    assert gained > 0.5
+    assert lost == 0.0
+    own = np.take_along_axis(X @ v, y.astype(int)[:, None], axis=1)
+    assert np.all(own >= X @ v - 1e-6 * np.abs(v).max())
+    assert model.recession(at, np.arange(3, 15)) is None, "without the first column"
+    ridge = np.array([0.1, 0, 0, 0, 0])
+    assert MultiOutputModel(X, y, "multinomial", l2=ridge).recession(at, np.arange(15)) is None
+    assert MultiOutputModel(X, y, "multinomial", l2=0.1).recession(at, np.arange(15)) is None
+
+
+def test_one_overlapping_row_takes_the_direction_away():
+    X, y = separated()
+    y[np.argmax(X[:, 0])], y[np.argmin(X[:, 0])] = 0.0, 2.0
+    y[np.argsort(X[:, 0])[[1, -2]]] = 1.0
+    model = MultiOutputModel(X, y, "multinomial")
+    assert model.recession(model.evaluate(np.zeros((5, 3))), np.arange(15)) is None
+    weights = np.ones(60)
+    weights[np.argsort(X[:, 0])[[0, 1, -2, -1]]] = 0.0
+    without = MultiOutputModel(X, y, "multinomial", sample_weight=weights)
+    assert without.recession(without.evaluate(np.zeros((5, 3))), np.arange(15)) is not None
+
+
+def test_counts_of_one_output_that_are_zero_with_a_dummy():
+    rng = np.random.default_rng(1)
+    dummy = (np.arange(40) % 4 == 0).astype(float)
+    Y = 1.0 + rng.poisson(2.0, (40, 2))
+    Y[:, 1] *= dummy == 0
+    X = np.column_stack([rng.standard_normal(40), dummy, np.ones(40)])
+    model = MultiOutputModel(X, Y, "poisson")
+    v = model.recession(model.evaluate(np.zeros((3, 2))), np.arange(6))
+    assert v[1, 1] < 0
+    assert_allclose(np.delete(v.reshape(-1), 3), 0.0, atol=1e-9)
+    assert MultiOutputModel(X, Y, "squared").recession(model.evaluate(np.zeros((3, 2))), np.arange(6)) is None

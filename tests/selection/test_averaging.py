@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from hardthresh.losses import Logistic, Squared, pointwise_losses
+from hardthresh.losses import Logistic, Multinomial, MultiTask, Squared, pointwise_losses
 from hardthresh.selection import exponential_weights, stacking_weights
 from hardthresh.selection.averaging import PRIOR, TEMPERATURE, kept_by_variance
 
@@ -112,6 +112,25 @@ def test_stacking_has_the_least_loss_of_all_combinations(loss, seed):
     size = np.abs(moves).T @ (weight * np.abs(loss.gradient(y, null)))
     assert np.all(slope >= -1e-5 * size), "a larger weight would be better"
     assert np.all(np.abs(slope[theta > 0]) <= 1e-5 * size[theta > 0])
+
+
+@pytest.mark.parametrize("loss", [Multinomial(3), MultiTask()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("seed", range(3))
+def test_stacking_of_several_predictions(loss, seed):
+    rng = np.random.default_rng(seed)
+    truth = 1.5 * rng.standard_normal((80, 3))
+    y, null = loss.example_target(truth, rng, 1.0), np.full((80, 3), [0.1, 0.0, -0.1])
+    predictions = truth[:, None] * rng.uniform(-0.3, 0.9, (4, 1)) + 0.4 * rng.standard_normal((80, 4, 3))
+    weight = rng.integers(1, 4, 80).astype(float)
+    theta = stacking_weights(loss, y, null, predictions, weight)
+
+    def value(theta):
+        return weight @ loss.value(y, null + np.einsum("nmq,m->nq", predictions - null[:, None], theta))
+
+    found = minimize(value, np.full(4, 0.1), bounds=[(0.0, None)] * 4, method="L-BFGS-B", options={"ftol": 1e-15})
+    assert np.all(theta >= 0)
+    assert_allclose(value(theta), found.fun, rtol=1e-8)
+    assert_allclose(theta, found.x, atol=1e-3)
 
 
 def test_a_weight_is_a_repetition():

@@ -608,7 +608,8 @@ def test_an_unsound_model_says_so(path, regression, change, wrong):
     [
         (put("coef_", inline("<f8", [1, 3], [0.0, 0.0, 1.0])), r"coef_ has shape \(1, 3\)"),
         (put("intercept_", 0.5), r"intercept_ has shape \(\); \(1,\) is needed"),
-        (put("classes_", inline("<i8", [3], [0, 1, 2])), "two labels are needed"),
+        (put("classes_", inline("<i8", [1], [0])), "two labels or more are needed"),
+        (put("classes_", inline("<i8", [3], [0, 1, 2])), r"coef_ has shape \(1, 4\); \(3, 4\) is needed"),
         (without("classes_"), "classes_ missing"),
     ],
 )

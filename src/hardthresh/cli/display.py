@@ -36,10 +36,22 @@ def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
     console : rich.console.Console
         The console to print on.
     model : fitted estimator
-        A sparse linear or logistic regression.
+        A sparse linear model.
     notes : mapping
         The notes that `hardthresh.cli.learning.learn` keeps with a model; may be empty.
     """
+    if np.atleast_2d(model.coef_).shape[0] > 1:
+        _print_several(console, model, notes)
+    else:
+        _print_one(console, model, notes)
+    console.print("Certificate", style="bold")
+    console.print(Padding(Text(_certificate(model)), (0, 0, 0, 2)))
+    console.print()
+    console.print(_convergence(model, notes))
+
+
+def _print_one(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
+    """Print a model of one output or of two classes."""
     facts = read(model)
     cv = facts.cross_validation
     console.print(_headline(facts, notes.get("data", {})))
@@ -63,10 +75,32 @@ def print_model(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
             console.print(line, no_wrap=True, overflow="crop")
         console.print(_advice(facts, cv), style="dim")
         console.print()
-    console.print("Certificate", style="bold")
-    console.print(Padding(Text(_certificate(model)), (0, 0, 0, 2)))
+
+
+def _print_several(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
+    """Print a model of several outputs or classes: the coefficients of each feature in a row, the largest first."""
+    coef, support = np.asarray(model.coef_), np.asarray(model.support_)
+    effects = np.linalg.norm(coef * np.asarray(model.scale_), axis=0)
+    outputs = [str(label) for label in getattr(model, "classes_", [f"output {j}" for j in range(len(coef))])]
+    what = "classes" if hasattr(model, "classes_") else "outputs"
+    data = notes.get("data", {})
+    line = Text(f"{plural(support.size, 'feature')} chosen to predict {data.get('target', 'the target')}", style="bold")
+    line.append(f", {len(coef)} {what}")
+    if "n" in data:
+        line.append(f"\n{data['source']}: {data['n']:,} rows", "not bold dim")
+    console.print(line)
     console.print()
-    console.print(_convergence(model, notes))
+    table = Table(box=None, header_style="bold", padding=(0, 1))
+    table.add_column("feature", overflow="fold")
+    for output in outputs:
+        table.add_column(output, justify="right")
+    for j in sorted(support.tolist(), key=lambda j: (-effects[j], j)):
+        table.add_row(Text(model._feature_name(j)), *map(signed, coef[:, j].tolist()))
+    table.add_row("(intercept)", *map(signed, np.asarray(model.intercept_).tolist()), style="dim")
+    console.print(table)
+    if getattr(model, "separated_", False):
+        console.print(_SEPARATED)
+    console.print()
 
 
 def _headline(facts: Facts, data: Mapping[str, Any]) -> Text:

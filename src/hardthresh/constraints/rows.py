@@ -88,20 +88,31 @@ class RowSparsity(Constraint):
     k: int
     groups: Any = field(default=None, kw_only=True)
     free: tuple[int, ...] = field(default=(), kw_only=True)
+    _names: tuple[Any, ...] = field(init=False, compare=False)
     _grouping: Grouping | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        labels, free, grouping = None, free_coordinates(self.free), None
+        labels, names, free, grouping = None, (), free_coordinates(self.free), None
         if self.groups is not None:
             labels, free = read_labels(self.groups, self.free)
-            grouping = dealt(labels, free)[1]
-        changes = {"k": checked_integer("k", self.k, 0), "groups": labels, "free": free, "_grouping": grouping}
-        for name, value in changes.items():
+            names, grouping = dealt(labels, free)
+        read = {"groups": labels, "free": free, "_names": names, "_grouping": grouping}
+        for name, value in {"k": checked_integer("k", self.k, 0), **read}.items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         groups = "" if self._grouping is None else f", groups=<{len(self.groups)} labels of {self._grouping.count}>"
         return f"{type(self).__name__}({self.k}{groups}{f', free={self.free}' if self.free else ''})"
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The labels of the groups, in the order in which they first appear; none without groups."""
+        return self._names
+
+    def groups_of(self, support: Support) -> tuple[Any, ...]:
+        """Return the labels of the groups of a support."""
+        assert isinstance(support, Rows)
+        return tuple(self._names[int(group)] for group in support.numbers)
 
     def check(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 2:

@@ -237,6 +237,17 @@ class RowObjective(SmoothObjective, Protocol):
 
 
 @runtime_checkable
+class RecedingObjective(Objective, Protocol):
+    """An objective of columns that can tell whether it has a minimiser on some coordinates."""
+
+    def columns(self, indices: Array) -> Any:
+        """Return the objective of some columns."""
+
+    def recession(self, at: Evaluation, indices: Array) -> Array | None:
+        """Return a direction in some coordinates along which f decreases for ever; None if it has a minimiser."""
+
+
+@runtime_checkable
 class MeanObjective(Objective, Protocol):
     """An objective that is a mean over ``traits.n_rows`` examples."""
 

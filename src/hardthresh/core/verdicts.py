@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from .objective import LinearObjective, value_rounding
+from .objective import RecedingObjective, value_rounding
 from .result import Status
 from .schema import stored
 from .state import State
@@ -69,7 +69,7 @@ class NoMinimiser(StopRule):
     def check(self, run: Run) -> Stop | None:
         objective, answer, bound = run.objective, run.state, run.objective.lower_bound
         indices = answer.support.indices
-        if indices is not None and isinstance(objective, LinearObjective):
+        if indices is not None and isinstance(objective, RecedingObjective):
             move = objective.recession(answer.at, indices)
             return None if move is None else self._along(run, move)
         if objective.attains_bound() or bound == -inf or norm(answer.w) == 0.0:
@@ -92,9 +92,11 @@ class NoMinimiser(StopRule):
         value = run.objective.value(far)
         if not value <= answer.value + 1e-9 * abs(answer.trace.null_value - answer.value):  # rounding of the move
             return None
-        largest = int(library(move).argmax(library(move).abs(move)))
+        xp = library(move)
+        here, far = (xp.reshape(point, (-1,)) for point in (answer.w, far))
+        largest = int(xp.argmax(xp.abs(xp.reshape(move, (-1,)))))
         return Stop(
             Status.NO_MINIMISER,
             f"the objective is {answer.value:.6g} after {answer.iteration} iterations, and no higher where coordinate "
-            f"{largest} is {float(far[largest]):.3g} instead of {float(answer.w[largest]):.3g}",
+            f"{largest} is {float(far[largest]):.3g} instead of {float(here[largest]):.3g}",
         )

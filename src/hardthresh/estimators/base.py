@@ -229,9 +229,9 @@ def seed_of(random_state: Any) -> int:
         ) from error
 
 
-def per_row(x: Any, X: Any, name: str) -> np.ndarray | None:
-    """Return one number per row, in the precision of X; a single number stands for all rows."""
-    return None if x is None else in_precision(_finite_rows(x, X, name), X, name)
+def per_row(x: Any, X: Any, name: str, outputs: tuple[int, ...] = ()) -> np.ndarray | None:
+    """Return one number per row, or one for each of its outputs, in the precision of X; a single one stands for all."""
+    return None if x is None else in_precision(_finite_rows(x, X, name, outputs), X, name)
 
 
 def row_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
@@ -263,14 +263,16 @@ def as_numbers(x: np.ndarray, name: str) -> np.ndarray:
         raise InvalidInputError(f"{name}: {error}; numbers are needed") from error
 
 
-def _finite_rows(x: Any, X: Any, name: str) -> np.ndarray:
-    """Return one finite number per row, in the precision in which it was given."""
+def _finite_rows(x: Any, X: Any, name: str, outputs: tuple[int, ...] = ()) -> np.ndarray:
+    """Return one finite number per row, or one for each of its outputs, in the precision in which it was given."""
     rows: np.ndarray = np.asarray(to_numpy(x) if is_array_api_obj(x) else x)
     if rows.dtype.kind not in "fiub":
         raise InvalidInputError(f"{name} must be numeric, got dtype {rows.dtype}")
-    rows = np.full(X.shape[0], rows) if rows.ndim == 0 else rows
-    if rows.shape != (X.shape[0],):
-        raise InvalidInputError(f"{name} has shape {rows.shape}; ({X.shape[0]},) is needed, one number per row of X")
+    shape = (X.shape[0], *outputs)
+    rows = np.full(shape, rows) if rows.ndim == 0 else rows
+    if rows.shape != shape:
+        each = "one number per row of X" + " and output" * len(outputs)
+        raise InvalidInputError(f"{name} has shape {rows.shape}; {shape} is needed, {each}")
     if not np.all(np.isfinite(rows)):
         raise InvalidInputError(f"{name} contains NaN or infinity: {_first(~np.isfinite(rows), rows, name)}")
     return rows
@@ -278,8 +280,8 @@ def _finite_rows(x: Any, X: Any, name: str) -> np.ndarray:
 
 def _first(wrong: np.ndarray, rows: np.ndarray, name: str) -> str:
     """Return the first wrong one of some numbers, as in a message."""
-    place = int(np.argmax(wrong))
-    return f"{name}[{place}] is {format_value(rows[place])}"
+    place = np.unravel_index(np.argmax(wrong), wrong.shape)
+    return f"{name}[{', '.join(str(int(i)) for i in place)}] is {format_value(rows[place])}"
 
 
 def known_finite(X: Any) -> bool:

@@ -70,7 +70,9 @@ def check_columns(model: Any) -> int:
 
 
 def check_linear_model(model: Any) -> None:
-    """Check that the fitted attributes of a linear model of one response, or of two classes, fit together.
+    """Check that the fitted attributes of a linear model fit together.
+
+    Coefficients are those of one response, or have a row for each of several, for two classes or for each of more.
 
     Raises
     ------
@@ -79,14 +81,17 @@ def check_linear_model(model: Any) -> None:
     """
     classifies = is_classifier(model)
     check_present(model, "coef_", "intercept_", "support_", *(["classes_"] if classifies else []))
-    rows = (1,) if classifies else ()
+    labels = np.size(model.classes_) if classifies else 0
+    if classifies and (np.ndim(model.classes_) != 1 or labels < 2):
+        raise InvalidInputError(f"classes_ has shape {np.shape(model.classes_)}; two labels or more are needed")
+    rows: tuple[int, ...] = (1 if labels == 2 else labels,) if classifies else _array(model, "intercept_").shape
     d = check_columns(model)
     if hasattr(model, "encoding_"):
         if model.encoding_.n_features != d:
             raise InvalidInputError(f"encoding_ is one of {model.encoding_.n_features} columns; {d} are needed")
         d = model.encoding_.n_columns
     check_numbers(model, coef_=(*rows, d), intercept_=rows)
-    coef, support = _array(model, "coef_").reshape(-1), _array(model, "support_")
+    coef, support = np.any(np.atleast_2d(_array(model, "coef_")) != 0, axis=0), _array(model, "support_")
     if support.ndim != 1 or (support.size and support.dtype.kind not in "iu"):
         raise InvalidInputError(
             f"support_ has shape {support.shape} and dtype {support.dtype}; a list of integers is needed"
@@ -100,8 +105,6 @@ def check_linear_model(model: Any) -> None:
     left_out = np.setdiff1d(np.flatnonzero(coef), support)
     if left_out.size:
         raise InvalidInputError(f"coef_ is not zero for feature {left_out[0]}, which is not in support_")
-    if classifies and np.shape(model.classes_) != (2,):
-        raise InvalidInputError(f"classes_ has shape {np.shape(model.classes_)}; two labels are needed")
 
 
 def _array(model: Any, name: str) -> np.ndarray:

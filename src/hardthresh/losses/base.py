@@ -240,7 +240,9 @@ class Loss(ABC):
         good = self.in_domain(y)
         if counted is None and bool(namespace(good).all(good)):
             return
-        outside = ~to_numpy(good) if counted is None else ~to_numpy(good) & counted
+        outside = ~to_numpy(good)
+        if counted is not None:
+            outside = (outside.T & counted).T
         for place in np.argwhere(outside)[:1].tolist():
             raise InvalidInputError(
                 f"the {type(self).__name__} loss needs targets that are {self.domain}; y{place} is "

@@ -91,6 +91,13 @@ class MultiTask(VectorLoss):
     def attains(self, y: Array, weights: Array) -> bool:
         return self.loss.attains(y, weights[:, None])
 
+    def recession(self, y: Array) -> tuple[Array, Array] | None:
+        signs = self.loss.recession(y)
+        xp = namespace(y)
+        if not bool(xp.any(signs != 0)):
+            return None
+        return xp.broadcast_to(_unit(y), (y.shape[0], y.shape[1], y.shape[1])), signs
+
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
         """Return it for independent outputs that share the dispersion."""
         return self.loss.minus_twice_log_likelihood(y, u, weights, n)

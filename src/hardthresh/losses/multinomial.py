@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import namespace, to_numpy
+from hardthresh.arrays import move, namespace, to_numpy
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
@@ -120,6 +120,16 @@ class Multinomial(VectorLoss):
 
     def attains(self, y: Array, weights: Array) -> bool:
         return False
+
+    def recession(self, y: Array) -> tuple[Array, Array] | None:
+        """Return how far the prediction of the class of each example is above that of each other class."""
+        xp, q = namespace(y), self.n_outputs(y)
+        unit = xp.eye(q, dtype=y.dtype, device=device(y))
+        numbers = np.arange(q)
+        others = xp.stack([xp.take(unit, move(numbers[numbers != c], y), axis=0) for c in range(q)])  # (q, q - 1, q)
+        own = xp.astype(y, xp.int64)
+        functionals = xp.take(unit, own, axis=0)[:, None, :] - xp.take(others, own, axis=0)
+        return functionals, xp.ones(functionals.shape[:2], dtype=y.dtype, device=device(y))
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
         xp = namespace(u)

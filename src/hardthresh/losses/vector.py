@@ -110,9 +110,28 @@ class VectorLoss(ABC):
         """
         return w
 
+    def axes(self, q: int) -> np.ndarray:
+        """Return an orthonormal basis of the directions of q predictions that can change a loss, shape (q, m)."""
+        size, vectors = np.linalg.eigh(self.centre(np.eye(q)))
+        return np.asarray(vectors[:, size > 0.5])  # a projection has the eigenvalues 0 and 1
+
     def attains(self, y: Array, weights: Array) -> bool:
         """Return whether each example of positive weight has predictions that are finite and minimise its loss."""
         return True
+
+    def recession(self, y: Array) -> tuple[Array, Array] | None:
+        r"""Return in which directions of their predictions losses fall for ever; None if each has a minimiser.
+
+        Returns
+        -------
+        functionals : array, shape (n, r, q)
+            For each example r linear functions :math:`a_1, ..., a_r` of its predictions.
+        signs : array, shape (n, r)
+            Along predictions v its loss never rises if :math:`s_j a_j^\top v \ge 0` for all j, and
+            :math:`a_j^\top v = 0` where :math:`s_j = 0`; it falls for ever if one of them is positive besides. The
+            gradient of the loss is a combination of these functions, each less its sign times a number >= 0.
+        """
+        return None
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
         """Return minus twice the log-likelihood, up to a constant of the data; the dispersion is the most likely one.

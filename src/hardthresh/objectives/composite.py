@@ -79,9 +79,14 @@ class Composite(BaseObjective):
         return self.targets.offset
 
     @property
+    def n_examples(self) -> float:
+        """The number of examples (the sum of the sample weights) that criteria count."""
+        return self.targets.n_examples * self.mean_loss.share
+
+    @property
     def n_targets(self) -> float:
-        """The number of examples (the sum of the sample weights) that criteria count, times the number of outputs."""
-        return self.targets.n_examples * self.mean_loss.share * self._n_outputs
+        """That number times the number of outputs."""
+        return self.n_examples * self._n_outputs
 
     @property
     def _n_outputs(self) -> int:

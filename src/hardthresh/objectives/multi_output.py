@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import device
 
-from hardthresh.arrays import gather, namespace
+from hardthresh.arrays import as_double, double, gather, move, namespace, to_numpy
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.registry import register
@@ -20,6 +20,7 @@ from hardthresh.losses import Loss, Multinomial, MultiTask, VectorLoss, pointwis
 from .composite import Composite, as_loss
 from .inputs import Targets, check_squares, checked_design, checked_ridge, checked_target_matrix
 from .linear_model import LinearModel
+from .recession import cone_direction
 
 
 def _examples() -> list[MultiOutputModel]:
@@ -120,6 +121,8 @@ class MultiOutputModel(Composite):
         self._n_predictions = vector.n_outputs(self.y)
         if not design.has_columns:
             self.columns = None  # type: ignore[assignment, method-assign]
+        if not design.has_columns:
+            self.columns = None  # type: ignore[assignment, method-assign]
         if targets.offset is not None and tuple(targets.offset.shape) != (n, self._n_predictions):
             raise InvalidInputError(
                 f"offset has shape {tuple(targets.offset.shape)}, but there are {self._n_predictions} outputs"
@@ -192,6 +195,70 @@ class MultiOutputModel(Composite):
     def centre(self, w: Array) -> Array:
         """Return coefficients of least norm of the same losses: those of the multinomial loss add up to 0 in a row."""
         return self.loss.centre(w)
+
+    def with_ridge(self, l2: Any) -> MultiOutputModel:
+        """Return the same model with another ridge: a number, or an array of shape (p,).
+
+        Raises
+        ------
+        InvalidInputError
+            For a ridge that is negative or not finite, or of another shape.
+        """
+        ridge = checked_ridge(l2, self.design.zeros(1), self.shape[0])
+        return self._with(
+            l2=ridge[:, None] if ridge.ndim else float(ridge), _ridged=bool(namespace(ridge).any(ridge != 0))
+        )
+
+    def double(self) -> MultiOutputModel:
+        """Return the same model in double precision: its numbers count as exact; see `Design.double`."""
+        if self.y.dtype == namespace(self.y).float64:
+            return self
+        l2 = self.l2 if isinstance(self.l2, float) else as_double(self.l2)
+        return self._with(design=self.design.double(), targets=self.targets.double(), l2=l2)
+
+    def recession(self, at: Evaluation, indices: Array) -> Array | None:
+        """Return a direction in some rows along which f decreases for ever, or None; see `LinearModel.recession`.
+
+        Parameters
+        ----------
+        at : Evaluation
+            A point that is to be a minimiser on these rows.
+        indices : array of int
+            The coordinates of whole rows in the flat point, increasing; rows with a ridge stay where they are.
+
+        Returns
+        -------
+        array, shape (p, q), or None
+
+        Notes
+        -----
+        Cost: that of `LinearModel.recession` with as many rows as all examples have linear functions that say where
+        their losses fall, C - 1 each for C classes.
+        """
+        cone = self.loss.recession(self.y)
+        if cone is None:
+            return None
+        q = self.shape[1]
+        rows = indices[::q] // q
+        if not isinstance(self.l2, float):
+            rows = rows[namespace(self.l2).take(self.l2[:, 0], rows, axis=0) == 0]
+        elif self.l2 > 0:
+            return None
+        if rows.shape[0] == 0:
+            return None
+        u = self.predict(at.point) if at.prediction is None else at.prediction
+        slopes = self.mean_loss.slopes(u)
+        xp, design = namespace(at.point), self.design.columns(rows)
+        gradient = xp.take(at.gradient, rows, axis=0)
+        axes = self.loss.axes(q)
+        functionals, signs = (double(part) for part in cone)
+        v = cone_direction(design, functionals, signs, double(self.weights), slopes, gradient, axes)
+        if v is None:
+            return None
+        place = np.zeros((self.shape[0], q))
+        place[to_numpy(rows)] = v
+        direction: Array = xp.astype(move(place, at.point), at.point.dtype)
+        return direction
 
     def _read_loss(self, loss: Any) -> VectorLoss:
         of = as_loss(loss, VectorLoss)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hardthresh.arrays import double, namespace
+from hardthresh.arrays import double, namespace, to_numpy
 from hardthresh.core.typing import Array
-from hardthresh.designs import Design
+from hardthresh.designs import DenseDesign, Design
 
 _FAR = 100.0
 """Length, in units of the prediction, of the move along a direction: exp(-100) is nothing next to any other loss."""
@@ -105,6 +105,60 @@ def has_no_recession(design: Design, slopes: Array, gradient: Array) -> bool:
     longest = np.sqrt(np.max(np.einsum("ij,ij->i", Z, Z)))
     rounding = used.size * float(namespace(gradient).finfo(gradient.dtype).eps) * eigenvalues[-1]
     return bool(eigenvalues[0] - rounding > 2.0 * longest * np.linalg.norm(g[used] / size[used]))
+
+
+def cone_direction(
+    design: Design,
+    functionals: np.ndarray,
+    signs: np.ndarray,
+    weights: np.ndarray,
+    slopes: Array,
+    gradient: Array,
+    axes: np.ndarray,
+) -> np.ndarray | None:
+    r"""Return a direction V along which no loss of several predictions rises and some fall for ever, or None.
+
+    Parameters
+    ----------
+    design : Design, shape (n, s)
+        The columns; predictions are X V.
+    functionals, signs : array, shape (n, r, q) and (n, r)
+        In which directions of the predictions of each example its loss falls for ever; see `VectorLoss.recession`.
+    weights : array, shape (n,)
+        The weights of the examples; those without a weight do not count.
+    slopes : array, shape (n, q)
+        The derivatives of the weighted losses at some point.
+    gradient : array, shape (s, q)
+        X' slopes.
+    axes : array, shape (q, m)
+        An orthonormal basis of the directions of the predictions of an example that can change its loss.
+
+    Returns
+    -------
+    array, shape (s, q), or None
+
+    Notes
+    -----
+    :math:`a_j^\top V^\top x_i` is a linear function of V, so this is `recession_direction` with r rows for each example
+    and s m columns. As there, the slopes at one point may show that there is none.
+    """
+    along = functionals @ axes
+    some = slice(None, None, max(1, design.shape[0] // _SOME))
+    own = -np.linalg.pinv(np.swapaxes(along[some], 1, 2)) @ (double(slopes)[some] @ axes)[:, :, None]
+    flat = (double(gradient) @ axes).reshape(-1).astype(to_numpy(gradient).dtype)
+    if has_no_recession(DenseDesign.of(_products(design.rows(some), along[some])), own.reshape(-1), flat):
+        return None
+    counted = weights > 0
+    v = recession_direction(
+        _products(design, along)[np.repeat(counted, along.shape[1])], np.sign(signs[counted]).reshape(-1)
+    )
+    return None if v is None else np.asarray(v.reshape(-1, axes.shape[1]) @ axes.T)
+
+
+def _products(design: Design, functionals: np.ndarray) -> np.ndarray:
+    """Return the linear functions of predictions X V as functions of the entries of V, shape (n r, s m)."""
+    X, (n, r, m) = double(design.dense()), functionals.shape
+    return np.asarray(np.einsum("ns,nrm->nrsm", X, functionals).reshape(n * r, X.shape[1] * m))
 
 
 def _best_direction(gain: np.ndarray, Z: np.ndarray, signs: np.ndarray) -> np.ndarray | None:

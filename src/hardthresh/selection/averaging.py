@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from hardthresh.losses import Loss
+from hardthresh.losses import Loss, VectorLoss
 
 TEMPERATURE = 4.0
 """Exponential weights with this temperature, in units of the noise variance, are those for which Leung and Barron
@@ -22,6 +22,9 @@ _KEPT = 0.99
 coefficients, which are the same for uncorrelated columns, of .95, .98, .99 and .999 give risks of .513, .503, .501 and
 .499 on that half, with the prior .1 and eight ridges, and 4.0, 4.7, 5.2 and 7.1 features; without thinning there are
 16. But coefficients of nearly collinear columns cancel, and to drop the smaller one would ruin the prediction."""
+_FLAT = 1e-12
+"""An axis of a block of second derivatives counts as one along which the loss is constant below this share of the
+largest eigenvalue: rounding is some 1e-16 of it."""
 _STACKING_ROUNDS, _HALVINGS = 50, 30
 """Limits of the quadratic approximations of a loss for stacking, and of the halvings of a step to the minimiser of one.
 Arbitrary: 3 to 8 approximations suffice where the loss is nearly quadratic, more for exponential losses."""
@@ -76,7 +79,7 @@ def exponential_weights(deviance: np.ndarray, sizes: np.ndarray, n: float, dispe
 
 
 def stacking_weights(
-    loss: Loss, y: np.ndarray, null: np.ndarray, predictions: np.ndarray, sample_weight: np.ndarray
+    loss: Loss | VectorLoss, y: np.ndarray, null: np.ndarray, predictions: np.ndarray, sample_weight: np.ndarray
 ) -> np.ndarray:
     r"""Return the non-negative weights whose combination of the models' held-out predictions has the least loss.
 
@@ -84,14 +87,14 @@ def stacking_weights(
 
     Parameters
     ----------
-    loss : Loss
+    loss : Loss or VectorLoss
         :math:`\ell`. What is not quadratic is minimised by quadratic approximations; steps are halved until they lower
         the loss.
-    y : array, shape (n,)
+    y : array, shape (n,) or (n, q)
         Targets.
-    null : array, shape (n,)
+    null : array, shape (n,) or (n, q)
         :math:`u_0`, the linear predictor of the model without features.
-    predictions : array, shape (n, n_models)
+    predictions : array, shape (n, n_models) or (n, n_models, q)
         The linear predictors of the models, for rows that these were not fitted to.
     sample_weight : array, shape (n,)
         The weights s.
@@ -117,17 +120,19 @@ def stacking_weights(
     """
     moves = predictions - null[:, None]
 
+    def predict(weights: np.ndarray) -> np.ndarray:
+        return np.asarray(null + (moves @ weights if null.ndim == 1 else np.tensordot(moves, weights, (1, 0))))
+
     def loss_of(weights: np.ndarray) -> float:
-        return float(sample_weight @ loss.value(y, null + moves @ weights))
+        return float(sample_weight @ loss.value(y, predict(weights)))
 
     weights = np.zeros(moves.shape[1])
     value = loss_of(weights)
     for _ in range(_STACKING_ROUNDS):
-        u = null + moves @ weights
-        curvature = loss.curvature(y, u)
+        along, slope, curvature = _quadratic(loss, y, predict(weights), moves)
         curvature = np.maximum(curvature, _LEAST_CURVATURE * curvature.max(initial=np.finfo(float).tiny))
-        root = np.sqrt(sample_weight * curvature)
-        aim = nnls(root[:, None] * moves, root * (moves @ weights - loss.gradient(y, u) / curvature))[0]
+        root = np.sqrt(np.repeat(sample_weight, curvature.size // len(y)) * curvature)
+        aim = nnls(root[:, None] * along, root * (along @ weights - slope / curvature))[0]
         steps = (weights + 0.5**halvings * (aim - weights) for halvings in range(_HALVINGS))
         lower = next(((step, lowest) for step in steps if (lowest := loss_of(step)) < value), None)
         if lower is None:
@@ -136,6 +141,22 @@ def stacking_weights(
         if loss.quadratic:
             break
     return np.asarray(weights)
+
+
+def _quadratic(
+    loss: Loss | VectorLoss, y: np.ndarray, u: np.ndarray, moves: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return moves of predictions, slopes and curvatures of a loss, where these do not mix: on the axes of its blocks.
+
+    Of q predictions for each row there are q axes, along some of which the loss may be constant.
+    """
+    if isinstance(loss, Loss):
+        return moves, loss.gradient(y, u), loss.curvature(y, u)
+    curvature, axes = np.linalg.eigh(loss.blocks(y, u))
+    moved, slope = np.einsum("nmq,nqr->nrm", moves, axes), np.einsum("nq,nqr->nr", loss.gradient(y, u), axes)
+    constant = curvature <= _FLAT * curvature.max(axis=1, keepdims=True)
+    moved[constant], slope[constant], curvature[constant] = 0.0, 0.0, 0.0
+    return moved.reshape(-1, moves.shape[1]), slope.reshape(-1), curvature.reshape(-1)
 
 
 def kept_by_variance(covariance: np.ndarray, noise: float) -> np.ndarray:

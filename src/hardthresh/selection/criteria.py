@@ -13,7 +13,7 @@ from hardthresh.core.errors import CapabilityError, InvalidInputError, format_va
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.core.threads import serial_blas
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import LinearModel, MultiOutputModel
 
 
 def degrees_of_freedom(result: Result) -> float:
@@ -75,7 +75,7 @@ def aic(result: Result) -> float:
     Parameters
     ----------
     result : Result
-        A fit of a `LinearModel`.
+        A fit of a `LinearModel` or `MultiOutputModel`.
 
     Returns
     -------
@@ -223,11 +223,11 @@ def _model(result: Result) -> Any:
 def _fit(result: Result) -> tuple[float, float, float]:
     """Return minus twice the log-likelihood, the number of coefficients, and that of examples.
 
-    The first is infinite for a fit with as many coefficients as examples, less one.
+    The first is infinite for a fit with as many coefficients as targets, less one.
     """
     model = _model(result)
-    size, n = _size(model, result), model.n_targets
-    if size >= n - 1:
+    size, n = _size(model, result), model.n_examples
+    if size >= model.n_targets - 1:
         return inf, size, n
     at = _evaluation(model, result)
     rounding = 1e-14 * result.state.trace.null_value
@@ -244,6 +244,9 @@ def _evaluation(model: Any, result: Result) -> Evaluation:
 def _size(model: Any, result: Result) -> float:
     """Return the effective number of fitted coefficients."""
     count = result.support.degrees_of_freedom
+    if isinstance(model, MultiOutputModel):  # of C classes a feature has C - 1 coefficients
+        q = model.shape[1]
+        return float(count / q * model.loss.axes(q).shape[1])
     if not isinstance(model, LinearModel):
         return count
     chosen = result.support.indices

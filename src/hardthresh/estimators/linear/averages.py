@@ -7,8 +7,9 @@ import numpy as np
 from hardthresh.selection import exponential_weights
 
 from ..table import Table
-from .grid_models import FoldFits, Search, Units, features_of
+from .grid_models import FoldFits, Search, Units
 from .null_comparison import rows_of_weight
+from .problem import features_of
 
 
 def exponential_average(search: Search, candidates: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:

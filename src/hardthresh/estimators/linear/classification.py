@@ -1,4 +1,4 @@
-"""Sparse logistic regression, for two classes."""
+"""Sparse logistic regression, for two classes or more."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from hardthresh.arrays import double, gather, move, namespace, to_numpy, where_true
-from hardthresh.constraints import Sparsity
+from hardthresh.arrays import double, move, namespace, to_numpy, where_true
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
-from hardthresh.losses import Logistic, Loss
+from hardthresh.losses import Logistic, Loss, Multinomial, VectorLoss
 from hardthresh.losses.logistic import sigmoid
-from hardthresh.objectives import LinearModel
-from hardthresh.objectives.recession import has_no_recession
-from hardthresh.solvers.subspace import refine
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
@@ -27,10 +23,7 @@ from .class_weights import with_class_weights
 from .cross_validation import SparseLinearModelCV
 from .model import SparseLinearModel
 from .problem import Problem
-
-_ROUNDS, _BLOCKS = 2, 60
-"""Newton steps between two looks at the signs, and such looks: 4 to 8 steps find a minimiser, and where there is none
-each lowers the loss by a constant factor, so that 120 reach any margin that double precision can tell from zero."""
+from .separation import separates
 
 
 @public_estimator(
@@ -39,14 +32,22 @@ each lowers the loss by a constant factor, so that 120 reach any margin that dou
 )
 @own_parameters(class_weight=None)
 class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
-    r"""Logistic regression of two classes with at most k features.
+    r"""Logistic regression of two classes, or more, with at most k features.
 
     .. math:: \min_{b, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \bigl(\log(1 + e^{u_i}) - y_i u_i\bigr)
               + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2, \qquad u_i = x_i^\top b + c + o_i,
               \quad \text{with at most } k \text{ non-zero } b_j
 
     with y_i = 1 for the second of the two classes, weights s, offsets o, and :math:`\sigma_j` the standard deviation
-    of column j (1 if not standardised).
+    of column j (1 if not standardised). More classes c = 1, ..., C have a linear predictor each,
+
+    .. math:: \min_{B, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \Bigl(\log \sum_c e^{u_{ic}} - u_{i y_i}\Bigr)
+              + \frac{\alpha}{2} \sum_j \sigma_j^2 \|b_j\|^2, \qquad u_i = B^\top x_i + c + o_i,
+              \quad \text{with at most } k \text{ non-zero rows } b_j
+
+    so that a feature is chosen for all classes or for none. No class is the reference: a constant that is added to all
+    predictors of a row changes nothing, and the coefficients of least norm are taken, those of a feature, and the
+    intercepts, adding up to 0 over the classes.
 
     Parameters
     ----------
@@ -55,12 +56,12 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 
     Attributes
     ----------
-    classes_ : array, shape (2,)
-        The labels; coefficients are log-odds of the second.
-    coef_ : array, shape (1, n_features)
+    classes_ : array, shape (n_classes,)
+        The labels. Of two classes coefficients are log-odds of the second; of more a row for each class.
+    coef_ : array, shape (1, n_features) or (n_classes, n_features)
         Coefficients on the scale of the data; exactly 0 for features not chosen.
-    intercept_ : array, shape (1,)
-        The intercept.
+    intercept_ : array, shape (1,) or (n_classes,)
+        The intercepts.
     separated_ : bool
         Whether the chosen features separate the classes of the training rows perfectly: some coefficients of theirs put
         every row on the side of its class, whether those of the fit do or not. The loss then falls as coefficients
@@ -82,6 +83,12 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     >>> model = SparseLogisticRegression(n_nonzero_coefs=2).fit(X, y)
     >>> model.support_, model.classes_
     (array([ 4, 30]), array(['ill', 'well'], dtype='<U4'))
+
+    >>> from sklearn.datasets import load_iris
+    >>> iris = load_iris()
+    >>> model = SparseLogisticRegression(n_nonzero_coefs=2).fit(iris.data, iris.target_names[iris.target])
+    >>> model.support_, model.coef_.shape, model.score(iris.data, iris.target_names[iris.target]).__round__(2)
+    (array([2, 3]), (3, 4), 0.96)
     """
 
     _loss_type: ClassVar[type[Loss]] = Logistic
@@ -94,7 +101,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
         check_classification_targets(y)
         classes, encoded = np.unique(y, return_inverse=True)
-        if reset or classes.size < 2:
+        if classes.size < 2:
             check_two_classes(classes)
         if reset:
             self.classes_ = classes
@@ -109,45 +116,62 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     def _labels(self) -> dict[str, Any]:
         return {"classes_": self.classes_}
 
+    def _loss_for(self, y: Any) -> Loss | VectorLoss:
+        return self._loss if self.classes_.size == 2 else Multinomial(int(self.classes_.size))
+
+    def _outputs_of(self, y: np.ndarray) -> tuple[int, ...]:
+        count = int(np.unique(y).size)
+        return (count,) if count > 2 else ()
+
     def _fitted(self, coef: Any, intercept: Any) -> dict[str, Any]:
+        if coef.ndim == 2:
+            return super()._fitted(coef, intercept)
         intercept = namespace(coef).reshape(intercept, (1,))
         return {"coef_": coef[None, :], "intercept_": intercept, "support_": where_true(coef != 0)}
 
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
-        return {"separated_": _separates(problem, result)}
+        return {"separated_": separates(problem, result)}
 
     def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
         model = problem.objective
-        right = (double(model.y) > 0.5) == (double(at.prediction) > 0)
+        right = double(model.y) == double(_most_probable(at.prediction))
         return super()._fit_scores(problem, at) | {"accuracy": float(double(model.weights) @ right)}
 
-    def _intercept(self) -> float:
-        return float(self.intercept_[0])
-
     def decision_function(self, X: Any, offset: Any = None) -> Any:
-        """Return the log-odds of the second class, shape (n_samples,). Only the chosen columns are read."""
+        """Return the log-odds of the second class, or the predictors of all; only the chosen columns are read.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data.
+        offset : array, shape (n_samples,) or (n_samples, n_classes), optional
+            A known part of the linear predictor.
+
+        Returns
+        -------
+        array, shape (n_samples,) or (n_samples, n_classes)
+            Of more than two classes the predictors, whose largest is that of the most probable class.
+        """
         return self._linear_predictor(X, offset, "decision_function")
 
     def predict_proba(self, X: Any, offset: Any = None) -> Any:
-        """Return the probabilities of the two classes, shape (n_samples, 2)."""
+        """Return the probabilities of the classes, shape (n_samples, n_classes)."""
         u = self._linear_predictor(X, offset, "predict_proba")
+        if u.ndim == 2:
+            return Multinomial(int(u.shape[1])).mean(u)
         return namespace(u).stack([sigmoid(-u), sigmoid(u)], axis=1)
 
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """Return the logarithms of the probabilities, exact also where these underflow."""
         u = self._linear_predictor(X, offset, "predict_log_proba")
-        xp = namespace(u)
-        return xp.stack([-self._loss.value(xp.zeros_like(u), u), -self._loss.value(xp.ones_like(u), u)], axis=1)
+        xp, several = namespace(u), u.ndim == 2
+        loss = Multinomial(int(u.shape[1])) if several else self._loss
+        zeros = xp.zeros_like(u[:, 0] if several else u)
+        return xp.stack([-loss.value(zeros + c, u) for c in range(u.shape[1] if several else 2)], axis=1)
 
     def predict(self, X: Any, offset: Any = None) -> Any:
-        """Return the more probable class of each row, shape (n_samples,)."""
-        u = self._linear_predictor(X, offset, "predict")
-        return self._decode_target(namespace(u).astype(u > 0, u.dtype))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+        """Return the most probable class of each row, shape (n_samples,)."""
+        return self._decode_target(_most_probable(self._linear_predictor(X, offset, "predict")))
 
 
 @public_estimator(
@@ -159,7 +183,7 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
 )
 @own_parameters(class_weight=None)
 class SparseLogisticRegressionCV(SparseLinearModelCV, SparseLogisticRegression):
-    """Logistic regression of two classes with the number of features chosen by cross-validation.
+    """Logistic regression of two classes, or more, with the number of features chosen by cross-validation.
 
     Parameters
     ----------
@@ -181,6 +205,12 @@ class SparseLogisticRegressionCV(SparseLinearModelCV, SparseLogisticRegression):
     """
 
 
+def _most_probable(u: Any) -> Any:
+    """Return the number of the most probable class of each row, in the precision of its linear predictors."""
+    xp = namespace(u)
+    return xp.astype(u > 0 if u.ndim == 1 else xp.argmax(u, axis=1), u.dtype)
+
+
 def check_two_classes(classes: np.ndarray, otherwise: str = "") -> None:
     """Raise InvalidInputError unless there are two classes.
 
@@ -200,39 +230,3 @@ def check_two_classes(classes: np.ndarray, otherwise: str = "") -> None:
             "Only binary classification is supported. The type of the target is multiclass: y has "
             f"{classes.size} classes; fit one class against the rest"
         )
-
-
-def _separates(problem: Problem, result: Result) -> bool:
-    """Return whether coefficients of the chosen features put every training row on the side of its class.
-
-    Without a ridge the loss of these columns has a minimiser exactly if they do not separate the classes, not even with
-    some rows on the boundary (Albert and Anderson 1984, *Biometrika* 71, 1-10); else it falls along coefficients that
-    do. Newton steps lead there, or to where it shows that there is a minimiser (`has_no_recession`). Cost: one pass
-    over the chosen columns alone if the fit itself separates the classes, else about ten.
-    """
-    chosen = result.support.indices
-    if chosen.shape[0] == 0:
-        return False
-    model = problem.objective.columns(chosen)
-    loss = LinearModel(model.design, model.y, model.loss, sample_weight=model.weights)
-    cone = [_cone(getattr(problem.constraint, side, None), chosen) for side in ("lower", "upper")]
-    free = Sparsity(0, free=tuple(range(chosen.shape[0])), lower=cone[0], upper=cone[1])
-    reached, minimal = free.project(gather(result.w, chosen)), False
-    for _ in range(_BLOCKS):
-        at = loss.evaluate(reached.point)
-        if bool(namespace(reached.point).all((2 * loss.y - 1) * at.prediction > 0)):
-            return True
-        slopes = loss.mean_loss.slopes(at.prediction)
-        if minimal or has_no_recession(loss.design, slopes, at.gradient):
-            return False
-        fit = refine(loss, free, reached, at.prediction, cg_iterations=0, rounds=_ROUNDS)
-        reached, minimal = fit.projection, fit.minimal
-    return False
-
-
-def _cone(bound: np.ndarray | None, chosen: Any) -> np.ndarray | None:
-    """Return a bound of the multiples of coefficients: those that separate the classes do so at any length."""
-    if bound is None:
-        return None
-    own = bound[to_numpy(chosen)]
-    return np.where(own == 0, 0.0, np.copysign(np.inf, own))

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hardthresh.core.errors import NothingFoundWarning, SearchRangeWarning, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.typing import Array
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import ebic
 
 from .problem import Problem
@@ -22,7 +22,7 @@ _FIRST = 30
 """The largest number compared at first, also by cross-validation; where it is the best of them the range is doubled. A
 path up to 30 costs 5 fits of 20 features."""
 
-FitPath: TypeAlias = Callable[[LinearModel, Sequence[int]], Iterable[Result]]
+FitPath: TypeAlias = Callable[[LinearModel | MultiOutputModel, Sequence[int]], Iterable[Result]]
 """Returns the fits of a linear model for increasing numbers of features or groups."""
 
 
@@ -124,7 +124,7 @@ def criterion_path(problem: Problem, fit_path: FitPath) -> CriterionPath:
         last = min(2 * last, most)
 
 
-def number_of_examples(objective: LinearModel) -> float:
+def number_of_examples(objective: LinearModel | MultiOutputModel) -> float:
     """Return the sum of the weights, but not less than the number of rows."""
     rows, total = float(objective.y.shape[0]), objective.targets.n_examples
     return max(total, rows) if isfinite(total) else rows

@@ -26,12 +26,12 @@ from ..folds import Splits, check_rule, scorer_name
 from ..soundness import check_present
 from ..table import Table
 from .averages import exponential_average, stacked_average, within_budget
-from .grid_models import AveragedModel, Search, Units, check_model, features_of
+from .grid_models import AveragedModel, Search, Units, check_model
 from .grid_search import GridSearch, checked_ridge
 from .model import is_given
 from .null_comparison import NullComparison, are_counts, compare_with_none, mean_over_rows
 from .prediction import PredictionModel
-from .problem import Problem
+from .problem import Problem, features_of
 
 
 class SparseLinearModelCV(GridSearch):
@@ -284,7 +284,7 @@ class SparseLinearModelCV(GridSearch):
         def p_value() -> float:
             model = problem.objective
             at = starting_point(model, problem.with_budget(0).constraint, None)[0]
-            slope = prediction.slopes(model, at)
+            slope = double(model.mean_loss.slopes(at.prediction))
             structure = problem.constraint.structure(tuple(model.shape))
             signs = structure.signs if isinstance(structure, CoordinateBudget) else None
             return null_p_value(model, slope, tuple(problem.constraint.free), signs, seed, row_groups)

@@ -20,7 +20,7 @@ from hardthresh.selection.grid import GridScores
 from ..base import numpy_dtype
 from ..table import Table
 from .prediction import PredictionModel
-from .problem import Problem
+from .problem import Problem, features_of
 
 
 @stored("part/averaged_model")
@@ -239,11 +239,6 @@ class FoldFits:
         coefs = np.zeros((*self.coefs.shape[:-1], columns.size))
         coefs[..., np.searchsorted(columns, self.columns)] = self.coefs
         return coefs
-
-
-def features_of(coef: np.ndarray) -> np.ndarray:
-    """Return which features a model has, from coefficients of shape (n_features,) or (n_outputs, n_features)."""
-    return np.asarray((coef != 0).any(axis=tuple(range(coef.ndim - 1))))
 
 
 @dataclass(frozen=True, slots=True)

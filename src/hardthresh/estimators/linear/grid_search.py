@@ -12,7 +12,7 @@ from hardthresh.arrays import double, to_numpy
 from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.progress import progress_line
-from hardthresh.losses import Loss
+from hardthresh.losses import Loss, VectorLoss
 from hardthresh.selection import FoldPath, generalized_fold_paths, least_squares_fold_paths
 from hardthresh.selection.comparison import in_parallel
 from hardthresh.solvers.start import starting_point
@@ -21,10 +21,11 @@ from hardthresh.solvers.subspace import FULL_SOLVE, refine
 from ..base import is_real
 from ..folds import CrossValidatedMixin, Metadata, Split, Splits, candidates_of, settings_for_folds
 from ..table import Table
-from .grid_models import FoldFits, Search, features_of
+from .grid_models import FoldFits, Search
 from .model import SparseLinearModel, is_given
 from .prediction import PointwisePrediction, PredictionModel
-from .problem import Problem
+from .problem import Problem, features_of
+from .several_outputs import VectorPrediction
 
 _RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
 """The ridges compared by default besides 0, times the curvature of the loss at the null model. On the choosing half of
@@ -56,12 +57,14 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
     alphas: Any
     n_jobs: int | None
 
-    def _fold_loss(self, train: Table) -> Loss:
+    def _fold_loss(self, train: Table) -> Loss | VectorLoss:
         """Return the loss of a fold: that of the estimator, or one with parameters estimated on its training rows."""
-        return self._loss
+        return self._loss_for(train.y)
 
-    def _prediction_model(self, loss: Loss, table: Table) -> PredictionModel:
+    def _prediction_model(self, loss: Loss | VectorLoss, table: Table) -> PredictionModel:
         """Return how predictions of models with a loss are scored."""
+        if isinstance(loss, VectorLoss):
+            return VectorPrediction(loss, loss.n_outputs(table.y))
         return PointwisePrediction(loss)
 
     def _fold_paths(self, problem: Problem) -> FoldPaths | None:
@@ -214,7 +217,7 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
         searched = (ridges.size - 1) // 3  # as in `least_squares_fold_paths`
         path = self._warm_path(problem.with_ridge(float(ridges[searched])), sizes.tolist(), seed)
         unconverged = [result.status.sentence for result in path if not result.converged]
-        points = np.zeros((sizes.size, ridges.size, *to_numpy(path[0].w).T.shape))
+        points = np.zeros((sizes.size, ridges.size, *path[0].w.shape[::-1]))
         for row, (size, result) in enumerate(zip(sizes.tolist(), path, strict=True)):
             for column, ridge in enumerate(ridges.tolist()):
                 refitted = result.w
@@ -228,19 +231,20 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
                         rounds=FULL_SOLVE,
                     )
                     refitted = fit.projection.point
-                points[row, column] = to_numpy(refitted).T
+                points[row, column] = to_numpy(problem.by_output(refitted))
         coefs, intercepts = problem.parts(points)
         columns = np.flatnonzero(features_of(coefs))
         grid = FoldPath(columns, coefs[..., columns], intercepts)
         return FoldFits.of(grid, problem, self._prediction_model(loss, train), unconverged)
 
     def _check_classes(self, table: Table, splits: Splits) -> None:
-        """Check that no fold trains a classifier on one class."""
+        """Check that each fold trains a classifier on rows of every class."""
+        classes = np.unique(table.y) if is_classifier(self) else np.empty(0)
         for fold, (train, _) in enumerate(splits):
-            if is_classifier(self) and np.unique(table.y[train]).size < 2:
-                raise InvalidInputError(
-                    f"fold {fold} of cv trains on rows of one class only; use fewer or stratified folds"
-                )
+            missing = np.setdiff1d(classes, table.y[train])
+            if missing.size:
+                some = "of one class only" if classes.size == 2 else f"without the class {format_value(missing[0])}"
+                raise InvalidInputError(f"fold {fold} of cv trains on rows {some}; use fewer or stratified folds")
 
     def _scores(self, fold: FoldFits, table: Table, split: Split, params: Metadata) -> np.ndarray:
         """Return the held-out scores of all fits, shape (n_sizes, n_ridges): by the scorer, or the default ones."""

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hardthresh.arrays import all_finite, double, gather_columns, move, namespace, to_numpy, where_true
-from hardthresh.certificates import ModelCertificate, certify_model
+from hardthresh.certificates import ModelCertificate
 from hardthresh.core.checking import without_overflow_warnings
 from hardthresh.core.errors import HardThreshError, InvalidInputError, format_value, numbered, warn
 from hardthresh.core.objective import Evaluation
@@ -26,8 +26,8 @@ from hardthresh.core.state import Trace
 from hardthresh.core.stationarity import leading_norm
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import is_numpy
-from hardthresh.losses import Loss
-from hardthresh.objectives import LinearModel
+from hardthresh.losses import Loss, VectorLoss
+from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import path
 from hardthresh.solvers import WorkingSet
 from hardthresh.solvers.start import starting_point
@@ -47,11 +47,12 @@ from ..soundness import check_linear_model
 from ..table import Table
 from ..validation import validated
 from .bounds import Bounds, bounds_of
+from .certificate import certify_problem
 from .columns import column_indices, column_labels
 from .criterion import CriterionPath, criterion_path
 from .encoding import Encoding, encoding_of, factor_columns, read_codes, without
 from .export import to_sklearn
-from .problem import Fingerprint, Problem, build_problem, linear_predictor
+from .problem import Fingerprint, Problem, build_problem, features_of, linear_predictor
 from .summary import Summary, share_removed, summarize
 
 try:
@@ -85,6 +86,8 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     """
 
     _loss_type: ClassVar[type[Loss]]
+    _takes_outputs: ClassVar[bool] = False
+    """Whether targets may have several columns."""
     _saves_memory: ClassVar[str] = SAVES_MEMORY
     _training: tuple[Problem, Result, Fingerprint] | None = None
     _certificate: ModelCertificate | None = None
@@ -132,6 +135,14 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """The loss that predictions are judged by: of a type that is the class's, with this model's parameters."""
         return self._loss_type()
 
+    def _loss_for(self, y: Any) -> Loss | VectorLoss:
+        """Return the loss of encoded targets: of several predictions for each row, if these have them."""
+        return self._loss
+
+    def _outputs_of(self, y: np.ndarray) -> tuple[int, ...]:
+        """Return the shape of the linear predictor of a row, for targets as they were given: () for one number."""
+        return ()
+
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit the model.
@@ -175,10 +186,12 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         task = FitTask(self, given, self.max_iter)
         w0 = None
         if self.warm_start and hasattr(self, "coef_"):
-            coef = to_numpy(self.coef_).reshape(-1)
-            if coef.shape != (self._n_columns,):
-                raise InvalidInputError(f"warm_start: the last fit had {coef.size} features, X has {self._n_columns}")
-            w0 = problem.point(move(coef.astype(numpy_dtype(table.X)), problem.mean), self._intercept())
+            coef, intercept = self._certified()
+            if coef.shape[-1] != self._n_columns:
+                raise InvalidInputError(
+                    f"warm_start: the last fit had {coef.shape[-1]} features, X has {self._n_columns}"
+                )
+            w0 = _point(problem, coef, intercept, "warm_start: the last fit")
         result = self._solve(
             problem,
             w0,
@@ -299,7 +312,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     @without_overflow_warnings
     def _certify(self, problem: Problem, w: Any, support: Any, trace: Trace) -> ModelCertificate:
         name = problem.group_name if problem.grouped else self._feature_name
-        return certify_model(problem.objective, problem.constraint, w, support, name, trace)
+        return certify_problem(problem, w, support, name, trace)
 
     @without_overflow_warnings
     def _problem_of(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Problem, Any, Any, Trace]:
@@ -317,17 +330,18 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         problem = self._problem(table, k)
         objective, constraint = problem.objective, problem.constraint
         coef, intercept = self._certified()
-        lost = np.flatnonzero((coef != 0) & (to_numpy(problem.inverse_scale) == 0))
+        lost = np.flatnonzero(features_of(coef) & (to_numpy(problem.inverse_scale) == 0))
         if lost.size:
             warn(f"{self._listed(lost, 'constant')} of these data: what they add is constant")
-        w = problem.point(move(coef.astype(numpy_dtype(table.X)), problem.mean), intercept)
+        w = _point(problem, coef, intercept, "the model")
         null = starting_point(objective, constraint, None)[0]
         trace = Trace(null_value=null.value, null_gradient=leading_norm(constraint, null.gradient))
         return problem, w, constraint.project(w).support, trace
 
-    def _certified(self) -> tuple[np.ndarray, float]:
+    def _certified(self) -> tuple[np.ndarray, Any]:
         """Return the coefficients and the intercept that a certificate is about."""
-        return np.asarray(to_numpy(self.coef_).reshape(-1)), self._intercept()
+        coef, intercept = self._predictor()
+        return to_numpy(coef), intercept if isinstance(intercept, float) else to_numpy(intercept)
 
     @without_overflow_warnings
     def _untouched_training(self) -> tuple[Problem, Result]:
@@ -350,12 +364,16 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """Return data as validated arrays, with targets as they were given; `reset` makes their columns the model's."""
         self._check_settings()
         factors = factor_columns(X, self.categorical_features) if reset else self._factors()
-        numbers, y = self._numbers(X, factors, reset=reset, y=y, y_numeric=not self._loss.classifies)
+        numeric, several = not self._loss.classifies, self._takes_outputs
+        numbers, y = self._numbers(X, factors, reset=reset, y=y, y_numeric=numeric, multi_output=several)
+        if issparse(y):
+            raise InvalidInputError("y is a sparse matrix; give its dense array, y.toarray()")
         y = to_numpy(y)
         weights = row_weights(sample_weight, numbers)
         if not self._loss.classifies:
             self._loss.check_domain(as_numbers(y, "y"), None if weights is None else weights > 0)
-        offset = per_row(offset, numbers, "offset")
+        outputs = self._outputs_of(y if weights is None else y[weights > 0])
+        offset = per_row(offset, numbers, "offset", outputs)
         if reset:
             self.__dict__.pop("encoding_", None)  # of a fit to other columns
         if not factors:
@@ -509,7 +527,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """
         solver = self._solver(problem)
 
-        def fit_path(objective: LinearModel, candidates: Sequence[int]) -> Iterator[Result]:
+        def fit_path(objective: LinearModel | MultiOutputModel, candidates: Sequence[int]) -> Iterator[Result]:
             return path(
                 objective,
                 lambda k: problem.with_budget(k).constraint,
@@ -551,7 +569,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     def _problem(self, table: Table, k: int) -> Problem:
         problem = build_problem(
             table,
-            loss=self._loss,
+            loss=self._loss_for(table.y),
             k=k,
             alpha=self._ridge(),
             always_include=self._always(),
@@ -571,7 +589,10 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
 
     def _fitted(self, coef: Any, intercept: Any) -> dict[str, Any]:
         """Return the attributes that `predict` needs, for coefficients on the scale of the data."""
-        return {"coef_": coef, "intercept_": float(intercept), "support_": where_true(coef != 0)}
+        if coef.ndim == 1:
+            return {"coef_": coef, "intercept_": float(intercept), "support_": where_true(coef != 0)}
+        used = namespace(coef).any(coef != 0, axis=0)
+        return {"coef_": coef, "intercept_": intercept, "support_": where_true(used)}
 
     def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
         """Return further fitted attributes."""
@@ -580,8 +601,13 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     def _ridge(self) -> float:
         return self._loss.default_ridge if self.alpha is None else super()._ridge()
 
-    def _intercept(self) -> float:
-        return float(self.intercept_)
+    def _predictor(self) -> tuple[Any, Any]:
+        """Return the coefficients and the intercept of linear predictors: of several, a row and a number for each."""
+        if self.coef_.ndim == 1:
+            return self.coef_, float(self.intercept_)
+        if self.coef_.shape[0] == 1:
+            return self.coef_[0, :], float(self.intercept_[0])
+        return self.coef_, self.intercept_
 
     def _keep(self, problem: Problem, result: Result) -> None:
         """Set the fitted attributes, and warn if the fit did not converge."""
@@ -619,6 +645,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             return "all targets are 0, which no finite intercept predicts, even with a ridge; give rows with others"
         move = problem.objective.recession(result.state.at, result.support.indices)
         size = np.zeros(1) if move is None else np.abs(to_numpy(move))[: self._n_columns]
+        size = size if size.ndim == 1 else size.max(axis=1)
         growing = np.flatnonzero(size > 1e-6 * np.max(size, initial=0.0))
         if not growing.size:
             return result.message
@@ -627,13 +654,13 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
 
     @serial_blas()
     def _linear_predictor(self, X: Any, offset: Any, method: str) -> Any:
-        """Return X coef + intercept + offset, reading only the chosen columns."""
+        """Return X coef + intercept + offset, reading only the chosen columns; of several outputs a column for each."""
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="coef_", method=method)
         X = self._numbers_of(X)
-        coef = namespace(self.coef_).reshape(self.coef_, (-1,))
-        offset = per_row(offset, X, "offset")
-        u = linear_predictor(X, self.support_, coef, self._intercept())
+        coef, intercept = self._predictor()
+        offset = per_row(offset, X, "offset", tuple(coef.shape[:-1]))
+        u = linear_predictor(X, self.support_, coef, intercept)
         if offset is None and getattr(self, "offset_used_", False):
             warn(f"{type(self).__name__} was fitted with an offset; {method} without one leaves it out")
         return u if offset is None else u + move(offset, u)
@@ -749,6 +776,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         tags.input_tags.sparse = True
         tags.array_api_support = True
         loss = self._loss_type()  # whose domain depends on no setting, which may be out of range here
+        tags.target_tags.multi_output = self._takes_outputs
         tags.target_tags.positive_only = not loss.classifies and not loss.in_domain(-np.ones(1))[0]
         if not _transforms(self):
             tags.transformer_tags = None
@@ -759,13 +787,13 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
     """Base of the estimators that predict a number: the mean of a loss at the linear predictor."""
 
     def predict(self, X: Any, offset: Any = None) -> Any:
-        """Return predictions, shape (n_samples,). Only the chosen columns are read.
+        """Return predictions, in the shape of the targets of `fit`. Only the chosen columns are read.
 
         Parameters
         ----------
         X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
             Data.
-        offset : array, shape (n_samples,), optional
+        offset : array, shape (n_samples,) or (n_samples, n_outputs), optional
             A known part of the linear predictor.
         """
         u = self._linear_predictor(X, offset, "predict")
@@ -814,6 +842,19 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         u = double(self._linear_predictor(X, None, "score"))[rows]
         weights = None if given.sample_weight is None else double(given.sample_weight)[rows]
         return self._loss.d2_score(double(given.y)[rows], u, weights)
+
+
+def _point(problem: Problem, coef: np.ndarray, intercept: Any, whose: str) -> Any:
+    """Return the point of a problem for coefficients, which a message calls `whose`, in the precision of its data."""
+    has, needs = coef.shape[:-1], tuple(problem.objective.shape)[1:]
+    if has != needs:
+        raise InvalidInputError(
+            f"{whose} has coefficients of shape {(*has, coef.shape[-1])}, these targets need {(*needs, coef.shape[-1])}"
+        )
+    like = problem.mean
+    if not isinstance(intercept, float):
+        intercept = move(np.asarray(intercept, dtype=numpy_dtype(like)), like)
+    return problem.point(move(coef.astype(numpy_dtype(like)), like), intercept)
 
 
 def is_auto(k: Any) -> bool:

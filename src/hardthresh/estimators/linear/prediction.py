@@ -48,10 +48,6 @@ class PredictionModel(ABC):
         """Return the mean curvature of the losses at a point: the unit of the ridges that are compared by default."""
 
     @abstractmethod
-    def slopes(self, objective: Any, at: Evaluation) -> np.ndarray:
-        """Return the derivative of an objective by the linear predictor of each row, shape (n,) or (n, q)."""
-
-    @abstractmethod
     def noise(self, deviance: float) -> float:
         """Return the variance of the error of the linear predictors of a model with some mean deviance.
 
@@ -110,10 +106,6 @@ class PointwisePrediction(PredictionModel):
         weights = double(objective.weights)
         curvature = double(self.loss.curvature(objective.y, at.prediction))
         return float(weights @ np.broadcast_to(curvature, (weights.size,)))
-
-    def slopes(self, objective: Any, at: Evaluation) -> np.ndarray:
-        """Return the weighted derivative of each loss, shape (n,)."""
-        return np.asarray(double(objective.weights) * double(self.loss.gradient(objective.y, at.prediction)))
 
     def noise(self, deviance: float) -> float:
         """Return the deviance of least squares, which is the variance of its error; else infinity."""

@@ -11,16 +11,17 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hardthresh.arrays import gather, move, namespace, to_numpy
-from hardthresh.constraints import GroupSparsity, Sparsity
+from hardthresh.constraints import GroupSparsity, RowSparsity, Sparsity
 from hardthresh.constraints.labels import changed
+from hardthresh.constraints.supports import Rows
 from hardthresh.core.checking import checked_integer
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import UNITS
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
-from hardthresh.losses import Loss
-from hardthresh.objectives import LinearModel
+from hardthresh.losses import Loss, VectorLoss
+from hardthresh.objectives import LinearModel, MultiOutputModel
 
 from ..table import Table, standardize_table, take_columns
 from .bounds import Bounds
@@ -56,6 +57,9 @@ class Fingerprint:
 class Problem:
     """A sparse linear model of standardised columns, with the intercept as the last, free coordinate.
 
+    The points of a model of several outputs, or of more than two classes, are matrices, with a row for each column of
+    the data: a feature is chosen for all outputs. Their coefficients have a row for each output.
+
     Attributes
     ----------
     objective, constraint :
@@ -72,8 +76,8 @@ class Problem:
         The bounds of the coefficients on the scale of the data.
     """
 
-    objective: LinearModel
-    constraint: Sparsity | GroupSparsity
+    objective: LinearModel | MultiOutputModel
+    constraint: Sparsity | GroupSparsity | RowSparsity
     mean: Array
     inverse_scale: Array
     intercept: bool
@@ -83,9 +87,10 @@ class Problem:
 
     def with_budget(self, k: int) -> Problem:
         """Return the problem with another number of non-zeros, or of groups."""
-        if isinstance(self.constraint, GroupSparsity):  # whose labels need not be read again
-            return replace(self, constraint=changed(self.constraint, k=checked_integer("k", k, 0)))
-        return replace(self, constraint=replace(self.constraint, k=k))
+        if isinstance(self.constraint, Sparsity):
+            return replace(self, constraint=replace(self.constraint, k=k))
+        # the labels of groups need not be read again
+        return replace(self, constraint=changed(self.constraint, k=checked_integer("k", k, 0)))
 
     def with_ridge(self, alpha: float) -> Problem:
         """Return the problem with another ridge on the coordinates that are not free."""
@@ -93,18 +98,23 @@ class Problem:
         ridge[list(self.constraint.free)] = 0.0
         return replace(self, objective=self.objective.with_ridge(ridge))
 
-    def with_loss(self, loss: Loss) -> Problem:
+    def with_loss(self, loss: Loss | VectorLoss) -> Problem:
         """Return the problem with another loss."""
         return replace(self, objective=self.objective.with_loss(loss))
 
+    def by_output(self, w: Array) -> Array:
+        """Return a point with its coordinates along the last axis, centred over classes that a constant may move."""
+        return self.objective.loss.centre(w).T if isinstance(self.objective, MultiOutputModel) else w
+
     def coefficients(self, w: Array) -> tuple[Array, Array]:
-        """Return coefficients and intercept on the scale of the data."""
-        xp = namespace(w)
+        """Return coefficients and intercept on the scale of the data: of several outputs a row of them for each."""
+        rows = self.by_output(w)
         d = self.mean.shape[0]
-        coef = w[:d] * self.inverse_scale
+        coef = rows[..., :d] * self.inverse_scale
         if self.bounds is not None:
             coef = self.bounds.clip(coef)
-        intercept = (w[d] if self.intercept else 0 * w[0]) - xp.sum(coef * self.mean)
+        shift = namespace(w).sum(coef * self.mean, axis=-1)
+        intercept = (rows[..., d] if self.intercept else 0 * rows[..., 0]) - shift
         return coef, intercept + self.level if self.level else intercept
 
     def parts(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -138,22 +148,24 @@ class Problem:
     def point(self, coef: Array, intercept: Array) -> Array:
         """Return the point of given coefficients: the inverse of `coefficients`."""
         xp = namespace(coef)
-        scale = xp.where(self.inverse_scale > 0, self.inverse_scale, xp.ones_like(coef))
-        w = xp.where(self.inverse_scale > 0, coef / scale, 0 * coef)
-        if not self.intercept:
-            return w
-        return xp.concat([w, xp.reshape(intercept - self.level + xp.sum(coef * self.mean), (1,))])
+        scale = xp.where(self.inverse_scale > 0, self.inverse_scale, xp.ones_like(self.inverse_scale))
+        rows = xp.where(self.inverse_scale > 0, coef / scale, 0 * coef)
+        if self.intercept:
+            last = intercept - self.level + xp.sum(coef * self.mean, axis=-1)
+            rows = xp.concat([rows, xp.reshape(last, (*rows.shape[:-1], 1))], axis=-1)
+        return rows if rows.ndim == 1 else rows.T
 
     def features(self, support: Support) -> Array:
         """Return the features of a support: without the intercept, and of a group without its constant columns."""
-        chosen = support.indices
+        chosen = support.rows if isinstance(support, Rows) else support.indices
         chosen = chosen[chosen < self.mean.shape[0]]
         return chosen[gather(self.inverse_scale, chosen) > 0] if self.grouped else chosen
 
     @property
     def grouped(self) -> bool:
         """Whether whole groups of features are chosen."""
-        return isinstance(self.constraint, GroupSparsity)
+        rows = isinstance(self.constraint, RowSparsity) and self.constraint.groups is not None
+        return rows or isinstance(self.constraint, GroupSparsity)
 
     @property
     def n_candidates(self) -> int:
@@ -168,12 +180,12 @@ class Problem:
 
     def groups(self, support: Support) -> tuple[Any, ...]:
         """Return the labels of the groups of a support."""
-        assert isinstance(self.constraint, GroupSparsity)
+        assert not isinstance(self.constraint, Sparsity)
         return self.constraint.groups_of(support)
 
     def group_name(self, number: int) -> str:
         """Return the label of a group."""
-        assert isinstance(self.constraint, GroupSparsity)
+        assert not isinstance(self.constraint, Sparsity)
         return str(self.constraint.names[number])
 
     @serial_blas()
@@ -206,7 +218,7 @@ def _drawn(size: int) -> np.ndarray:
 def build_problem(
     table: Table,
     *,
-    loss: Loss,
+    loss: Loss | VectorLoss,
     k: int,
     alpha: float,
     always_include: tuple[int, ...],
@@ -222,12 +234,13 @@ def build_problem(
     The ridge `alpha` acts on the standardised coefficients that are neither the intercept nor always included; `name`
     says how a message calls a column; `groups` are the labels of the columns, of which k are chosen then, and which do
     not go together with `bounds`; `levels` are the columns that are levels of categorical ones, which some rows may
-    lack.
+    lack. A loss of several predictions makes a problem of matrices.
 
     Raises
     ------
     InvalidInputError
-        If an always-included column is constant, or entries are so large that the scale of a column overflows.
+        If an always-included column is constant, entries are so large that the scale of a column overflows, or there
+        are bounds and several predictions.
     """
     standardized, weights = standardize_table(table, fit_intercept=fit_intercept, scale=scale)
     inverse_scale = standardized.inverse_scale
@@ -241,17 +254,29 @@ def build_problem(
     free = (*always_include, d) if fit_intercept else always_include
     ridge = np.full(size, alpha)
     ridge[list(free)] = 0.0
-    level = loss.initial_prediction(table.y, weights) if fit_intercept else 0.0
-    offset = table.offset
+    if isinstance(loss, VectorLoss) and bounds is not None:
+        raise InvalidInputError("bounds, and positive=True, are for models of one output or of two classes")
+    level, offset = 0.0, table.offset
+    if fit_intercept and not isinstance(loss, VectorLoss):
+        level = loss.initial_prediction(table.y, weights)
     if level:
         offset = level + (0 * table.y if offset is None else offset)
-    objective = LinearModel(standardized, table.y, loss, sample_weight=table.sample_weight, offset=offset, l2=ridge)
-    constraint: Sparsity | GroupSparsity
-    if groups is None:
-        lower, upper = (None, None) if bounds is None else bounds.standardized(inverse_scale, fit_intercept)
-        constraint = Sparsity(k, free=free, lower=lower, upper=upper)
+    extras = {"sample_weight": table.sample_weight, "offset": offset, "l2": ridge}
+    labels = None if groups is None else ((*groups, None) if fit_intercept else groups)
+    objective: LinearModel | MultiOutputModel
+    constraint: Sparsity | GroupSparsity | RowSparsity
+    if isinstance(loss, VectorLoss):
+        objective, constraint = (
+            MultiOutputModel(standardized, table.y, loss, **extras),
+            RowSparsity(k, groups=labels, free=free),
+        )
     else:
-        constraint = GroupSparsity((*groups, None) if fit_intercept else groups, k, free=free)
+        objective = LinearModel(standardized, table.y, loss, **extras)
+        if labels is None:
+            lower, upper = (None, None) if bounds is None else bounds.standardized(inverse_scale, fit_intercept)
+            constraint = Sparsity(k, free=free, lower=lower, upper=upper)
+        else:
+            constraint = GroupSparsity(labels, k, free=free)
     return Problem(
         objective,
         constraint,
@@ -264,9 +289,16 @@ def build_problem(
     )
 
 
-def linear_predictor(X: Any, support: Array, coef: Array, intercept: float) -> Array:
-    """Return X coef + intercept, reading only the columns of the support."""
-    chosen, coef = take_columns(X, support), gather(coef, support)
+def features_of(coef: np.ndarray) -> np.ndarray:
+    """Return which features a model has, from coefficients of shape (n_features,) or (n_outputs, n_features)."""
+    return np.asarray((coef != 0).any(axis=tuple(range(coef.ndim - 1))))
+
+
+def linear_predictor(X: Any, support: Array, coef: Array, intercept: Any) -> Array:
+    """Return X coef + intercept, reading only the columns of the support; of several outputs a column for each."""
+    several = coef.ndim == 2
+    chosen, coef = take_columns(X, support), coef.T if several else coef
+    coef = namespace(coef).take(coef, support, axis=0) if several else gather(coef, support)
     xp = namespace(coef)
     common = xp.result_type(chosen.dtype, coef.dtype)
     chosen = chosen if issparse(chosen) else xp.astype(chosen, common, copy=False)

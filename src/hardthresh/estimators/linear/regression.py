@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from hardthresh.losses import Loss, Squared
+import numpy as np
+
+from hardthresh.arrays import namespace
+from hardthresh.losses import Loss, MultiTask, Squared, VectorLoss
 
 from ..documentation import public_estimator
 from ..upgrades import one_ridge, tenth_of_features, with_defaults
@@ -16,12 +19,15 @@ from .model import SparseRegressor
     "linear_regression", upgrades=[tenth_of_features, with_defaults(bounds=None, categorical_features=None)]
 )
 class SparseLinearRegression(SparseRegressor):
-    r"""Least squares with at most k features.
+    r"""Least squares with at most k features, of one output or of several.
 
     .. math:: \min_{b, c} \; \frac{1}{2 \sum_i s_i} \sum_i s_i (x_i^\top b + c + o_i - y_i)^2
               + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2 \quad \text{with at most } k \text{ non-zero } b_j
 
-    with weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if not standardised).
+    with weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if not standardised). Targets
+    of several columns have a row of coefficients for each, and squares are added up over these: a feature is chosen for
+    all outputs or for none. An output that varies more has more to say in the choice, so divide outputs in unlike units
+    by their standard deviations.
 
     Parameters
     ----------
@@ -29,7 +35,10 @@ class SparseLinearRegression(SparseRegressor):
 
     Attributes
     ----------
-    {coefficients}
+    coef_ : array, shape (n_features,) or (n_outputs, n_features)
+        Coefficients on the scale of the data; exactly 0 for features not chosen.
+    intercept_ : float, or array of shape (n_outputs,)
+        The intercept.
     {attributes}
 
     See Also
@@ -61,6 +70,36 @@ class SparseLinearRegression(SparseRegressor):
     """
 
     _loss_type: ClassVar[type[Loss]] = Squared
+    _takes_outputs: ClassVar[bool] = True
+    _is_column: bool = False
+    """Whether the targets of the last fit had one column, which predictions then have, too."""
+
+    def _loss_for(self, y: Any) -> Loss | VectorLoss:
+        return MultiTask(self._loss) if y.ndim == 2 else self._loss
+
+    def _outputs_of(self, y: np.ndarray) -> tuple[int, ...]:
+        return () if y.ndim == 1 or y.shape[1] == 1 else (int(y.shape[1]),)
+
+    def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
+        column = y.ndim == 2 and y.shape[1] == 1
+        if reset:
+            self._is_column = column
+        return y[:, 0] if column else y
+
+    def _decode_target(self, y: Any) -> Any:
+        return y[:, None] if self._is_column else y
+
+    def _fitted(self, coef: Any, intercept: Any) -> dict[str, Any]:
+        fitted = super()._fitted(coef, intercept)
+        if self._is_column:
+            fitted |= {"coef_": coef[None, :], "intercept_": namespace(coef).reshape(intercept, (1,))}
+        return fitted
+
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        predictions = super().predict(X, offset)
+        return predictions[:, None] if self.coef_.ndim == 2 and predictions.ndim == 1 else predictions
+
+    predict.__doc__ = SparseRegressor.predict.__doc__
 
 
 @public_estimator(

@@ -16,6 +16,7 @@ from hardthresh.core.errors import MissingDependencyError, plural
 from hardthresh.core.numbers import number, percent, signed
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.typing import Array
+from hardthresh.objectives import LinearModel
 from hardthresh.solvers.start import starting_point
 
 from .. import words
@@ -242,6 +243,7 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
     """
     facts = read(estimator)
     objective, constraint = problem.objective, problem.constraint
+    assert isinstance(objective, LinearModel)  # `read` refuses several outputs
     at = objective.evaluate(w)
     support = constraint.project(w).support
     n = number_of_examples(objective)

@@ -1,0 +1,104 @@
+"""How predictions of several outputs, or of more than two classes, are scored on held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
+
+from hardthresh.arrays import double
+from hardthresh.core.objective import Evaluation
+from hardthresh.losses import Logistic, MultiTask, VectorLoss
+from hardthresh.selection import stacking_weights
+
+from .held_out import calibration
+from .prediction import PredictionModel
+
+
+@dataclass(frozen=True)
+class VectorPrediction(PredictionModel):
+    """Predictions scored by a loss of all linear predictors of a row.
+
+    Attributes
+    ----------
+    loss : VectorLoss
+        The loss.
+    n_outputs : int
+        The number of linear predictors of a row.
+    """
+
+    loss: VectorLoss
+    n_outputs: int
+
+    @property
+    def score_name(self) -> str:
+        """The scorer of scikit-learn for the loss."""
+        return self.loss.score_name
+
+    @property
+    def score_scale(self) -> float:
+        """The score per loss: scorers take the mean over outputs of which losses are sums."""
+        return self.loss.score_scale if self.loss.one_target else self.loss.score_scale / self.n_outputs
+
+    def losses(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the loss of each row, shape (n, n_fits)."""
+        return np.stack([np.asarray(self.loss.value(y, u[:, fit])) for fit in range(u.shape[1])], axis=1)
+
+    def mean_curvature(self, objective: Any, at: Evaluation) -> float:
+        """Return the mean of the eigenvalues of the mean block, those aside that are 0 whatever the predictions."""
+        block = double(self.loss.mean_block(objective.y, at.prediction, objective.weights))
+        return float(np.trace(block) / self.loss.axes(self.n_outputs).shape[1])
+
+    def noise(self, deviance: float) -> float:
+        """Return the deviance of least squares, the variances of the errors of all outputs added up; else infinity."""
+        return deviance if self.loss.quadratic else np.inf
+
+    def dispersion(self, deviance: float) -> float:
+        """Return 1 for classes, else the deviance of an output."""
+        return 1.0 if self.loss.classifies else deviance / self.n_outputs
+
+    def stacking_weights(
+        self, y: np.ndarray, null: np.ndarray, predictions: np.ndarray, sample_weight: np.ndarray
+    ) -> np.ndarray:
+        """Return the weights of models of the least held-out loss."""
+        return stacking_weights(self.loss, y, null, predictions, sample_weight)
+
+    def held_out_scores(
+        self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray, fold: np.ndarray
+    ) -> dict[str, float]:
+        """Return the mean loss and the share of the deviance; for classes how often the most probable one is right.
+
+        Of several outputs these are means over the outputs.
+        """
+        losses = np.average(self.loss.value(y, u), weights=sample_weight)
+        scores = {self.score_name.removeprefix("neg_"): self.score_scale * float(losses)}
+        if not self.loss.one_target:
+            return scores | {"r2": float(r2_score(y, u, sample_weight=sample_weight))}
+        shares = np.bincount(y.astype(np.intp), sample_weight, self.n_outputs) / sample_weight.sum()
+        entropy = -float(shares[shares > 0] @ np.log(shares[shares > 0]))
+        found = np.argmax(u, axis=1)
+        return scores | {
+            "d2": 1.0 - float(losses) / entropy if entropy > 0 else np.nan,
+            "accuracy": float(accuracy_score(y, found, sample_weight=sample_weight)),
+            "balanced_accuracy": float(balanced_accuracy_score(y, found, sample_weight=sample_weight)),
+        }
+
+    def calibration(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray) -> np.ndarray | None:
+        """Return mean predictions, mean targets and weights of ten bins for each output or class, shape (q, 10, 3).
+
+        A class is compared with all others by its probability.
+        """
+        if isinstance(self.loss, MultiTask):
+            own = [(self.loss.loss, y[:, j], u[:, j]) for j in range(self.n_outputs)]
+        else:
+            own = [(Logistic(), (y == c).astype(float), _log_odds(u, c)) for c in range(self.n_outputs)]
+        return np.stack([calibration(loss, target, part, sample_weight) for loss, target, part in own])
+
+
+def _log_odds(u: np.ndarray, c: int) -> np.ndarray:
+    """Return the log-odds of a class, from the predictors of all."""
+    others = np.delete(u, c, axis=1)
+    largest = others.max(axis=1)
+    return np.asarray(u[:, c] - largest - np.log(np.exp(others - largest[:, None]).sum(axis=1)))
