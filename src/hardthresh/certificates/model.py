@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf, isnan
 
 from hardthresh.arrays import as_double
-from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget, Structure
+from hardthresh.core.constraint import Constraint, CoordinateBudget, Structure
 from hardthresh.core.objective import LinearObjective
 from hardthresh.core.schema import stored
 from hardthresh.core.state import Trace
@@ -185,7 +185,7 @@ def certify_model(
     """
     at, exact, structure = objective.evaluate(w), objective.double(), constraint.structure(tuple(w.shape))
     null_value = 0.0 if trace is None else trace.null_value
-    swap = swap_certificate(objective, constraint, at, null_value=null_value)
+    swap = swap_certificate(objective, constraint, at, null_value=null_value, support=support)
     provable = objective.traits.quadratic and swap.complete and not _is_bounded(structure)
     undecided = swap.undecided if provable else ()
     stationarity = certify_point(objective, constraint, at, support, trace)
@@ -200,7 +200,7 @@ def certify_model(
         value=at.value if exact is objective else exact.value(as_double(w)),
         removed_name=None if swap.removed is None else name(swap.removed),
         added_name=None if swap.added is None else name(swap.added),
-        unit="group" if isinstance(structure, BlockBudget) else "feature",
+        unit="feature" if structure is None or structure.blocks() is None else "group",
         fitted=fitted,
         undecided_names=tuple("an always-included column" if i < 0 else name(i) for i in undecided),
     )

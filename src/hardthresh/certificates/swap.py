@@ -8,15 +8,17 @@ from math import inf, nan
 import numpy as np
 
 from hardthresh.arrays import as_double, namespace, to_numpy, top_k
-from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget
+from hardthresh.core.constraint import BlockBudget, Constraint, CoordinateBudget, Structure
 from hardthresh.core.objective import Evaluation, LinearObjective, require
 from hardthresh.core.schema import stored
 from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
+from hardthresh.solvers.block_search import block_model
+from hardthresh.solvers.block_tableau import BlockChoice
 from hardthresh.solvers.exchange import Exchange, try_exchanges
 from hardthresh.solvers.exchange_model import ExchangeModel, Removal
-from hardthresh.solvers.subspace import FULL_SOLVE
+from hardthresh.solvers.subspace import FULL_SOLVE, refine
 
 WIDEST = 2048
 """The largest number of columns of a group, or of all chosen groups, whose Hessian is computed: it takes 32 MB."""
@@ -71,6 +73,7 @@ def swap_certificate(
     tries: int = 10,
     tol: float = 1e-8,
     null_value: float = 0.0,
+    support: Support | None = None,
 ) -> SwapCertificate:
     r"""Examine every exchange of one chosen coordinate for another, with a refit of all coefficients.
 
@@ -91,6 +94,8 @@ def swap_certificate(
         The relative decrease of f above which an exchange counts as better.
     null_value : float
         f at the null model; decreases within its rounding are ignored, too.
+    support : Support, optional
+        The support of the point, where groups overlap and several choices of them may cover it.
 
     Returns
     -------
@@ -133,7 +138,11 @@ def swap_certificate(
     exact = objective.double()  # rounding in float32 would hide the difference of columns that are close to each other
     if exact is not objective:
         objective, at = exact, exact.evaluate(as_double(at.point))
-    support = constraint.project(at.point).support
+    structure, nearest = constraint.structure(tuple(at.point.shape)), constraint.project(at.point).support
+    if structure is not None and structure.blocks() is not None and not isinstance(structure, BlockBudget):
+        known = nearest if support is None else support
+        return _exchange_of_overlapping(objective, constraint, structure, at, known, tries, tolerance)
+    support = nearest
     numbers, chosen = units(constraint, support, at.point.shape[0])
     widths = np.bincount(numbers[numbers >= 0], minlength=1)
     indices = examined(constraint, at, support)
@@ -158,6 +167,32 @@ def swap_certificate(
     return SwapCertificate(
         optimal, best.removed, best.added, decrease, len(promising), complete, undecided, tolerance, model.refit
     )
+
+
+def _exchange_of_overlapping(
+    objective: LinearObjective,
+    constraint: Constraint,
+    structure: Structure,
+    at: Evaluation,
+    support: Support,
+    tries: int,
+    tolerance: float,
+) -> SwapCertificate:
+    """Return the best exchange of one group for another of those that the search of groups ranks first, refitted."""
+    known = block_model(objective, constraint, at, support)
+    if known is None:
+        return SwapCertificate(True, None, None, -inf, 0, complete=False, tolerance=tolerance)
+    choice = BlockChoice(known.model, known.start, inf)
+    best = SwapCertificate(True, None, None, -inf, 0, complete=known.complete, tolerance=tolerance)
+    ranked = sorted(choice.exchanges(), key=lambda exchange: -exchange[2])[:tries]
+    for place, added, _ in ranked:
+        numbers = [known.names[g] for g in (*choice.chosen[:place], *choice.chosen[place + 1 :], added)]
+        start = structure.placed(constraint, at.point, numbers)
+        fall = at.value - refine(objective, constraint, start, cg_iterations=0, rounds=FULL_SOLVE).value
+        if fall > best.decrease:
+            pair = known.names[choice.chosen[place]], known.names[added]
+            best = SwapCertificate(not fall > tolerance, *pair, fall, len(ranked), complete=False, tolerance=tolerance)
+    return best
 
 
 def _most_promising(

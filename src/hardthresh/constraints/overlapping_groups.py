@@ -30,7 +30,7 @@ def _examples() -> Iterable[OverlappingGroupSparsity]:
     yield OverlappingGroupSparsity([[9, 1, 5], [5, 1, 2, 3], [3, 7], [1, 9], [10]], 2, free=(7, 11))
 
 
-@register("constraint", "overlapping_groups", _examples)
+@register("constraint", "overlapping_groups", _examples, upgrades=[lambda fields: fields | {"names": None}])
 @dataclass(frozen=True, slots=True, repr=False)
 class OverlappingGroupSparsity(Constraint):
     r"""Vectors whose non-zeros are covered by at most k of some groups, which may overlap.
@@ -45,6 +45,8 @@ class OverlappingGroupSparsity(Constraint):
         Budget of groups, k >= 0; more than there are is allowed.
     free : sequence of int
         Coordinates F that are always allowed and not counted: an intercept, covariates to adjust for.
+    names : sequence of hashable, optional
+        What the groups are called, for `groups_of`; by default 0, 1, ...
 
     Raises
     ------
@@ -79,6 +81,7 @@ class OverlappingGroupSparsity(Constraint):
     groups: Any
     k: int
     free: tuple[int, ...] = field(default=(), kw_only=True)
+    names: Any = field(default=None, kw_only=True)
     _columns: np.ndarray = field(init=False, compare=False)
     _starts: np.ndarray = field(init=False, compare=False)
 
@@ -87,10 +90,14 @@ class OverlappingGroupSparsity(Constraint):
     def __post_init__(self) -> None:
         groups = _read_groups(self.groups)
         sizes = np.array([len(group) for group in groups], dtype=np.int64)
+        names = tuple(range(len(groups)) if self.names is None else self.names)
+        if len(names) != len(groups) or len(set(names)) < len(names):
+            raise InvalidInputError(f"{len(groups)} groups need as many different names, got {format_value(names)}")
         for name, value in {
             "groups": groups,
             "k": checked_integer("k", self.k, 0),
             "free": free_coordinates(self.free),
+            "names": names,
             "_columns": np.array([j for group in groups for j in group], dtype=np.int64),
             "_starts": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         }.items():
@@ -99,6 +106,11 @@ class OverlappingGroupSparsity(Constraint):
     def __repr__(self) -> str:
         more = f", free={self.free}" if self.free else ""
         return f"{type(self).__name__}(<{len(self.groups)} groups>, k={self.k}{more})"
+
+    def groups_of(self, support: Support) -> tuple[Any, ...]:
+        """Return the names of the groups of a support, in the order of the groups."""
+        assert isinstance(support, Cover)
+        return tuple(self.names[g] for g in sorted(to_numpy(support.numbers).tolist()))
 
     def check(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 1:

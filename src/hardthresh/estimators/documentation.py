@@ -72,9 +72,12 @@ _SHARED = {
         the products as `sample_weight`, held-out losses included. A scorer (`scoring`) sees `sample_weight` alone, as
         in scikit-learn.""",
     "groups": """
-    groups : sequence of n_features labels, or dict or pandas Series from column to label, optional
+    groups : sequence of n_features labels, dict or pandas Series from column to label, or lists of columns, optional
         The group of each column, by any hashable label and in any order; features are then chosen by whole groups.
-        The labels of columns of `always_include` are ignored. Not together with `positive`,
+        The labels of columns of `always_include` are ignored. Groups that may share columns are lists of these, by
+        index or by name, in a list or in a dict from the name of the group: the features are then those of at most
+        `n_nonzero_groups` lists, found by a greedy projection and a local search (heuristic), models are not averaged,
+        and a column in no list stays out. Not together with `positive`,
         `bounds` or `n_nonzero_coefs`.""",
     "ridge": """
     alpha : float, optional

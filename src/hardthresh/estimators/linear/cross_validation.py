@@ -243,6 +243,12 @@ class SparseLinearModelCV(GridSearch):
                 f'averaging must be "auto", "none", "exponential" or "stacking", got {format_value(self.averaging)}'
             )
         single = "a scorer" if self.scoring is not None else self.rule != "best" and f'rule="{self.rule}"'
+        if self._overlapping:
+            if self.averaging not in ("auto", "none"):
+                raise InvalidInputError(
+                    f'averaging="{self.averaging}" has no number of groups if these overlap; use averaging="none"'
+                )
+            single = "overlapping groups"
         if self.averaging == "auto":
             return "none" if single else "exponential"
         if single and self.averaging != "none":
@@ -329,7 +335,7 @@ class SparseLinearModelCV(GridSearch):
         """Return what k counts."""
         always = np.zeros(self._n_columns, dtype=bool)
         always[list(self._always())] = True
-        if self.groups is None:
+        if self.groups is None or self._overlapping:  # of which there are no averages
             return Units(self._features, always)
         number: dict[Any, int] = {}
         return Units(np.array([number.setdefault(label, len(number)) for label in self._group_labels()]), always)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from hardthresh.arrays import double, to_numpy
-from hardthresh.core.constraint import coordinate_budget
+from hardthresh.core.constraint import Projection, coordinate_budget
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.progress import progress_line
 from hardthresh.losses import Loss, VectorLoss
@@ -226,7 +226,7 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
                     fit = refine(
                         other.objective,
                         other.constraint,
-                        other.constraint.project(result.w),
+                        Projection(result.w, result.support),
                         cg_iterations=0,
                         rounds=FULL_SOLVE,
                     )

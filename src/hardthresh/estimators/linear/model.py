@@ -34,6 +34,7 @@ from hardthresh.solvers.start import starting_point
 
 from ..base import (
     SAVES_MEMORY,
+    Scaled,
     ThresholdingEstimator,
     as_numbers,
     in_precision,
@@ -48,7 +49,7 @@ from ..table import Table
 from ..validation import validated
 from .bounds import Bounds, bounds_of
 from .certificate import certify_problem
-from .columns import column_indices, column_labels
+from .columns import ColumnGroups, ColumnLists, are_lists, column_indices, column_labels, column_lists
 from .criterion import CriterionPath, criterion_path
 from .encoding import Encoding, encoding_of, factor_columns, read_codes, without
 from .export import to_sklearn
@@ -336,7 +337,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         w = _point(problem, coef, intercept, "the model")
         null = starting_point(objective, constraint, None)[0]
         trace = Trace(null_value=null.value, null_gradient=leading_norm(constraint, null.gradient))
-        return problem, w, constraint.project(w).support, trace
+        return problem, w, problem.support(w, getattr(self, "groups_", ())), trace
 
     def _certified(self) -> tuple[np.ndarray, Any]:
         """Return the coefficients and the intercept that a certificate is about."""
@@ -493,8 +494,26 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """Return the number of features or groups to choose from, and which of the two it is."""
         if self.groups is None:
             return int(self.n_features_in_), "features"
-        always = set(self._always())
-        return len({label for j, label in enumerate(self._group_labels()) if j not in always}), "groups"
+        return self._groups().count(self._always()), "groups"
+
+    def _warn_useless_columns(self, columns: Scaled, X: Any) -> None:
+        super()._warn_useless_columns(columns, X)
+        left_out = np.zeros(0) if self.groups is None else self._groups().left_out(self._always())
+        if left_out.size:
+            are = "is" if left_out.size == 1 else "are"
+            warn(f"{self._listed(left_out, 'ungrouped')} {are} in no group and cannot be chosen")
+
+    @property
+    def _overlapping(self) -> bool:
+        """Whether groups are lists of columns, which may overlap."""
+        return self.groups is not None and are_lists(self.groups)
+
+    def _groups(self) -> ColumnGroups | ColumnLists:
+        """Return the groups of the columns with a coefficient."""
+        if not self._overlapping:
+            return ColumnGroups(self._group_labels())
+        names = [*getattr(self, "feature_names_in_", ())] or None
+        return column_lists(self.groups, int(self.n_features_in_), names, self._features)
 
     def _group_labels(self) -> tuple[Any, ...]:
         """Return the label of each column with a coefficient, None where it is always included.
@@ -577,7 +596,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             fit_intercept=self.fit_intercept,
             scale=self.standardize,
             name=self._feature_name,
-            groups=self._group_labels() if self.groups is not None or hasattr(self, "encoding_") else None,
+            groups=self._groups() if self.groups is not None or hasattr(self, "encoding_") else None,
             levels=self.encoding_.indicators if hasattr(self, "encoding_") else (),
         )
         self._check_tiny_columns(problem, table)

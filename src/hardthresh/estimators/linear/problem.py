@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hardthresh.arrays import gather, move, namespace, to_numpy
-from hardthresh.constraints import GroupSparsity, RowSparsity, Sparsity
+from hardthresh.constraints import GroupSparsity, OverlappingGroupSparsity, RowSparsity, Sparsity
 from hardthresh.constraints.labels import changed
 from hardthresh.constraints.supports import Rows
 from hardthresh.core.checking import checked_integer
@@ -25,6 +25,7 @@ from hardthresh.objectives import LinearModel, MultiOutputModel
 
 from ..table import Table, standardize_table, take_columns
 from .bounds import Bounds
+from .columns import ColumnGroups, ColumnLists
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Problem:
     """
 
     objective: LinearModel | MultiOutputModel
-    constraint: Sparsity | GroupSparsity | RowSparsity
+    constraint: Sparsity | GroupSparsity | OverlappingGroupSparsity | RowSparsity
     mean: Array
     inverse_scale: Array
     intercept: bool
@@ -89,8 +90,7 @@ class Problem:
         """Return the problem with another number of non-zeros, or of groups."""
         if isinstance(self.constraint, Sparsity):
             return replace(self, constraint=replace(self.constraint, k=k))
-        # the labels of groups need not be read again
-        return replace(self, constraint=changed(self.constraint, k=checked_integer("k", k, 0)))
+        return replace(self, constraint=changed(self.constraint, k=checked_integer("k", k, 0)))  # groups are read once
 
     def with_ridge(self, alpha: float) -> Problem:
         """Return the problem with another ridge on the coordinates that are not free."""
@@ -165,7 +165,7 @@ class Problem:
     def grouped(self) -> bool:
         """Whether whole groups of features are chosen."""
         rows = isinstance(self.constraint, RowSparsity) and self.constraint.groups is not None
-        return rows or isinstance(self.constraint, GroupSparsity)
+        return rows or isinstance(self.constraint, GroupSparsity | OverlappingGroupSparsity)
 
     @property
     def n_candidates(self) -> int:
@@ -176,12 +176,21 @@ class Problem:
     def candidate_size(self) -> float:
         """The number of columns of a candidate: 1, or the mean size of the groups."""
         counted = self.objective.shape[0] - len(self.constraint.free)
+        if isinstance(self.constraint, OverlappingGroupSparsity):
+            counted = sum(map(len, self.constraint.groups))
         return counted / max(self.n_candidates, 1)
 
     def groups(self, support: Support) -> tuple[Any, ...]:
         """Return the labels of the groups of a support."""
         assert not isinstance(self.constraint, Sparsity)
         return self.constraint.groups_of(support)
+
+    def support(self, w: Array, groups: Sequence[Any]) -> Support:
+        """Return the support of a point of some groups; which groups these are, only overlapping ones need be told."""
+        if not isinstance(self.constraint, OverlappingGroupSparsity):
+            return self.constraint.project(w).support
+        chosen = [number for number, name in enumerate(self.constraint.names) if name in groups]
+        return self.constraint.cover(move(np.array(chosen, dtype=np.int64), w))
 
     def group_name(self, number: int) -> str:
         """Return the label of a group."""
@@ -226,15 +235,15 @@ def build_problem(
     fit_intercept: bool,
     scale: bool,
     name: Callable[[int], str],
-    groups: tuple[Any, ...] | None = None,
+    groups: ColumnGroups | ColumnLists | None = None,
     levels: Collection[int] = (),
 ) -> Problem:
     """Return the problem of fitting a table.
 
     The ridge `alpha` acts on the standardised coefficients that are neither the intercept nor always included; `name`
-    says how a message calls a column; `groups` are the labels of the columns, of which k are chosen then, and which do
-    not go together with `bounds`; `levels` are the columns that are levels of categorical ones, which some rows may
-    lack. A loss of several predictions makes a problem of matrices.
+    says how a message calls a column; `groups` are those of the columns, of which k are chosen then, and which do not
+    go together with `bounds`; `levels` are the columns that are levels of categorical ones, which some rows may
+    lack. A loss of several predictions makes a problem of matrices, whose groups do not overlap.
 
     Raises
     ------
@@ -262,21 +271,18 @@ def build_problem(
     if level:
         offset = level + (0 * table.y if offset is None else offset)
     extras = {"sample_weight": table.sample_weight, "offset": offset, "l2": ridge}
-    labels = None if groups is None else ((*groups, None) if fit_intercept else groups)
     objective: LinearModel | MultiOutputModel
-    constraint: Sparsity | GroupSparsity | RowSparsity
+    constraint: Sparsity | GroupSparsity | OverlappingGroupSparsity | RowSparsity
     if isinstance(loss, VectorLoss):
-        objective, constraint = (
-            MultiOutputModel(standardized, table.y, loss, **extras),
-            RowSparsity(k, groups=labels, free=free),
-        )
+        objective = MultiOutputModel(standardized, table.y, loss, **extras)
+        constraint = RowSparsity(k, groups=None if groups is None else groups.labels_of(size), free=free)
     else:
         objective = LinearModel(standardized, table.y, loss, **extras)
-        if labels is None:
+        if groups is None:
             lower, upper = (None, None) if bounds is None else bounds.standardized(inverse_scale, fit_intercept)
             constraint = Sparsity(k, free=free, lower=lower, upper=upper)
         else:
-            constraint = GroupSparsity(labels, k, free=free)
+            constraint = groups.constraint(k, free, size)
     return Problem(
         objective,
         constraint,

@@ -245,7 +245,7 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
     objective, constraint = problem.objective, problem.constraint
     assert isinstance(objective, LinearModel)  # `read` refuses several outputs
     at = objective.evaluate(w)
-    support = constraint.project(w).support
+    support = problem.support(w, getattr(estimator, "groups_", ()))
     n = number_of_examples(objective)
     effects = {effect.unit: effect for effect in unit_effects(objective, constraint, w)}
     name = problem.group_name if problem.grouped else facts.names.__getitem__
