@@ -302,6 +302,6 @@ def test_bounds_are_rounded_towards_zero():
 
 def test_constant_columns_keep_the_signs_of_their_bounds():
     bounds = Bounds(np.array([-1.0, 0.0, -2.0]), np.array([3.0, 4.0, np.inf]))
-    lower, upper = bounds.standardized(np.array([0.0, 0.0, 0.5]), True)
+    lower, upper = bounds.standardized(np.array([0.0, 0.0, 0.5]), 1)
     np.testing.assert_array_equal(lower, [-np.inf, 0.0, -4.0, -np.inf])
     assert upper is None

@@ -227,7 +227,7 @@ def _rounding(objective: LinearObjective, at: Evaluation, null_value: float) -> 
     operations.
     """
     eps = float(namespace(at.point).finfo(at.point.dtype).eps)
-    return eps * abs(null_value) + (64 * eps) ** 2 * abs(float(objective.value(objective.zeros())))
+    return eps * abs(null_value) + (64 * eps) ** 2 * abs(float(objective.value(objective.null_point())))
 
 
 def examined(constraint: Constraint, at: Evaluation, support: Support) -> Array | None:

@@ -246,8 +246,10 @@ def centred_block(design: Design, rows: Array, columns: Array, center: Array) ->
     return DenseDesign.of(entries)
 
 
-def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool) -> Standardized:
-    """Return a design centred (if there is an intercept) and scaled to unit weighted variance (if asked).
+def standardize(
+    design: Design, weights: Array, *, scale: bool, intercept: bool, centre: bool | None = None
+) -> Standardized:
+    """Return a design centred (by default if there is an intercept) and scaled to unit weighted variance (if asked).
 
     Constant columns cannot be told from an intercept; they become all zero. Without an intercept columns are not
     centred, and the scale is the root mean square about zero. Cost: two data passes.
@@ -261,7 +263,10 @@ def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool)
     scale : bool
         Whether to scale the columns.
     intercept : bool
-        Whether to centre them, and to append a column of ones.
+        Whether to append a column of ones.
+    centre : bool, optional
+        Whether to centre the columns; default: with a column of ones. A model may have other coordinates that take up
+        a constant, or predictions whose level does not matter.
 
     Returns
     -------
@@ -279,7 +284,7 @@ def standardize(design: Design, weights: Array, *, scale: bool, intercept: bool)
         raise InvalidInputError(
             "X has entries so large that the scale of a column overflows; rescale its columns first"
         )
-    if not intercept:
+    if not (intercept if centre is None else centre):
         deviation = xp.hypot(mean, deviation)
         mean = xp.zeros_like(mean)
     used = deviation > 0

@@ -3,7 +3,9 @@
 from .graph.model import SparseGaussianGraphicalModel
 from .graph.model_cv import SparseGaussianGraphicalModelCV
 from .linear.classification import SparseLogisticRegression, SparseLogisticRegressionCV
+from .linear.cox import SparseCoxRegression
 from .linear.gamma import SparseGammaRegression, SparseGammaRegressionCV
+from .linear.ordinal import SparseOrdinalRegression
 from .linear.poisson import SparsePoissonRegression, SparsePoissonRegressionCV
 from .linear.regression import SparseLinearRegression, SparseLinearRegressionCV
 from .low_rank.imputer import LowRankImputer
@@ -16,6 +18,7 @@ __all__ = [
     "LowRankImputerCV",
     "LowRankRegression",
     "LowRankRegressionCV",
+    "SparseCoxRegression",
     "SparseGammaRegression",
     "SparseGammaRegressionCV",
     "SparseGaussianGraphicalModel",
@@ -24,6 +27,7 @@ __all__ = [
     "SparseLinearRegressionCV",
     "SparseLogisticRegression",
     "SparseLogisticRegressionCV",
+    "SparseOrdinalRegression",
     "SparsePoissonRegression",
     "SparsePoissonRegressionCV",
 ]

@@ -98,9 +98,7 @@ _SHARED = {
         enumeration. Each is replaced by indicators of its levels, which are chosen together and count as one feature:
         of all levels where they are penalised (with several ridges, if all are positive), else of all but the most
         frequent one, which is the reference. Not together with `positive` or `bounds`.
-    fit_intercept : bool
-        Whether to fit an intercept; it is neither counted nor penalised.
-    standardize : bool
+    {intercept_and_scale}
         Whether to scale columns to unit variance for the fit; coefficients come back on the scale of the data, and
         sparse data stay sparse.
     solver : str or Solver
@@ -109,6 +107,10 @@ _SHARED = {
         Relative tolerance > 0.
     max_iter : int
         Limit of iterations, >= 1.""",
+    "intercept_and_scale": """
+    fit_intercept : bool
+        Whether to fit an intercept; it is neither counted nor penalised.
+    standardize : bool""",
     "seed": """
     random_state : int, RandomState or None
         Seed of solvers that draw random numbers; the default solver draws none.

@@ -69,6 +69,44 @@ def check_columns(model: Any) -> int:
     return int(d)
 
 
+def check_coefficients(model: Any, *rows: int) -> int:
+    """Return the number of columns with a coefficient, which are checked together with the support.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    *rows : int
+        The axes of `coef_` before that of the columns.
+
+    Raises
+    ------
+    InvalidInputError
+        With the first attribute that is wrong, and why.
+    """
+    check_present(model, "coef_", "support_")
+    d = check_columns(model)
+    if hasattr(model, "encoding_"):
+        if model.encoding_.n_features != d:
+            raise InvalidInputError(f"encoding_ is one of {model.encoding_.n_features} columns; {d} are needed")
+        d = int(model.encoding_.n_columns)
+    check_numbers(model, coef_=(*rows, d))
+    coef, support = np.any(np.atleast_2d(_array(model, "coef_")) != 0, axis=0), _array(model, "support_")
+    if support.ndim != 1 or (support.size and support.dtype.kind not in "iu"):
+        raise InvalidInputError(
+            f"support_ has shape {support.shape} and dtype {support.dtype}; a list of integers is needed"
+        )
+    chosen = [int(j) for j in support]
+    outside = [j for j in chosen if not 0 <= j < coef.size]
+    if outside:
+        raise InvalidInputError(f"support_ names feature {outside[0]}; there are {coef.size}, counted from 0")
+    if any(j >= after for j, after in pairwise(chosen)):
+        raise InvalidInputError("support_ is not strictly increasing")
+    left_out = np.setdiff1d(np.flatnonzero(coef), support)
+    if left_out.size:
+        raise InvalidInputError(f"coef_ is not zero for feature {left_out[0]}, which is not in support_")
+    return d
+
+
 def check_linear_model(model: Any) -> None:
     """Check that the fitted attributes of a linear model fit together.
 
@@ -85,26 +123,8 @@ def check_linear_model(model: Any) -> None:
     if classifies and (np.ndim(model.classes_) != 1 or labels < 2):
         raise InvalidInputError(f"classes_ has shape {np.shape(model.classes_)}; two labels or more are needed")
     rows: tuple[int, ...] = (1 if labels == 2 else labels,) if classifies else _array(model, "intercept_").shape
-    d = check_columns(model)
-    if hasattr(model, "encoding_"):
-        if model.encoding_.n_features != d:
-            raise InvalidInputError(f"encoding_ is one of {model.encoding_.n_features} columns; {d} are needed")
-        d = model.encoding_.n_columns
-    check_numbers(model, coef_=(*rows, d), intercept_=rows)
-    coef, support = np.any(np.atleast_2d(_array(model, "coef_")) != 0, axis=0), _array(model, "support_")
-    if support.ndim != 1 or (support.size and support.dtype.kind not in "iu"):
-        raise InvalidInputError(
-            f"support_ has shape {support.shape} and dtype {support.dtype}; a list of integers is needed"
-        )
-    chosen = [int(j) for j in support]
-    outside = [j for j in chosen if not 0 <= j < coef.size]
-    if outside:
-        raise InvalidInputError(f"support_ names feature {outside[0]}; there are {coef.size}, counted from 0")
-    if any(j >= after for j, after in pairwise(chosen)):
-        raise InvalidInputError("support_ is not strictly increasing")
-    left_out = np.setdiff1d(np.flatnonzero(coef), support)
-    if left_out.size:
-        raise InvalidInputError(f"coef_ is not zero for feature {left_out[0]}, which is not in support_")
+    check_coefficients(model, *rows)
+    check_numbers(model, intercept_=rows)
 
 
 def _array(model: Any, name: str) -> np.ndarray:

@@ -86,11 +86,16 @@ class Table:
         return self.take(self.weighted_rows())
 
 
-def standardize_table(table: Table, *, fit_intercept: bool, scale: bool) -> tuple[Standardized, Array]:
-    """Return the standardised columns of a table, with a column of ones for the intercept, and normalised weights."""
+def standardize_table(
+    table: Table, *, fit_intercept: bool, scale: bool, centre: bool | None = None
+) -> tuple[Standardized, Array]:
+    """Return the standardised columns of a table, with a column of ones for the intercept, and normalised weights.
+
+    They are centred if there is an intercept, or as `centre` says.
+    """
     design = table.design()
     weights = mean_weights(table.sample_weight, design.zeros(1), design.shape[0])
-    return standardize(design, weights, scale=scale, intercept=fit_intercept), weights
+    return standardize(design, weights, scale=scale, intercept=fit_intercept, centre=centre), weights
 
 
 def take_columns(X: Any, columns: Array) -> Any:

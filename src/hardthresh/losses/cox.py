@@ -70,8 +70,16 @@ class Cox(JointLoss):
     multiplies: ClassVar[str] = "the hazard"
     default_ridge: ClassVar[float] = 1e-3  # few columns often order all events, and then have no finite coefficients
 
+    score_name: ClassVar[str] = "partial_log_likelihood"
+
     def __post_init__(self) -> None:
         checked_word("ties", self.ties, ("breslow", "efron"))
+
+    def check_domain(self, y: Array, counted: np.ndarray | None = None) -> None:
+        """Raise InvalidInputError if a time is not finite."""
+        wrong = ~np.isfinite(to_numpy(y)) if counted is None else ~np.isfinite(to_numpy(y)) & counted
+        if wrong.any():
+            raise InvalidInputError(f"times must be finite; that of row {int(np.argmax(wrong))} is not")
 
     def check_targets(self, y: Array) -> None:
         rows = to_numpy(y)
@@ -194,6 +202,12 @@ class CoxMean(ScalarMeanLoss):
         diagonal = np.zeros(sets.n_rows)
         diagonal[sets.order] = self._risks(at)
         return CoxHessian(alike(diagonal, u), at, square, mixed, dead)
+
+    def hazards(self, u: Array) -> np.ndarray:
+        """Return the jump of the cumulative hazard at each event time, of a row whose prediction is 0."""
+        at = self.sets.at(double(u))
+        jumps: np.ndarray = at.per_slot(self.sets.term_weight / at.term_rest) * np.exp(-at.log_sums)
+        return jumps
 
     def terms(self, u: Array) -> float:
         plain = double(u)

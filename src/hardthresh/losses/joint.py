@@ -44,6 +44,19 @@ class JointLoss(ABC):
     default_ridge: ClassVar[float] = 0.0
     """The ridge of estimators whose `alpha` is None."""
 
+    unit_dispersion: ClassVar[bool] = True
+    """Whether the likelihood has no dispersion: always."""
+
+    score_name: ClassVar[str]
+    """What estimators call the score of held-out rows."""
+
+    score_scale: ClassVar[float] = 1.0
+    """The score per loss."""
+
+    def in_domain(self, y: Array) -> Array:
+        """Return, for each number, whether a target may hold it."""
+        return y == y
+
     @abstractmethod
     def check_targets(self, y: Array) -> None:
         """Raise InvalidInputError, naming the first offender, if a target is outside the domain."""

@@ -62,6 +62,7 @@ class Ordinal(JointLoss):
     multiplies: ClassVar[str] = "the odds of a higher class"
     default_ridge: ClassVar[float] = 1e-2  # few columns often separate classes, and then have no finite coefficients
     n_predictions: ClassVar[int] = 2
+    score_name: ClassVar[str] = "neg_log_loss"
 
     def count(self, y: Array) -> int:
         """Return the number of classes."""
@@ -93,6 +94,19 @@ class Ordinal(JointLoss):
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
         return 2.0 * n * self.prepare(y, weights / namespace(weights).sum(weights)).value(u)
+
+
+def class_probabilities(u: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """Return the probability of each class for linear predictors, shape (n, C), without cancellation near 1.
+
+    The difference of two probabilities that are both above 1/2 is that of their complements.
+    """
+    gaps = thresholds - u[:, None]
+    none, all_ = np.zeros((u.size, 1)), np.ones((u.size, 1))
+    below = np.diff(np.concatenate([none, sigmoid(gaps), all_], axis=1), axis=1)
+    above = -np.diff(np.concatenate([all_, sigmoid(-gaps), none], axis=1), axis=1)
+    in_upper_half = np.concatenate([np.zeros((u.size, 1), dtype=bool), gaps > 0], axis=1)
+    return np.where(in_upper_half, above, below)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -230,8 +230,9 @@ def _fit(result: Result) -> tuple[float, float, float]:
     if size >= model.n_targets - 1:
         return inf, size, n
     at = _evaluation(model, result)
-    rounding = 1e-14 * result.state.trace.null_value
-    return -inf if at.value <= rounding else float(model.minus_twice_log_likelihood(at)), size, n
+    bound = model.lower_bound
+    rounding = 1e-14 * (result.state.trace.null_value - bound)
+    return -inf if at.value - bound <= rounding else float(model.minus_twice_log_likelihood(at)), size, n
 
 
 def _evaluation(model: Any, result: Result) -> Evaluation:

@@ -30,8 +30,8 @@ class Bounds:
     lower: np.ndarray
     upper: np.ndarray
 
-    def standardized(self, inverse_scale: Array, intercept: bool) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return the bounds of standardised coefficients and of an unbounded intercept; None where none is finite.
+    def standardized(self, inverse_scale: Array, n_levels: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return the bounds of standardised coefficients and of unbounded intercepts; None where none is finite.
 
         A constant column has no standardised coefficient; only the signs of its bounds are kept.
         """
@@ -41,8 +41,7 @@ class Bounds:
         for bound, sign in ((self.lower, -1.0), (self.upper, 1.0)):
             free = np.where(bound == 0, 0.0, sign * np.inf)
             scaled = np.divide(bound, factor, out=free, where=varies)
-            if intercept:
-                scaled = np.append(scaled, sign * np.inf)
+            scaled = np.append(scaled, np.full(n_levels, sign * np.inf))
             found.append(scaled if np.isfinite(scaled).any() else None)
         return found[0], found[1]
 

@@ -176,6 +176,10 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         SearchRangeWarning
             If "auto" chooses as many as it compares, and others are possible beyond it.
         """
+        return self._fit(X, y, sample_weight, offset)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Self:
+        """Fit the model: what `fit` does, once subclasses have read what they take besides."""
         given = self._validate_fit(X, y, sample_weight, offset).weighted()
         table = self._encode(given)
         given_k, seed, choice = getattr(self, self._k_name), self._seed(), None
@@ -598,9 +602,14 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             name=self._feature_name,
             groups=self._groups() if self.groups is not None or hasattr(self, "encoding_") else None,
             levels=self.encoding_.indicators if hasattr(self, "encoding_") else (),
+            **self._levels(),
         )
         self._check_tiny_columns(problem, table)
         return problem
+
+    def _levels(self) -> dict[str, Any]:
+        """Return settings of `build_problem` that say what predictions have in the place of an intercept."""
+        return {}
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
         """Return the attributes that `predict` needs, for a point."""

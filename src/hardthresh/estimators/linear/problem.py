@@ -21,7 +21,7 @@ from hardthresh.core.support import Support
 from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss, VectorLoss
-from hardthresh.objectives import LinearModel, MultiOutputModel
+from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
 
 from ..table import Table, standardize_table, take_columns
 from .bounds import Bounds
@@ -202,7 +202,7 @@ class Problem:
         """Return a fingerprint of the data. Cost: one data pass, and two numbers per row."""
         model, d = self.objective, self.mean.shape[0]
         xp = namespace(self.mean)
-        squares = model.design.pullback_squares(model.weights)  # which the design knows
+        squares = model.design.pullback_squares(self._prediction_weights())  # which the design knows
         unit = xp.sqrt(xp.where(squares > 0, squares, xp.ones_like(squares)))
         drawn = xp.astype(move(_drawn(unit.shape[0]), unit), unit.dtype)
         far = xp.abs(self.mean * self.inverse_scale) / unit[:d]  # from zero, in standard deviations
@@ -210,12 +210,44 @@ class Problem:
         rounding = UNITS * float(xp.finfo(unit.dtype).eps) * terms
         return Fingerprint(model.design.predict(drawn / unit), xp.asarray(model.y, copy=True), rounding)
 
+    def _prediction_weights(self) -> Array:
+        """Return the weight of each prediction of the objective."""
+        return self.objective.weights
+
     def scale(self) -> Array:
         """Return the standard deviation of each column as used in the fit, 0 for a constant one."""
         xp = namespace(self.inverse_scale)
         varies = self.inverse_scale > 0
         scale = 1 / xp.where(varies, self.inverse_scale, xp.ones_like(self.inverse_scale))
         return xp.where(varies, scale, xp.zeros_like(scale))
+
+
+class OrdinalProblem(Problem):
+    """A sparse model of ordered classes, with the thresholds as the last, free coordinates.
+
+    Its intercepts are those of the log-odds of a class above each threshold: the thresholds with the other sign.
+    """
+
+    __slots__ = ()
+
+    def coefficients(self, w: Array) -> tuple[Array, Array]:
+        """Return coefficients and intercepts on the scale of the data."""
+        coef, shift = super().coefficients(w)
+        return coef, shift - w[self.mean.shape[0] :]
+
+    def parts(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coefficients of standardised columns and the intercepts of points, along the last axis."""
+        d = self.mean.shape[0]
+        return points[..., :d], -points[..., d:]
+
+    def point(self, coef: Array, intercept: Array) -> Array:
+        """Return the point of given coefficients and intercepts: the inverse of `coefficients`."""
+        xp = namespace(coef)
+        return xp.concat([super().point(coef, intercept), -intercept - xp.sum(coef * self.mean)])
+
+    def _prediction_weights(self) -> Array:
+        weights = self.objective.weights
+        return namespace(weights).concat([weights, weights])
 
 
 @lru_cache(maxsize=1)
@@ -237,13 +269,17 @@ def build_problem(
     name: Callable[[int], str],
     groups: ColumnGroups | ColumnLists | None = None,
     levels: Collection[int] = (),
+    centre: bool | None = None,
+    n_thresholds: int = 0,
 ) -> Problem:
     """Return the problem of fitting a table.
 
     The ridge `alpha` acts on the standardised coefficients that are neither the intercept nor always included; `name`
     says how a message calls a column; `groups` are those of the columns, of which k are chosen then, and which do not
     go together with `bounds`; `levels` are the columns that are levels of categorical ones, which some rows may
-    lack. A loss of several predictions makes a problem of matrices, whose groups do not overlap.
+    lack. A loss of several predictions makes a problem of matrices, whose groups do not overlap. Columns are centred if
+    there is an intercept, or as `centre` says. With thresholds it is a problem of ordered classes, whose numbers the
+    targets are.
 
     Raises
     ------
@@ -251,7 +287,7 @@ def build_problem(
         If an always-included column is constant, entries are so large that the scale of a column overflows, or there
         are bounds and several predictions.
     """
-    standardized, weights = standardize_table(table, fit_intercept=fit_intercept, scale=scale)
+    standardized, weights = standardize_table(table, fit_intercept=fit_intercept, scale=scale, centre=centre)
     inverse_scale = standardized.inverse_scale
     d = inverse_scale.shape[0]
     for j in always_include:
@@ -259,8 +295,9 @@ def build_problem(
             raise InvalidInputError(
                 f"always_include names {name(j)}, which is constant and cannot be told from the intercept; leave it out"
             )
-    size = d + fit_intercept
-    free = (*always_include, d) if fit_intercept else always_include
+    n_levels = n_thresholds or int(fit_intercept)
+    size = d + n_levels
+    free = (*always_include, *range(d, size))
     ridge = np.full(size, alpha)
     ridge[list(free)] = 0.0
     if isinstance(loss, VectorLoss) and bounds is not None:
@@ -270,20 +307,25 @@ def build_problem(
         level = loss.initial_prediction(table.y, weights)
     if level:
         offset = level + (0 * table.y if offset is None else offset)
-    extras = {"sample_weight": table.sample_weight, "offset": offset, "l2": ridge}
+    extras: dict[str, Any] = {"sample_weight": table.sample_weight, "offset": offset, "l2": ridge}
     objective: LinearModel | MultiOutputModel
     constraint: Sparsity | GroupSparsity | OverlappingGroupSparsity | RowSparsity
+    kind = OrdinalProblem if n_thresholds else Problem
     if isinstance(loss, VectorLoss):
         objective = MultiOutputModel(standardized, table.y, loss, **extras)
         constraint = RowSparsity(k, groups=None if groups is None else groups.labels_of(size), free=free)
     else:
-        objective = LinearModel(standardized, table.y, loss, **extras)
+        objective = (
+            OrdinalModel(standardized, table.y, **extras)
+            if n_thresholds
+            else LinearModel(standardized, table.y, loss, **extras)
+        )
         if groups is None:
-            lower, upper = (None, None) if bounds is None else bounds.standardized(inverse_scale, fit_intercept)
+            lower, upper = (None, None) if bounds is None else bounds.standardized(inverse_scale, n_levels)
             constraint = Sparsity(k, free=free, lower=lower, upper=upper)
         else:
             constraint = groups.constraint(k, free, size)
-    return Problem(
+    return kind(
         objective,
         constraint,
         standardized.mean,

@@ -1,0 +1,400 @@
+"""Sparse proportional hazards, for times to an event of which some are censored."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from array_api_compat import is_array_api_obj
+from sklearn.base import RegressorMixin
+
+from hardthresh.arrays import double, namespace, to_numpy, where_true
+from hardthresh.certificates import ModelCertificate
+from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.result import Result
+from hardthresh.core.solver import Solver
+from hardthresh.losses import Cox
+from hardthresh.losses.cox import CoxMean
+
+from ..base import as_numbers, row_weights
+from ..callbacks import fit_method
+from ..documentation import public_estimator
+from ..soundness import check_coefficients, check_numbers, check_present
+from ..table import Table
+from .concordance import concordance
+from .criterion import CriterionPath
+from .model import SparseLinearModel
+from .problem import Problem
+from .summary import Summary
+from .survival_targets import SurvivalTargets
+
+
+@public_estimator("cox_regression", intercept_and_scale="standardize : bool")
+class SparseCoxRegression(RegressorMixin, SparseLinearModel):
+    r"""Cox regression of censored times with at most k features: proportional hazards.
+
+    .. math:: \min_b \; \frac{1}{\sum_i s_i} \sum_{i : e_i = 1} s_i \Bigl(\log \sum_{j : t_j \ge t_i} s_j e^{u_j}
+              - u_i\Bigr) + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2, \qquad u_i = x_i^\top b + o_i,
+              \quad \text{with at most } k \text{ non-zero } b_j
+
+    for times t with events e (0 where a time is censored), weights s, offsets o, and :math:`\sigma_j` the standard
+    deviation of column j (1 if not standardised). The hazard of a row is :math:`e^u` times a baseline hazard that is
+    the same for all rows of a stratum, so there is no intercept.
+
+    Parameters
+    ----------
+    {parameters}
+    ties : {{"breslow", "efron"}}
+        How events at equal times count: see `hardthresh.losses.Cox`. With "breslow" a weight of 2 is exactly a row
+        given twice; "efron" is less biased where many times are tied, as when they are rounded.
+
+    Attributes
+    ----------
+    coef_ : array, shape (n_features,)
+        Coefficients on the scale of the data; exactly 0 for features not chosen. The hazard is multiplied by
+        ``exp(coef_[j])`` where feature j is larger by 1.
+    means_ : array, shape (n_features,)
+        The weighted means of the columns, where the baseline hazard is that of a row.
+    event_times_ : array, shape (n_event_times,), or dict from stratum to such an array
+        The times of events, increasing.
+    baseline_cumulative_hazard_ : array like `event_times_`, or a dict of them
+        Breslow's estimate of the cumulative hazard at these times of a row at `means_`, without an offset; with
+        ``ties="efron"`` Efron's.
+    {attributes}
+
+    Notes
+    -----
+    The default ridge is small but not zero, because a few features out of many often order all events, and then no
+    finite coefficients are best without it.
+
+    References
+    ----------
+    D. R. Cox (1972), Regression models and life-tables, *Journal of the Royal Statistical Society B* 34, 187-220.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparseCoxRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 50))
+    >>> time, censored = rng.exponential(np.exp(X[:, 30] - X[:, 4])), rng.exponential(2.0, 200)
+    >>> y = np.column_stack([np.minimum(time, censored), time <= censored])
+    >>> model = SparseCoxRegression(n_nonzero_coefs=2).fit(X, y)
+    >>> model.support_, round(model.score(X, y), 2)
+    (array([ 4, 30]), 0.78)
+    >>> model.predict_survival_function(X[:2], times=[0.5, 1.0]).shape
+    (2, 2)
+    """
+
+    _loss_type: ClassVar[Any] = Cox
+    fit_intercept = False
+
+    def __init__(
+        self,
+        *,
+        n_nonzero_coefs: Any = "auto",
+        groups: Any = None,
+        n_nonzero_groups: Any = "auto",
+        alpha: float | None = None,
+        always_include: Any = None,
+        positive: bool = False,
+        bounds: Any = None,
+        categorical_features: Any = "from_dtype",
+        standardize: bool = True,
+        solver: str | Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+        ties: str = "breslow",
+    ) -> None:
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.groups = groups
+        self.n_nonzero_groups = n_nonzero_groups
+        self.alpha = alpha
+        self.always_include = always_include
+        self.positive = positive
+        self.bounds = bounds
+        self.categorical_features = categorical_features
+        self.standardize = standardize
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.ties = ties
+
+    @property
+    def _loss(self) -> Any:
+        return Cox(ties=self.ties)
+
+    @fit_method
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, strata: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Finite numbers; float32 is computed in float32. The columns of `categorical_features` may hold anything.
+        y : array or data frame, shape (n_samples, 2), (n_samples, 3) or (n_samples,)
+            Columns of times, events (1, or 0 where a time is censored), and perhaps strata, in this order; or a
+            structured array or a data frame of two columns, one of times and one of truths, the events; or times alone,
+            all of them those of events. Only the order of the times counts.
+        sample_weight : array, shape (n_samples,), optional
+            Non-negative weights; with ``ties="breslow"`` weight 2 is a row given twice, weight 0 a row left out.
+        offset : array, shape (n_samples,), optional
+            A known part of the log relative hazard.
+        strata : array, shape (n_samples,), optional
+            A label for each row; the rows of each label have a baseline hazard of their own.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For NaN, infinity, wrong lengths, no event, columns of y whose order is doubtful, or settings out of range;
+            the message says which and what to do.
+
+        Warns
+        -----
+        NothingFoundWarning
+            If "auto" chooses no feature, or there are too few rows to choose any.
+        SearchRangeWarning
+            If "auto" chooses as many as it compares, and others are possible beyond it.
+        """
+        return self._fit(X, y if strata is None else SurvivalTargets.of(y, strata), sample_weight, offset)
+
+    def certificate(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None
+    ) -> ModelCertificate:
+        """Return what is known about the quality of the fit: first-order conditions, and exchanges of features.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, strata : optional
+            Data, as in `fit`. Without them the certificate is about the training data, and computed once.
+
+        Returns
+        -------
+        ModelCertificate
+            ``print`` it to read it.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As for the other sparse linear models.
+        """
+        return super().certificate(X, y if strata is None else SurvivalTargets.of(y, strata), sample_weight, offset)
+
+    def summary(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None
+    ) -> Summary:
+        """Return how well the model fits, and what each chosen feature is worth to it.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, strata : optional
+            Data, as in `fit`. Without them the summary is about the training data, and computed once.
+
+        Returns
+        -------
+        Summary
+            ``print`` it to read it; `to_frame` and `to_dict` return its numbers.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As for the other sparse linear models.
+        """
+        return super().summary(X, y if strata is None else SurvivalTargets.of(y, strata), sample_weight, offset)
+
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        """Return x'b + offset, the logarithm of the relative hazard, shape (n_samples,).
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data.
+        offset : array, shape (n_samples,), optional
+            A known part of it.
+        """
+        return self._linear_predictor(X, offset, "predict")
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, strata: Any = None) -> float:
+        """Return Harrell's C, the share of comparable pairs of rows whose predictions are in the right order.
+
+        A pair is comparable if one row has an event while the other is known to go on; equal predictions count half,
+        and pairs are of one stratum.
+
+        Parameters
+        ----------
+        X, y, sample_weight, strata :
+            As in `fit`.
+
+        Returns
+        -------
+        float
+            0.5 for predictions at random, 1 for the right order; NaN if no pair is comparable.
+        """
+        targets = y if strata is None else SurvivalTargets.of(y, strata)
+        u = to_numpy(self.predict(X))
+        given = self._validate(X, targets, sample_weight, None, reset=False)
+        weights = row_weights(sample_weight, given.X)
+        return concordance(given.y, u, weights)
+
+    def predict_cumulative_hazard(self, X: Any, times: Any = None, offset: Any = None, strata: Any = None) -> Any:
+        """Return the cumulative hazard of each row up to some times, shape (n_samples, n_times).
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data.
+        times : array, shape (n_times,), optional
+            Default: all times of events, `event_times_`.
+        offset : array, shape (n_samples,), optional
+            A known part of the log relative hazard.
+        strata : array, shape (n_samples,), optional
+            The stratum of each row, for models that were fitted with strata.
+
+        Returns
+        -------
+        array of float64, shape (n_samples, n_times)
+            Steps at the times of events: 0 before the first one, constant after the last one.
+        """
+        u = double(self._linear_predictor(X, offset, "predict_cumulative_hazard"))
+        centre = float(double(self.means_) @ double(self.coef_))
+        known, hazards = self.event_times_, self.baseline_cumulative_hazard_
+        if not isinstance(known, dict):
+            if strata is not None:
+                raise InvalidInputError("the model was fitted without strata; leave strata out")
+            known, hazards, number = {None: known}, {None: hazards}, np.zeros(u.size, dtype=np.int64)
+            labels = [None]
+        else:
+            labels = list(known)
+            number = self._stratum_numbers(strata, u.size)
+        every = np.unique(np.concatenate([known[label] for label in labels]))
+        at = every if times is None else _times(times)
+        baseline = np.array([_step(known[label], hazards[label], at) for label in labels])
+        return np.exp(u - centre)[:, None] * baseline[number]
+
+    def predict_survival_function(self, X: Any, times: Any = None, offset: Any = None, strata: Any = None) -> Any:
+        """Return the probability of each row that no event has happened up to some times.
+
+        Parameters
+        ----------
+        X, times, offset, strata :
+            As for `predict_cumulative_hazard`.
+
+        Returns
+        -------
+        array of float64, shape (n_samples, n_times)
+            The exponential of minus the cumulative hazard.
+        """
+        hazard = self.predict_cumulative_hazard(X, times, offset, strata)
+        return np.exp(-hazard)
+
+    def _stratum_numbers(self, strata: Any, n: int) -> np.ndarray:
+        """Return the place of the stratum of each row among those of the fit."""
+        labels = list(self.event_times_)
+        if strata is None:
+            raise InvalidInputError("the model was fitted with strata; give the stratum of each row")
+        given = np.asarray(to_numpy(strata) if is_array_api_obj(strata) else strata)
+        if given.shape != (n,):
+            raise InvalidInputError(f"strata has shape {given.shape}; ({n},) is needed, one label for each row of X")
+        place = {label: number for number, label in enumerate(labels)}
+        unknown = next((label for label in given.tolist() if label not in place), None)
+        if unknown is not None:
+            raise InvalidInputError(
+                f"the stratum {format_value(unknown)} has no event in the rows of the fit; its hazard is unknown"
+            )
+        return np.array([place[label] for label in given.tolist()], dtype=np.int64)
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
+        """Return data as validated arrays, with a row of time, event, and perhaps stratum, for each row as targets."""
+        targets = SurvivalTargets.of(y)
+        table = super()._validate(X, targets.time, sample_weight, offset, reset=reset)
+        rows = targets.rows(as_numbers(np.asarray(table.y), "y").astype(np.float64))
+        if reset:
+            self._stratum_labels = None if targets.labels is None else targets.labels.tolist()
+        return Table(table.X, rows, table.sample_weight, table.offset, table.rows, table.given)
+
+    def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
+        """Return the targets with the rank of each time in its place, which single precision has too."""
+        distinct, rank = np.unique(y[:, 0], return_inverse=True)
+        if reset:
+            self._distinct_times = distinct
+        return np.column_stack([rank, y[:, 1:]])
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.ties not in ("breslow", "efron"):
+            raise InvalidInputError(f'ties must be "breslow" or "efron", got {format_value(self.ties)}')
+
+    def _check_attributes(self) -> None:
+        columns = check_coefficients(self)
+        check_present(self, "event_times_", "baseline_cumulative_hazard_")
+        check_numbers(self, means_=(columns,))
+
+    def _keep_choice(self, choice: CriterionPath | None, problem: Problem, table: Table, w: Any) -> None:
+        super()._keep_choice(choice, problem, table, w)
+        self.__dict__.pop("intercepts_path_", None)  # there are none
+
+    def _levels(self) -> dict[str, Any]:
+        return {"centre": True}
+
+    def _fitted(self, coef: Any, intercept: Any) -> dict[str, Any]:
+        return {"coef_": coef, "support_": where_true(coef != 0)}
+
+    def _predictor(self) -> tuple[Any, Any]:
+        return self.coef_, 0.0
+
+    def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
+        """Return the means of the columns and the baseline hazard there."""
+        times, hazards = _baseline(problem, result.state.at, self._distinct_times)
+        found: dict[str, Any] = {"means_": namespace(problem.mean).asarray(problem.mean, copy=True)}
+        if self._stratum_labels is None:
+            found |= {"event_times_": times[0], "baseline_cumulative_hazard_": hazards[0]}
+        else:
+            labels = [self._stratum_labels[number] for number in times]
+            found["event_times_"] = dict(zip(labels, times.values(), strict=True))
+            found["baseline_cumulative_hazard_"] = dict(zip(labels, hazards.values(), strict=True))
+        del self._distinct_times, self._stratum_labels
+        return found
+
+    def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
+        model = problem.objective
+        c = concordance(double(model.y), double(model.predict(at.point)), double(model.weights))
+        return {"concordance": c}
+
+
+def _baseline(problem: Problem, at: Evaluation, distinct: np.ndarray) -> tuple[dict[int, Any], dict[int, Any]]:
+    """Return the event times and the cumulative hazards at the means of the columns, by the number of the stratum."""
+    mean_loss = problem.objective.mean_loss
+    assert isinstance(mean_loss, CoxMean)
+    sets, y = mean_loss.sets, double(problem.objective.y)
+    prediction = problem.objective.predict(at.point) if at.prediction is None else at.prediction
+    jumps = mean_loss.hazards(prediction)
+    times, hazards = {}, {}
+    for part in sets.strata():
+        number = int(y[sets.order[sets.starts[part.start]], 2]) if y.shape[1] == 3 else 0
+        times[number] = distinct[sets.times[part][::-1].astype(np.int64)]
+        hazards[number] = np.cumsum(jumps[part][::-1])
+    return times, hazards
+
+
+def _times(times: Any) -> np.ndarray:
+    """Return the times of predictions as an array."""
+    plain = np.atleast_1d(np.asarray(to_numpy(times) if is_array_api_obj(times) else times, dtype=float))
+    if plain.ndim != 1 or np.isnan(plain).any():
+        raise InvalidInputError(f"times must be numbers in a list, got {format_value(times)}")
+    return plain
+
+
+def _step(times: np.ndarray, hazards: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return a cumulative hazard at some times: right-continuous steps."""
+    return np.append(0.0, hazards)[np.searchsorted(times, at, side="right")]

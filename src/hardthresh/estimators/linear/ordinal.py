@@ -1,0 +1,211 @@
+"""Sparse proportional odds, for ordered classes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from hardthresh.arrays import double, move, namespace, to_numpy, where_true
+from hardthresh.core.errors import InvalidInputError, warn
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.solver import Solver
+from hardthresh.losses import Ordinal
+from hardthresh.losses.ordinal import class_probabilities
+
+from ..documentation import public_estimator
+from ..soundness import check_coefficients, check_numbers, check_present
+from ..table import Table
+from .model import SparseLinearModel
+from .problem import Problem
+
+
+@public_estimator("ordinal_regression", intercept_and_scale="standardize : bool")
+class SparseOrdinalRegression(ClassifierMixin, SparseLinearModel):
+    r"""Regression of ordered classes with at most k features: the cumulative logit, with proportional odds.
+
+    .. math:: P(y_i \le c) = \frac{1}{1 + e^{-(t_c - u_i)}}, \qquad u_i = x_i^\top b + o_i,
+              \quad \text{with at most } k \text{ non-zero } b_j
+
+    The coefficients b and the thresholds :math:`t_0 < \dots < t_{C-2}` minimise the weighted mean log-loss plus
+    :math:`\frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2`, with :math:`\sigma_j` the standard deviation of column j (1 if not
+    standardised). Thresholds are neither counted nor penalised; there is no intercept besides them.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+        The labels in order: the categories of a pandas Series of ordered categories that have rows of positive weight,
+        else increasing; of more than two labels that are no numbers a warning says so.
+    coef_ : array, shape (n_features,)
+        Coefficients on the scale of the data; exactly 0 for features not chosen. The odds of a higher class are
+        multiplied by ``exp(coef_[j])`` where feature j is larger by 1.
+    thresholds_ : array, shape (n_classes - 1,)
+        t, increasing.
+    {attributes}
+
+    Notes
+    -----
+    With two classes it is logistic regression: the threshold is minus the intercept.
+
+    The default ridge is small but not zero, because few features out of many often separate the classes perfectly, and
+    then no finite coefficients are best without it.
+
+    References
+    ----------
+    P. McCullagh (1980), Regression models for ordinal data, *Journal of the Royal Statistical Society B* 42, 109-142.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparseOrdinalRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 50))
+    >>> y = np.searchsorted([-1.0, 1.0], 2 * X[:, 4] - 2 * X[:, 30] + rng.logistic(size=300))
+    >>> model = SparseOrdinalRegression(n_nonzero_coefs=2).fit(X, y)
+    >>> model.support_, model.classes_
+    (array([ 4, 30]), array([0, 1, 2]))
+    >>> model.predict_proba(X[:1]).shape
+    (1, 3)
+    """
+
+    _loss_type: ClassVar[Any] = Ordinal
+    fit_intercept = False
+
+    def __init__(
+        self,
+        *,
+        n_nonzero_coefs: Any = "auto",
+        groups: Any = None,
+        n_nonzero_groups: Any = "auto",
+        alpha: float | None = None,
+        always_include: Any = None,
+        positive: bool = False,
+        bounds: Any = None,
+        categorical_features: Any = "from_dtype",
+        standardize: bool = True,
+        solver: str | Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.groups = groups
+        self.n_nonzero_groups = n_nonzero_groups
+        self.alpha = alpha
+        self.always_include = always_include
+        self.positive = positive
+        self.bounds = bounds
+        self.categorical_features = categorical_features
+        self.standardize = standardize
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def predict_proba(self, X: Any, offset: Any = None) -> Any:
+        """Return the probabilities of the classes, shape (n_samples, n_classes). Only the chosen columns are read.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data.
+        offset : array, shape (n_samples,), optional
+            A known part of the linear predictor.
+        """
+        u = self._linear_predictor(X, offset, "predict_proba")
+        probabilities = class_probabilities(double(u), double(self.thresholds_))
+        return namespace(u).astype(move(probabilities, u), u.dtype)
+
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        """Return the most probable class of each row, shape (n_samples,); the lower one of equal ones.
+
+        Parameters
+        ----------
+        X : array, scipy.sparse array or data frame, shape (n_samples, n_features)
+            Data.
+        offset : array, shape (n_samples,), optional
+            A known part of the linear predictor.
+        """
+        probabilities = self.predict_proba(X, offset)
+        labels = self.classes_[np.argmax(to_numpy(probabilities), axis=1)]
+        return move(labels, probabilities) if labels.dtype.kind in "fiub" else labels
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
+        if reset:
+            dtype: Any = getattr(y, "dtype", None)
+            self._ordered_labels = [*dtype.categories] if getattr(dtype, "ordered", False) else None
+        return super()._validate(X, y, sample_weight, offset, reset=reset)
+
+    def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
+        check_classification_targets(y)
+        if not reset:
+            return self._numbers_of_classes(y)
+        order, self._ordered_labels = self._ordered_labels, None
+        found = np.unique(y)
+        if order is not None:
+            present = set(found.tolist())
+            found = np.array([label for label in order if label in present], dtype=found.dtype)
+        elif found.dtype.kind not in "fiub" and found.size > 2:
+            warn(
+                f"y has the labels {', '.join(map(str, found))}, which are taken in this order; if it is another one, "
+                "give numbers, or a pandas Series of ordered categories"
+            )
+        if found.size < 2:
+            raise InvalidInputError(f"y has one class only, {found.tolist()}; examples of two classes are needed")
+        self.classes_ = found
+        return self._numbers_of_classes(y)
+
+    def _numbers_of_classes(self, y: np.ndarray) -> np.ndarray:
+        """Return the place of each label among the classes."""
+        place = {label: number for number, label in enumerate(self.classes_.tolist())}
+        unknown = sorted(set(y.tolist()).difference(place))
+        if unknown:
+            raise InvalidInputError(f"y has the classes {unknown}, the model's are {self.classes_.tolist()}")
+        return np.array([place[label] for label in y.tolist()], dtype=float)
+
+    def _decode_target(self, y: Any) -> Any:
+        return self.classes_[to_numpy(y).astype(np.intp)]
+
+    def _labels(self) -> dict[str, Any]:
+        return {"classes_": self.classes_}
+
+    def _levels(self) -> dict[str, Any]:
+        return {"centre": True, "n_thresholds": self.classes_.size - 1}
+
+    def _fitted(self, coef: Any, intercept: Any) -> dict[str, Any]:
+        return {"coef_": coef, "thresholds_": -intercept, "support_": where_true(coef != 0)}
+
+    def _predictor(self) -> tuple[Any, Any]:
+        return self.coef_, 0.0
+
+    def _certified(self) -> tuple[np.ndarray, Any]:
+        return to_numpy(self.coef_), -to_numpy(self.thresholds_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # on the checks' classes, which have no order
+        return tags
+
+    def _check_attributes(self) -> None:
+        check_coefficients(self)
+        check_present(self, "classes_")
+        check_numbers(self, thresholds_=(len(self.classes_) - 1,))
+
+    def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
+        scores = super()._fit_scores(problem, at)
+        model, d = problem.objective, problem.mean.shape[0]
+        n, point = model.y.shape[0], double(at.point)
+        u = -double(model.predict(at.point))[:n]  # less the threshold above the class, where there is one
+        u += np.append(point[d:], 0.0)[double(model.y).astype(np.int64)]
+        right = np.argmax(class_probabilities(u, point[d:]), axis=1) == double(model.y)
+        return scores | {"accuracy": float(double(model.weights) @ right)}

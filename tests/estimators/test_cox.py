@@ -1,0 +1,228 @@
+"""Sparse Cox regression: forms of y, strata, weights, the baseline, Harrell's C, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import hardthresh as ht
+from hardthresh import SparseCoxRegression
+from hardthresh.core import InvalidInputError
+from hardthresh.estimators.linear.concordance import concordance
+from hardthresh.losses import Cox
+from hardthresh.objectives import LinearModel
+
+TIES = ("breslow", "efron")
+
+
+def drawn(seed=0, n=150, d=12, grid=4):
+    """Return columns of unequal scales and censored times, some of them tied; columns 2 and 7 matter."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * np.linspace(0.5, 3.0, d) + np.linspace(-2.0, 2.0, d)
+    time, censored = rng.exponential(np.exp(X[:, 7] / 2 - X[:, 2])), rng.exponential(4.0, n)
+    observed = np.minimum(time, censored)
+    observed = np.ceil(grid * observed) / grid if grid else observed
+    return X, np.column_stack([observed, time <= censored])
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_it_minimises_the_partial_likelihood_of_standardised_columns(ties):
+    X, y = drawn()
+    model = SparseCoxRegression(n_nonzero_coefs=2, ties=ties, alpha=0.01).fit(X, y)
+    assert model.support_.tolist() == [2, 7]
+    f = LinearModel((X - X.mean(axis=0)) / X.std(axis=0), y, Cox(ties), l2=0.01)
+    at = f.evaluate(model.coef_ * X.std(axis=0))
+    np.testing.assert_allclose(model.objective_, at.value, rtol=1e-10)
+    np.testing.assert_allclose(at.gradient[[2, 7]], 0.0, atol=1e-7)
+
+
+def test_all_forms_of_y_are_one():
+    X, y = drawn()
+    expected = SparseCoxRegression(n_nonzero_coefs=2).fit(X, y).coef_
+    structured = np.array([*zip(y[:, 1] > 0, y[:, 0], strict=True)], dtype=[("event", bool), ("time", float)])
+    frame = pd.DataFrame({"died": y[:, 1] > 0, "months": y[:, 0]})
+    for other in (structured, frame, pd.DataFrame(y), y.tolist(), y.astype(np.float32)):
+        np.testing.assert_array_equal(SparseCoxRegression(n_nonzero_coefs=2).fit(X, other).coef_, expected)
+    observed = np.column_stack([y[:, 0], np.ones(len(y))])
+    one, two = (SparseCoxRegression(n_nonzero_coefs=2).fit(X, target) for target in (y[:, 0], observed))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+@pytest.mark.parametrize("times", [lambda t: 1000 * t, np.log, lambda t: t - 50.0])
+def test_only_the_order_of_times_counts(times):
+    X, y = drawn()
+    one = SparseCoxRegression(n_nonzero_coefs=3).fit(X, y)
+    other = SparseCoxRegression(n_nonzero_coefs=3).fit(X, np.column_stack([times(y[:, 0]), y[:, 1]]))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_allclose(times(one.event_times_), other.event_times_)
+
+
+def test_a_weight_is_a_repetition():
+    X, y = drawn()
+    s = np.random.default_rng(1).integers(0, 3, len(y))
+    rows = np.repeat(np.arange(len(y)), s)
+    one = SparseCoxRegression().fit(X, y, sample_weight=s)
+    other = SparseCoxRegression().fit(X[rows], y[rows])
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(one.criterion_path_, other.criterion_path_, rtol=1e-9)
+    np.testing.assert_allclose(one.baseline_cumulative_hazard_, other.baseline_cumulative_hazard_, rtol=1e-7)
+    np.testing.assert_allclose(one.score(X, y, s), other.score(X[rows], y[rows]), rtol=1e-12)
+
+
+def test_an_offset_is_a_column_with_a_known_coefficient():
+    X, y = drawn()
+    fitted = SparseCoxRegression(n_nonzero_coefs=2, alpha=0.0).fit(X, y)
+    rest = np.delete(X, 7, axis=1)
+    known = SparseCoxRegression(n_nonzero_coefs=1, alpha=0.0).fit(rest, y, offset=fitted.coef_[7] * X[:, 7])
+    np.testing.assert_allclose(known.coef_[2], fitted.coef_[2], rtol=1e-6)
+    with pytest.warns(UserWarning, match="was fitted with an offset"):
+        known.predict(rest)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_the_baseline_hazard_is_a_sum_over_event_times(ties):
+    X, y = drawn()
+    model = SparseCoxRegression(n_nonzero_coefs=2, ties=ties).fit(X, y)
+    np.testing.assert_allclose(model.means_, X.mean(axis=0))
+    r = np.exp((X - X.mean(axis=0)) @ model.coef_)
+    times = np.unique(y[y[:, 1] > 0, 0])
+    jumps = []
+    for t in times:
+        dead = (y[:, 0] == t) & (y[:, 1] > 0)
+        m, at_risk = dead.sum(), r[y[:, 0] >= t].sum()
+        left_out = np.arange(m) / m * r[dead].sum() if ties == "efron" else np.zeros(m)
+        jumps.append(np.sum(1 / (at_risk - left_out)))
+    np.testing.assert_array_equal(model.event_times_, times)
+    np.testing.assert_allclose(model.baseline_cumulative_hazard_, np.cumsum(jumps), rtol=1e-10)
+    survival = model.predict_survival_function(X[:3], [0.0, times[2], 1e9])
+    hazard = np.concatenate([[0.0], np.cumsum(jumps)[[2, -1]]])
+    np.testing.assert_allclose(survival, np.exp(-r[:3, None] * hazard), rtol=1e-10)
+    assert model.predict_survival_function(X).shape == (len(X), len(times))
+    np.testing.assert_allclose(model.predict(X), X @ model.coef_, rtol=1e-12)
+
+
+def test_strata_have_baseline_hazards_of_their_own():
+    X, y = drawn(n=200)
+    label = np.where(np.arange(200) % 2, "new", "old")
+    y[label == "new", 0] *= 10  # another clock
+    model = SparseCoxRegression(n_nonzero_coefs=2).fit(X, y, strata=label)
+    assert model.support_.tolist() == [2, 7]
+    assert list(model.event_times_) == ["new", "old"]
+    columns = np.column_stack([y, label == "new"])
+    np.testing.assert_array_equal(SparseCoxRegression(n_nonzero_coefs=2).fit(X, columns).coef_, model.coef_)
+    one = model.predict_survival_function(X[:1], [2.0], strata=["old"])
+    other = model.predict_survival_function(X[:1], [2.0], strata=["new"])
+    assert one < other
+    assert str(model.certificate(X, y, strata=label)) == str(model.certificate())
+    assert model.summary(X, y, strata=label).objective == model.objective_
+    with pytest.raises(InvalidInputError, match="give the stratum of each row"):
+        model.predict_survival_function(X[:1])
+    with pytest.raises(InvalidInputError, match="the stratum 'third' has no event"):
+        model.predict_survival_function(X[:1], strata=["third"])
+    with pytest.raises(InvalidInputError, match="strata has shape"):
+        SparseCoxRegression().fit(X, y, strata=label[:9])
+    with pytest.raises(InvalidInputError, match="without strata; leave strata out"):
+        SparseCoxRegression(n_nonzero_coefs=1).fit(X, y).predict_survival_function(X[:1], strata=["old"])
+
+
+def test_harrells_c_is_the_share_of_pairs_in_the_right_order():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        n = int(rng.integers(2, 40))
+        t, e = np.ceil(rng.exponential(size=n) * rng.choice([2, 100])), rng.integers(0, 2, n)
+        u, s = np.round(rng.standard_normal(n), int(rng.integers(0, 3))), rng.integers(0, 3, n).astype(float)
+        label = rng.integers(0, int(rng.integers(1, 4)), n)
+        right = pairs = 0.0
+        for i in range(n):
+            for j in range(n):
+                lives_longer = t[i] < t[j] or (t[i] == t[j] and not e[j])
+                if e[i] and label[i] == label[j] and lives_longer:
+                    pairs += s[i] * s[j]
+                    right += s[i] * s[j] * ((u[i] > u[j]) + 0.5 * (u[i] == u[j]))
+        found = concordance(np.column_stack([t, e, label]), u, s)
+        np.testing.assert_allclose(found, right / pairs if pairs else np.nan, rtol=1e-12)
+
+
+def test_targets_that_are_refused():
+    X, y = drawn()
+    for target, said in (
+        (y[:, ::-1], r"first column of y is 0 or 1 everywhere; give \(time, event\)"),
+        (np.column_stack([y[:, 0], 2 * y[:, 1]]), "events must be 0 or 1, found 2.0"),
+        (np.column_stack([y[:, 0], 0 * y[:, 1]]), "there is no event"),
+        (np.where(np.arange(300).reshape(150, 2) == 8, np.inf, y), "infinity"),
+        (
+            np.array([*zip(y[:, 0], y[:, 0], strict=True)], dtype=[("a", float), ("b", float)]),
+            "the fields a, b; one of",
+        ),
+    ):
+        with pytest.raises(ValueError, match=said):
+            SparseCoxRegression().fit(X, target)
+    with pytest.raises(InvalidInputError, match='ties must be "breslow" or "efron"'):
+        SparseCoxRegression(ties="exact").fit(X, y)
+
+
+def test_a_monotone_likelihood_names_the_feature():
+    X, y = drawn(grid=0)
+    table = pd.DataFrame(X, columns=[f"gene {j}" for j in range(12)])
+    table["gene 5"] = -y[:, 0]
+    with pytest.warns(ConvergenceWarning, match="Growing without bound: the coefficient of gene 5"):
+        SparseCoxRegression(n_nonzero_coefs=1, alpha=0.0).fit(table, y)
+    assert SparseCoxRegression(n_nonzero_coefs=1).fit(table, y).converged_
+
+
+@pytest.mark.parametrize("kind", ["sparse", "float32", "groups", "positive", "always", "categories"])
+def test_what_other_linear_models_take(kind):
+    X, y = drawn()
+    if kind == "sparse":
+        model = SparseCoxRegression(n_nonzero_coefs=2).fit(sp.csc_array(X), y)
+    elif kind == "float32":
+        model = SparseCoxRegression(n_nonzero_coefs=2).fit(X.astype(np.float32), y)
+        assert model.coef_.dtype == np.float32
+    elif kind == "groups":
+        model = SparseCoxRegression(groups=[*"aabbccddeeff"], n_nonzero_groups=2).fit(X, y)
+        assert model.groups_ == ("b", "d")
+        return
+    elif kind == "positive":
+        model = SparseCoxRegression(n_nonzero_coefs=2, positive=True).fit(X, y)
+        assert (model.coef_ >= 0).all()
+        return
+    elif kind == "always":
+        model = SparseCoxRegression(n_nonzero_coefs=2, always_include=[0]).fit(X, y)
+        assert model.support_.tolist() == [0, 2, 7]
+        return
+    else:
+        table = pd.DataFrame(X).rename(columns=str).assign(stage=pd.Categorical(np.where(X[:, 7] > 0, "II", "I")))
+        model = SparseCoxRegression(n_nonzero_coefs=2).fit(table, y)
+        assert model.get_support().sum() == 2
+        return
+    plain = SparseCoxRegression(n_nonzero_coefs=2).fit(X, y)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-3)
+
+
+def test_a_saved_model_predicts_the_same(tmp_path):
+    X, y = drawn()
+    for strata in (None, np.arange(150) % 3):
+        model = SparseCoxRegression(n_nonzero_coefs=2).fit(X, y, strata=strata)
+        ht.save(model, tmp_path / "model.json")
+        loaded = ht.load(tmp_path / "model.json")
+        np.testing.assert_array_equal(
+            loaded.predict_survival_function(X, strata=strata), model.predict_survival_function(X, strata=strata)
+        )
+
+
+def test_it_works_in_pipelines_and_searches_with_routed_strata():
+    X, y = drawn()
+    label = np.arange(150) % 2
+    search = GridSearchCV(SparseCoxRegression(), {"n_nonzero_coefs": [1, 2]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"n_nonzero_coefs": 2}
+    assert cross_val_score(make_pipeline(StandardScaler(), SparseCoxRegression(n_nonzero_coefs=2)), X, y).min() > 0.6
+    with config_context(enable_metadata_routing=True):
+        asks = SparseCoxRegression(n_nonzero_coefs=2).set_fit_request(strata=True).set_score_request(strata=True)
+        scores = cross_val_score(asks, X, y, params={"strata": label}, cv=3)
+        assert not np.array_equal(scores, cross_val_score(clone(asks), X, y, cv=3))
