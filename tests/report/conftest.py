@@ -48,6 +48,9 @@ class StandIn(BaseEstimator):
     def certificate(self):
         raise HardThreshError("this model does not carry its training data")
 
+    def summary(self):
+        raise HardThreshError("this model does not carry its training data")
+
 
 class StandInCV(StandIn):
     """The same after a cross-validation."""

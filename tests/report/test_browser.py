@@ -95,7 +95,7 @@ def measure(browse, tmp_path):
 
 @pytest.mark.parametrize("width", [400, *at("pairs", [1200])])
 def test_nothing_is_cut_off_or_too_small(measure, report, width):
-    assert measure(report, width) == ["5 charts"]
+    assert measure(report, width) == ["9 charts"]
 
 
 @only_at("pairs")
@@ -127,12 +127,59 @@ def test_the_measurement_detects_overflow(measure, report):
     assert "the page is wider than the screen" in measure(report, 400)
 
 
+DRIVE = """
+<!doctype html><body><iframe id="page" src="{page}" width="800" height="900"></iframe><pre id="found"></pre>
+<script>
+onload = () => {{
+  const page = document.getElementById("page").contentDocument, found = [];
+  const slider = page.querySelector("input[type=range]"), output = page.querySelector("output");
+  const seen = () => [...page.querySelectorAll(".model")].filter(model => model.getBoundingClientRect().height);
+  found.push(slider.getAttribute("aria-label"), slider.getBoundingClientRect().width > 100);
+  slider.focus();
+  found.push(page.activeElement === slider);
+  for (const step of ["stepDown", "stepDown", "stepUp"]) {{
+    slider[step]();
+    slider.dispatchEvent(new Event("input"));
+    const shown = seen().map(model => model.dataset.says).join(" | ");
+    found.push(shown + " = " + slider.getAttribute("aria-valuetext") + " = " + output.textContent);
+  }}
+  document.getElementById("found").textContent = found.join("\\n");
+}};
+</script>
+"""
+
+
+def test_the_slider_shows_one_model_at_a_time_and_announces_it(browse, report, classifier, tmp_path):
+    frame = tmp_path / "frame.html"
+    frame.write_text(DRIVE.format(page=escape(report.as_uri())), encoding="utf-8")
+    page, console = browse(frame, "--dump-dom", "--window-size=1300,1000")
+    assert console == []
+    found = re.search(r'<pre id="found">(.*?)</pre>', page, re.DOTALL)[1].splitlines()
+    assert found[:3] == ["Number of features, k", "true", "true"]
+    place = classifier.best_n_nonzero_coefs_
+    for step, moved in zip(found[3:], (-1, -1, 1), strict=True):
+        place += moved
+        shown, announced, written = step.split(" = ")
+        assert shown == announced == written
+        assert shown.startswith(f"{place} feature")
+
+
+def test_dark_screens_get_dark_colours(browse, report, tmp_path):
+    picture = tmp_path / "dark.png"
+    browse(report, f"--screenshot={picture}", "--window-size=1200,5000", "--force-dark-mode")
+    pixels = pytest.importorskip("matplotlib.image").imread(picture)[..., :3]
+    assert np.median(pixels) < 0.2
+    assert (pixels.min(axis=2) > 0.8).mean() > 0.003  # words
+    coloured = pixels.max(axis=2) - pixels.min(axis=2) > 0.3
+    assert coloured.mean() > 0.002  # charts
+
+
 @only_at("pairs")
 def test_the_report_can_be_printed(browse, report, tmp_path):
     paper = tmp_path / "report.pdf"
     _, console = browse(report, f"--print-to-pdf={paper}", "--no-pdf-header-footer")
     assert console == []
-    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", paper.read_bytes())) <= 9
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", paper.read_bytes())) <= 12
 
 
 def test_the_console_is_heard(browse, tmp_path):

@@ -113,6 +113,8 @@ def unit_effects(objective: LinearObjective, constraint: Constraint, w: Array) -
             removal = model.removal(columns)
             for some in candidates:
                 decreases = model.decreases(some, removal)
+                if not decreases.size:
+                    continue
                 place = int(np.argmax(decreases))
                 gain = float(decreases[place]) + removal.cost - model.refit
                 if gain > max(best.decrease, 0.0):

@@ -105,8 +105,6 @@ class CrossValidation:
     chosen, best, sparsest : int
         Positions of the chosen k, the k with the best mean, and the smallest k within one standard error of it. Where
         models are averaged, the chosen one is the best single model.
-    effects : ndarray of shape (n_candidates, n_features)
-        The coefficients per standard deviation, fitted on all rows, for each k.
     unit : {"feature", "group", "rank", "edge"}
         The unit that k counts.
     null, null_error : float or None
@@ -138,7 +136,6 @@ class CrossValidation:
     chosen: int
     best: int
     sparsest: int
-    effects: Vector
     unit: str
     null: float | None
     null_error: float | None
@@ -176,6 +173,30 @@ class CrossValidation:
 
 
 @dataclass(frozen=True, slots=True)
+class Path:
+    """The models of all numbers that were compared, fitted on all rows.
+
+    Attributes
+    ----------
+    k : array of int, shape (n_candidates,)
+        The numbers, increasing.
+    effects : ndarray of shape (n_candidates, n_features)
+        The coefficients per standard deviation, or of several outputs the length of these.
+    chosen : int
+        The position of the chosen number.
+    mean, error : ndarray of shape (n_candidates,)
+        The mean held-out score of these models, of which all have the ridge of the chosen one, and its standard error,
+        with the sign of errors reversed; empty without cross-validation.
+    """
+
+    k: NDArray[np.int64]
+    effects: Vector
+    chosen: int
+    mean: Vector
+    error: Vector
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """A fitted linear model.
 
@@ -207,6 +228,10 @@ class Facts:
         The quantity that a coefficient multiplies, in words; empty where it adds to the prediction.
     separated : bool
         Whether the features separate the classes of the training rows perfectly.
+    criterion_values : ndarray of shape (n_candidates,)
+        The criterion of each number that was compared; empty if none chose.
+    path : Path or None
+        The models of all numbers that were compared; None if k was given.
     """
 
     kind: str
@@ -222,6 +247,8 @@ class Facts:
     criterion: str
     multiplies: str
     separated: bool
+    criterion_values: Vector
+    path: Path | None
 
 
 MEASURES = {
@@ -298,6 +325,7 @@ def read(estimator: Any) -> Facts:
         )
         for j in map(int, estimator.support_)
     ]
+    chosen = cross_validation(estimator)
     return Facts(
         kind=type(estimator).__name__,
         classes=tuple(one_line(str(label)) for label in getattr(estimator, "classes_", ())),
@@ -306,13 +334,30 @@ def read(estimator: Any) -> Facts:
         names=names,
         numbered=given is None,
         per="standard deviation" if estimator.standardize else "unit",
-        cross_validation=cross_validation(estimator),
+        cross_validation=chosen,
         unit=_unit(estimator),
         budget=_budget(estimator),
         criterion="EBIC" if hasattr(estimator, "criterion_path_") else "",
         multiplies=estimator._loss.multiplies,
         separated=bool(getattr(estimator, "separated_", False)),
+        criterion_values=np.asarray(getattr(estimator, "criterion_path_", ()), dtype=np.float64),
+        path=_path(estimator, chosen),
     )
+
+
+def _path(estimator: Any, chosen: CrossValidation | None) -> Path | None:
+    """Return the models of all numbers that were compared."""
+    if not hasattr(estimator, "coefs_path_"):
+        return None
+    k = np.asarray(estimator.candidates_, dtype=np.int64)
+    order = np.argsort(k)
+    effects = np.asarray(estimator.coefs_path_, dtype=np.float64).reshape(len(k), -1) * estimator.scale_
+    if chosen is None:
+        nothing = np.empty(0)
+        return Path(k[order], effects[order], _position(k[order], _budget(estimator), 0), nothing, nothing)
+    mean = np.asarray(estimator.mean_scores_, dtype=np.float64)[order] * (-1.0 if chosen.lower_is_better else 1.0)
+    error = np.asarray(estimator.standard_errors_, dtype=np.float64)[order]
+    return Path(k[order], effects[order], chosen.chosen, mean, error)
 
 
 def _unit(estimator: Any) -> str:
@@ -354,9 +399,6 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
     order = np.argsort(k)
     folds, mean, error = (scores[order] for scores in _scores(estimator))
     best = int(np.argmax(mean))
-    effects = np.empty((len(k), 0))
-    if hasattr(estimator, "coefs_path_"):
-        effects = np.asarray(estimator.coefs_path_, dtype=np.float64).reshape(len(k), -1) * estimator.scale_
     null = getattr(estimator, "null_scores_", None)
     p_value = float(getattr(estimator, "null_p_value_", np.nan))
     models = tuple(
@@ -377,7 +419,6 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
         chosen=_position(k[order], _budget(estimator), best),
         best=best,
         sparsest=_position(k[order], int(estimator.one_standard_error_), best),
-        effects=effects[order],
         unit=_unit(estimator),
         null=None if null is None else sign * float(np.mean(null)),
         null_error=None if null is None else float(standard_error(np.asarray(null, dtype=np.float64))),

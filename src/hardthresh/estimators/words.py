@@ -8,7 +8,7 @@ from math import isnan
 from hardthresh.core.errors import plural
 from hardthresh.core.numbers import mean_and_error, number, percent
 
-from .facts import CrossValidation, Facts, Feature, Score
+from .facts import HELD_OUT, CrossValidation, Facts, Feature, Score
 
 _MISSING = "–"
 
@@ -183,6 +183,11 @@ def score_cells(score: Score) -> tuple[str, str, str]:
         best = 1 if score.key == "calibration_slope" else 0
         return f"{score.name} (best is {best})", _cell(score.key, score.value), _MISSING
     return score.name, _cell(score.key, score.value), _cell(score.key, score.without)
+
+
+def fit_score(name: str, value: float) -> str:
+    """Return a score on the rows of the fit with its name."""
+    return f"{HELD_OUT.get(name, name.replace('_', ' '))} {_cell(name, value)}"
 
 
 def _cell(key: str, value: float) -> str:

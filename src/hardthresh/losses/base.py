@@ -50,6 +50,10 @@ class Loss(ABC):
     unit_dispersion: ClassVar[bool] = False
     """Whether the loss is minus a log-likelihood as it stands, with no dispersion to estimate beside the prediction."""
 
+    target_kind: ClassVar[str] = "numbers"
+    """What targets are, which decides how predictions are drawn: "numbers", "amounts" (>= 0), "counts", "classes",
+    "times" until an event; or "quantiles", numbers of which a quantile is predicted."""
+
     multiplies: ClassVar[str] = ""
     """Where predictions are logarithms, what e^u is, in words: what coefficients multiply. Else they add to targets."""
 

@@ -67,6 +67,7 @@ class Cox(JointLoss):
     ties: str = "breslow"
 
     domain: ClassVar[str] = "rows of a finite time, an event (0 or 1), and perhaps a stratum"
+    target_kind: ClassVar[str] = "times"
     multiplies: ClassVar[str] = "the hazard"
     default_ridge: ClassVar[float] = 1e-3  # few columns often order all events, and then have no finite coefficients
 

@@ -34,6 +34,7 @@ class Gamma(LogLink):
     """
 
     domain: ClassVar[str] = "finite numbers > 0"
+    target_kind: ClassVar[str] = "amounts"
     score_name: ClassVar[str] = "neg_mean_gamma_deviance"
 
     def in_domain(self, y: Array) -> Array:

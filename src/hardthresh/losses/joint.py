@@ -38,6 +38,9 @@ class JointLoss(ABC):
     classifies: ClassVar[bool] = False
     """Whether a target is the probability of the second of two classes: False."""
 
+    target_kind: ClassVar[str] = "numbers"
+    """What targets are, as for `Loss`."""
+
     multiplies: ClassVar[str] = ""
     """Where predictions are logarithms, what e^u is, in words: what coefficients multiply."""
 

@@ -39,6 +39,7 @@ class Logistic(Loss):
     recoding: ClassVar[str] = "; recode labels -1 and 1 as (y + 1) / 2"
     classifies: ClassVar[bool] = True
     unit_dispersion: ClassVar[bool] = True
+    target_kind: ClassVar[str] = "classes"
     multiplies: ClassVar[str] = "the odds"
     default_ridge: ClassVar[float] = 1e-2  # few columns often separate classes, and then have no finite coefficients
     score_name: ClassVar[str] = "neg_log_loss"

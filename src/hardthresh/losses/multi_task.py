@@ -52,6 +52,8 @@ class MultiTask(VectorLoss):
     curvature_bound = _of_each_output("curvature_bound")
     lower_bound = _of_each_output("lower_bound")
     classifies = _of_each_output("classifies")
+    unit_dispersion = _of_each_output("unit_dispersion")
+    target_kind = _of_each_output("target_kind")
     multiplies = _of_each_output("multiplies")
     default_ridge = _of_each_output("default_ridge")
     score_name = _of_each_output("score_name")

@@ -55,6 +55,8 @@ class Multinomial(VectorLoss):
     curvature_bound: ClassVar[float] = 0.5
     one_target: ClassVar[bool] = True
     classifies: ClassVar[bool] = True
+    unit_dispersion: ClassVar[bool] = True
+    target_kind: ClassVar[str] = "classes"
     multiplies: ClassVar[str] = "the odds"
     default_ridge: ClassVar[float] = 1e-2  # as of the logistic loss, where a few columns separate the classes
     score_name: ClassVar[str] = "neg_log_loss"

@@ -55,6 +55,7 @@ class NegativeBinomial(LogLink):
 
     domain: ClassVar[str] = "finite numbers >= 0"
     unit_dispersion: ClassVar[bool] = True  # besides the shape, which is given
+    target_kind: ClassVar[str] = "counts"
     score_name: ClassVar[str] = "neg_mean_negative_binomial_deviance"
 
     def __post_init__(self) -> None:

@@ -59,6 +59,7 @@ class Ordinal(JointLoss):
 
     domain: ClassVar[str] = "the numbers 0, 1, 2, ... of ordered classes"
     classifies: ClassVar[bool] = True
+    target_kind: ClassVar[str] = "classes"
     multiplies: ClassVar[str] = "the odds of a higher class"
     default_ridge: ClassVar[float] = 1e-2  # few columns often separate classes, and then have no finite coefficients
     n_predictions: ClassVar[int] = 2

@@ -36,6 +36,7 @@ class Poisson(LogLink):
 
     domain: ClassVar[str] = "finite numbers >= 0"
     unit_dispersion: ClassVar[bool] = True
+    target_kind: ClassVar[str] = "counts"
     score_name: ClassVar[str] = "neg_mean_poisson_deviance"
 
     def check_targets(self, y: Array) -> None:

@@ -56,6 +56,7 @@ class Quantile(Loss):
     smoothing: float = 1.0
 
     domain: ClassVar[str] = "finite numbers"
+    target_kind: ClassVar[str] = "quantiles"
     score_name: ClassVar[str] = "neg_mean_pinball_loss"
     score_scale: ClassVar[float] = 1.0
 

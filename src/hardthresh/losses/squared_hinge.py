@@ -33,6 +33,7 @@ class SquaredHinge(Loss):
     domain: ClassVar[str] = "-1, 1 or between"
     recoding: ClassVar[str] = "; recode labels 0 and 1 as 2 y - 1"
     classifies: ClassVar[bool] = True
+    target_kind: ClassVar[str] = "classes"
     default_ridge: ClassVar[float] = 1e-2  # as that of the logistic loss: separated classes leave the margin undecided
     score_name: ClassVar[str] = "neg_mean_squared_hinge_loss"
     score_scale: ClassVar[float] = 1.0

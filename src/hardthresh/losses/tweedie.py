@@ -58,6 +58,7 @@ class Tweedie(LogLink):
     power: float = 1.5
 
     domain: ClassVar[str] = "finite numbers >= 0"
+    target_kind: ClassVar[str] = "amounts"
     score_name: ClassVar[str] = "neg_mean_tweedie_deviance"
 
     def __post_init__(self) -> None:

@@ -47,6 +47,12 @@ class VectorLoss(ABC):
     classifies: ClassVar[bool] = False
     """Whether targets are classes, or probabilities of one."""
 
+    unit_dispersion: ClassVar[bool] = False
+    """Whether the loss is minus a log-likelihood as it stands, with no dispersion to estimate beside predictions."""
+
+    target_kind: ClassVar[str] = "numbers"
+    """What targets are, as for `Loss`."""
+
     multiplies: ClassVar[str] = ""
     """Where predictions are logarithms, what e^u is, in words: what coefficients multiply. Else they add to targets."""
 

@@ -7,10 +7,12 @@ import io
 import platform
 import re
 import warnings
+from base64 import b64encode
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from importlib import resources
 from importlib.metadata import version
-from math import exp
+from math import exp, isnan
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +24,16 @@ from hardthresh.core.files import write_file
 from hardthresh.core.numbers import choices, mean_and_error, number, percent, signed
 from hardthresh.estimators import words
 from hardthresh.estimators.facts import Facts, one_line, progress, read
+from hardthresh.estimators.linear.summary import CAUTION
 
 from .optional import import_optional
-from .plots.choice import plot_cv
-from .plots.features import MARKERS, coefficients_height, plot_coefficients, plot_path
+from .plots import style
+from .plots.choice import plot_criterion, plot_cv
+from .plots.features import MARKERS, coefficients_height, plot_coefficients, plot_correlations, plot_path
 from .plots.fit import plot_calibration
 from .plots.run import plot_convergence
-from .plots.style import SHOWN
+from .rows import charts_of_rows
+from .slider import positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +48,17 @@ STYLE = {
     "axes.facecolor": "none",
 }
 PIXEL = 1 / 72  # of an inch: the unit of an SVG file of matplotlib is the point
+COLOURS = {
+    style.INK: "var(--ink)",
+    style.MUTED: "var(--muted)",
+    style.PALE: "var(--pale)",
+    style.GRID: "var(--grid)",
+    style.AXIS: "var(--axis)",
+    style.DARK: "var(--strong)",
+    style.LIGHT: "var(--warm)",
+    style.BAND: "var(--band)",
+}
+"""The colours of charts as variables of the style sheet, which has others for dark screens."""
 WIDTHS = {"wide": 760, "narrow": 350}
 """Each chart is drawn for a laptop (and paper) and for a telephone; the style sheet shows one of them."""
 
@@ -66,13 +82,16 @@ def write_report(
     command: str | None = None,
     date: datetime.date | None = None,
     certificate: Any = None,
+    summary: Any = None,
 ) -> Path:
     """Write a self-contained HTML report about a fitted model and its reliability.
 
-    The file has no scripts or external resources, so that it can be mailed, archived and printed. It shows the chosen
-    features with their coefficients, the scores and the calibration of predictions of held-out rows, the curve of the
-    cross-validation beside the score without features, the path over k, the convergence of the run, the certificate,
-    the data summary and the command; each part has a paragraph on how to read it. Equal input gives an equal file.
+    The file has no external resources, so that it can be mailed, archived and printed. It shows the chosen features
+    with their coefficients, what it costs to leave each out and its closest substitute, the scores of predictions of
+    held-out rows beside those without features, charts of predictions that suit the targets, the curve of the
+    cross-validation or of the criterion, the path over k, the convergence of the run, the certificate, the data summary
+    and the command; each part has a paragraph on how to read it. A slider moves through the models of all k; without
+    scripts, the chosen model is shown. Equal input gives an equal file.
 
     Parameters
     ----------
@@ -91,6 +110,8 @@ def write_report(
         The date of the report. Default: today.
     certificate : ModelCertificate, optional
         The result of ``estimator.certificate(X, y)``, for a loaded model. Default: ``estimator.certificate()``.
+    summary : Summary, optional
+        The result of ``estimator.summary(X, y)``, for a loaded model. Default: ``estimator.summary()``.
 
     Returns
     -------
@@ -110,7 +131,8 @@ def write_report(
 
     Notes
     -----
-    Cost: that of ``estimator.certificate()``, some tens of data passes, and about a second for the charts.
+    Cost: that of ``estimator.certificate()`` and ``estimator.summary()``, some tens of data passes, and one or two
+    seconds for the charts.
 
     Examples
     --------
@@ -131,6 +153,7 @@ def write_report(
         command=command,
         date=datetime.date.today() if date is None else date,
         certificate=certificate,
+        summary=summary,
     )
     write_file(path, page.encode(errors="replace"))  # a lone surrogate in a name becomes "?"
     return Path(path)
@@ -143,28 +166,57 @@ def render(
     command: str | None,
     date: datetime.date,
     certificate: Any = None,
+    summary: Any = None,
 ) -> str:
     """Return the report as the text of an HTML page."""
     jinja2 = import_optional("jinja2", "the report needs", extra="report")
     import_optional("matplotlib", "the report needs", extra="report")
     facts = read(estimator)
     target = data_summary.get("target")
-    certificate, no_certificate = (certificate, "") if certificate is not None else _certificate(estimator)
+    certificate, no_certificate = (certificate, "") if certificate is not None else _asked(estimator.certificate)
+    summary, no_summary = (summary, "") if summary is not None else _asked(estimator.summary)
     charts = {"convergence": chart("convergence", lambda ax: plot_convergence(estimator, ax), height=250)}
     if facts.features:
         height = round(72 * coefficients_height(len(facts.features)))
         charts["coefficients"] = chart("coefficients", lambda ax: plot_coefficients(estimator, ax), height=height)
     if facts.cross_validation is not None:
         charts["cv"] = chart("cv", lambda ax: plot_cv(estimator, ax), height=330)
-        charts["path"] = chart("path", lambda ax: plot_path(estimator, ax), height=340)
         if facts.cross_validation.held_out and len(facts.cross_validation.calibration) > 1:
             charts["calibration"] = chart("calibration", lambda ax: plot_calibration(estimator, ax), height=330)
+    elif facts.path is not None:
+        values, k = facts.criterion_values, facts.path.k
+        charts["criterion"] = chart(
+            "criterion", lambda ax: plot_criterion(k, values, ax, name=facts.criterion), height=300
+        )
+    if facts.path is not None:
+        charts["path"] = chart("path", lambda ax: plot_path(estimator, ax), height=340)
+    if summary is not None and len(summary.correlations.rows) > 1:
+        found = summary.correlations
+        charts["correlations"] = chart(
+            "correlations",
+            lambda ax: plot_correlations(found.values, found.rows, ax, columns=found.columns),
+            height=120 + 34 * len(found.rows),
+        )
+    rows = getattr(estimator, "_held_out_rows", None) or (summary and summary.rows)
+    row_charts = charts_of_rows(estimator._loss, rows, facts) if rows is not None and facts.features else []
+    charts |= {one.name: chart(one.name, one.draw, height=one.height) for one in row_charts}
+    models = positions(facts, estimator._loss, summary and summary.path)
+    script = _part("slider.js")
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(_part),
     )
-    environment.filters |= {"number": number, "signed": signed, "percent": percent, "capitalize_first": _capitalized}
-    template = environment.from_string(resources.files(__package__).joinpath("report.html.jinja").read_text("utf-8"))
-    text: str = template.render(
+    environment.filters |= {
+        "number": number,
+        "signed": signed,
+        "percent": percent,
+        "capitalize_first": _capitalized,
+        "known": _known,
+    }
+    text: str = environment.get_template("report.html.jinja").render(
         model=estimator,
         settings=re.sub(r" at 0x[0-9a-f]+", "", str(estimator)),
         facts=facts,
@@ -177,12 +229,22 @@ def render(
         target=None if target is None else one_line(str(target)),
         certificate=certificate,
         no_certificate=no_certificate.rstrip("."),
+        worth=None if summary is None else summary.worth,
+        about=summary.subject if summary is not None else "",
+        fit_scores={} if summary is None else summary.scores,
+        no_summary=no_summary.rstrip("."),
+        caution=CAUTION,
+        row_charts=row_charts,
+        rows_are="held out" if rows is not None and rows.held_out else "those of the fit",
+        models=models,
+        script=script,
+        digest=b64encode(sha256(script.encode()).digest()).decode(),
         stationary=certificate is not None and certificate.is_stationary(),
         swap=certificate is not None and certificate.swap_optimal,
         choices=choices(facts.n_features, words.columns(facts.features)) if facts.unit == "feature" else None,
         charts=charts,
         mean_and_error=mean_and_error,
-        shown=SHOWN,
+        shown=style.SHOWN,
         labelled=len(MARKERS),
         summary=summary_rows(facts, data_summary),
         command=command,
@@ -207,6 +269,11 @@ def _words(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
+def _known(x: float) -> str:
+    """Return a number, or a dash for NaN."""
+    return "–" if isnan(x) else number(x)
+
+
 def _capitalized(sentence: str) -> str:
     """Return a sentence with a capital letter at its beginning."""
     return sentence[:1].upper() + sentence[1:]
@@ -220,12 +287,12 @@ def versions() -> list[tuple[str, str]]:
 
 def chart(name: str, draw: Callable[[Axes], object], height: int) -> dict[str, str]:
     """Return a chart as inline SVG elements, one for each of `WIDTHS`."""
-    from matplotlib import style
+    from matplotlib import style as sheets
     from matplotlib.figure import Figure
 
     drawn = {}
     for variant, width in WIDTHS.items():
-        with style.context(["default", STYLE]), warnings.catch_warnings():
+        with sheets.context(["default", STYLE]), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)  # the browser's fonts have them
             figure = Figure(figsize=(width * PIXEL, height * PIXEL), layout="constrained")
             draw(figure.subplots())
@@ -251,16 +318,22 @@ def _inline(figure: Figure, prefix: str) -> str:
             element.set("id", prefix + label)
         for key, value in element.attrib.items():
             link = re.sub(r"^#|(?<=url\()#", f"#{prefix}", value) if key != "style" else value
-            element.set(key, re.sub(r"(\.\d\d)\d+", r"\1", link))  # a hundredth of a pixel is enough
+            short = re.sub(r"(\.\d\d)\d+", r"\1", link)  # a hundredth of a pixel is enough
+            element.set(key, re.sub("#[0-9a-f]{6}", lambda found: COLOURS.get(found[0], found[0]), short))
     for metadata in root.findall("metadata"):
         root.remove(metadata)
     root.attrib = {"viewBox": root.attrib["viewBox"], "aria-hidden": "true", "focusable": "false"}
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _certificate(estimator: Any) -> tuple[Any, str]:
-    """Return the certificate, or None with the reason."""
+def _asked(question: Callable[[], Any]) -> tuple[Any, str]:
+    """Return what an estimator answers, or None with the reason."""
     try:
-        return estimator.certificate(), ""
+        return question(), ""
     except HardThreshError as error:
         return None, str(error)
+
+
+def _part(name: str) -> str:
+    """Return the text of a file of the report."""
+    return resources.files(__package__).joinpath(name).read_text("utf-8")

@@ -32,6 +32,7 @@ from .model import is_given
 from .null_comparison import NullComparison, are_counts, compare_with_none, mean_over_rows
 from .prediction import PredictionModel
 from .problem import Problem, features_of
+from .rows import Rows
 
 
 class SparseLinearModelCV(GridSearch):
@@ -440,6 +441,7 @@ class SparseLinearModelCV(GridSearch):
         y, weight = double(table.y)[held_out], self._row_weights(table)[held_out]
         number = np.repeat(np.arange(len(splits)), [len(table.take(test).y) for _, test in splits])
         prediction = search.everywhere.prediction
+        self._held_out_rows = Rows(y, u[:, 0], weight, held_out=True)
         self.held_out_scores_ = prediction.held_out_scores(y, u[:, 0], weight, number)
         self.__dict__.pop("calibration_", None)
         calibration = prediction.calibration(y, u[:, 0], weight)

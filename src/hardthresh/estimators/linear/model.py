@@ -54,6 +54,7 @@ from .criterion import CriterionPath, criterion_path
 from .encoding import Encoding, encoding_of, factor_columns, read_codes, without
 from .export import to_sklearn
 from .problem import Fingerprint, Problem, build_problem, features_of, linear_predictor
+from .rows import Rows
 from .summary import Summary, share_removed, summarize
 
 try:
@@ -75,6 +76,10 @@ _OF_A_CHOICE = (
 """Attributes of fits that chose their number of features by a criterion."""
 
 
+_OF_TRAINING = ("_training", "_summary", "_held_out_rows")
+"""Attributes that hold training data, or targets: copies of a model do not have them."""
+
+
 def _transforms(model: SparseLinearModel) -> bool:
     """Return whether a model is also one of scikit-learn's transformers, which take targets of zero."""
     return bool(model._loss_type().in_domain(np.zeros(1))[0])
@@ -93,6 +98,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     _training: tuple[Problem, Result, Fingerprint] | None = None
     _certificate: ModelCertificate | None = None
     _summary: Summary | None = None
+    _held_out_rows: Rows | None = None
 
     def __init__(
         self,
@@ -797,7 +803,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_training"}
+        return {name: value for name, value in state.items() if name not in _OF_TRAINING}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hardthresh.arrays import to_numpy
+from hardthresh.arrays import double, move, to_numpy
 from hardthresh.certificates.effects import UnitEffect, dispersion, standard_errors, unit_effects
 from hardthresh.certificates.swap import units
 from hardthresh.core.errors import MissingDependencyError, plural
@@ -20,9 +20,10 @@ from hardthresh.objectives import LinearModel
 from hardthresh.solvers.start import starting_point
 
 from .. import words
-from ..facts import HELD_OUT, Facts, Feature, read
+from ..facts import Facts, Feature, read
 from .criterion import number_of_examples
 from .problem import Problem
+from .rows import PathRows, Rows, rows_of_fit, rows_of_path
 
 if TYPE_CHECKING:
     import pandas
@@ -58,6 +59,25 @@ class Worth:
     substitute_cost: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Correlations:
+    """Correlations of features.
+
+    Attributes
+    ----------
+    rows, columns : tuple of str
+        The names of the features.
+    values : array, shape (n_rows, n_columns)
+        Their correlations on the rows of a fit, with its weights; NaN for constant features.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: np.ndarray
+
+
+_COMPARED = 12
+"""Largest number of features whose correlations are computed, those of the largest effects: more are not legible."""
 _UNKNOWN = Worth(nan, "", nan, None, nan)
 _NOTHING = UnitEffect(-1, nan, None, nan)
 
@@ -88,6 +108,12 @@ class Summary:
         Why it stopped.
     worth : dict from int to Worth
         For each chosen feature, by its column. For an average of models, of the features of the best single model.
+    rows : Rows
+        The rows, with what the model predicts for them.
+    path : PathRows or None
+        Some of them, with what each model of the path over k predicts; None for one given k.
+    correlations : Correlations
+        The correlations of the chosen features with each other and with their closest substitutes.
     subject : str
         What the objective, the scores, the dispersion and `worth` are about, if not the model itself.
     """
@@ -101,6 +127,9 @@ class Summary:
     converged: bool
     reason: str
     worth: dict[int, Worth]
+    rows: Rows
+    path: PathRows | None
+    correlations: Correlations
     subject: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,7 +216,7 @@ class Summary:
         facts = self.facts
         weight = "" if self.total_weight == self.n_rows else f" of total weight {number(self.total_weight)}"
         how = "on the rows of the fit, which flatters it"
-        fit = ", ".join(f"{HELD_OUT.get(name, name)} {_score(name, value)}" for name, value in self.scores.items())
+        fit = ", ".join(words.fit_score(name, value) for name, value in self.scores.items())
         about = f" of {self.subject}" if self.subject else ""
         lines = [
             f"{facts.kind}: {words.headline(facts)}",
@@ -205,7 +234,7 @@ class Summary:
         """Return the header, the rows and the notes below."""
         facts = self.facts
         scaled, shares = facts.per != "unit", any(feature.share is not None for feature in facts.features)
-        grouped = facts.unit == "group"
+        grouped = any(worth.unit not in ("", facts.names[j]) for j, worth in self.worth.items())
         header = ["feature", *(["group"] if grouped else []), "coefficient", *(["per SD"] if scaled else []), "SE*"]
         header += ["drop cost", "closest substitute", "its cost", *(["in folds"] if shares else [])]
         rows = []
@@ -262,6 +291,11 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
             substitute=None if effect.substitute is None else name(effect.substitute),
             substitute_cost=effect.substitute_cost,
         )
+    coef, intercept = estimator._predictor()
+    rows = rows_of_fit(problem, to_numpy(coef), np.asarray(intercept))
+    path = None
+    if hasattr(estimator, "intercepts_path_"):
+        path = rows_of_path(problem, rows, estimator.coefs_path_, estimator.intercepts_path_)
     spread = dispersion(objective, at, len(errors), n)
     return Summary(
         facts=facts,
@@ -273,8 +307,28 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
         converged=bool(estimator.converged_),
         reason=str(estimator.stop_reason_),
         worth=worth,
+        rows=rows,
+        path=path,
+        correlations=_correlations(problem, facts, effects),
         subject=subject,
     )
+
+
+def _correlations(problem: Problem, facts: Facts, effects: dict[int, UnitEffect]) -> Correlations:
+    """Return the correlations of the chosen features with each other and, if they are no groups, their substitutes."""
+    chosen = [feature.index for feature in facts.features[:_COMPARED]]
+    substitutes = () if problem.grouped else (effects[j].substitute for j in chosen if j in effects)
+    others = [j for j in dict.fromkeys(substitutes) if j is not None and j not in chosen]
+    columns = np.array([*chosen, *others], dtype=np.intp)
+    order = np.argsort(columns)
+    X = double(problem.objective.design.columns(move(columns[order], problem.mean)).dense())[:, np.argsort(order)]
+    weights = double(problem.objective.weights)
+    X = X - weights @ X
+    length = np.sqrt(weights @ (X * X))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = (X.T @ (X * weights[:, None])) / length / length[:, None]
+    names = tuple(facts.names[j] for j in columns.tolist())
+    return Correlations(names[: len(chosen)], names, values[: len(chosen)])
 
 
 def share_removed(problem: Problem, at: Evaluation) -> float:
@@ -291,10 +345,6 @@ def share_removed(problem: Problem, at: Evaluation) -> float:
 
 def _is_words(title: str) -> bool:
     return title in ("feature", "group", "closest substitute")
-
-
-def _score(name: str, value: float) -> str:
-    return percent(value) if name == "accuracy" else number(value)
 
 
 def _cell(value: float) -> str:

@@ -139,16 +139,22 @@ def plot_criterion(candidates: Any, values: Any, ax: Axes | None = None, *, name
 
 
 def cross_validated(cv: CrossValidation | None, estimator: Any) -> CrossValidation:
+    """Return the cross-validation of an estimator; raise an error that says what to do if there is none."""
     if cv is None:
-        kind, sizes = type(estimator).__name__, {"rank_": "rank", "n_edges_": "number of edges"}
-        size = next((what for fitted, what in sizes.items() if hasattr(estimator, fitted)), "k")
-        if hasattr(estimator, "learning_curve_"):
-            raise InvalidInputError(f"{kind} has no curve over k; plot_learning_curve draws how it learned.")
-        raise InvalidInputError(
-            f"there is no curve over {size}, because {kind} was fitted for one given {size}; "
-            f"use {kind}CV to choose it by cross-validation."
-        )
+        raise without_curve(estimator)
     return cv
+
+
+def without_curve(estimator: Any) -> InvalidInputError:
+    """Return the error of an estimator that has no curve over its size."""
+    kind, sizes = type(estimator).__name__, {"rank_": "rank", "n_edges_": "number of edges"}
+    size = next((what for fitted, what in sizes.items() if hasattr(estimator, fitted)), "k")
+    if hasattr(estimator, "learning_curve_"):
+        return InvalidInputError(f"{kind} has no curve over k; plot_learning_curve draws how it learned.")
+    return InvalidInputError(
+        f"there is no curve over {size}, because {kind} was fitted for one given {size}; "
+        f"use {kind}CV to choose it by cross-validation."
+    )
 
 
 def number_axis(ax: Axes, cv: CrossValidation) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from hardthresh.core.numbers import signed
 from hardthresh.estimators.facts import Facts, read
 
-from .choice import cross_validated, number_axis
+from .choice import whole_ticks, without_curve
 from .style import (
     DARK,
     INK,
@@ -107,7 +107,7 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    estimator : fitted estimator with cross-validation
+    estimator : fitted estimator that chose its k, by cross-validation or by a criterion
         Its coefficients for each k, fitted on all rows, are drawn per standard deviation of the features; per unit if
         they were not standardised.
     {axes}
@@ -125,25 +125,27 @@ def plot_path(estimator: Any, ax: Axes | None = None) -> Axes:
     'k, the number of features'
     """
     facts = read(estimator)
-    cv = cross_validated(facts.cross_validation, estimator)
+    path = facts.path
+    if path is None:
+        raise without_curve(estimator)
     ax = styled_axes(ax, height=4.2)
-    if not cv.effects.any():
+    if not path.effects.any():
         return write_only(ax, "no feature is chosen at any k")
     ax.axhline(0.0, color=INK, linewidth=1.0)
-    ax.axvline(cv.k[cv.chosen], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
-    drawn = np.where(_near_nonzero(cv.effects), cv.effects, np.nan)
+    ax.axvline(path.k[path.chosen], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
+    drawn = np.where(_near_nonzero(path.effects), path.effects, np.nan)
     final = [feature.index for feature in facts.features]
-    for j in sorted(set(np.flatnonzero(cv.effects.any(axis=0)).tolist()) - set(final)):
-        (line,) = ax.plot(cv.k, drawn[:, j], color=PALE, linewidth=0.9, zorder=1)
+    for j in sorted(set(np.flatnonzero(path.effects.any(axis=0)).tolist()) - set(final)):
+        (line,) = ax.plot(path.k, drawn[:, j], color=PALE, linewidth=0.9, zorder=1)
         line.set_gid(f"{facts.names[j]}: not in the final model")
     markers = dict(zip(final, MARKERS, strict=False))
     for feature in sorted(facts.features, key=lambda feature: -feature.effect):
         j, color = feature.index, DARK if feature.effect > 0 else LIGHT
-        (line,) = ax.plot(cv.k, drawn[:, j], color=color, linewidth=1.7, zorder=2)
+        (line,) = ax.plot(path.k, drawn[:, j], color=color, linewidth=1.7, zorder=2)
         line.set_gid(f"{feature.name}: {signed(feature.effect)} in the final model")
         if j in markers:
             line.set(marker=markers[j], markersize=5.5, label=shortened(facts.names[j], 20))
-    number_axis(ax, cv)
+    whole_ticks(ax, path.k, f"k, the number of {facts.unit}s")
     ax.set_ylabel(f"{_effect(facts)}\nper {facts.per}", parse_math=False)
     if markers:
         place = (
@@ -186,9 +188,11 @@ def plot_correlations(correlation: Any, names: Any, ax: Axes | None = None, *, c
     values = np.asarray(correlation, dtype=np.float64)
     rows, across = list(map(str, names)), list(map(str, names if columns is None else columns))
     ax = styled_axes(ax, height=1.4 + 0.42 * len(rows))
+    crowded = is_narrow(ax) and len(across) > 5  # then there is room for the signs alone
     for (i, j), value in np.ndenumerate(values):
         if not np.isnan(value):
-            shade(ax, j, i, abs(value), f"{value:+.2f}".replace("-", "−"), f"{rows[i]} and {across[j]}: {value:+.2f}")
+            text = f"{value:+.2f}".replace("-", "−")
+            shade(ax, j, i, abs(value), text[:1] if crowded else text, f"{rows[i]} and {across[j]}: {text}")
     return matrix_axes(ax, rows, across)
 
 

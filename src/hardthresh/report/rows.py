@@ -1,0 +1,160 @@
+"""Which charts of rows suit which targets, with the words about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardthresh.estimators.facts import Facts
+from hardthresh.estimators.linear.rows import Rows
+
+from .plots.classes import plot_confusion, plot_precision_recall, plot_roc
+from .plots.fit import plot_coverage, plot_observed, plot_quantiles, plot_residuals, plot_rootogram
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, slots=True)
+class RowChart:
+    """A chart of rows for the report.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the page.
+    draw : callable
+        Draws it on axes.
+    height : int
+        Its height in pixels.
+    alt : str
+        What it is a chart of, for those who do not see it.
+    caption : str
+        The line below it.
+    """
+
+    name: str
+    draw: Callable[[Axes], object]
+    height: int
+    alt: str
+    caption: str
+
+
+def charts_of_rows(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
+    """Return the charts that suit the targets of a loss.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss of the model; its `target_kind` decides.
+    rows : Rows
+        The rows to draw.
+    facts : Facts
+        The facts about the model, such as its classes.
+    """
+    charts = _CHARTS.get(loss.target_kind)
+    return [] if charts is None or rows.u.ndim != 1 else charts(loss, rows, facts)
+
+
+def _numbers(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
+    predicted, weight = np.asarray(loss.mean(rows.u)), rows.weight
+    return [
+        RowChart(
+            "residuals",
+            lambda ax: plot_residuals(rows.y, predicted, ax, sample_weight=weight),
+            300,
+            "Chart of the residuals of the rows against their predictions, with the mean of tenths of the rows.",
+            "Where the line leaves zero, predictions are too low (above) or too high (below).",
+        ),
+        RowChart(
+            "quantiles",
+            lambda ax: plot_quantiles(rows.y - predicted, ax, sample_weight=weight),
+            300,
+            "Chart of the quantiles of the residuals against those of the normal distribution, which are a line.",
+            "Ends that leave the line: more, or larger, errors than a normal distribution has.",
+        ),
+    ]
+
+
+def _amounts(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
+    predicted = np.asarray(loss.mean(rows.u))
+    return [
+        RowChart(
+            "observed",
+            lambda ax: plot_observed(rows.y, predicted, ax, sample_weight=rows.weight),
+            330,
+            "Chart of the mean target against the mean prediction in tenths of the rows; where equal, on the diagonal.",
+            "Tenths of the rows by their prediction. Below the diagonal: predicted too high.",
+        )
+    ]
+
+
+def _quantiles(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
+    return [
+        RowChart(
+            "coverage",
+            lambda ax: plot_coverage(rows.y, rows.u, ax, quantile=loss.quantile, sample_weight=rows.weight),
+            310,
+            "Chart of the share of targets at or below the prediction in tenths of the rows; the aim is dashed.",
+            f"Tenths of the rows by their prediction. Aim: {loss.quantile} of the targets are at or below it.",
+        )
+    ]
+
+
+def _counts(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
+    if np.any(rows.y != np.round(rows.y)):
+        return _amounts(loss, rows, facts)
+    predicted = np.asarray(loss.mean(rows.u))
+    dispersion = 1.0 / loss.theta if hasattr(loss, "theta") else 0.0
+    rootogram = RowChart(
+        "rootogram",
+        lambda ax: plot_rootogram(rows.y, predicted, ax, dispersion=dispersion, sample_weight=rows.weight),
+        320,
+        "Bars of the numbers of rows with each count, hanging from the numbers that the model expects.",
+        "Bars hang from what the model expects. Below zero: the count occurs more often than that; above: less often.",
+    )
+    return [rootogram, *_amounts(loss, rows, facts)]
+
+
+def _classes(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
+    y, names = (rows.y > 0).astype(np.int64), np.array(facts.classes)
+    found = (rows.u > 0).astype(np.int64)
+    last, first = facts.classes[-1], facts.classes[0]
+    confusion = RowChart(
+        "confusion",
+        lambda ax: plot_confusion(names[y], names[found], ax, classes=names, sample_weight=rows.weight),
+        300,
+        f"Table of the numbers of rows of {first} and {last} that are predicted to be of each of them.",
+        "Rows of each class, by the class that the model takes for the more probable one.",
+    )
+    if len(np.unique(y)) != 2:
+        return [confusion]
+    return [
+        RowChart(
+            "roc",
+            lambda ax: plot_roc(y, rows.u, ax, sample_weight=rows.weight),
+            330,
+            f"ROC curve: the share of {last} that is found against the share of {first} that is taken for it.",
+            f"Each point is a threshold of the probability of {last}. On the dashed line: no better than chance.",
+        ),
+        RowChart(
+            "precision",
+            lambda ax: plot_precision_recall(y, rows.u, ax, sample_weight=rows.weight),
+            330,
+            f"Precision-recall curve: the share of {last} among rows above a threshold against the share of it found.",
+            f"Each point is a threshold of the probability of {last}. Dashed: the share of {last} among all rows.",
+        ),
+        confusion,
+    ]
+
+
+_CHARTS: dict[str, Callable[[Any, Rows, Facts], list[RowChart]]] = {
+    "numbers": _numbers,
+    "amounts": _amounts,
+    "counts": _counts,
+    "quantiles": _quantiles,
+    "classes": _classes,
+}
