@@ -10,6 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from hardthresh import minimize
+from hardthresh.constraints import RowSparsity
+from hardthresh.objectives import MultiOutputModel
+
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -163,3 +167,14 @@ def test_recovery_problems(bench, kind, n, d, k):
     np.testing.assert_allclose(np.linalg.norm(X, axis=0), 1.0)
     unexplained = y - X[:, truth] @ np.linalg.lstsq(X[:, truth], y, rcond=None)[0]
     assert 5 < (y @ y) / (unexplained @ unexplained) < 25  # the signal-to-noise ratio is 10
+
+
+@pytest.mark.parametrize("loss", ["multi_task", "multinomial"])
+def test_the_refit_of_several_outputs_is_the_minimum_of_our_objective(bench, loss):
+    X, y, support = bench.spec.several_outputs(120, 20, 3, 0.5, loss, 1)
+    problem = bench.problem.Problem(X, y, loss, 3, intercept=True)
+    ridge = np.r_[np.full(3, problem.ridge if loss == "multinomial" else 0.0), 0.0]
+    model = MultiOutputModel(np.column_stack([X[:, support], np.ones(120)]), y, loss, l2=ridge)
+    value = minimize(model, RowSparsity(3, free=(3,)), tol=1e-13).value
+    expected = 240 * value / np.sum(y * y) if loss == "multi_task" else value
+    np.testing.assert_allclose(bench.refit.objective(problem, support), expected, rtol=1e-9)

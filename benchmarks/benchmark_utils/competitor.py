@@ -68,6 +68,10 @@ def everything(*questions: str, losses: tuple[str, ...] = ("squared", "logistic"
     return frozenset((question, loss) for question in questions for loss in losses)
 
 
+OUTPUTS = ("multi_task", "multinomial")
+"""The losses of several outputs."""
+
+
 def largest(coefficients: Any, k: int) -> Any:
     """Return where the k largest of some coefficients are, zeros excluded."""
     size = np.abs(np.asarray(coefficients).ravel())
@@ -80,6 +84,8 @@ def _tiny(like: Problem) -> Problem:
     if like.is_sparse:
         signal = 10.0 if like.loss == "squared" else 3.0
         X, y, _ = spec.sparse_text(2000, 300, 0.05, 4, like.loss, signal, seed=1)
+    elif like.loss in OUTPUTS:
+        X, y, _ = spec.several_outputs(200, 200, 4, 0.0, like.loss, seed=1)
     else:
         draw, signal = (spec.least_squares, 10.0) if like.loss == "squared" else (spec.logistic, 3.0)
         X, y, _ = draw(200, 200, 4, 0.0, signal, seed=1)

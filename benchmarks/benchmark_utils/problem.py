@@ -26,7 +26,8 @@ class Problem:
 
     `question` is "fixed" (the best `k` columns), "path" (the number of columns by EBIC, among 1 to `largest`), "cv"
     (the same by 5-fold cross-validation) or "defaults" (the same among 0 to 30 for packages that have no default of
-    their own). `loss` is "squared" or "logistic"; `ridge` belongs to the logistic one.
+    their own). `loss` is "squared", "logistic", "multi_task" (y has a column for each output) or "multinomial" (y has
+    the numbers of classes); `ridge` belongs to those of classes.
     `intercept` says whether the model has one: where X and y are centred, none is needed.
     """
 

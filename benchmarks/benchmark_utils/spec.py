@@ -35,6 +35,25 @@ def logistic(n: int, d: int, k: int, rho: float, scale: float, seed: int) -> Dra
     return X, _classes(rng, X[:, support] @ beta, scale), support
 
 
+def several_outputs(n: int, d: int, k: int, rho: float, loss: str, seed: int) -> Drawn:
+    """Return three outputs, or three classes, of AR(1) columns of variance 1: the draws of the specification of models.
+
+    The coefficients of a planted column are normal, of standard deviation 0.35 for outputs with noise of variance 1,
+    and 0.6 for classes.
+    """
+    rng = np.random.default_rng((seed, 6 if loss == "multi_task" else 5))
+    Z = rng.standard_normal((n, d))
+    X = Z.copy()
+    for j in range(1, d):
+        X[:, j] = rho * X[:, j - 1] + math.sqrt(1 - rho * rho) * Z[:, j]
+    support = np.sort(rng.permutation(d)[:k])
+    rng.uniform(0.8, 1.2, k)  # which models of one output use
+    f = X[:, support] @ ((0.35 if loss == "multi_task" else 0.6) * rng.standard_normal((k, 3)))
+    if loss == "multi_task":
+        return X, 1.0 + f + rng.standard_normal((n, 3)), support
+    return X, np.argmax(f + rng.gumbel(size=(n, 3)), axis=1).astype(float), support
+
+
 def correlated(
     n: int, d: int, k: int, design: str, rho: float, snr: float, loss: str, seed: int, block: int = 10
 ) -> Drawn:

@@ -87,6 +87,13 @@ def tasks(seeds: tuple[int, ...] = (0,)) -> dict[str, Task]:
             (*OURS[:3], "abess", "celer", "skglm MCP", "scikit-learn L1"),
             limit=10.0,
         ),
+        "outputs": Task(
+            "Three outputs and three classes, fixed k",
+            tuple(
+                Instance("fixed", "several_outputs", one) for one in grid(load("dataset", "several_outputs").parameters)
+            ),
+            ("hardthresh", "hardthresh fast", "hardthresh thorough", "abess"),
+        ),
         "real": Task(
             "Real data",
             _real_instances(),

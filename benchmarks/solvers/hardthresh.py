@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from benchmark_utils.competitor import Competitor, everything
+from benchmark_utils.competitor import OUTPUTS, Competitor, everything
 from benchmark_utils.problem import Problem
 
 import hardthresh as ht
-from hardthresh import selection, solvers
+from hardthresh import constraints, objectives, selection, solvers
 from hardthresh.constraints import Sparsity
 from hardthresh.objectives import LinearModel
 
@@ -25,7 +25,7 @@ class Solver(Competitor):
     distribution = "hardthresh"
     requirements = ["pip::hardthresh"]  # noqa: RUF012
     parameters = {"solver": ["default", "fast", "thorough", "pursuit", "restarts"]}  # noqa: RUF012
-    answers = everything("fixed", "path")
+    answers = everything("fixed", "path") | everything("fixed", losses=OUTPUTS)
     takes_sparse = True
 
     def refusal(self, problem: Problem) -> str | None:
@@ -36,6 +36,8 @@ class Solver(Competitor):
             return "restarts are for a fixed k"
         if problem.question == "path" and not hasattr(selection, "ebic"):
             return "this version has no ebic"
+        if problem.loss in OUTPUTS and not hasattr(constraints, "RowSparsity"):
+            return "this version has no RowSparsity"
         return super().refusal(problem)
 
     def solve(self, problem: Problem) -> Any:
@@ -44,7 +46,7 @@ class Solver(Competitor):
         model, free = _model(problem)
         solver = self._solver()
         if problem.question == "fixed":
-            budget = Sparsity(problem.k, free=free)
+            budget = (constraints.RowSparsity if problem.loss in OUTPUTS else Sparsity)(problem.k, free=free)
             results = [ht.minimize(model, budget, solver, w0=w0) for w0 in self._starts(model)]
             best = min(results, key=lambda result: result.value)
             return _columns(problem, best), sum(result.passes for result in results)
@@ -66,9 +68,12 @@ class Solver(Competitor):
         return solvers.HardThresholdingPursuit() if pursuit else solvers.WorkingSet(effort=self.solver)
 
 
-def _model(problem: Problem) -> tuple[LinearModel, tuple[int, ...]]:
+def _model(problem: Problem) -> tuple[Any, tuple[int, ...]]:
     X, d = problem.X, problem.X.shape[1]
-    l2: Any = problem.ridge if problem.loss == "logistic" else 0.0
+    l2: Any = problem.ridge if problem.loss in ("logistic", "multinomial") else 0.0
+    if problem.loss in OUTPUTS:
+        X, ridge = np.hstack([X, np.ones((X.shape[0], 1))]), np.append(np.full(d, l2), 0.0)
+        return objectives.MultiOutputModel(X, problem.y, problem.loss, l2=ridge), (d,)
     if not problem.intercept:
         return LinearModel(X, problem.y, loss=problem.loss, l2=l2), ()
     ones = np.ones((X.shape[0], 1), dtype=X.dtype)
@@ -78,5 +83,5 @@ def _model(problem: Problem) -> tuple[LinearModel, tuple[int, ...]]:
 
 
 def _columns(problem: Problem, result: Any) -> Any:
-    chosen = result.support.indices
+    chosen = result.support.rows if problem.loss in OUTPUTS else result.support.indices
     return chosen[chosen < problem.X.shape[1]]
