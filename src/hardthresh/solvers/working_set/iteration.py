@@ -30,6 +30,7 @@ from .state import (
     WorkingState,
     first_improvement,
     path_cap,
+    recheck_threshold,
     refined_on_support,
     refit_without_curvature,
     with_fewer_columns,
@@ -272,18 +273,14 @@ class Iteration:
 
     def needs_search(self, state: WorkingState) -> bool:
         """Return whether a run that has reached its budget must search once more (step 4)."""
-        ratio = self.effort.recheck_ratio
-        if ratio == 0.0 or not self.objective.traits.quadratic or state.working_set.size == 0:
+        threshold = recheck_threshold(self.objective, state, self.effort.recheck_ratio, self.tol)
+        if threshold is None:
             return True
-        rounding, negligible = tolerances(state, self.tol)
-        if negligible < 0.5 * state.negligible:  # too coarse a search: f at a bad w0 was far above the null model's
-            return True
-        if not is_minimal(state, negligible):  # rounding has kept it from the minimum
+        if not is_minimal(state, tolerances(state, self.tol)[1]):  # rounding has kept it from the minimum
             return True
         inside = union(state.working_set, to_numpy(state.support.indices))
         if inside.size == state.at.point.shape[0]:
             return False
-        threshold = max(ratio * state.reference_score, rounding)
         return self.screen(state.at.gradient, state.curvature, inside, threshold, 1).size > 0
 
     def screened(self, state: WorkingState, by_refits: bool) -> np.ndarray:

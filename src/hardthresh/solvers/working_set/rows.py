@@ -20,7 +20,7 @@ from .iteration import FEW, FEW_PER_CHOICE, LEAST_CAP, PARTIAL_CAP, PREFETCH_CAP
 from .model import REFIT_TOL, Gram, LocalModel, difference, screen, tolerances, union
 from .row_refits import refit_rows
 from .search import Fit
-from .state import CONVERGED, PATH_ENDED, WorkingState, next_checkpoint, path_cap
+from .state import CONVERGED, PATH_ENDED, WorkingState, next_checkpoint, path_cap, recheck_threshold
 from .tableau import Tableau
 
 _CURVED = 1e-10
@@ -172,14 +172,9 @@ class _Search:
 
     def needs_search(self, block: OutputBlock) -> bool:
         """Return whether a run that has reached its budget must search once more (step 4)."""
-        state, ratio = self.state, self.effort.recheck_ratio
-        if ratio == 0.0 or not self.objective.traits.quadratic or state.working_set.size == 0:
-            return True
-        rounding, negligible = tolerances(state, self.tol)
-        if negligible < 0.5 * state.negligible:  # too coarse a search: f at a bad w0 was far above the null model's
-            return True
-        threshold = max(ratio * state.reference_score, rounding)
-        return self.screen(block, state.at.gradient, state.working_set, threshold, 1).size > 0
+        state = self.state
+        threshold = recheck_threshold(self.objective, state, self.effort.recheck_ratio, self.tol)
+        return threshold is None or self.screen(block, state.at.gradient, state.working_set, threshold, 1).size > 0
 
     def screened(self, block: OutputBlock) -> np.ndarray:
         """Return the working set of the state with the columns outside whose scores are high enough."""

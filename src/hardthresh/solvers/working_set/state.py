@@ -9,14 +9,14 @@ from math import ceil, inf, isnan
 import numpy as np
 
 from hardthresh.core.constraint import Constraint, Projection
-from hardthresh.core.objective import Evaluation, LinearObjective
+from hardthresh.core.objective import Evaluation, LinearObjective, Objective
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
 from hardthresh.core.support import upgrade_supports
 from hardthresh.core.typing import Array
 from hardthresh.solvers.subspace import FULL_SOLVE, refine
 
-from .model import REFIT_TOL, Gram, LocalModel
+from .model import REFIT_TOL, Gram, LocalModel, tolerances
 from .search import Fit
 
 _FIRST_CHECKPOINT, STRIDE = 4, 2.5
@@ -45,6 +45,16 @@ def path_cap(size: int) -> int:
     Tuned like the checkpoints: f is 8 % higher with half as many columns, and 1 % lower with twice as many.
     """
     return max(64, 2 * size)
+
+
+def recheck_threshold(objective: Objective, state: WorkingState, ratio: float, tol: float) -> float | None:
+    """Return the score of a column outside that calls for another search at the budget; None if there must be one."""
+    if ratio == 0.0 or not objective.traits.quadratic or state.working_set.size == 0:
+        return None
+    rounding, negligible = tolerances(state, tol)
+    if negligible < 0.5 * state.negligible:  # too coarse a search: f at a bad w0 was far above the null model's
+        return None
+    return max(ratio * state.reference_score, rounding)
 
 
 @stored(
