@@ -197,8 +197,9 @@ COORDINATE_FIELDS = {
     "upper": "values",
     "labels": "values",
     "groups": "sets of indices",
+    "names": "of groups",
 }
-"""Settings of constraints that speak of single coordinates, and how they follow a permutation."""
+"""Settings of constraints that speak of single coordinates, and how they follow a permutation; "names" do not."""
 
 
 def permuted(constraint: Any, order: np.ndarray) -> Any:
@@ -213,6 +214,8 @@ def permuted(constraint: Any, order: np.ndarray) -> Any:
             kind = COORDINATE_FIELDS["labels"]
         if value is None or kind is None or np.isscalar(value):
             assert value is None or np.ndim(value) == 0, f"say in COORDINATE_FIELDS how {field.name} is permuted"
+            continue
+        if kind == "of groups":
             continue
         if kind == "indices":
             changes[field.name] = moved(value, order)
