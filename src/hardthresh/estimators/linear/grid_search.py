@@ -9,14 +9,13 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from hardthresh.arrays import double, to_numpy
-from hardthresh.core.constraint import Projection, coordinate_budget
+from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.progress import progress_line
 from hardthresh.losses import Loss, VectorLoss
 from hardthresh.selection import FoldPath, generalized_fold_paths, least_squares_fold_paths
 from hardthresh.selection.comparison import in_parallel
 from hardthresh.solvers.start import starting_point
-from hardthresh.solvers.subspace import FULL_SOLVE, refine
 
 from ..base import is_real
 from ..folds import CrossValidatedMixin, Metadata, Split, Splits, candidates_of, settings_for_folds
@@ -222,15 +221,7 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
             for column, ridge in enumerate(ridges.tolist()):
                 refitted = result.w
                 if column != searched:
-                    other = problem.with_ridge(ridge).with_budget(size)
-                    fit = refine(
-                        other.objective,
-                        other.constraint,
-                        Projection(result.w, result.support),
-                        cg_iterations=0,
-                        rounds=FULL_SOLVE,
-                    )
-                    refitted = fit.projection.point
+                    refitted = problem.with_ridge(ridge).with_budget(size).refitted(result.w, result.support)
                 points[row, column] = to_numpy(problem.by_output(refitted))
         coefs, intercepts = problem.parts(points)
         columns = np.flatnonzero(features_of(coefs))

@@ -15,6 +15,7 @@ from hardthresh.constraints import GroupSparsity, OverlappingGroupSparsity, RowS
 from hardthresh.constraints.labels import changed
 from hardthresh.constraints.supports import Rows
 from hardthresh.core.checking import checked_integer
+from hardthresh.core.constraint import Projection
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.objective import UNITS
 from hardthresh.core.support import Support
@@ -22,6 +23,8 @@ from hardthresh.core.threads import serial_blas
 from hardthresh.core.typing import Array
 from hardthresh.losses import Loss, VectorLoss
 from hardthresh.objectives import LinearModel, MultiOutputModel, OrdinalModel
+from hardthresh.solvers.subspace import FULL_SOLVE, refine
+from hardthresh.solvers.working_set.row_refits import refit_rows
 
 from ..table import Table, standardize_table, take_columns
 from .bounds import Bounds
@@ -101,6 +104,18 @@ class Problem:
     def with_loss(self, loss: Loss | VectorLoss) -> Problem:
         """Return the problem with another loss."""
         return replace(self, objective=self.objective.with_loss(loss))
+
+    def refitted(self, w: Array, support: Support) -> Array:
+        """Return the minimiser on the support of a point."""
+        objective = self.objective
+        if not isinstance(objective, MultiOutputModel) or not isinstance(support, Rows):
+            found = Projection(w, support)
+            return refine(objective, self.constraint, found, cg_iterations=0, rounds=FULL_SOLVE).projection.point
+        xp, rows = namespace(w), support.rows
+        at = refit_rows(objective.columns(rows), xp.take(w, rows, axis=0), tol=0.0)
+        place = np.full(w.shape[0], rows.shape[0])
+        place[to_numpy(rows)] = np.arange(rows.shape[0])
+        return xp.take(xp.concat([at.point, 0 * w[:1, :]], axis=0), move(place, w), axis=0)
 
     def by_output(self, w: Array) -> Array:
         """Return a point with its coordinates along the last axis, centred over classes that a constant may move."""
