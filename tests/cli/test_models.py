@@ -11,9 +11,10 @@ from hardthresh.cli.learning import models, takes_many_classes
 from hardthresh.cli.settings import as_settings, own_settings, settings_of
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import lookup
+from hardthresh.losses import pointwise_losses
 from hardthresh.storage import load_notes
 
-POINTWISE = [loss for loss, validated in models() if not validated and loss not in ("cox", "ordinal")]
+POINTWISE = [loss for loss in pointwise_losses() if (loss, False) in models()]
 
 
 @pytest.fixture
@@ -228,3 +229,75 @@ def test_missing_values_are_refused_with_advice(refused, gaps):
     gaps.with_columns(a=pl.lit("x")).write_csv("gaps.csv")
     line = refused("fit", "gaps.csv", "--target", "y", "--impute", "--categorical", "a")
     assert line.startswith("--impute is for dense tables of numbers; leave it out, and give missing categories a level")
+
+
+# times and ordered classes
+
+
+@pytest.fixture
+def clinic(folder):
+    """Times to an event that depend on x1 and x2, some of them censored, and a level of three that does, too."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((160, 4))
+    u = 2 * X[:, 1] - X[:, 2]
+    time, censored = rng.exponential(np.exp(-u)), rng.exponential(2.0, 160)
+    level = np.array(["low", "mid", "high"])[np.searchsorted([-1, 1], u + rng.logistic(size=160))]
+    columns = {f"x{j}": X[:, j] for j in range(4)}
+    columns |= {"time": np.minimum(time, censored), "dead": (time <= censored).astype(int), "level": level}
+    table = pl.DataFrame(columns)
+    table.write_csv(folder / "clinic.csv")
+    return table
+
+
+def test_times_and_events_are_a_target(done, clinic):
+    settings = ("--time", "time", "--event", "dead", "--drop", "level", "--k", 2, "--ties", "efron")
+    text = done("fit", "clinic.csv", *settings, "--out", "m.json", "--report", "r.html")
+    assert text.startswith("2 of 4 features chosen to predict time\n")
+    assert "the change of the logarithm of the hazard" in text
+    assert "(intercept)" not in text
+    X, y = clinic.select("x0", "x1", "x2", "x3").to_numpy(), clinic.select("time", "dead").to_numpy()
+    alone = ht.SparseCoxRegression(n_nonzero_coefs=2, ties="efron", random_state=0).fit(X, y)
+    model = ht.load("m.json")
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    assert f"On the rows of the fit: concordance {alone.score(X, y):.3g}" in text
+    lines = done("predict", "m.json", "clinic.csv").splitlines()
+    np.testing.assert_allclose(np.array(lines[1:], dtype=float), alone.predict(X), rtol=1e-10)
+
+
+def test_times_of_a_real_data_set(done, data_folder):
+    """Breast tumours: 272 patients, 1,554 genes; the times and the events are arrays of the file."""
+    text = done("fit", data_folder / "nki272.npz", "--loss", "cox", "--time", "survival", "--event", "y", "--k", 5,
+                "--alpha", 0.001, "--out", "m.json")  # fmt: skip
+    assert text.startswith("5 of 1,554 features chosen to predict survival")
+    assert "concordance 0." in text
+    assert ht.load("m.json").support_.size == 5
+
+
+def test_classes_have_the_order_that_is_given(done, clinic):
+    settings = ("--drop", "time,dead", "--order", "low,mid,high", "--k", 2, "--out", "m.json")
+    text = done("fit", "clinic.csv", "--target", "level", *settings)
+    assert text.startswith("2 of 4 features chosen to predict level: low < mid < high\n")
+    for part in (
+        "(low | mid)",
+        "(mid | high)",
+        "the change of the logarithm of the odds of a higher class",
+        "accuracy",
+    ):
+        assert part in " ".join(text.split())
+    X = clinic.select("x0", "x1", "x2", "x3").to_numpy()
+    y = clinic["level"].replace_strict({"low": 0, "mid": 1, "high": 2}).to_numpy()
+    alone, model = ht.SparseOrdinalRegression(n_nonzero_coefs=2, random_state=0).fit(X, y), ht.load("m.json")
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    assert model.classes_.tolist() == ["low", "mid", "high"]
+    lines = done("predict", "m.json", "clinic.csv").splitlines()
+    assert lines[0] == "prediction,probability of low,probability of mid,probability of high"
+    assert [line.split(",")[0] for line in lines[1:]] == np.array(["low", "mid", "high"])[alone.predict(X)].tolist()
+
+
+def test_what_these_models_lack_is_said(refused, clinic):
+    times = ("clinic.csv", "--time", "time", "--event", "dead", "--drop", "level")
+    assert "the model of the cox loss has no intercept" in refused("fit", *times, "--k", 2, "--no-intercept")
+    line = refused("fit", "clinic.csv", "--target", "level", "--loss", "ordinal", "--drop", "time,dead")
+    assert line.endswith("are texts (high, low, mid); give their order with --order, from low to high")
+    if ("cox", True) not in models():
+        assert "the model of the cox loss has no cross-validation" in refused("fit", *times, "--cv", 5)

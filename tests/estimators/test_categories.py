@@ -444,6 +444,21 @@ def test_lazy_frames_are_refused():
         ht.SparseLinearRegression().fit(lazy, [1.0, 2.0])
 
 
+def test_categories_are_chosen_for_all_classes_and_all_outputs():
+    rng = np.random.default_rng(0)
+    n = 200
+    X, city = rng.standard_normal((n, 5)), rng.choice(["a", "b", "c"], n)
+    given = frame("pandas", X, city=city)
+    U = np.column_stack([2 * X[:, 1], 3.0 * (city == "a"), np.zeros(n)])
+    classes = ht.SparseLogisticRegression(n_nonzero_coefs=2).fit(given, np.argmax(U + rng.gumbel(size=U.shape), axis=1))
+    assert set(classes.get_feature_names_out()) == {"x1", "city"}
+    assert classes.coef_.shape == (3, classes.encoded_feature_names_.size)
+    assert classes.n_nonzero_coefs_ == 2
+    outputs = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(given, U[:, :2])
+    assert set(outputs.get_feature_names_out()) == {"x1", "city"}
+    assert_allclose(outputs.predict(given), U[:, :2], atol=1e-8)
+
+
 @only_at("pairs")
 def test_a_choice_among_many_categories_is_the_best_of_all():
     """Twenty categorical columns, two of them with an effect: every pair is tried by least squares."""

@@ -53,6 +53,17 @@ def test_the_export_keeps_names_and_shares_no_memory(plain):
     clone(other).fit(X, y)  # its settings are valid
 
 
+def test_several_classes_and_outputs_are_exported():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 4))
+    classes = np.array(["a", "b", "c"])[np.digitize(X[:, 1] + 0.3 * rng.standard_normal(90), [-0.5, 0.5])]
+    model = ht.SparseLogisticRegression(n_nonzero_coefs=2).fit(X, classes)
+    assert_allclose(model.to_sklearn().predict_proba(X), model.predict_proba(X), rtol=1e-10)
+    assert_array_equal(model.to_sklearn().predict(X), model.predict(X))
+    outputs = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, X[:, :2] @ rng.standard_normal((2, 3)))
+    assert_allclose(outputs.to_sklearn().predict(X), outputs.predict(X), rtol=1e-10)
+
+
 def test_what_scikit_learn_lacks_is_said():
     X, y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
     with pytest.raises(NotFittedError):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,12 +57,14 @@ def _print_one(console: Console, model: Any, notes: Mapping[str, Any]) -> None:
     cv = facts.cross_validation
     console.print(_headline(facts, notes.get("data", {})))
     console.print()
-    console.print(_table(facts, float(np.ravel(model.intercept_)[0])))
+    console.print(_table(facts, _levels(model)))
     if facts.features:
         console.print(_reading(facts), style="dim", markup=False)
     if facts.separated:
         console.print(_SEPARATED)
     if cv is None:
+        if notes.get("scores"):
+            console.print(f"\nOn the rows of the fit: {_fit_scores(notes['scores'])}", markup=False)
         console.print("\nnot validated: add --cv 5", style="bold", markup=False)
     elif cv.found:
         console.print(_doubts(model, facts, cv), style="dim", markup=False)
@@ -124,7 +127,22 @@ def _held_out(cv: CrossValidation) -> Table:
     return table
 
 
-def _table(facts: Facts, intercept: float) -> Table:
+def _levels(model: Any) -> list[tuple[str, float]]:
+    """Return the intercept or the thresholds of a model with their names; a model of hazards has none."""
+    if hasattr(model, "thresholds_"):
+        between = pairwise(map(str, model.classes_))
+        names = [f"({low} | {high})" for low, high in between]
+        return list(zip(names, np.asarray(model.thresholds_).tolist(), strict=True))
+    return [("(intercept)", float(np.ravel(model.intercept_)[0]))] if hasattr(model, "intercept_") else []
+
+
+def _fit_scores(scores: Mapping[str, float]) -> str:
+    """Return how well a model fits its own rows."""
+    words = {"r2": "R²", "d2": "D²"}
+    return ", ".join(f"{words.get(name, name)} {value:.3g}" for name, value in scores.items())
+
+
+def _table(facts: Facts, levels: Sequence[tuple[str, float]]) -> Table:
     """Return the table of features, the largest effect first."""
     table = Table(box=None, header_style="bold", padding=(0, 1))
     table.add_column("feature", overflow="fold")
@@ -139,7 +157,8 @@ def _table(facts: Facts, intercept: float) -> Table:
         bar = Text("█" * length, style="red" if feature.effect < 0 else "green")
         numbers = signed(feature.coefficient), signed(feature.effect)
         table.add_row(Text(feature.name), *numbers, bar, *_votes(feature, facts.cross_validation))
-    table.add_row("(intercept)", signed(intercept), style="dim")
+    for name, value in levels:
+        table.add_row(Text(name), signed(value), style="dim")
     return table
 
 
@@ -151,7 +170,8 @@ def _votes(feature: Feature, cv: CrossValidation | None) -> list[str]:
 
 
 def _reading(facts: Facts) -> str:
-    logarithm = f"the log-odds of {facts.classes[1]}" if facts.classes else f"the logarithm of {facts.multiplies}"
+    two = len(facts.classes) == 2
+    logarithm = f"the log-odds of {facts.classes[1]}" if two else f"the logarithm of {facts.multiplies}"
     what = logarithm if facts.multiplies else "the target"
     counted = " Features are counted from 0." if facts.numbered else ""
     return (

@@ -84,7 +84,17 @@ def fit(
     )
 
     from .data import Request
-    from .learning import check_exposure, check_scoring, finish, folds_of, imputed, learn, ordered, task_of
+    from .learning import (
+        can_be_validated,
+        check_exposure,
+        check_scoring,
+        finish,
+        folds_of,
+        imputed,
+        learn,
+        ordered,
+        task_of,
+    )
     from .reading import read
     from .settings import settings_of
 
@@ -112,7 +122,7 @@ def fit(
     chosen = k_of(k, table.X.shape[1] - len(always))
     ridge = alpha_of(alpha)
     scoring = check_scoring(scoring)
-    validated = not isinstance(chosen, int) or cv is not None
+    validated = (not isinstance(chosen, int) or cv is not None) and can_be_validated(task, chosen, cv)
     if not quiet:
         options = ("rule",) if validated else ("scoring", "rule", "averaging")
         for remark in remarks_on_k(k, chosen, [name for name in options if _given(ctx, name)]):

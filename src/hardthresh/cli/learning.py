@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from time import perf_counter
 from traceback import extract_tb
@@ -40,12 +41,15 @@ class Task:
         The number of rows of each class; empty for a regression.
     remarks : tuple of str
         Remarks for the reader on how the target was understood.
+    order : tuple of str
+        The labels of ordered classes, whose places the target holds; empty for a target of labels or numbers.
     """
 
     y: np.ndarray
     loss: str
     counts: dict[str, int]
     remarks: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
 
 def models() -> dict[tuple[str, bool], type[SparseLinearModel]]:
@@ -57,6 +61,24 @@ def models() -> dict[tuple[str, bool], type[SparseLinearModel]]:
     names = {entry.cls: name for name, entry in registered("loss").items()}
     sparse = [entry.cls for entry in registered("estimator").values() if issubclass(entry.cls, SparseLinearModel)]
     return {(names[model._loss_type], issubclass(model, SparseLinearModelCV)): model for model in sparse}
+
+
+def can_be_validated(task: Task, k: Any, cv: int | None) -> bool:
+    """Return whether the model of a task chooses k by cross-validation; if not, it may still by a criterion.
+
+    Raises
+    ------
+    InvalidInputError
+        If it does not, and folds or several numbers were asked for.
+    """
+    if (task.loss, True) in models():
+        return True
+    if cv is not None or isinstance(k, list):
+        raise InvalidInputError(
+            f"the model of the {task.loss} loss has no cross-validation; give --k one number, or auto, which takes the "
+            "number of the best extended BIC"
+        )
+    return False
 
 
 def takes_many_classes(loss: str) -> bool:
@@ -90,6 +112,15 @@ def task_of(table: Data, loss: str, positive_class: str | None, *, classes: bool
     checked_word("--loss", loss, ("auto", *losses))
     if y.ndim == 2:
         return Task(y, loss, {})
+    if table.order:
+        place = {label: number for number, label in enumerate(table.order)}
+        numbers = np.array([place[label] for label in y.tolist()])
+        return Task(numbers, loss, _counts(y), order=table.order)
+    if loss == "ordinal" and y.dtype.kind == "U":
+        raise InvalidInputError(
+            f"the classes of the target {name!r} are texts ({listed(np.unique(y).tolist(), 3)}); give their order with "
+            "--order, from low to high"
+        )
     if classes and loss != "auto" and not losses[loss].classifies:
         raise InvalidInputError(f"--classes is for classes; the {loss} loss is for numbers, leave one out")
     loss = "logistic" if classes and loss == "auto" else loss
@@ -196,8 +227,8 @@ def check_exposure(table: Data, task: Task) -> None:
     InvalidInputError
         If not.
     """
-    mean = models()[task.loss, False]()._loss.mean
-    if table.exposed and not np.allclose(mean(np.array([0.0, 1.0])), [1.0, np.e]):
+    mean = getattr(models()[task.loss, False]()._loss, "mean", None)
+    if table.exposed and (mean is None or not np.allclose(mean(np.array([0.0, 1.0])), [1.0, np.e])):
         raise InvalidInputError(
             f"--exposure is for the logarithm of an expected amount, as --loss poisson has it, not for the {task.loss} "
             "loss; use --offset"
@@ -255,6 +286,8 @@ def folds_of(task: Task, cv: int, seed: int) -> Any:
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
+    if task.y.ndim == 2:
+        return cv  # which the model stratifies by event
     groups = task.counts or {"": len(task.y)}
     label, fewest = min(groups.items(), key=lambda item: item[1])
     if fewest < cv:
@@ -315,17 +348,23 @@ def learn(
     from sklearn.pipeline import Pipeline
 
     kind: Any = models()[task.loss, validated]
+    if "fit_intercept" not in signature(kind).parameters and not settings.pop("fit_intercept"):
+        raise InvalidInputError(f"the model of the {task.loss} loss has no intercept; leave --no-intercept out")
     model = kind(**settings, verbose=sys.stderr.isatty() and not quiet)
     began = perf_counter()
     model._names_in_messages = table.names  # the estimator gets a bare matrix
     with _scorer_errors(settings.get("scoring"), task):
         model.fit(table.X, task.y, sample_weight=table.weight, offset=table.offset)
     seconds = perf_counter() - began
+    if task.order:
+        model.classes_ = np.asarray(task.order)[model.classes_]
     model.set_params(verbose=False)
     if (
         table.names is not None and imputer is None
     ):  # what scikit-learn does for data frames; a sparse matrix has no names to give
         model.feature_names_in_ = np.asarray(table.names, dtype=object)
+    one_output = np.atleast_2d(model.coef_).shape[0] == 1  # others have no summary
+    scores = model.summary().scores if one_output and not validated else {}
     model.certificate()
     n, d = table.X.shape
     dtype = getattr(table.X, "dtype", np.dtype(np.float64))
@@ -334,7 +373,7 @@ def learn(
     if table.offset is not None:
         data |= {"exposure" if table.exposed else "offset": table.offset_name}
     fitted = model if imputer is None else Pipeline([("impute", imputer), ("model", model)])
-    return fitted, {"command": command, "data": data, "seconds": seconds}
+    return fitted, {"command": command, "data": data, "seconds": seconds, "scores": scores}
 
 
 @contextmanager

@@ -51,7 +51,11 @@ def all_requested(facts: Facts) -> bool:
 
 
 def _what(facts: Facts, target: str | None) -> str:
-    versus = f": {label(facts.classes[1])} against {label(facts.classes[0])}" if facts.classes else ""
+    versus = ""
+    if len(facts.classes) == 2:
+        versus = f": {label(facts.classes[1])} against {label(facts.classes[0])}"
+    elif facts.classes:
+        versus = f": {' < '.join(facts.classes)}"
     return f"{target or 'the target'}{versus}"
 
 
