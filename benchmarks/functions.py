@@ -32,6 +32,11 @@ jax.config.update("jax_enable_x64", True)
 
 import jax.numpy as jnp  # noqa: E402
 from gallery import GALLERY, Entry, Instance  # noqa: E402
+from skscope import ScopeSolver  # noqa: E402
+
+from hardthresh.constraints import GroupSparsity, Sparsity  # noqa: E402
+from hardthresh.objectives import Function  # noqa: E402
+from hardthresh.solvers import minimize  # noqa: E402
 
 TIE = 1e-6
 """Relative difference of values that counts as equal: what L-BFGS leaves at its default tolerance."""
@@ -39,10 +44,6 @@ TIE = 1e-6
 
 def with_hardthresh(problem: Instance, autodiff: bool = True) -> Callable[[], np.ndarray]:
     """Return a call that solves a problem by `minimize` and returns the point."""
-    import hardthresh as ht
-    from hardthresh.constraints import GroupSparsity, Sparsity
-    from hardthresh.objectives import Function
-
     d = problem.dimension
     if problem.group > 1:
         constraint: Any = GroupSparsity(np.arange(d) // problem.group, problem.k, free=problem.free)
@@ -53,13 +54,11 @@ def with_hardthresh(problem: Instance, autodiff: bool = True) -> Callable[[], np
     else:
         compiled = jax.jit(jax.value_and_grad(problem.fn))
         f = Function(compiled, d, True)
-    return lambda: ht.minimize(f, constraint, w0=problem.start).w
+    return lambda: minimize(f, constraint, w0=problem.start).w
 
 
 def with_skscope(problem: Instance) -> Callable[[], np.ndarray]:
     """Return a call that solves a problem by `ScopeSolver` and returns the point."""
-    from skscope import ScopeSolver
-
     d, size = problem.dimension, problem.group
     fn = (lambda w: problem.fn(abs(w))) if problem.positive else problem.fn  # as its layer NonNegative does
     # it ends the process where a function is infinite: outside of the domain it gets a large number

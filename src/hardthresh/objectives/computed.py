@@ -193,7 +193,7 @@ class Computed(BaseObjective):
         xp = namespace(w)
         units = xp.take(xp.eye(self.shape[0], dtype=w.dtype, device=device(w)), indices, axis=0)
         rows = xp.zeros_like(units)
-        for share, batch in self._batches():
+        for share, batch in self._batches() if indices.shape[0] else ():
             part = called(self._source.products, copied(w), units, *batch)
             rows = rows + share * self._shaped(part, units, "products with the Hessian")
         return rows
@@ -215,7 +215,7 @@ class Computed(BaseObjective):
         v, w = (self._like(rng.standard_normal(self.shape)) for _ in range(2))
         try:
             here, *others = (
-                self._shaped(self._source.product(point, v), v, "product with the Hessian")
+                self._shaped(self._source.products(point, v[None])[0], v, "product with the Hessian")
                 for point in (copied(zeros), zeros + namespace(zeros).nan, w, -10.0 * w)
             )
         except Exception:  # a function may refuse NaN, or be infinite at zero, in any way
