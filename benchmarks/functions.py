@@ -53,7 +53,12 @@ def with_hardthresh(problem: Instance, autodiff: bool = True) -> Callable[[], np
         f = Function.from_jax(problem.fn, d)
     else:
         compiled = jax.jit(jax.value_and_grad(problem.fn))
-        f = Function(compiled, d, True)
+
+        def both(w: np.ndarray) -> tuple[float, np.ndarray]:
+            value, slope = compiled(w)
+            return float(value), np.asarray(slope)
+
+        f = Function(both, d, True)
     return lambda: minimize(f, constraint, w0=problem.start).w
 
 

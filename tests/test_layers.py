@@ -66,6 +66,8 @@ HELPERS = {
     "solvers/auto.py": "chooses a solver: the public minimize and iterate",
     "solvers/block_tableau.py": "a quadratic over blocks of columns, kept by sweeps",
     "solvers/block_search.py": "local search over whole groups of coordinates",
+    "solvers/quasi_newton.py": "minimising on a support by gradients alone",
+    "solvers/splicing.py": "exchanges of several units by gradients and values",
     "solvers/exchange.py": "ranks exchanges of one coordinate for another, for solvers and certificates",
     "solvers/exchange_model.py": "the quadratic model of all exchanges, with bounds of its rounding",
     "solvers/local_search.py": "greedy paths, exchanges and add-drop moves of columns or groups",

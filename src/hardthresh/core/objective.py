@@ -54,6 +54,8 @@ class Traits:
         along them has no effect on f.
     symmetric : bool
         Whether f is a function of symmetric matrices, so that a run needs a set of these (see `Constraint.symmetric`).
+    arbitrary : bool
+        Whether f is any function: it may be neither convex nor smooth, so that searches must not rely on its curvature.
     n_rows : int
         How many examples f is a mean over, which `rows` may draw from; 1 for a function without examples.
     """
@@ -61,6 +63,7 @@ class Traits:
     quadratic: bool = False
     partial: bool = False
     symmetric: bool = False
+    arbitrary: bool = False
     n_rows: int = 1
 
 

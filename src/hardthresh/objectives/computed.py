@@ -70,9 +70,9 @@ class Computed(BaseObjective):
         That is tried where the function has no examples and is differentiated twice by torch or JAX.
         """
         if self._rows is not None:
-            return Traits(n_rows=int(self._rows.shape[0]))
-        n_rows = 1 if self._examples is None else self._examples.count
-        return Traits(n_rows=n_rows, quadratic=self._is_quadratic())
+            return Traits(arbitrary=True, n_rows=int(self._rows.shape[0]))
+        n_rows, quadratic = 1 if self._examples is None else self._examples.count, self._is_quadratic()
+        return Traits(quadratic, arbitrary=not quadratic, n_rows=n_rows)
 
     def rows(self, indices: Array) -> Self:
         """Return the mean over some examples: drawn at random, an unbiased estimate of the whole.

@@ -9,6 +9,7 @@ from math import ceil, inf, isnan
 import numpy as np
 
 from hardthresh.core.constraint import Constraint, Projection
+from hardthresh.core.errors import NotFiniteError
 from hardthresh.core.objective import Evaluation, LinearObjective, Objective
 from hardthresh.core.schema import renames, stored
 from hardthresh.core.state import State
@@ -224,7 +225,12 @@ def first_improvement(
         if support in tried:
             continue
         tried.add(support)
-        fitted = model.refit(objective, constraint, state, fit)
+        try:
+            fitted = model.refit(objective, constraint, state, fit)
+        except NotFiniteError:
+            if objective.traits.arbitrary:  # such as a quotient at zero, where a model without curvature ends
+                continue
+            raise
         if fitted.value < state.value - negligible:
             score = model.lowest_chosen_score(fit, budget)
             return Improvement(fitted.projection, fitted.prediction, gram, columns, score, negligible)
