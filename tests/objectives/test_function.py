@@ -284,9 +284,9 @@ def test_nan_at_the_start_is_an_error_that_says_where():
 
 def test_infinity_is_outside_of_the_domain_and_line_searches_go_back():
     def barrier(w):
-        return -float(np.log1p(-w).sum()) - 5.0 * w[0] if (w < 1).all() else np.inf
+        return -float((np.log1p(-w) + w).sum()) - 4.0 * w[0] if (w < 1).all() else np.inf
 
-    f = Function(barrier, 3, lambda w: 1.0 / (1.0 - w) - np.array([5.0, 0.0, 0.0]))
+    f = Function(barrier, 3, lambda w: 1.0 / (1.0 - w) - np.array([5.0, 1.0, 1.0]))
     far = f.evaluate(np.full(3, 2.0))
     assert far.value == np.inf
     assert np.isnan(far.gradient).all()
