@@ -9,6 +9,7 @@ from scipy.special import softmax
 
 import golden
 from hardthresh import minimize
+from hardthresh.arrays import to_numpy
 from hardthresh.constraints import RowSparsity, Sparsity
 from hardthresh.core import CapabilityError, Status
 from hardthresh.core.compiled import kernel
@@ -234,6 +235,20 @@ def test_sparse_data_give_the_same_answer(name):
         minimize(MultiOutputModel(A, y, MODELS[name], l2=0.01), RowSparsity(3), tol=1e-12) for A in (X, sp.csr_array(X))
     )
     np.testing.assert_allclose(dense.w, sparse.w, atol=1e-7)
+
+
+@both
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+def test_other_array_libraries_give_the_same_answer(name, library):
+    make = pytest.importorskip(library, reason=f"{library} is not installed").asarray
+    data = golden.data(name, seed=3, n=100, d=350, k=3)
+    ridge = np.r_[0.0, np.full(350, 1e-2)]
+    runs = [
+        minimize(MultiOutputModel(of(with_ones(data["X"])), of(data["y"]), MODELS[name], l2=of(ridge)), RowSparsity(3))
+        for of in (np.asarray, make)
+    ]
+    assert type(runs[1].w) is type(make(ridge))
+    np.testing.assert_allclose(to_numpy(runs[1].w), runs[0].w, atol=1e-8)
 
 
 def test_an_offset_is_part_of_the_predictions():
