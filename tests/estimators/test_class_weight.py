@@ -43,6 +43,22 @@ def test_it_is_a_factor_of_the_weights_of_rows(settings, class_weight, own):
     assert not np.allclose(model.intercept_, cls(**settings).fit(X, Y, sample_weight=own).intercept_)
 
 
+@pytest.mark.parametrize("class_weight", ["balanced", {"a": 3.0}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"cv": 3, "alphas": [0.01, 0.1]}], ids=["fixed", "cv"])
+def test_three_classes(settings, class_weight):
+    cls = ht.SparseLogisticRegressionCV if settings else ht.SparseLogisticRegression
+    y = np.array(["a", "b", "c"])[np.argmax(X[:, :3] + [1.0, 0.0, 0.0] + RNG.gumbel(size=(120, 3)), axis=1)]
+    counts = {label: np.sum(y == label) for label in "abc"}
+    weights = {"balanced": {label: 120 / (3 * counts[label]) for label in "abc"}}.get(str(class_weight), class_weight)
+    n_nonzero_coefs = [1, 3] if settings else 3
+    model = cls(n_nonzero_coefs=n_nonzero_coefs, class_weight=class_weight, **settings).fit(X, y)
+    rows = np.array([weights.get(label, 1.0) for label in y])
+    by_rows = cls(n_nonzero_coefs=n_nonzero_coefs, **settings).fit(X, y, sample_weight=rows)
+    np.testing.assert_allclose(model.coef_, by_rows.coef_, rtol=1e-7, atol=1e-12)
+    plain = cls(n_nonzero_coefs=n_nonzero_coefs, **settings).fit(X, y)
+    assert not np.allclose(model.intercept_, plain.intercept_)
+
+
 def test_it_is_that_of_scikit_learn():
     """With all features, and the ridge of the standardised coefficients as 1 / (C sum of weights)."""
     model = ht.SparseLogisticRegression(

@@ -58,7 +58,8 @@ def test_gains_and_costs_are_those_of_new_fits(overlapping):
         X, y, blocks = blocks_of(seed, overlapping, dependent=False)
         choice = BlockChoice(model_of(X, y, blocks), [0, 2, 4], np.inf)
         here, gains = choice.decrease, choice.gains()
-        for g in range(len(blocks)):
+        assert np.all(gains[[0, 2, 4]] == -np.inf)
+        for g in sorted({*range(len(blocks))} - {0, 2, 4}):
             assert gains[g] == pytest.approx(decrease(X, y, blocks, {0, 2, 4, g}) - here, rel=1e-5, abs=1e-8)
         for g, cost in zip(choice.chosen, choice.costs(), strict=True):
             assert cost == pytest.approx(here - decrease(X, y, blocks, {0, 2, 4} - {g}), rel=1e-6, abs=1e-9)
@@ -71,6 +72,19 @@ def test_gains_and_costs_are_those_of_new_fits(overlapping):
             else:
                 assert fall == pytest.approx(max(falls), rel=1e-5, abs=1e-7)
                 assert exact == pytest.approx(fall, rel=1e-5, abs=1e-7)
+
+
+def test_a_block_that_is_kept_out_gains_nothing():
+    X, y, blocks = blocks_of(2, False, dependent=False)
+    choice = BlockChoice(model_of(X, y, blocks), [0], np.inf)
+    best, gain = choice.best_addition()
+    choice.keep_out(best)
+    other, less = choice.best_addition()
+    assert other != best
+    assert less <= gain
+    assert all(added != best for _, added, _ in choice.exchanges())
+    choice.keep_out(None)
+    assert choice.best_addition() == (best, gain)
 
 
 def test_a_copy_is_on_its_own():

@@ -129,6 +129,7 @@ class BlockChoice:
 
     def __init__(self, model: BlockModel, chosen: Iterable[int], end: float) -> None:
         self._model, self._end, self.chosen = model, end, tuple(sorted(chosen))
+        self._kept_out: int | None = None
         self._begin()
 
     @property
@@ -139,6 +140,11 @@ class BlockChoice:
     def decrease(self) -> float:
         """By how much the quadratic is lower than at zero."""
         return -0.5 * float(self._swept_matrix[-1, -1])
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The columns of the chosen blocks, and the free ones, increasing."""
+        return np.flatnonzero(self._covers > 0)
 
     @property
     def coef(self) -> np.ndarray:
@@ -192,14 +198,17 @@ class BlockChoice:
         return cost[list(self.chosen)]
 
     def gains(self) -> np.ndarray:
-        """Return by how much the quadratic falls when each block is added; 0 for those that are chosen."""
+        """Return by how much the quadratic falls when each block is added; -inf for those that are chosen."""
         return self._gains([*self._others()])
+
+    def keep_out(self, unit: int | None) -> None:
+        """Keep a block that is not chosen out until this is called again; None for no block."""
+        self._kept_out = unit
 
     def best_addition(self) -> tuple[int, float]:
         if self._model.work > self._end:
             return 0, 0.0
         gains = self.gains()
-        gains[list(self.chosen)] = -np.inf
         best = int(np.argmax(gains)) if gains.size else 0
         return best, float(gains[best]) if gains.size else 0.0
 
@@ -228,7 +237,6 @@ class BlockChoice:
                 after.append((table, there, pull + np.where(there, lost[:, -1] @ images, 0.0), left + more))
             self._model.work += OVERHEAD + own.size * (own.size * rows.shape[1] + self._model.squares)
             gains = self._gains(after) - 0.5 * float(rows[:, -1] @ lost[:, -1])
-            gains[list(self.chosen)] = -np.inf
             added = int(np.argmax(gains))
             if gains[added] > -np.inf:
                 yield place, added, float(gains[added])
@@ -247,6 +255,7 @@ class BlockChoice:
             answer = np.linalg.solve(left + ridge, pull[:, :, None])[:, :, 0]
             found[table.blocks] = 0.5 * np.sum(answer * pull, axis=1)
         self._model.work += self._model.cubes
+        found[[*self.chosen, *([] if self._kept_out is None else [self._kept_out])]] = -np.inf
         return found
 
     def _begin(self) -> None:

@@ -13,8 +13,10 @@ from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.progress import progress_line
 from hardthresh.losses import Loss, VectorLoss
+from hardthresh.objectives import LinearModel
 from hardthresh.selection import FoldPath, generalized_fold_paths, least_squares_fold_paths
 from hardthresh.selection.comparison import in_parallel
+from hardthresh.solvers.block_path import quadratic_block_path
 from hardthresh.solvers.start import starting_point
 
 from ..base import is_real
@@ -214,6 +216,13 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
         loss = self._fold_loss(train)
         problem = self._problem(train, int(sizes[-1])).with_loss(loss)
         searched = (ridges.size - 1) // 3  # as in `least_squares_fold_paths`
+        plain = problem.with_ridge(0.0)
+        if self.solver == "auto" and isinstance(plain.objective, LinearModel):
+            points = quadratic_block_path(
+                plain.objective, plain.constraint, sizes.tolist(), ridges.tolist(), searched, self.tol
+            )
+            if points is not None:
+                return self._fold_fits_of(problem, points, self._prediction_model(loss, train), [])
         path = self._warm_path(problem.with_ridge(float(ridges[searched])), sizes.tolist(), seed)
         unconverged = [result.status.sentence for result in path if not result.converged]
         points = np.zeros((sizes.size, ridges.size, *path[0].w.shape[::-1]))
@@ -223,10 +232,15 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
                 if column != searched:
                     refitted = problem.with_ridge(ridge).with_budget(size).refitted(result.w, result.support)
                 points[row, column] = to_numpy(problem.by_output(refitted))
+        return self._fold_fits_of(problem, points, self._prediction_model(loss, train), unconverged)
+
+    def _fold_fits_of(
+        self, problem: Problem, points: np.ndarray, prediction: PredictionModel, unconverged: list[str]
+    ) -> FoldFits:
+        """Return the fits of points of a problem, shape (n_sizes, n_ridges, ...)."""
         coefs, intercepts = problem.parts(points)
         columns = np.flatnonzero(features_of(coefs))
-        grid = FoldPath(columns, coefs[..., columns], intercepts)
-        return FoldFits.of(grid, problem, self._prediction_model(loss, train), unconverged)
+        return FoldFits.of(FoldPath(columns, coefs[..., columns], intercepts), problem, prediction, unconverged)
 
     def _check_classes(self, table: Table, splits: Splits) -> None:
         """Check that each fold trains a classifier on rows of every class."""
