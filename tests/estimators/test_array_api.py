@@ -12,6 +12,7 @@ import sklearn
 from array_api_compat import array_namespace
 from numpy.testing import assert_allclose, assert_array_equal
 
+from hardthresh import SparseLinearRegression, SparseLogisticRegression, SparseLogisticRegressionCV
 from hardthresh.arrays import to_numpy
 
 pytestmark = pytest.mark.skipif(
@@ -127,3 +128,20 @@ def test_without_dispatch_other_libraries_are_read_as_numpy(case):
     model = case.make().fit(torch.asarray(X), y)
     assert isinstance(model.coef_, np.ndarray)
     assert_allclose(model.coef_, case.make().fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("cls", [SparseLinearRegression, SparseLogisticRegression, SparseLogisticRegressionCV])
+def test_several_outputs_and_classes_follow_X(cls, xp):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 6))
+    U = X[:, [1, 3, 1]] * [2.0, 2.0, -2.0] + rng.gumbel(size=(80, 3))
+    y = U if cls is SparseLinearRegression else np.argmax(U, axis=1)
+    here, there = cls(n_nonzero_coefs=2).fit(X, y), cls(n_nonzero_coefs=2).fit(xp.asarray(X), xp.asarray(y))
+    for name in ("coef_", "intercept_", "support_", "coefs_path_"):
+        if hasattr(here, name):
+            assert library_of(getattr(there, name)) == library_of(xp.asarray(X)), name
+            assert_allclose(to_numpy(getattr(there, name)), getattr(here, name), atol=1e-7, err_msg=name)
+    predicted = there.predict(xp.asarray(X))
+    assert library_of(predicted) == library_of(xp.asarray(X))
+    assert_allclose(to_numpy(predicted), here.predict(X), atol=1e-7)
+    assert there.certificate().swap_optimal

@@ -439,7 +439,8 @@ class SparseLinearModelCV(GridSearch):
         self.selection_frequency_ = table.to_backend(votes / len(search.folds))
         held_out, u = self._held_out(fits, search, splits, table)
         y, weight = double(table.y)[held_out], self._row_weights(table)[held_out]
-        number = np.repeat(np.arange(len(splits)), [len(table.take(test).y) for _, test in splits])
+        every = np.arange(table.n_rows)
+        number = np.repeat(np.arange(len(splits)), [every[test].size for _, test in splits])
         prediction = search.everywhere.prediction
         self._held_out_rows = Rows(y, u[:, 0], weight, held_out=True)
         self.held_out_scores_ = prediction.held_out_scores(y, u[:, 0], weight, number)
