@@ -9,6 +9,7 @@ NEEDS = {
     "hardthresh.objectives.function.Function.from_torch": "torch",
     "hardthresh.objectives.function.Function.from_jax": "jax",
     "hardthresh.report.perturbation.": "torch",
+    "any_objective.rst": "jax",
     "robustness.rst": "torch",
 }
 """How the names of such examples begin."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hardthresh as ht
-from hardthresh.constraints import GroupSparsity, Sparsity
+from hardthresh.constraints import GroupSparsity, RowSparsity, Sparsity
 from hardthresh.objectives import Function
 from hardthresh.solvers import HardThresholdingPursuit
 from hardthresh.solvers.quasi_newton import descend_by_gradients
@@ -116,6 +116,19 @@ def test_groups_are_spliced_where_the_curvature_is_negative():
     f = Function(saddle, 8, True)
     result = ht.minimize(f, GroupSparsity(np.arange(8) // 2, 2), w0=np.array([0.9, 0.9, 0.9, 0.9, 0, 0, 0, 0.0]))
     assert result.value == pytest.approx(2 * (1.0 + 1.5) * 0.91**2)  # the two deepest wells are used
+
+
+def test_rows_of_a_matrix_are_groups():
+    """The curvature is negative at the start, where a search by a quadratic model ends."""
+
+    def by_rows(W):
+        value, slope = saddle(W.ravel())
+        return value, slope.reshape(4, 2)
+
+    w0 = np.array([[0.9, 0.9], [0.9, 0.9], [0.0, 0.0], [0.0, 0.0]])
+    result = ht.minimize(Function(by_rows, (4, 2), True), RowSparsity(2), w0=w0)
+    assert result.support.numbers.tolist() == [2, 3]
+    assert result.value == pytest.approx(2 * (1.0 + 1.5) * 0.91**2)
 
 
 def test_signs_and_free_coordinates_are_kept():
