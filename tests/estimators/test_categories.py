@@ -476,3 +476,11 @@ def test_a_choice_among_many_categories_is_the_best_of_all():
         for X in [np.column_stack([ones[i], ones[j]])]
     )
     assert_allclose(model.objective_, best, rtol=1e-9)
+
+
+def test_callbacks_score_the_rows_of_the_user(case):
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
+    X, colour, size, y = table(case)
+    monitor = callback.ScoringMonitor(scoring=case.loss.score_name)
+    case.make(k=2).set_callbacks(monitor).fit(frame("pandas", X, colour=colour, size=size), y)
+    assert len(monitor.get_logs().data) >= 2
