@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse as sp
 from scipy.special import softmax
 
@@ -270,6 +271,42 @@ def test_pointwise_losses_of_each_output(name):
     assert run.support.rows.tolist() == [4, 20]
     alone = [minimize(LinearModel(X[:, [4, 20]], Y[:, j], name, l2=1e-3), Sparsity(2), tol=1e-12).w for j in range(2)]
     np.testing.assert_allclose(run.w[[4, 20]], np.stack(alone, axis=1), atol=1e-6)
+
+
+def test_residuals_that_are_all_beyond_delta_leave_a_model_to_search():
+    """The Huber loss has no curvature at the null model then: its bound takes the place."""
+    rng = np.random.default_rng(2)
+    X, W = rng.standard_normal((80, 30)), np.zeros((30, 2))
+    W[[4, 20]] = [[80.0, -60.0], [-50.0, 70.0]]
+    Y = 1e3 * np.sign(rng.standard_normal((80, 2))) + X @ W
+    f = MultiOutputModel(X, Y, "huber")
+    assert not f.output_block(f.evaluate(f.zeros())).any()
+    run = minimize(f, RowSparsity(2), tol=1e-10)
+    assert run.support.rows.size == 2
+    np.testing.assert_allclose(run.value, minimize(f, RowSparsity(2), HardThresholdingPursuit()).value, rtol=1e-4)
+
+
+def test_a_refit_goes_on_where_there_is_no_curvature():
+    rng = np.random.default_rng(3)
+    X, Y = rng.standard_normal((15, 2)), 100.0 + 50.0 * rng.standard_normal((15, 2))
+    f = MultiOutputModel(X, Y, "huber")
+    found = refit_rows(f, f.zeros(), 1e-12)
+    best = scipy.optimize.minimize(
+        lambda w: f.value(w.reshape(2, 2)), np.zeros(4), jac=lambda w: f.evaluate(w.reshape(2, 2)).gradient.ravel()
+    )
+    np.testing.assert_allclose(found.value, best.fun, rtol=1e-6)
+
+
+def test_saturated_losses_are_searched_by_their_bound():
+    """With offsets so large that no example has curvature, the rows that lower f most are still found."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((100, 12))
+    y = np.argmax(X[:, [2, 5, 7]] + 0.1 * rng.standard_normal((100, 3)), axis=1)
+    offset = 60.0 * np.eye(3)[(y + 1) % 3]
+    f = MultiOutputModel(X, y, "multinomial", offset=offset, l2=1e-3)
+    assert np.abs(f.output_block(f.evaluate(f.zeros()))).max() < 1e-12
+    run = minimize(f, RowSparsity(3))
+    assert run.support.rows.tolist() == [2, 5, 7]
 
 
 def test_two_classes_are_the_logistic_model():

@@ -226,6 +226,9 @@ class RowObjective(SmoothObjective, Protocol):
     def output_block(self, at: Evaluation) -> Array:
         """Return A at an evaluated point, one row and one column for each output."""
 
+    def output_bound(self) -> float:
+        """Return a bound of the eigenvalues of A at any point; inf if there is none."""
+
     def columns(self, indices: Array) -> RowObjective:
         """Return the objective of some columns of the design, by increasing index: of fewer rows."""
 

@@ -158,6 +158,10 @@ class MultiOutputModel(Composite):
         """Return the weighted sum of the second derivatives of the examples at an evaluated point, shape (q, q)."""
         return self.loss.mean_block(self.y, at.prediction, self.weights)
 
+    def output_bound(self) -> float:
+        """Return the largest second derivative of an example in any direction of its predictions."""
+        return self.loss.curvature_bound
+
     def columns(self, indices: Array) -> MultiOutputModel:
         """Return the model of some columns, by increasing index: of fewer rows of W."""
         l2 = self.l2 if isinstance(self.l2, float) else gather(self.l2, indices)
