@@ -164,12 +164,15 @@ def promises_descent(solver):
 
 
 def assert_some_progress(solver, objective, constraint, states):
-    """A run falls where a small step would."""
+    """A run falls where a small step would, unless longer ones lead to where f is infinite."""
     values = np.array([state.record().get("value_estimate", state.value) for state in states])
     start = states[0].at
     moved = constraint.project(start.point - 1e-6 * start.gradient).point - start.point
     room = norm(moved) > 1e-12 * max(norm(start.point), 1e-6)
-    if room and needs_no_number(solver):
+    steps = [constraint.project(start.point - length * start.gradient).point for length in (0.1, 1.0, 10.0, 100.0)]
+    if room and not np.isfinite([objective.value(step) for step in steps]).all():
+        assert values.min() <= values[0]
+    elif room and needs_no_number(solver):
         assert values.min() < values[0]
     elif not room:
         assert values.min() >= values[0] - 1e-9 * abs(values[0])

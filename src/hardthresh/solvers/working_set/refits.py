@@ -400,6 +400,8 @@ class Refitting:
         Up to which ratio of k the supports with fewer and with more columns are searched together with those with k.
     add_drop : tuple of float
         How many columns the add-drop moves add and drop, as shares of k.
+    only_cheap : bool
+        Whether there is no deep search where refits take long.
     screening_ratio : float
         A column joins the working set if its score is more than this share of the reference score. On 40 classifiers of
         500 x 1,000 f is as low with 0.05 and 0.02, and higher on 2 with 0.2.
@@ -408,6 +410,7 @@ class Refitting:
     ratio: float
     nearby: float
     add_drop: tuple[float, ...]
+    only_cheap: bool = False
     screening_ratio: float = 0.1
 
 

@@ -67,12 +67,10 @@ class WorkingSet(Solver):
     If f is a `LinearModel` that is not quadratic, and its refits are cheap, :math:`n k^2 \le 2 \cdot 10^5`, the run is
     a search by refits: the forward path adds the column that the quadratic model at the minimiser on those before it
     says is best, and every support is refitted by Newton steps on f itself. Once the budget is used, columns are
-    exchanged and the others screened. The answer is doubtful if f does not fall with an exchange of which the model
-    says that it nearly does, or rises by more than twice what the model says when the less useful half of the columns
-    is dropped. Then columns are let in at the minimisers without each of four parts, or all of them if there are at
-    most 750, and the search is a deep one: it begins again from nothing and from the columns that are best alone,
-    sweeps from k/1.6 to 1.6k columns, adds and drops k/2 and then k columns, and replaces each chosen column in turn.
-    Up to :math:`n d k = 4 \cdot 10^5` all columns are searched deeply from the beginning.
+    exchanged and the others screened. Then columns are let in at the minimisers without each of four parts, or all of
+    them if there are at most 750, and the search is a deep one: it begins again from nothing and from the columns that
+    are best alone, sweeps from k/1.6 to 1.6k columns, adds and drops k/2 and then k columns, and replaces each chosen
+    column in turn. Up to :math:`n d k = 4 \cdot 10^5` all columns are searched deeply from the beginning.
 
     For several outputs and at most k rows of a matrix (a `RowObjective` and `RowSparsity`) the moves are the same on a
     Gram matrix with several right-hand sides; a row is chosen for all outputs at once. Around a point W the model is
@@ -90,7 +88,8 @@ class WorkingSet(Solver):
     For any other f that is not quadratic, and in the first step from a w0, the Gram matrix is the Hessian at the
     present point. The result of each search is refitted, and accepted only if f itself falls. Far away the Hessian may
     be another one, as where columns nearly separate two classes. If refits are cheap or the effort is "thorough", and
-    the answer is doubtful by the second of these two signs, step 4 ends with a deep search.
+    f rises by far more than the model says when the less useful half of the columns is dropped, step 4 ends with a deep
+    search.
 
     Parameters
     ----------
