@@ -7,14 +7,15 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hardthresh as ht
-from hardthresh import SparseCoxRegression
+from hardthresh import SparseCoxRegression, SparseCoxRegressionCV
 from hardthresh.core import InvalidInputError
 from hardthresh.estimators.linear.concordance import concordance
+from hardthresh.estimators.table import Table
 from hardthresh.losses import Cox
 from hardthresh.objectives import LinearModel
 
@@ -226,3 +227,42 @@ def test_it_works_in_pipelines_and_searches_with_routed_strata():
         asks = SparseCoxRegression(n_nonzero_coefs=2).set_fit_request(strata=True).set_score_request(strata=True)
         scores = cross_val_score(asks, X, y, params={"strata": label}, cv=3)
         assert not np.array_equal(scores, cross_val_score(clone(asks), X, y, cv=3))
+
+
+@pytest.mark.parametrize("strata", [None, np.arange(150) % 2])
+def test_folds_are_scored_by_the_difference_of_partial_likelihoods(strata):
+    X, y = drawn()
+    s = np.random.default_rng(3).integers(1, 3, 150).astype(float)
+    folds = list(KFold(3).split(X))
+    chooser = SparseCoxRegressionCV(n_nonzero_coefs=[2], alphas=0.01, cv=folds, averaging="none")
+    chooser.fit(X, y, sample_weight=s, strata=strata)
+    columns = y if strata is None else np.column_stack([y, strata])
+    for fold, (train, test) in enumerate(folds):
+        model = SparseCoxRegression(n_nonzero_coefs=2, alpha=0.01).fit(X[train], columns[train], sample_weight=s[train])
+        whole, part = Cox().prepare(columns, s), Cox().prepare(columns[train], s[train])
+        gap = whole.value(X @ model.coef_) - part.value(X[train] @ model.coef_)
+        np.testing.assert_allclose(chooser.scores_[0, fold], -gap / s[test].sum(), rtol=1e-6)
+
+
+def test_the_cross_validated_model_finds_the_columns_that_matter():
+    X, y = drawn()
+    chooser = SparseCoxRegressionCV(n_nonzero_coefs=range(5), cv=3).fit(X, y)
+    assert chooser.found_
+    assert {2, 7} <= set(chooser.support_.tolist())
+    assert chooser.held_out_scores_["concordance"] > 0.7
+    assert chooser.predict_survival_function(X[:2], [1.0]).shape == (2, 1)
+    assert chooser.certificate(X, y).subject == chooser.certificate().subject
+    nothing = np.random.default_rng(0).standard_normal((150, 5))
+    noise = SparseCoxRegressionCV(n_nonzero_coefs=range(3), cv=3).fit(nothing, y)
+    assert not noise.found_
+    with pytest.raises(InvalidInputError, match="averaging"):
+        SparseCoxRegressionCV(averaging="stacking").fit(X, y)
+
+
+def test_folds_have_the_same_share_of_events():
+    X, y = drawn()
+    order = np.argsort(y[:, 1], kind="stable")
+    chooser = SparseCoxRegressionCV(n_nonzero_coefs=[1], cv=4)
+    splits = chooser._splits_of(Table(X[order], y[order]), np.arange(150), 150, {})
+    shares = [y[order][test, 1].mean() for _, test in splits]
+    assert max(shares) - min(shares) < 0.03

@@ -6,10 +6,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import KFold, cross_val_score
 
 import hardthresh as ht
-from hardthresh import SparseLogisticRegression, SparseOrdinalRegression
+from hardthresh import SparseLogisticRegression, SparseOrdinalRegression, SparseOrdinalRegressionCV
 from hardthresh.core import InvalidInputError
 
 NAMES = ("low", "mid", "high")
@@ -130,3 +130,27 @@ def test_it_works_with_scikit_learn_and_in_files(tmp_path):
     ht.save(model, tmp_path / "model.json")
     np.testing.assert_array_equal(ht.load(tmp_path / "model.json").predict_proba(X), model.predict_proba(X))
     assert "which raises the objective" in str(model.certificate())
+
+
+def test_cross_validation_scores_held_out_rows_by_their_log_loss():
+    X, y = drawn()
+    folds = list(KFold(3, shuffle=True, random_state=0).split(X))
+    chooser = SparseOrdinalRegressionCV(n_nonzero_coefs=[2], alphas=0.01, cv=folds, averaging="none")
+    chooser.fit(X, y)
+    for fold, (train, test) in enumerate(folds):
+        model = SparseOrdinalRegression(n_nonzero_coefs=2, alpha=0.01).fit(X[train], y[train])
+        expected = -log_loss(y[test], model.predict_proba(X[test]))
+        np.testing.assert_allclose(chooser.scores_[0, fold], expected, rtol=1e-5)
+
+
+def test_the_cross_validated_model_finds_the_columns_that_matter():
+    X, y = drawn()
+    chooser = SparseOrdinalRegressionCV(n_nonzero_coefs=range(5), cv=3).fit(X, y)
+    assert chooser.found_
+    assert {2, 7} <= set(chooser.support_.tolist())
+    assert chooser.calibration_.shape == (2, 10, 3)
+    assert chooser.held_out_scores_["accuracy"] > 0.6
+    np.testing.assert_allclose(chooser.predict_proba(X).sum(axis=1), 1.0)
+    assert (np.diff(chooser.thresholds_) > 0).all()
+    shuffled = np.random.default_rng(0).permutation(y)
+    assert not SparseOrdinalRegressionCV(n_nonzero_coefs=range(3), cv=3).fit(X, shuffled).found_

@@ -44,6 +44,11 @@ class ThresholdDesign(Design):
         return cls(design, upper, lower)
 
     @property
+    def data(self) -> Design:
+        """X."""
+        return self._design
+
+    @property
     def shape(self) -> tuple[int, int]:
         n, d = self._design.shape
         return (2 * n, d + self._upper.shape[1])

@@ -4,8 +4,10 @@ from .graph.model import SparseGaussianGraphicalModel
 from .graph.model_cv import SparseGaussianGraphicalModelCV
 from .linear.classification import SparseLogisticRegression, SparseLogisticRegressionCV
 from .linear.cox import SparseCoxRegression
+from .linear.cox_cv import SparseCoxRegressionCV
 from .linear.gamma import SparseGammaRegression, SparseGammaRegressionCV
 from .linear.ordinal import SparseOrdinalRegression
+from .linear.ordinal_cv import SparseOrdinalRegressionCV
 from .linear.poisson import SparsePoissonRegression, SparsePoissonRegressionCV
 from .linear.regression import SparseLinearRegression, SparseLinearRegressionCV
 from .low_rank.imputer import LowRankImputer
@@ -19,6 +21,7 @@ __all__ = [
     "LowRankRegression",
     "LowRankRegressionCV",
     "SparseCoxRegression",
+    "SparseCoxRegressionCV",
     "SparseGammaRegression",
     "SparseGammaRegressionCV",
     "SparseGaussianGraphicalModel",
@@ -28,6 +31,7 @@ __all__ = [
     "SparseLogisticRegression",
     "SparseLogisticRegressionCV",
     "SparseOrdinalRegression",
+    "SparseOrdinalRegressionCV",
     "SparsePoissonRegression",
     "SparsePoissonRegressionCV",
 ]

@@ -90,9 +90,13 @@ class CrossValidatedMixin:
         """Return the folds of the given rows, which have positive weight, and the metadata for the scorer of each."""
         n_samples, kept = everything.n_rows, everything.weighted_rows()
         split_params, score_params = self._route(params, n_samples, everything.sample_weight)
-        splits = splits_of(self.cv, given, kept, n_samples, split_params, classifier=is_classifier(self))
+        splits = self._splits_of(given, kept, n_samples, split_params)
         check_splits(splits)
         return splits, [_rows_of(score_params, kept[test], n_samples) for _, test in splits]
+
+    def _splits_of(self, given: Table, kept: np.ndarray, n_samples: int, params: Metadata) -> Splits:
+        """Return the folds of the given rows: see `splits_of`."""
+        return splits_of(self.cv, given, kept, n_samples, params, classifier=is_classifier(self))
 
     @with_warnings_of_caller()
     def _score_by_scorer(self, attributes: dict[str, Any], test: Table, y: Any, params: Metadata) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from hardthresh.arrays import as_double, gather, move, namespace, to_numpy
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
-from hardthresh.designs import ThresholdDesign
+from hardthresh.designs import Design, ThresholdDesign
 from hardthresh.losses import Ordinal
 from hardthresh.losses.ordinal import OrdinalMean
 
@@ -105,6 +105,12 @@ class OrdinalModel(LinearModel):
         self.rows = None  # type: ignore[assignment, method-assign]
         if not design.has_columns:
             self.columns = None  # type: ignore[assignment, method-assign]
+
+    @property
+    def data(self) -> Design:
+        """The design of the columns, without thresholds."""
+        assert isinstance(self.design, ThresholdDesign)
+        return self.design.data
 
     @property
     def n_thresholds(self) -> int:

@@ -137,6 +137,10 @@ class SparseLinearModelCV(GridSearch):
         scorer, or with groups of rows, the standard error is that over folds, and the test always has to reject; also
         with unequal weights that are not whole numbers. Weights that are count as repetitions of a row.
         """
+        return self._fit(X, y, sample_weight, offset, **params)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any, **params: Any) -> Self:
+        """Compare, and fit: what `fit` does, once subclasses have read what they take besides."""
         everything = self._validate_fit(X, y, sample_weight, offset)
         given = everything.weighted()
         table = self._encode(given)
@@ -294,7 +298,8 @@ class SparseLinearModelCV(GridSearch):
             slope = double(model.mean_loss.slopes(at.prediction))
             structure = problem.constraint.structure(tuple(model.shape))
             signs = structure.signs if isinstance(structure, CoordinateBudget) else None
-            return null_p_value(model, slope, tuple(problem.constraint.free), signs, seed, row_groups)
+            tested, slope, free, signs = problem.tested(slope, signs)
+            return null_p_value(tested, slope, free, signs, seed, row_groups)
 
         prediction, (row, ridge) = search.everywhere.prediction, single
         if self.scoring is not None or row_groups is not None or row == 0 or not prediction.by_row:

@@ -57,6 +57,10 @@ class Fingerprint:
         )
 
 
+Tested = tuple[Any, np.ndarray, tuple[int, ...], np.ndarray | None]
+"""A linear model, the slopes of its predictions, its free coordinates, and the signs of its coefficients."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A sparse linear model of standardised columns, with the intercept as the last, free coordinate.
@@ -229,6 +233,14 @@ class Problem:
         """Return the weight of each prediction of the objective."""
         return self.objective.weights
 
+    def tested(self, slope: np.ndarray, signs: np.ndarray | None) -> Tested:
+        """Return what a permutation test of all columns takes, for the slopes of the predictions at the null model.
+
+        That is a linear model of the rows, the slope of its prediction for each, its free coordinates, and the signs
+        that its coefficients must have.
+        """
+        return self.objective, slope, tuple(self.constraint.free), signs
+
     def scale(self) -> Array:
         """Return the standard deviation of each column as used in the fit, 0 for a constant one."""
         xp = namespace(self.inverse_scale)
@@ -259,6 +271,15 @@ class OrdinalProblem(Problem):
         """Return the point of given coefficients and intercepts: the inverse of `coefficients`."""
         xp = namespace(coef)
         return xp.concat([super().point(coef, intercept), -intercept - xp.sum(coef * self.mean)])
+
+    def tested(self, slope: np.ndarray, signs: np.ndarray | None) -> Tested:
+        """Return the same for one linear predictor of each row; what thresholds explain is gone from its slope."""
+        model, d = self.objective, self.mean.shape[0]
+        assert isinstance(model, OrdinalModel)
+        above, below = np.split(slope, 2)
+        linear = LinearModel(model.data, 0.0 * model.y, sample_weight=model.weights)
+        free = tuple(j for j in self.constraint.free if j < d)
+        return linear, -above - below, free, None if signs is None else signs[:d]
 
     def _prediction_weights(self) -> Array:
         weights = self.objective.weights

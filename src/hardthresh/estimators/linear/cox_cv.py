@@ -1,0 +1,186 @@
+"""Sparse Cox regression with the number of features chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from hardthresh.arrays import double
+from hardthresh.certificates import ModelCertificate
+from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.solver import Solver
+
+from ..base import is_integer
+from ..callbacks import fit_method
+from ..documentation import public_estimator
+from ..folds import Metadata, Split, Splits
+from ..table import Table
+from .cox import SparseCoxRegression
+from .cross_validation import SparseLinearModelCV
+from .grid_models import FoldFits
+from .joint_prediction import CoxPrediction
+from .prediction import PredictionModel
+from .problem import Problem
+from .survival_targets import SurvivalTargets
+
+
+@public_estimator("cox_regression_cv", intercept_and_scale="standardize : bool")
+class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
+    r"""Cox regression with the number of features chosen by cross-validation.
+
+    The score of a fold is the cross-validated partial likelihood: :math:`-(L(w) - L_{-k}(w)) / s_k`, for minus the log
+    partial likelihood L of all rows, that of the training rows, :math:`L_{-k}`, the coefficients w fitted to these, and
+    the total weight :math:`s_k` of the rows held out. The partial likelihood of held-out rows alone is noise where they
+    are few, because they are compared with one another only. With a number of folds in `cv`, each has the same share of
+    events.
+
+    Parameters
+    ----------
+    {cv_parameters}
+    ties : {{"breslow", "efron"}}
+        How events at equal times count.
+
+    Attributes
+    ----------
+    {cv_attributes}
+
+    References
+    ----------
+    P. J. M. Verweij and H. C. van Houwelingen (1993), Cross-validation in survival analysis, *Statistics in Medicine*
+    12, 2305-2314.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparseCoxRegressionCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 20))
+    >>> time, censored = rng.exponential(np.exp(X[:, 11] - X[:, 4])), rng.exponential(2.0, 200)
+    >>> y = np.column_stack([np.minimum(time, censored), time <= censored])
+    >>> SparseCoxRegressionCV(n_nonzero_coefs=range(4), averaging="none").fit(X, y).support_
+    array([ 4, 11])
+    """
+
+    def __init__(
+        self,
+        *,
+        n_nonzero_coefs: str | int | Iterable[int] = "auto",
+        groups: Any = None,
+        n_nonzero_groups: str | int | Iterable[int] = "auto",
+        alphas: str | float | Iterable[float] = "auto",
+        averaging: str = "auto",
+        cv: Any = 5,
+        scoring: Any = None,
+        rule: str = "best",
+        n_jobs: int | None = None,
+        always_include: Any = None,
+        positive: bool = False,
+        bounds: Any = None,
+        categorical_features: Any = "from_dtype",
+        standardize: bool = True,
+        solver: str | Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        verbose: bool = False,
+        ties: str = "breslow",
+    ) -> None:
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.groups = groups
+        self.n_nonzero_groups = n_nonzero_groups
+        self.alphas = alphas
+        self.averaging = averaging
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.n_jobs = n_jobs
+        self.always_include = always_include
+        self.positive = positive
+        self.bounds = bounds
+        self.categorical_features = categorical_features
+        self.standardize = standardize
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+        self.ties = ties
+
+    @fit_method
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, strata: Any = None, **params: Any
+    ) -> Self:
+        """Compare numbers of features and ridges on held-out rows, then fit on all rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, strata :
+            As for the estimator without cross-validation.
+        **params : dict
+            ``groups``, an array of shape (n_samples,): the group of each row, for a splitter that keeps groups
+            together; with scikit-learn's metadata routing, whatever the splitter and the scorer request.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As there, and for candidates, ridges or folds that cannot be used.
+        """
+        return self._fit(X, y if strata is None else SurvivalTargets.of(y, strata), sample_weight, offset, **params)
+
+    def certificate(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, offset: Any = None, strata: Any = None
+    ) -> ModelCertificate:
+        """Return what is known about the quality of the fit: first-order conditions, and exchanges of features.
+
+        An average of models minimises nothing; its certificate is about the single model with the best score.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, strata : optional
+            As without cross-validation.
+
+        Returns
+        -------
+        ModelCertificate
+            ``print`` it to read it.
+
+        Raises
+        ------
+        HardThreshError, ValueError
+            As without cross-validation.
+        """
+        return SparseCoxRegression.certificate(self, X, y, sample_weight, offset, strata)
+
+    def _prediction_model(self, loss: Any, table: Table) -> PredictionModel:
+        return CoxPrediction(loss)
+
+    def _fold_paths(self, problem: Problem) -> None:
+        """Return None: each fold is fitted alone."""
+
+    def _fold_scores(self, fold: FoldFits, table: Table, split: Split) -> np.ndarray:
+        """Return the cross-validated partial likelihood of the fits of a fold, one after the other."""
+        train, test = split
+        both = np.concatenate([train, test])
+        rows, weights = table.take(both), self._row_weights(table)[both]
+        u, y = fold.predict(rows, *fold.flat()), double(rows.y)
+        size = np.asarray(train).size
+        whole, part = (self._loss.prepare(y[some], weights[some]) for some in (slice(None), slice(size)))
+        gaps = [whole.value(u[:, fit]) - part.value(u[:size, fit]) for fit in range(u.shape[1])]
+        return np.array(gaps) / -float(weights[size:].sum())
+
+    def _splits_of(self, given: Table, kept: np.ndarray, n_samples: int, params: Metadata) -> Splits:
+        """Return folds with the same share of events, if only their number is given."""
+        if not (self.cv is None or is_integer(self.cv)):
+            return super()._splits_of(given, kept, n_samples, params)
+        events = np.asarray(given.y)[:, 1]
+        try:
+            return list(StratifiedKFold(self.cv or 5).split(np.zeros((events.size, 1)), events))
+        except ValueError as error:
+            raise InvalidInputError(f"cv={self.cv}: {error}; the folds have the same share of events") from error
