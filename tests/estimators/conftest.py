@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import gain
+from sklearn.metrics import get_scorer, get_scorer_names
 
 import hardthresh.estimators  # noqa: F401 - registers them
 from hardthresh.core.registry import registered
 from hardthresh.estimators.linear.model import SparseLinearModel
-from hardthresh.losses import Loss
+from hardthresh.losses import Huber, Loss, Quantile
+from hardthresh.losses.log_link import LogLink
 from levels import reaches, turn
 
 
@@ -28,6 +31,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for warning in ("SearchRangeWarning", "NothingFoundWarning"):
                 ignored = pytest.mark.filterwarnings(f"ignore::hardthresh.core.errors.{warning}")
                 item.add_marker(ignored, append=False)
+
+
+FIXED = {"huber": {"delta": 3.0}, "negative_binomial": {"dispersion": 0.5}, "quantile": {"smoothing": 3.0}}
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,12 @@ class Case:
     @property
     def loss(self) -> Loss:
         """What it minimises the mean of."""
-        return self.cls()._loss
+        return self.cls(**self.fixed)._loss
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """Parameters with which the loss is the same for all targets; how it is estimated is tested elsewhere."""
+        return next((fixed for name, fixed in FIXED.items() if self.name.startswith(name)), {})
 
     @property
     def has_log_link(self) -> bool:
@@ -60,12 +71,16 @@ class Case:
     @property
     def gain(self) -> float:
         """How large the predictions of the examples are."""
-        return gain(self.loss)
+        return 1.0 if isinstance(self.loss, Huber | Quantile) else gain(self.loss)
 
     @property
     def without_cv(self) -> Any:
         """The estimator with a given number of features that a chooser refits."""
-        return next(cls for cls in self.cls.__mro__ if f"{cls.__name__}CV" == self.cls.__name__)
+        return partial(next(cls for cls in self.cls.__mro__ if f"{cls.__name__}CV" == self.cls.__name__), **self.fixed)
+
+    def new(self, **settings: Any) -> Any:
+        """A model with the defaults of the estimator."""
+        return self.cls(**{**self.fixed, **settings})
 
     def make(self, k: int = 3, **settings: Any) -> Any:
         """A model with at most k features; a chooser compares 1 .. k, and averages models of several ridges.
@@ -75,7 +90,7 @@ class Case:
         budget = {"n_nonzero_coefs": range(1, k + 1), "cv": 3} if self.chooses else {"n_nonzero_coefs": k}
         if self.chooses and "alpha" in settings:
             budget["alphas"] = settings.pop("alpha")
-        return self.cls(**{**budget, **settings})
+        return self.cls(**{**self.fixed, **budget, **settings})
 
     def single(self, k: int = 3, **settings: Any) -> Any:
         """A model that minimises one objective: a chooser compares 1 .. k with one ridge, and keeps the best."""
@@ -108,7 +123,9 @@ class Case:
 
     def numbers(self, y: np.ndarray) -> np.ndarray:
         """A target as the loss wants it."""
-        return (y == "well").astype(float) if self.loss.classifies else y
+        if not self.loss.classifies:
+            return y
+        return np.where(y == "well", 1.0, -1.0 if self.loss.in_domain(-np.ones(1))[0] else 0.0)
 
     def scores(self, model: Any) -> Any:
         """The method that says the most about rows: log-odds, or predictions."""
@@ -116,7 +133,25 @@ class Case:
 
     def expected(self, model: Any, X: np.ndarray, offset: Any = None) -> np.ndarray:
         """The expected target of rows, as the loss counts it."""
-        return model.predict_proba(X, offset)[:, 1] if self.loss.classifies else model.predict(X, offset)
+        if not self.loss.classifies:
+            return model.predict(X, offset)
+        return self.loss.mean(model.decision_function(X, offset))
+
+    def scorer(self) -> Any:
+        """The scorer of the default score."""
+        if self.loss.score_name in get_scorer_names():
+            return get_scorer(self.loss.score_name)
+
+        def score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+            u = model.decision_function(X) if self.loss.classifies else model.predict(X)
+            return self.score(y, np.log(u) if isinstance(self.loss, LogLink) else u, sample_weight)
+
+        return score
+
+    def score(self, y: np.ndarray, u: np.ndarray, sample_weight: Any = None) -> float:
+        """The default score of linear predictors."""
+        loss = replace(self.loss, smoothing=0.0) if isinstance(self.loss, Quantile) else self.loss
+        return -loss.score_scale * float(np.average(loss.value(self.numbers(y), u), weights=sample_weight))
 
 
 CASES = [
@@ -133,9 +168,10 @@ ARGUMENTS: dict[str, Callable[[Case], bool]] = {
     "chooser": lambda case: case.chooses,
     "selector": lambda case: case.transforms,
     "classifier": lambda case: case.loss.classifies,
+    "probabilistic": lambda case: hasattr(case.cls, "predict_proba"),
 }
 """Which estimators a test runs on, by the name of its argument: every one, those with a given number of features, those
-that choose it, transformers, and classifiers."""
+that choose it, transformers, classifiers, and those of probabilities."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer, log_loss, make_scorer, mean_squared_error
+from sklearn.metrics import get_scorer, get_scorer_names, log_loss, make_scorer, mean_squared_error
 from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold
 
 from hardthresh.core.errors import InvalidInputError, SearchRangeWarning
@@ -21,9 +21,14 @@ from hardthresh.estimators import (
     LowRankRegressionCV,
     SparseGammaRegressionCV,
     SparseGaussianGraphicalModelCV,
+    SparseHuberRegressionCV,
     SparseLinearRegressionCV,
+    SparseLinearSVCCV,
     SparseLogisticRegressionCV,
+    SparseNegativeBinomialRegressionCV,
     SparsePoissonRegressionCV,
+    SparseQuantileRegressionCV,
+    SparseTweedieRegressionCV,
 )
 from hardthresh.solvers import HardThresholdingPursuit
 
@@ -33,7 +38,11 @@ def folds_of(n, count=3, seed=0):
 
 
 def score_of(chooser, model, X, y, weight=None, offset=None):
-    """What scikit-learn's scorer of the loss makes of held-out rows."""
+    """What scikit-learn's scorer of the loss makes of held-out rows, if it has one."""
+    if chooser.loss.score_name not in get_scorer_names():
+        return chooser.score(
+            y, X @ np.ravel(model.coef_) + model.intercept_ + (0 if offset is None else offset), weight
+        )
     scorer = get_scorer(chooser.loss.score_name)
     expected = chooser.expected(model, X, offset)
     return scorer._sign * scorer._score_func(chooser.numbers(y), expected, sample_weight=weight)
@@ -229,6 +238,11 @@ def test_a_generator_of_numbers_is_read_once(chooser):
         (SparseLogisticRegressionCV, "n_nonzero_coefs"),
         (SparsePoissonRegressionCV, "n_nonzero_coefs"),
         (SparseGammaRegressionCV, "n_nonzero_coefs"),
+        (SparseTweedieRegressionCV, "n_nonzero_coefs"),
+        (SparseNegativeBinomialRegressionCV, "n_nonzero_coefs"),
+        (SparseHuberRegressionCV, "n_nonzero_coefs"),
+        (SparseQuantileRegressionCV, "n_nonzero_coefs"),
+        (SparseLinearSVCCV, "n_nonzero_coefs"),
         (LowRankRegressionCV, "rank"),
         (LowRankImputerCV, "rank"),
         (SparseGaussianGraphicalModelCV, "n_edges"),

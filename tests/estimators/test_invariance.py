@@ -239,7 +239,7 @@ def test_a_row_of_weight_zero_is_absent(case, scoring):
     X, y, weight, kept = with_absent_rows(case)
     setting = {}
     if case.chooses and scoring == "default":
-        setting = {"scoring": case.loss.score_name}
+        setting = {"scoring": case.scorer()}
     here = case.make(**setting).fit(X, y, sample_weight=weight)
     there = case.make(**setting).fit(X[kept], y[kept], sample_weight=weight[kept])
     for name in ("coef_", "intercept_", "support_", "scale_", "objective_", "scores_", "mean_scores_", "n_iter_"):

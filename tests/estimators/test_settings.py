@@ -120,12 +120,12 @@ def test_convergence_is_said(case):
 
 
 @pytest.mark.parametrize("k", [1, 3, 12])
-def test_perfect_separation_warns_and_stays_finite(classifier, k):
-    X, _ = classifier.data()
+def test_perfect_separation_warns_and_stays_finite(probabilistic, k):
+    X, _ = probabilistic.data()
     y = X[:, 4] > np.median(X[:, 4])
-    settings = {"n_nonzero_coefs": [k]} if classifier.chooses else {}
+    settings = {"n_nonzero_coefs": [k]} if probabilistic.chooses else {}
     with pytest.warns(ConvergenceWarning) as caught:
-        model = classifier.make(k=k, alpha=0.0, **settings).fit(X, y)
+        model = probabilistic.make(k=k, alpha=0.0, **settings).fit(X, y)
     assert re.search("classes are separated perfectly.*alpha", str(caught[-1].message))
     assert 4 in model.support_
     assert np.all(np.isfinite(model.coef_))
@@ -133,15 +133,15 @@ def test_perfect_separation_warns_and_stays_finite(classifier, k):
     assert_array_equal(model.predict(X), y)
 
 
-def test_the_feature_whose_coefficient_grows_for_ever_is_named(classifier):
+def test_the_feature_whose_coefficient_grows_for_ever_is_named(probabilistic):
     """A dummy variable that is on for one class only; the other columns do not separate the classes."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.standard_normal((300, 3)), columns=["age", "height", "relapsed"])
     ill = X["age"] + rng.standard_normal(300) > 0
     X["relapsed"] = (ill & (rng.random(300) < 0.3)).astype(float)
-    settings = {"n_nonzero_coefs": [2], "cv": 2} if classifier.chooses else {}
+    settings = {"n_nonzero_coefs": [2], "cv": 2} if probabilistic.chooses else {}
     with pytest.warns(ConvergenceWarning) as caught:
-        model = classifier.make(k=2, alpha=0.0, **settings).fit(X, ill)
+        model = probabilistic.make(k=2, alpha=0.0, **settings).fit(X, ill)
     assert str(caught[-1].message).endswith("Growing without bound: the coefficient of relapsed")
     assert not model.converged_
     assert not model.separated_
@@ -302,9 +302,9 @@ def test_a_number_is_an_offset_for_all_rows(case):
     assert_allclose(case.scores(there)(X, offset=3.0), case.scores(here)(X), rtol=1e-4, atol=1e-6)
 
 
-def test_every_prediction_takes_the_offset(classifier):
-    X, y = classifier.data()
-    model = classifier.make().fit(X, y)
+def test_every_prediction_takes_the_offset(probabilistic):
+    X, y = probabilistic.data()
+    model = probabilistic.make().fit(X, y)
     offset = np.linspace(-9, 9, y.size)
     u = X @ flat(model) + model.intercept_ + offset
     assert_allclose(model.decision_function(X, offset=offset), u, rtol=1e-9)

@@ -50,7 +50,7 @@ def test_the_cost_of_leaving_a_feature_out_is_that_of_a_fit_without_it(case):
     for j in model.support_.tolist():
         others = [i for i in model.support_.tolist() if i != j]
         without = case.without_cv(n_nonzero_coefs=len(others), alpha=ridge) if case.chooses else None
-        without = without or case.cls(n_nonzero_coefs=len(others))
+        without = without or case.new(n_nonzero_coefs=len(others))
         refitted = without.fit(X[:, others], y)
         assert worth[j].drop_cost == pytest.approx(refitted.objective_ - model.objective_, abs=1e-7)
         assert worth[j].substitute_cost <= worth[j].drop_cost + 1e-9

@@ -6,10 +6,15 @@ from .linear.classification import SparseLogisticRegression, SparseLogisticRegre
 from .linear.cox import SparseCoxRegression
 from .linear.cox_cv import SparseCoxRegressionCV
 from .linear.gamma import SparseGammaRegression, SparseGammaRegressionCV
+from .linear.huber import SparseHuberRegression, SparseHuberRegressionCV
+from .linear.negative_binomial import SparseNegativeBinomialRegression, SparseNegativeBinomialRegressionCV
 from .linear.ordinal import SparseOrdinalRegression
 from .linear.ordinal_cv import SparseOrdinalRegressionCV
 from .linear.poisson import SparsePoissonRegression, SparsePoissonRegressionCV
+from .linear.quantile import SparseQuantileRegression, SparseQuantileRegressionCV
 from .linear.regression import SparseLinearRegression, SparseLinearRegressionCV
+from .linear.svc import SparseLinearSVC, SparseLinearSVCCV
+from .linear.tweedie import SparseTweedieRegression, SparseTweedieRegressionCV
 from .low_rank.imputer import LowRankImputer
 from .low_rank.imputer_cv import LowRankImputerCV
 from .low_rank.regression import LowRankRegression
@@ -26,12 +31,22 @@ __all__ = [
     "SparseGammaRegressionCV",
     "SparseGaussianGraphicalModel",
     "SparseGaussianGraphicalModelCV",
+    "SparseHuberRegression",
+    "SparseHuberRegressionCV",
     "SparseLinearRegression",
     "SparseLinearRegressionCV",
+    "SparseLinearSVC",
+    "SparseLinearSVCCV",
     "SparseLogisticRegression",
     "SparseLogisticRegressionCV",
+    "SparseNegativeBinomialRegression",
+    "SparseNegativeBinomialRegressionCV",
     "SparseOrdinalRegression",
     "SparseOrdinalRegressionCV",
     "SparsePoissonRegression",
     "SparsePoissonRegressionCV",
+    "SparseQuantileRegression",
+    "SparseQuantileRegressionCV",
+    "SparseTweedieRegression",
+    "SparseTweedieRegressionCV",
 ]

@@ -65,6 +65,10 @@ _SHARED = {
         The number of folds to fit at a time.
     {settings}
     {seed}""",
+    "dispersion": """
+    dispersion_ : float
+        Pearson's estimate of the variance of a target over the power of its mean that belongs to the model; NaN where
+        there are no more rows than coefficients.""",
     "class_weight": """
     class_weight : dict, "balanced" or None
         What the weights of the rows of each class are multiplied by: a dict from class to a number > 0, in which a

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.typing import Array
 from hardthresh.estimators.documentation import public_estimator
-from hardthresh.estimators.linear.classification import check_two_classes
+from hardthresh.estimators.linear.classifier import check_two_classes
 
 from .algorithms import AdaptiveHybrid, LogisticHybrid
 from .learner import LearningResult

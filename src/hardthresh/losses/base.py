@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from math import inf
+from math import inf, log
 from typing import ClassVar
 
 import numpy as np
@@ -230,6 +230,17 @@ class Loss(ABC):
             f"the {type(self).__name__} loss has no likelihood for an information criterion; compare models by "
             "cross-validation"
         )
+
+    def working_criterion(self, y: Array, u: Array, weights: Array, n: float) -> float:
+        """Return minus twice the log-likelihood; or without one n times the logarithm of the mean loss.
+
+        The second is what least squares has, and only ranks fits with the same parameters of the loss (heuristic).
+        Parameters are those of `minus_twice_log_likelihood`.
+        """
+        if self.has_likelihood:
+            return self.minus_twice_log_likelihood(y, u, weights, n)
+        mean = self.weighted_mean(y, u, weights)
+        return n * log(mean) if mean > 0.0 else -inf
 
     def check_domain(self, y: Array, counted: np.ndarray | None = None) -> None:
         """Raise InvalidInputError, naming the first offender, if a target is outside the domain.

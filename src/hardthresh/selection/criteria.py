@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, lgamma, log, prod
 from typing import Any
 
@@ -13,53 +14,55 @@ from hardthresh.core.errors import CapabilityError, InvalidInputError, format_va
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.core.threads import serial_blas
+from hardthresh.losses import Loss
 from hardthresh.objectives import LinearModel, MultiOutputModel
 
 
 def degrees_of_freedom(result: Result) -> float:
     r"""Return the effective number of coefficients of a fit: fewer than there are where a ridge shrinks them.
 
-    .. math:: p = \operatorname{tr} \bigl( H (H + \Lambda)^{-1} \bigr)
-                = m - \sum_j \lambda_j \bigl[ (H + \Lambda)^{-1} \bigr]_{jj}
+        .. math:: p = \operatorname{tr} \bigl( H (H + \Lambda)^{-1} \bigr)
+                    = m - \sum_j \lambda_j \bigl[ (H + \Lambda)^{-1} \bigr]_{jj}
 
-    with the m coefficients of the support, free ones among them, the Hessian H of the mean loss in these at the fit
-    (for least squares their weighted Gram matrix over the sum of the weights) and the ridge :math:`\lambda`. A
-    coefficient without a ridge counts as one.
+        with the m coefficients of the support, free ones among them, the Hessian H of the mean loss in these at the fit
+        (for least squares their weighted Gram matrix over the sum of the weights) and the ridge :math:`\lambda`. A
+        coefficient without a ridge counts as one.
 
-    Parameters
-    ----------
-    result : Result
-        A fit.
+        Parameters
+        ----------
+        result : Result
+            A fit.
 
-    Returns
-    -------
-    float
-        Between the number of coefficients without a ridge and that of all coefficients; all of them for objectives
-        other than `LinearModel`, whose ridge is not accounted for.
+        Returns
+        -------
+        float
+            Between the number of coefficients without a ridge and that of all coefficients; all of them for objectives
+            other than `LinearModel`, whose ridge is not accounted for.
 
-    Raises
-    ------
-    CapabilityError
-        If the result was loaded from a file, which does not carry the data.
+        Raises
+        ------
+        CapabilityError
+            If the result was loaded from a file, which does not carry the data.
 
-    Notes
-    -----
-    Cost: m/d of a data pass to gather columns, and their Gram matrix; m passes for a design without columns; nothing
-    without a ridge. The search among supports is not accounted for, here as in other counts of coefficients.
+        Notes
+        -----
+        Cost: m/d of a data pass to gather columns, and their Gram matrix; m passes for a design without columns; nothing
+        without a ridge. The search among supports is not accounted for, here as in other counts of coefficients.
 
-    References
-    ----------
-    Hastie, Tibshirani and Friedman (2009), *The Elements of Statistical Learning*, Section 3.4.1.
+        References
+        ----------
+        Hastie, Tibshirani and Friedman (2009), *The Elements of Statistical Learning*, Section 3.4.1.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hardthresh.constraints import Sparsity
-    >>> from hardthresh.objectives import LinearModel
-    >>> from hardthresh.solvers import minimize
-    >>> X = np.sqrt(4) * np.eye(4)  # the Hessian is the identity
-    >>> degrees_of_freedom(minimize(LinearModel(X, np.arange(4.0), l2=1.0), Sparsity(2)))
-    1.0
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hardthresh.constraints import Sparsity
+        >>> from hardthresh.losses import Loss
+    from hardthresh.objectives import LinearModel
+        >>> from hardthresh.solvers import minimize
+        >>> X = np.sqrt(4) * np.eye(4)  # the Hessian is the identity
+        >>> degrees_of_freedom(minimize(LinearModel(X, np.arange(4.0), l2=1.0), Sparsity(2)))
+        1.0
     """
     if result.objective is None:
         raise CapabilityError("degrees of freedom need the objective of the fit; a result that was loaded has none")
@@ -69,47 +72,48 @@ def degrees_of_freedom(result: Result) -> float:
 def aic(result: Result) -> float:
     r"""Return Akaike's criterion, :math:`-2 \log L + 2 p`, for a fit with p coefficients.
 
-    With a ridge, p is the effective number of them (`degrees_of_freedom`), in every criterion; the likelihood is that
-    of the fit, without the ridge.
+        With a ridge, p is the effective number of them (`degrees_of_freedom`), in every criterion; the likelihood is that
+        of the fit, without the ridge.
 
-    Parameters
-    ----------
-    result : Result
-        A fit of a `LinearModel` or `MultiOutputModel`.
+        Parameters
+        ----------
+        result : Result
+            A fit of a `LinearModel` or `MultiOutputModel`.
 
-    Returns
-    -------
-    float
-        Up to a constant of the data; for least squares with the noise variance at its maximum likelihood,
-        :math:`-2 \log L = n \log(\mathrm{RSS} / n)`. A weight counts as so many rows.
+        Returns
+        -------
+        float
+            Up to a constant of the data; for least squares with the noise variance at its maximum likelihood,
+            :math:`-2 \log L = n \log(\mathrm{RSS} / n)`. A weight counts as so many rows.
 
-    Raises
-    ------
-    CapabilityError
-        If the objective has no likelihood, or the result was loaded from a file, which does not carry the data.
-    InvalidInputError
-        If the weights stand for fewer than three examples.
+        Raises
+        ------
+        CapabilityError
+            If the objective has no likelihood, or the result was loaded from a file, which does not carry the data.
+        InvalidInputError
+            If the weights stand for fewer than three examples.
 
-    Notes
-    -----
-    Criteria compare fits with far fewer coefficients than examples. A fit with as many, less one, gets infinity; but
-    already at half as many a search over many columns fits noise that no criterion here accounts for.
+        Notes
+        -----
+        Criteria compare fits with far fewer coefficients than examples. A fit with as many, less one, gets infinity; but
+        already at half as many a search over many columns fits noise that no criterion here accounts for.
 
-    References
-    ----------
-    Akaike (1974), *A new look at the statistical model identification*.
+        References
+        ----------
+        Akaike (1974), *A new look at the statistical model identification*.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hardthresh.constraints import Sparsity
-    >>> from hardthresh.objectives import LinearModel
-    >>> from hardthresh.selection import bic, path
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((100, 30))
-    >>> f = LinearModel(X, 2 * X[:, 3] - X[:, 7] + rng.standard_normal(100))
-    >>> min(path(f, Sparsity, range(1, 11)), key=bic).support
-    Coordinates([3, 7])
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hardthresh.constraints import Sparsity
+        >>> from hardthresh.losses import Loss
+    from hardthresh.objectives import LinearModel
+        >>> from hardthresh.selection import bic, path
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((100, 30))
+        >>> f = LinearModel(X, 2 * X[:, 3] - X[:, 7] + rng.standard_normal(100))
+        >>> min(path(f, Sparsity, range(1, 11)), key=bic).support
+        Coordinates([3, 7])
     """
     misfit, size, _ = _fit(result)
     return misfit + 2.0 * size
@@ -170,8 +174,17 @@ def ebic(result: Result, gamma: float = 1.0) -> float:
     """
     if not 0.0 <= gamma <= 1.0:
         raise InvalidInputError(f"gamma must be between 0 and 1, got {format_value(gamma)}")
-    d, k = _choice(result)
-    return bic(result) + 2.0 * gamma * (lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
+    return bic(result) + 2.0 * gamma * _log_choices(result)
+
+
+def working_ebic(result: Result) -> float:
+    """Return the extended BIC with the working criterion of a loss in the place of its likelihood.
+
+    For a loss with a likelihood it is `ebic`. For one without it (`Loss.working_criterion`) it only ranks fits with the
+    same parameters of the loss: a heuristic.
+    """
+    misfit, size, n = _fit(result, _working)
+    return misfit + log(n) * size + 2.0 * _log_choices(result)
 
 
 def gic(result: Result) -> float:
@@ -220,7 +233,17 @@ def _model(result: Result) -> Any:
     return model
 
 
-def _fit(result: Result) -> tuple[float, float, float]:
+def _likelihood(model: Any, at: Evaluation) -> float:
+    return float(model.minus_twice_log_likelihood(at))
+
+
+def _working(model: Any, at: Evaluation) -> float:
+    if not isinstance(model.loss, Loss):
+        return _likelihood(model, at)
+    return float(model.loss.working_criterion(model.y, at.prediction, model.weights, model.n_targets))
+
+
+def _fit(result: Result, misfit: Callable[[Any, Evaluation], float] = _likelihood) -> tuple[float, float, float]:
     """Return minus twice the log-likelihood, the number of coefficients, and that of examples.
 
     The first is infinite for a fit with as many coefficients as targets, less one.
@@ -232,7 +255,7 @@ def _fit(result: Result) -> tuple[float, float, float]:
     at = _evaluation(model, result)
     bound = model.lower_bound
     rounding = 1e-14 * (result.state.trace.null_value - bound)
-    return -inf if at.value - bound <= rounding else float(model.minus_twice_log_likelihood(at)), size, n
+    return -inf if at.value - bound <= rounding else misfit(model, at), size, n
 
 
 def _evaluation(model: Any, result: Result) -> Evaluation:
@@ -265,6 +288,12 @@ def _hessian(model: LinearModel, at: Evaluation, indices: Any) -> np.ndarray:
     one, d = namespace(at.point).ones_like(at.point[:1]), at.point.shape[0]
     units = (scatter(one, indices[i : i + 1], d) for i in range(indices.shape[0]))
     return np.stack([double(gather(model.curvature(at, unit), indices)) for unit in units])
+
+
+def _log_choices(result: Result) -> float:
+    """Return the logarithm of the number of choices of as many candidates as were chosen."""
+    d, k = _choice(result)
+    return lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)
 
 
 def _choice(result: Result) -> tuple[int, int]:

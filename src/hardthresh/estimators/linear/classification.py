@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
-from hardthresh.arrays import double, move, namespace, to_numpy, where_true
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.arrays import double, namespace, where_true
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.losses import Logistic, Loss, Multinomial, VectorLoss
@@ -17,11 +14,9 @@ from hardthresh.losses.logistic import sigmoid
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
-from ..table import Table
 from ..upgrades import one_ridge, tenth_of_features, with_defaults
-from .class_weights import with_class_weights
+from .classifier import LinearClassifier
 from .cross_validation import SparseLinearModelCV
-from .model import SparseLinearModel
 from .problem import Problem
 from .separation import separates
 
@@ -31,7 +26,7 @@ from .separation import separates
     upgrades=[tenth_of_features, with_defaults(bounds=None, categorical_features=None, class_weight=None)],
 )
 @own_parameters(class_weight=None)
-class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
+class SparseLogisticRegression(LinearClassifier):
     r"""Logistic regression of two classes, or more, with at most k features.
 
     .. math:: \min_{b, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \bigl(\log(1 + e^{u_i}) - y_i u_i\bigr)
@@ -92,29 +87,6 @@ class SparseLogisticRegression(ClassifierMixin, SparseLinearModel):
     """
 
     _loss_type: ClassVar[type[Loss]] = Logistic
-
-    class_weight: Any
-
-    def _encode(self, given: Table, *, reset: bool = True) -> Table:
-        return with_class_weights(super()._encode(given, reset=reset), given.y, self.class_weight)
-
-    def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
-        check_classification_targets(y)
-        classes, encoded = np.unique(y, return_inverse=True)
-        if classes.size < 2:
-            check_two_classes(classes)
-        if reset:
-            self.classes_ = classes
-        elif classes.tolist() != self.classes_.tolist():
-            raise InvalidInputError(f"y has the classes {classes.tolist()}, the model's are {self.classes_.tolist()}")
-        return encoded
-
-    def _decode_target(self, y: Any) -> Any:
-        labels = self.classes_[to_numpy(y).astype(np.intp)]
-        return move(labels, y) if labels.dtype.kind in "fiub" else labels
-
-    def _labels(self) -> dict[str, Any]:
-        return {"classes_": self.classes_}
 
     def _loss_for(self, y: Any) -> Loss | VectorLoss:
         return self._loss if self.classes_.size == 2 else Multinomial(int(self.classes_.size))
@@ -209,24 +181,3 @@ def _most_probable(u: Any) -> Any:
     """Return the number of the most probable class of each row, in the precision of its linear predictors."""
     xp = namespace(u)
     return xp.astype(u > 0 if u.ndim == 1 else xp.argmax(u, axis=1), u.dtype)
-
-
-def check_two_classes(classes: np.ndarray, otherwise: str = "") -> None:
-    """Raise InvalidInputError unless there are two classes.
-
-    Parameters
-    ----------
-    classes : array
-        The labels in y, each once.
-    otherwise : str
-        The end of the message where there is only one: what else to do.
-    """
-    if classes.size < 2:
-        raise InvalidInputError(
-            f"y has one class only, {classes.tolist()}; examples of two classes are needed{otherwise}"
-        )
-    if classes.size > 2:
-        raise InvalidInputError(
-            "Only binary classification is supported. The type of the target is multiclass: y has "
-            f"{classes.size} classes; fit one class against the rest"
-        )

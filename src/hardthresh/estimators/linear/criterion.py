@@ -14,7 +14,7 @@ from hardthresh.core.errors import NothingFoundWarning, SearchRangeWarning, warn
 from hardthresh.core.result import Result, Status
 from hardthresh.core.typing import Array
 from hardthresh.objectives import LinearModel, MultiOutputModel
-from hardthresh.selection import ebic
+from hardthresh.selection.criteria import working_ebic
 
 from .problem import Problem
 
@@ -117,7 +117,7 @@ def criterion_path(problem: Problem, fit_path: FitPath) -> CriterionPath:
             for result in results
             if not result.converged and result.status is not Status.NO_MINIMISER
         ]
-        values, points = np.array([ebic(result) for result in results]), tuple(result.w for result in results)
+        values, points = np.array([working_ebic(result) for result in results]), tuple(result.w for result in results)
         found = CriterionPath(np.arange(last + 1), values, unconverged, points)
         if found.best < last or last == most:
             return found

@@ -169,7 +169,7 @@ class SparseLinearModelCV(GridSearch):
         if not self.found_ and candidates[0] == 0:
             row, averaging, single = 0, "none", (0, ridge)
         chosen = problem.with_ridge(float(ridges[ridge])).with_budget(int(candidates[row]))
-        result = self._solve(chosen, None, seed)
+        chosen, result = self._settled(chosen, None, seed)
         coef, intercept = (to_numpy(part) for part in chosen.coefficients(result.w))
         everywhere = search.everywhere.replaced(single, coef, intercept)
         search = replace(search, everywhere=everywhere)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from hardthresh.core.result import Result
 from hardthresh.losses import Gamma, Loss
 
 from ..documentation import public_estimator
 from ..upgrades import one_ridge, tenth_of_features, with_defaults
 from .cross_validation import SparseLinearModelCV
+from .dispersion import pearson_dispersion
 from .model import SparseRegressor
+from .problem import Problem
 
 
 @public_estimator(
@@ -32,6 +35,7 @@ class SparseGammaRegression(SparseRegressor):
     Attributes
     ----------
     {coefficients}
+    {dispersion}
     {attributes}
 
     See Also
@@ -58,6 +62,9 @@ class SparseGammaRegression(SparseRegressor):
     """
 
     _loss_type: ClassVar[type[Loss]] = Gamma
+
+    def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
+        return {"dispersion_": pearson_dispersion(result, 2.0)}
 
 
 @public_estimator(

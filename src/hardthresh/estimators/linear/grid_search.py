@@ -41,6 +41,9 @@ _MOST = 120
 """While the upper half of the range is better than the lower, by more than the standard error of their difference, the
 range is doubled up to here, in three steps of equal ratios. On genotypes the error of the folds falls by 3 to 5 % from
 30 to 140 features, and the fit takes ten times as long; beyond, time grows with more than the square."""
+_PILOT = 10
+"""Number of features, or groups, of the model that estimates the parameter of a fold's loss; fewer where there are not
+ten rows for each. Arbitrary."""
 _ENTRIES = 1 << 22
 """Limit of the held-out predictions computed at a time: 32 MB."""
 
@@ -60,7 +63,16 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
 
     def _fold_loss(self, train: Table) -> Loss | VectorLoss:
         """Return the loss of a fold: that of the estimator, or one with parameters estimated on its training rows."""
-        return self._loss_for(train.y)
+        nuisance = self._nuisance()
+        if nuisance is None:
+            return self._loss_for(train.y)
+        pilot = self._problem(train, min(_PILOT, train.n_rows // 10, self._choices()[0])).with_ridge(
+            self._loss.default_ridge
+        )
+        if nuisance.rounds == 1:  # it is not estimated
+            return nuisance.start(pilot)
+        loss: Loss | VectorLoss = self._settled(pilot, None, self._seed())[0].objective.loss
+        return loss
 
     def _prediction_model(self, loss: Loss | VectorLoss, table: Table) -> PredictionModel:
         """Return how predictions of models with a loss are scored."""

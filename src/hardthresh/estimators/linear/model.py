@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -53,6 +54,7 @@ from .columns import ColumnGroups, ColumnLists, are_lists, column_indices, colum
 from .criterion import CriterionPath, criterion_path
 from .encoding import Encoding, encoding_of, factor_columns, read_codes, without
 from .export import to_sklearn
+from .nuisance import Nuisance, settle
 from .problem import Fingerprint, Problem, build_problem, features_of, linear_predictor
 from .rows import Rows
 from .summary import Summary, share_removed, summarize
@@ -203,7 +205,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
                     f"warm_start: the last fit had {coef.shape[-1]} features, X has {self._n_columns}"
                 )
             w0 = _point(problem, coef, intercept, "warm_start: the last fit")
-        result = self._solve(
+        problem, result = self._settled(
             problem,
             w0,
             seed,
@@ -554,10 +556,12 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         A solver that shares no work between budgets starts from the fit before: 1.2 to 3 times as fast on 100 x 30 to
         500 x 5,000 tables, with the same criterion or a better one.
         """
+        problem = self._started(problem)
         solver = self._solver(problem)
+        nuisance = self._nuisance()
 
         def fit_path(objective: LinearModel | MultiOutputModel, candidates: Sequence[int]) -> Iterator[Result]:
-            return path(
+            found = path(
                 objective,
                 lambda k: problem.with_budget(k).constraint,
                 candidates,
@@ -567,6 +571,11 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
                 max_iter=self.max_iter,
                 seed=seed,
             )
+            for k, result in zip(candidates, found, strict=True):
+                if nuisance is None or not nuisance.has_likelihood:
+                    yield result  # without a likelihood only fits with the same loss can be compared
+                else:
+                    yield nuisance.finish(replace(problem.with_budget(k), objective=objective), result).result
 
         return criterion_path(problem, fit_path)
 
@@ -616,6 +625,24 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
     def _levels(self) -> dict[str, Any]:
         """Return settings of `build_problem` that say what predictions have in the place of an intercept."""
         return {}
+
+    def _nuisance(self) -> Nuisance | None:
+        """Return the parameter of the loss that is estimated with the coefficients, if there is one."""
+        return None
+
+    def _started(self, problem: Problem) -> Problem:
+        """Return a problem with the loss of its first search."""
+        nuisance = self._nuisance()
+        return problem if nuisance is None else problem.with_loss(nuisance.start(problem))
+
+    def _settled(self, problem: Problem, w0: Any, seed: int, **options: Any) -> tuple[Problem, Result]:
+        """Return the fit of a problem, and the problem with the parameter of its loss that was estimated with it."""
+        nuisance = self._nuisance()
+        if nuisance is None:
+            return problem, self._solve(problem, w0, seed, **options)
+        return settle(
+            nuisance, self._started(problem), lambda problem, w0: self._solve(problem, w0, seed, **options), w0
+        )
 
     def _coefficients(self, problem: Problem, w: Any) -> dict[str, Any]:
         """Return the attributes that `predict` needs, for a point."""

@@ -1,0 +1,191 @@
+"""Sparse negative binomial regression, for counts that vary more than Poisson counts."""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hardthresh.core.checking import checked_number
+from hardthresh.core.errors import InvalidInputError, format_value, warn
+from hardthresh.core.objective import Evaluation
+from hardthresh.core.result import Result
+from hardthresh.losses import Loss, NegativeBinomial
+
+from ..documentation import public_estimator
+from ..parameters import own_parameters
+from .cross_validation import SparseLinearModelCV
+from .model import SparseRegressor
+from .nuisance import Nuisance, ScalarNuisance, rows_of
+from .problem import Problem
+
+_LEAST, _MOST = 1e-6, 1e6
+"""The range of the shape theta. Beyond it the variance of a count is that of a Poisson count but for a millionth of its
+mean, and the likelihood, a difference of large numbers, has no more digits to tell shapes apart."""
+
+
+class Shape(ScalarNuisance):
+    """The shape theta of negative binomial counts of the largest likelihood."""
+
+    rounds: ClassVar[int] = 20
+
+    def start(self, problem: Problem) -> Loss:
+        """Return the loss with the shape of the counts themselves, for one expected count."""
+        objective = problem.with_loss(NegativeBinomial()).objective
+        at = objective.evaluate(0.0 * objective.zeros())
+        y, u, weights = rows_of(objective, at)
+        u = u + NegativeBinomial().constant(y, weights, u)
+        return NegativeBinomial(_most_likely_shape(y, np.exp(u), weights))
+
+    def parameter(self, loss: Loss) -> float:
+        """Return theta."""
+        assert isinstance(loss, NegativeBinomial)
+        return loss.theta
+
+    def loss(self, parameter: float) -> Loss:
+        """Return the loss with a theta."""
+        return NegativeBinomial(min(max(parameter, _LEAST), _MOST))
+
+    def update(self, objective: Any, at: Evaluation) -> float:
+        """Return the most likely theta for the predictions at a point."""
+        y, u, weights = rows_of(objective, at)
+        return _most_likely_shape(y, np.exp(np.minimum(u, 300.0)), weights)  # the square of which is finite
+
+    def merit(self, objective: Any, at: Evaluation) -> float:
+        """Return minus the mean log-likelihood, and the ridge."""
+        y, u, weights = rows_of(objective, at)
+        loss: Loss = objective.loss
+        ridge = at.value - loss.weighted_mean(y, u, weights)
+        return 0.5 * loss.minus_twice_log_likelihood(y, u, weights, 1.0) + ridge
+
+
+def _most_likely_shape(y: np.ndarray, mean: np.ndarray, weights: np.ndarray) -> float:
+    """Return the theta at which the slope of the log-likelihood, that of few examples from above, crosses zero."""
+    from scipy.optimize import brentq
+    from scipy.special import digamma
+
+    def slope(place: float) -> float:
+        theta = exp(place)
+        terms = digamma(y + theta) - digamma(theta) - np.log1p(mean / theta) + (mean - y) / (mean + theta)
+        return float(weights @ terms)
+
+    low, high = log(_LEAST), log(_MOST)
+    if slope(high) >= 0.0:
+        return _MOST
+    return exp(brentq(slope, low, high, xtol=1e-14, rtol=1e-14)) if slope(low) > 0.0 else _LEAST
+
+
+@public_estimator("negative_binomial_regression")
+@own_parameters(dispersion="ml")
+class SparseNegativeBinomialRegression(SparseRegressor):
+    r"""Negative binomial regression with at most k features, for counts that vary more than Poisson counts.
+
+    .. math:: \min_{b, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \Bigl(y_i \log \frac{y_i}{\mu_i} - (y_i + \theta)
+              \log \frac{y_i + \theta}{\mu_i + \theta}\Bigr) + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2, \qquad
+              \log \mu_i = x_i^\top b + c + o_i, \quad \text{with at most } k \text{ non-zero } b_j
+
+    with counts :math:`y_i \ge 0`, weights s, offsets o, and :math:`\sigma_j` the standard deviation of column j (1 if
+    not standardised). The expected count is :math:`\mu_i`, and its variance :math:`\mu_i + \mu_i^2 / \theta`; the
+    dispersion is :math:`1 / \theta`.
+
+    Parameters
+    ----------
+    dispersion : "ml" or float
+        The dispersion > 0, or "ml" for the most likely one.
+    {parameters}
+
+    Attributes
+    ----------
+    {coefficients}
+    dispersion_ : float
+        The dispersion, as given or estimated, not below 1e-6.
+    {attributes}
+
+    See Also
+    --------
+    SparseNegativeBinomialRegressionCV : Chooses k by cross-validation.
+    SparsePoissonRegression : The dispersion 0.
+
+    Notes
+    -----
+    With "ml", features are searched for a dispersion, which is then estimated together with the coefficients of the
+    features that were found, and so on until features come back: at most 20 searches, of which the model of the largest
+    likelihood is kept. Heuristic, as the search is.
+
+    `score` is :math:`D^2` with the dispersion of the model.
+
+    References
+    ----------
+    J. M. Hilbe (2011), *Negative Binomial Regression*: the model NB2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparseNegativeBinomialRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 50))
+    >>> y = rng.poisson(np.exp(1 + X[:, 4] - X[:, 30] / 2) * rng.gamma(2.0, 0.5, 300))
+    >>> model = SparseNegativeBinomialRegression(n_nonzero_coefs=2).fit(X, y)
+    >>> model.support_, round(model.dispersion_, 1)
+    (array([ 4, 30]), 0.5)
+    """
+
+    _loss_type: ClassVar[type[Loss]] = NegativeBinomial
+
+    dispersion: Any
+
+    @property
+    def _loss(self) -> Loss:
+        estimated = isinstance(self.dispersion, str)
+        return NegativeBinomial(1.0 / (getattr(self, "dispersion_", 1.0) if estimated else self.dispersion))
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if isinstance(self.dispersion, str):
+            if self.dispersion != "ml":
+                raise InvalidInputError(f'dispersion must be "ml" or a number > 0, got {format_value(self.dispersion)}')
+        else:
+            checked_number("dispersion", self.dispersion, least=1 / _MOST, most=1 / _LEAST)
+
+    def _nuisance(self) -> Nuisance | None:
+        return Shape() if isinstance(self.dispersion, str) else None
+
+    def _diagnostics(self, problem: Problem, result: Result) -> dict[str, Any]:
+        loss = problem.objective.loss
+        assert isinstance(loss, NegativeBinomial)
+        if self._nuisance() is not None and loss.theta >= (1 - 1e-9) * _MOST:
+            warn(
+                "the counts vary no more than Poisson counts, so that the dispersion is at its lower end, "
+                f"{1 / _MOST:g}; SparsePoissonRegression is the model without a dispersion"
+            )
+        return {"dispersion_": 1.0 / loss.theta}
+
+
+@public_estimator("negative_binomial_regression_cv")
+@own_parameters(dispersion="ml")
+class SparseNegativeBinomialRegressionCV(SparseLinearModelCV, SparseNegativeBinomialRegression):
+    """Negative binomial regression with the number of features chosen by cross-validation.
+
+    Parameters
+    ----------
+    dispersion : "ml" or float
+        As without cross-validation. With "ml", all models of a fold have the dispersion of one that is fitted to its
+        training rows, with a tenth as many features as rows and at most 10.
+    {cv_parameters}
+
+    Attributes
+    ----------
+    {cv_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparseNegativeBinomialRegressionCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 50))
+    >>> y = rng.poisson(np.exp(1 + X[:, 4] - X[:, 30] / 2) * rng.gamma(2.0, 0.5, 300))
+    >>> model = SparseNegativeBinomialRegressionCV(n_nonzero_coefs=range(1, 6), rule="one_standard_error").fit(X, y)
+    >>> model.support_
+    array([ 4, 30])
+    """

@@ -1,0 +1,217 @@
+"""Sparse quantile regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hardthresh.arrays import double, move, namespace, scatter
+from hardthresh.core.checking import checked_number
+from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.result import Result
+from hardthresh.losses import Loss, Quantile
+
+from ..documentation import public_estimator
+from ..parameters import own_parameters
+from ..table import Table
+from .cross_validation import SparseLinearModelCV
+from .held_out import held_out_scores
+from .model import SparseRegressor
+from .nuisance import Fit, Nuisance, moved, refitted, rows_of, spread
+from .pinball_vertices import descend_vertices
+from .prediction import PointwisePrediction, PredictionModel
+from .problem import Problem
+
+_LEAST_SMOOTHING = 0.05
+"""The smoothing of the search is at least this share of the scale of the targets; with less few rows have curvature,
+and the search stops early."""
+_NARROWER = 4.0
+"""The factor between smoothings on a support. A cold start at a small one ends far above the minimum."""
+_EXACT = 1e-10
+"""The last smoothing is this share of the loss of the null model."""
+
+
+class Smoothing(Nuisance):
+    """The smoothing of the pinball loss: wide for the search, and none in the end."""
+
+    def __init__(self, quantile: float) -> None:
+        self.quantile = quantile
+
+    def start(self, problem: Problem) -> Loss:
+        """Return the loss of the search, by the rule of He, Pan, Tan and Zhou (2023, *Journal of Econometrics* 232)."""
+        objective = problem.objective
+        n, tau = float(objective.y.shape[0]), self.quantile
+        size = problem.constraint.k if problem.constraint.k else 0
+        width = max(_LEAST_SMOOTHING, sqrt(tau * (1 - tau)) * ((size + log(max(n, 2.0))) / n) ** 0.4)
+        return Quantile(tau, width * spread(objective))
+
+    def finish(self, problem: Problem, result: Result) -> Fit:
+        """Return the fit of the pinball loss on the support of a result.
+
+        The smoothing is narrowed with warm starts; from the nearest vertex the descent goes on from vertex to vertex.
+        What that leads to is taken if it is no worse, as it is without a ridge and bounds.
+        """
+        exact, loss = problem.with_loss(Quantile(self.quantile, 0.0)), problem.objective.loss
+        assert isinstance(loss, Quantile)
+        width, w = loss.smoothing, result.w
+        least = _EXACT * max(exact.objective.value(0.0 * w), float(np.finfo(float).tiny))
+        while width >= least:
+            width /= _NARROWER
+            w = refitted(problem.with_loss(Quantile(self.quantile, width)), w).point
+        at = exact.objective.evaluate(w)
+        vertex = exact.objective.evaluate(_at_vertex(exact, w))
+        if vertex.value <= at.value:
+            at = vertex
+        return Fit(exact, moved(exact, result, at), at.value)
+
+
+def _at_vertex(problem: Problem, w: Any) -> Any:
+    """Return the vertex on the support of a point to which descent from vertex to vertex leads."""
+    objective, constraint = problem.objective, problem.constraint
+    chosen = constraint.project(w).support.indices
+    if not chosen.shape[0]:
+        return w
+    y, u, weights = rows_of(objective, objective.evaluate(w))
+    X = double(objective.columns(chosen).design.dense())
+    loss = objective.loss
+    assert isinstance(loss, Quantile)
+    counted = weights > 0
+    step = descend_vertices(X[counted], (y - u)[counted], weights[counted], loss.quantile)
+    v = namespace(w).astype(move(step, w), w.dtype)
+    return constraint.project(w + scatter(v, chosen, w.shape[0])).point
+
+
+@dataclass(frozen=True)
+class _Pinball(PointwisePrediction):
+    """Predictions of fits with a smoothed loss, scored by the pinball loss itself."""
+
+    def losses(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the pinball loss of each row."""
+        return np.asarray(self._exact.value(y[:, None], u))
+
+    def held_out_scores(
+        self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray, fold: np.ndarray
+    ) -> dict[str, float]:
+        """Return the mean pinball loss, its share that is removed, and calibration."""
+        return held_out_scores(self._exact, y, u, sample_weight)
+
+    @property
+    def _exact(self) -> Loss:
+        assert isinstance(self.loss, Quantile)
+        return Quantile(self.loss.quantile, 0.0)
+
+
+@public_estimator("quantile_regression")
+@own_parameters(quantile=0.5, smoothing="auto")
+class SparseQuantileRegression(SparseRegressor):
+    r"""Linear regression of a quantile with at most k features.
+
+    .. math:: \min_{b, c} \; \frac{1}{\sum_i s_i} \sum_i s_i \, \pi_\tau(y_i - x_i^\top b - c - o_i)
+              + \frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2, \qquad \pi_\tau(r) = \max(\tau r, (\tau - 1) r),
+              \quad \text{with at most } k \text{ non-zero } b_j
+
+    with the pinball loss :math:`\pi_\tau`, weights s, offsets o, and :math:`\sigma_j` the standard deviation of column
+    j (1 if not standardised).
+
+    Parameters
+    ----------
+    quantile : float
+        :math:`\tau`, 0 < tau < 1: the share of the targets below the prediction; 0.5 is the median.
+    smoothing : "auto" or float
+        The distance h > 0, in units of the target, within which the loss is rounded off (`losses.Quantile`). "auto"
+        chooses one for the search, and then minimises the pinball loss itself on the features that were found.
+    {parameters}
+
+    Attributes
+    ----------
+    {coefficients}
+    {attributes}
+
+    See Also
+    --------
+    SparseQuantileRegressionCV : Chooses k by cross-validation.
+    sklearn.linear_model.QuantileRegressor : The same loss, with a penalty on absolute coefficients.
+
+    Notes
+    -----
+    On the features that were found the smoothing is divided by 4, with warm starts, until it no longer matters. Without
+    a ridge the minimum is then a vertex: the prediction passes through as many targets as there are coefficients.
+
+    `score` is :math:`D^2` of the pinball loss, as `sklearn.metrics.d2_pinball_score`. `objective_` is the mean pinball
+    loss, with the ridge; for a given `smoothing` the smoothed one.
+
+    References
+    ----------
+    R. Koenker and G. Bassett (1978), *Regression quantiles*, Econometrica 46. M. Fernandes, E. Guerre and E. Horta
+    (2021), *Smoothing quantile regressions*, Journal of Business and Economic Statistics 39.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparseQuantileRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 50))
+    >>> y = 3 * X[:, 4] - 2 * X[:, 30] + rng.exponential(size=300)
+    >>> model = SparseQuantileRegression(n_nonzero_coefs=2, quantile=0.9).fit(X, y)
+    >>> model.support_, round(float(np.mean(y <= model.predict(X))), 2)
+    (array([ 4, 30]), 0.9)
+    """
+
+    _loss_type: ClassVar[type[Loss]] = Quantile
+
+    quantile: float
+    smoothing: Any
+
+    @property
+    def _loss(self) -> Loss:
+        return Quantile(self.quantile, 0.0 if isinstance(self.smoothing, str) else self.smoothing)
+
+    def _check_settings(self) -> None:
+        checked_number("quantile", self.quantile, above=0.0, below=1.0)
+        if not isinstance(self.smoothing, str):
+            checked_number("smoothing", self.smoothing, above=0.0)
+        elif self.smoothing != "auto":
+            raise InvalidInputError(f'smoothing must be "auto" or a number > 0, got {format_value(self.smoothing)}')
+        super()._check_settings()
+
+    def _nuisance(self) -> Nuisance | None:
+        return Smoothing(self.quantile) if isinstance(self.smoothing, str) else None
+
+    def _prediction_model(self, loss: Loss, table: Table) -> PredictionModel:
+        return _Pinball(loss)
+
+
+@public_estimator("quantile_regression_cv")
+@own_parameters(quantile=0.5, smoothing="auto")
+class SparseQuantileRegressionCV(SparseLinearModelCV, SparseQuantileRegression):
+    """Linear regression of a quantile with the number of features chosen by cross-validation.
+
+    Parameters
+    ----------
+    quantile : float
+        As without cross-validation.
+    smoothing : "auto" or float
+        As without cross-validation. The models of folds are those of the smoothed loss; they are scored by the pinball
+        loss.
+    {cv_parameters}
+
+    Attributes
+    ----------
+    {cv_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh import SparseQuantileRegressionCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 50))
+    >>> y = 3 * X[:, 4] - 2 * X[:, 30] + rng.exponential(size=300)
+    >>> model = SparseQuantileRegressionCV(
+    ...     n_nonzero_coefs=range(1, 6), rule="one_standard_error", quantile=0.9
+    ... ).fit(X, y)
+    >>> model.support_
+    array([ 4, 30])
+    """
