@@ -15,7 +15,8 @@ import hardthresh as ht
 from hardthresh.core import NothingFoundWarning, SearchRangeWarning, Status
 from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.schema import schemas
-from hardthresh.selection import ebic, path
+from hardthresh.selection import path
+from hardthresh.selection.criteria import working_ebic
 
 nothing_found = pytest.mark.filterwarnings("ignore::hardthresh.core.NothingFoundWarning")
 
@@ -102,7 +103,7 @@ def test_groups_are_chosen_by_the_same_criterion(plain):
     model = plain.new(groups=labels).fit(X, y)
     problem = model._training[0]
     runs = path(problem.objective, lambda k: problem.with_budget(k).constraint, range(len(model.candidates_)))
-    assert_allclose(model.criterion_path_, [ebic(run) for run in runs], rtol=1e-6)
+    assert_allclose(model.criterion_path_, [working_ebic(run) for run in runs], rtol=1e-6)
     assert model.best_n_nonzero_groups_ == len(model.groups_) == np.argmin(model.criterion_path_)
     assert not hasattr(model, "best_n_nonzero_coefs_")
     again = plain.new(groups=labels, n_nonzero_groups=model.best_n_nonzero_groups_).fit(X, y)

@@ -151,7 +151,7 @@ def test_a_failing_fit_is_torn_down(case, callback):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_along_the_way(case, callback, weighted):
     X, y = case.data()
-    monitor = callback.ScoringMonitor(scoring=case.scorer())
+    monitor = callback.ScoringMonitor(scoring="accuracy" if case.loss.classifies else "r2")
     model = case.make().set_callbacks(monitor)
     model.fit(X, y, **({"sample_weight": np.linspace(0, 1, y.size)} if weighted else {}))
     scores = monitor.get_logs().data

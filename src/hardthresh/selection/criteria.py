@@ -21,48 +21,47 @@ from hardthresh.objectives import LinearModel, MultiOutputModel
 def degrees_of_freedom(result: Result) -> float:
     r"""Return the effective number of coefficients of a fit: fewer than there are where a ridge shrinks them.
 
-        .. math:: p = \operatorname{tr} \bigl( H (H + \Lambda)^{-1} \bigr)
-                    = m - \sum_j \lambda_j \bigl[ (H + \Lambda)^{-1} \bigr]_{jj}
+    .. math:: p = \operatorname{tr} \bigl( H (H + \Lambda)^{-1} \bigr)
+                = m - \sum_j \lambda_j \bigl[ (H + \Lambda)^{-1} \bigr]_{jj}
 
-        with the m coefficients of the support, free ones among them, the Hessian H of the mean loss in these at the fit
-        (for least squares their weighted Gram matrix over the sum of the weights) and the ridge :math:`\lambda`. A
-        coefficient without a ridge counts as one.
+    with the m coefficients of the support, free ones among them, the Hessian H of the mean loss in these at the fit
+    (for least squares their weighted Gram matrix over the sum of the weights) and the ridge :math:`\lambda`. A
+    coefficient without a ridge counts as one.
 
-        Parameters
-        ----------
-        result : Result
-            A fit.
+    Parameters
+    ----------
+    result : Result
+        A fit.
 
-        Returns
-        -------
-        float
-            Between the number of coefficients without a ridge and that of all coefficients; all of them for objectives
-            other than `LinearModel`, whose ridge is not accounted for.
+    Returns
+    -------
+    float
+        Between the number of coefficients without a ridge and that of all coefficients; all of them for objectives
+        other than `LinearModel`, whose ridge is not accounted for.
 
-        Raises
-        ------
-        CapabilityError
-            If the result was loaded from a file, which does not carry the data.
+    Raises
+    ------
+    CapabilityError
+        If the result was loaded from a file, which does not carry the data.
 
-        Notes
-        -----
-        Cost: m/d of a data pass to gather columns, and their Gram matrix; m passes for a design without columns; nothing
-        without a ridge. The search among supports is not accounted for, here as in other counts of coefficients.
+    Notes
+    -----
+    Cost: m/d of a data pass to gather columns, and their Gram matrix; m passes for a design without columns; nothing
+    without a ridge. The search among supports is not accounted for, here as in other counts of coefficients.
 
-        References
-        ----------
-        Hastie, Tibshirani and Friedman (2009), *The Elements of Statistical Learning*, Section 3.4.1.
+    References
+    ----------
+    Hastie, Tibshirani and Friedman (2009), *The Elements of Statistical Learning*, Section 3.4.1.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from hardthresh.constraints import Sparsity
-        >>> from hardthresh.losses import Loss
-    from hardthresh.objectives import LinearModel
-        >>> from hardthresh.solvers import minimize
-        >>> X = np.sqrt(4) * np.eye(4)  # the Hessian is the identity
-        >>> degrees_of_freedom(minimize(LinearModel(X, np.arange(4.0), l2=1.0), Sparsity(2)))
-        1.0
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> from hardthresh.solvers import minimize
+    >>> X = np.sqrt(4) * np.eye(4)  # the Hessian is the identity
+    >>> degrees_of_freedom(minimize(LinearModel(X, np.arange(4.0), l2=1.0), Sparsity(2)))
+    1.0
     """
     if result.objective is None:
         raise CapabilityError("degrees of freedom need the objective of the fit; a result that was loaded has none")
@@ -72,48 +71,47 @@ def degrees_of_freedom(result: Result) -> float:
 def aic(result: Result) -> float:
     r"""Return Akaike's criterion, :math:`-2 \log L + 2 p`, for a fit with p coefficients.
 
-        With a ridge, p is the effective number of them (`degrees_of_freedom`), in every criterion; the likelihood is that
-        of the fit, without the ridge.
+    With a ridge, p is the effective number of them (`degrees_of_freedom`), in every criterion; the likelihood is that
+    of the fit, without the ridge.
 
-        Parameters
-        ----------
-        result : Result
-            A fit of a `LinearModel` or `MultiOutputModel`.
+    Parameters
+    ----------
+    result : Result
+        A fit of a `LinearModel` or `MultiOutputModel`.
 
-        Returns
-        -------
-        float
-            Up to a constant of the data; for least squares with the noise variance at its maximum likelihood,
-            :math:`-2 \log L = n \log(\mathrm{RSS} / n)`. A weight counts as so many rows.
+    Returns
+    -------
+    float
+        Up to a constant of the data; for least squares with the noise variance at its maximum likelihood,
+        :math:`-2 \log L = n \log(\mathrm{RSS} / n)`. A weight counts as so many rows.
 
-        Raises
-        ------
-        CapabilityError
-            If the objective has no likelihood, or the result was loaded from a file, which does not carry the data.
-        InvalidInputError
-            If the weights stand for fewer than three examples.
+    Raises
+    ------
+    CapabilityError
+        If the objective has no likelihood, or the result was loaded from a file, which does not carry the data.
+    InvalidInputError
+        If the weights stand for fewer than three examples.
 
-        Notes
-        -----
-        Criteria compare fits with far fewer coefficients than examples. A fit with as many, less one, gets infinity; but
-        already at half as many a search over many columns fits noise that no criterion here accounts for.
+    Notes
+    -----
+    Criteria compare fits with far fewer coefficients than examples. A fit with as many, less one, gets infinity; but
+    already at half as many a search over many columns fits noise that no criterion here accounts for.
 
-        References
-        ----------
-        Akaike (1974), *A new look at the statistical model identification*.
+    References
+    ----------
+    Akaike (1974), *A new look at the statistical model identification*.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from hardthresh.constraints import Sparsity
-        >>> from hardthresh.losses import Loss
-    from hardthresh.objectives import LinearModel
-        >>> from hardthresh.selection import bic, path
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.standard_normal((100, 30))
-        >>> f = LinearModel(X, 2 * X[:, 3] - X[:, 7] + rng.standard_normal(100))
-        >>> min(path(f, Sparsity, range(1, 11)), key=bic).support
-        Coordinates([3, 7])
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardthresh.constraints import Sparsity
+    >>> from hardthresh.objectives import LinearModel
+    >>> from hardthresh.selection import bic, path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 30))
+    >>> f = LinearModel(X, 2 * X[:, 3] - X[:, 7] + rng.standard_normal(100))
+    >>> min(path(f, Sparsity, range(1, 11)), key=bic).support
+    Coordinates([3, 7])
     """
     misfit, size, _ = _fit(result)
     return misfit + 2.0 * size

@@ -15,6 +15,7 @@ from hardthresh.losses import Huber, Loss
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
+from ..soundness import check_numbers
 from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 from .nuisance import Nuisance, ScalarNuisance, rows_of, spread
@@ -152,6 +153,10 @@ class SparseHuberRegression(SparseRegressor):
         if self.delta is not None:
             checked_number("delta", self.delta, above=0.0)
         super()._check_settings()
+
+    def _check_attributes(self) -> None:
+        super()._check_attributes()
+        check_numbers(self, noise_scale_=())
 
     def _nuisance(self) -> Nuisance | None:
         return NoiseScale(self.epsilon) if self.delta is None else None

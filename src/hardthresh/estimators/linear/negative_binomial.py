@@ -15,6 +15,7 @@ from hardthresh.losses import Loss, NegativeBinomial
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
+from ..soundness import check_numbers
 from .cross_validation import SparseLinearModelCV
 from .model import SparseRegressor
 from .nuisance import Nuisance, ScalarNuisance, rows_of
@@ -147,6 +148,10 @@ class SparseNegativeBinomialRegression(SparseRegressor):
                 raise InvalidInputError(f'dispersion must be "ml" or a number > 0, got {format_value(self.dispersion)}')
         else:
             checked_number("dispersion", self.dispersion, least=1 / _MOST, most=1 / _LEAST)
+
+    def _check_attributes(self) -> None:
+        super()._check_attributes()
+        check_numbers(self, dispersion_=())
 
     def _nuisance(self) -> Nuisance | None:
         return Shape() if isinstance(self.dispersion, str) else None

@@ -12,7 +12,7 @@ from hardthresh.arrays import double, move, namespace, scatter
 from hardthresh.core.checking import checked_number
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.result import Result
-from hardthresh.losses import Loss, Quantile
+from hardthresh.losses import Loss, Quantile, VectorLoss
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
@@ -180,9 +180,6 @@ class SparseQuantileRegression(SparseRegressor):
     def _nuisance(self) -> Nuisance | None:
         return Smoothing(self.quantile) if isinstance(self.smoothing, str) else None
 
-    def _prediction_model(self, loss: Loss, table: Table) -> PredictionModel:
-        return _Pinball(loss)
-
 
 @public_estimator("quantile_regression_cv")
 @own_parameters(quantile=0.5, smoothing="auto")
@@ -215,3 +212,7 @@ class SparseQuantileRegressionCV(SparseLinearModelCV, SparseQuantileRegression):
     >>> model.support_
     array([ 4, 30])
     """
+
+    def _prediction_model(self, loss: Loss | VectorLoss, table: Table) -> PredictionModel:
+        assert isinstance(loss, Quantile)
+        return _Pinball(loss)

@@ -209,7 +209,7 @@ class _Fold:
         prediction = coef @ model.columns
         u = prediction if self.offset is None else prediction + self.offset
         curvature = loss.curvature(loss.mean(u), u)  # at the expected target
-        curvature = np.maximum(curvature, _LEAST_CURVATURE * curvature.max())
+        curvature = np.maximum(curvature, _LEAST_CURVATURE * (curvature.max() or 1.0))  # 0 where a hinge is flat
         return _Null(coef, bool(converged), prediction - loss.gradient(self.y, u) / curvature, curvature)
 
     def is_affine(self, null: _Null) -> bool:

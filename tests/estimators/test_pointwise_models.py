@@ -1,0 +1,254 @@
+"""Models of pointwise losses against stored numbers, other packages, and the laws of their own parameters.
+
+`golden_pointwise.json` holds what slow and simple programs compute for the data of `drawn`: coefficients with all
+columns, and the best of all supports of 1 to 4 columns. These programs agree with statsmodels and scikit-learn to 2e-9.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from scipy.special import expit
+from sklearn.linear_model import HuberRegressor, QuantileRegressor, TweedieRegressor
+from sklearn.metrics import d2_pinball_score, d2_tweedie_score, mean_pinball_loss
+from sklearn.svm import LinearSVC
+
+import hardthresh as ht
+from hardthresh.core.errors import InvalidInputError
+
+GOLDEN = json.loads(Path(__file__).with_name("golden_pointwise.json").read_text())
+SEED, ROWS, COLUMNS = 20261122, 200, 12
+NUMBERS = {"gamma": 2, "huber": 3, "logistic": 4, "negative_binomial": 7, "poisson": 9, "quantile": 10, "squared": 11}
+NUMBERS |= {"squared_hinge": 12, "tweedie": 13}
+"""The number of a model is a part of its seed."""
+MODELS = {
+    "squared": (ht.SparseLinearRegression, {}),
+    "logistic": (ht.SparseLogisticRegression, {}),
+    "poisson": (ht.SparsePoissonRegression, {}),
+    "gamma": (ht.SparseGammaRegression, {}),
+    "tweedie": (ht.SparseTweedieRegression, {"power": 1.5}),
+    "negative_binomial": (ht.SparseNegativeBinomialRegression, {"dispersion": 0.5}),
+    "huber": (ht.SparseHuberRegression, {"delta": 1.35}),
+    "quantile": (ht.SparseQuantileRegression, {"quantile": 0.7, "smoothing": 0.1}),
+    "squared_hinge": (ht.SparseLinearSVC, {}),
+}
+every = pytest.mark.parametrize("name", MODELS)
+LOG = ("poisson", "gamma", "tweedie", "negative_binomial")
+
+
+def drawn(name):
+    """Autoregressive columns, three of which matter, and targets of the model."""
+    rng = np.random.default_rng((SEED, NUMBERS[name]))
+    Z = rng.standard_normal((ROWS, COLUMNS))
+    X = Z.copy()
+    for j in range(1, COLUMNS):
+        X[:, j] = 0.3 * X[:, j - 1] + np.sqrt(1 - 0.09) * Z[:, j]
+    support = np.sort(rng.permutation(COLUMNS)[:3])
+    size = 0.4 if name in LOG else 0.8
+    coef = np.zeros(COLUMNS)
+    coef[support] = size * np.array([1.0, -1.0, 1.0]) * rng.uniform(0.8, 1.2, 3)
+    u, offset = X @ coef, None
+    if name == "squared":
+        y = 1.0 + u + rng.standard_normal(ROWS)
+    elif name == "logistic":
+        y = (rng.uniform(size=ROWS) < expit(0.3 + u)).astype(float)
+    elif name == "poisson":
+        offset = np.log(rng.uniform(0.5, 2.0, ROWS))
+        y = rng.poisson(np.exp(0.5 + u + offset)).astype(float)
+    elif name == "negative_binomial":
+        y = rng.poisson(np.exp(1.0 + u) * rng.gamma(2.0, 0.5, ROWS)).astype(float)
+    elif name == "gamma":
+        y = np.exp(0.5 + u) * rng.gamma(2.0, 0.5, ROWS)
+    elif name == "tweedie":
+        mean = np.exp(0.5 + u)
+        counts = rng.poisson(2 * np.sqrt(mean))
+        y = np.where(counts > 0, rng.gamma(np.maximum(counts, 1), 0.5 * np.sqrt(mean)), 0.0)
+    elif name in ("huber", "quantile"):
+        y = 1.0 + u + rng.standard_t(2.5, ROWS)
+    else:
+        y = np.where(u + 0.7 * rng.logistic(size=ROWS) > 0, 1.0, -1.0)
+    return X, y, offset
+
+
+def fitted(name, k, alpha=0.0, weights=None):
+    X, y, offset = drawn(name)
+    cls, settings = MODELS[name]
+    return cls(n_nonzero_coefs=k, alpha=alpha, standardize=False, **settings).fit(
+        X, y, sample_weight=weights, offset=offset
+    )
+
+
+@every
+@pytest.mark.parametrize(("kind", "alpha"), [("full", 0.0), ("ridge", 0.1), ("weighted", 0.05)])
+def test_check_1_all_columns(name, kind, alpha):
+    weights = np.random.default_rng((SEED, 77)).integers(0, 4, ROWS).astype(float) if kind == "weighted" else None
+    model, expected = fitted(name, COLUMNS, alpha, weights), GOLDEN[name][kind]
+    assert_allclose(model.objective_, expected["value"], rtol=1e-8)
+    assert_allclose(np.append(model.intercept_, model.coef_), expected["theta"], atol=1e-6)
+
+
+@every
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_check_2_the_best_of_all_supports(name, k):
+    model, expected = fitted(name, k), GOLDEN[name]["best"][str(k)]
+    assert_allclose(model.objective_, expected["value"], rtol=1e-8)
+    assert_array_equal(model.support_, expected["support"])
+
+
+def test_check_3_huber_of_scikit_learn():
+    X, y, _ = drawn("huber")
+    theirs = HuberRegressor(alpha=0.0, max_iter=10_000, tol=1e-12).fit(X, y)
+    ours = ht.SparseHuberRegression(n_nonzero_coefs=COLUMNS).fit(X, y)
+
+    def joint(model, scale):
+        z = np.abs(y - model.predict(X)) / scale
+        return np.sum(scale + np.where(z <= 1.35, z**2, 2.7 * z - 1.35**2) * scale)
+
+    assert joint(ours, ours.noise_scale_) <= joint(theirs, theirs.scale_)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    assert_allclose(ours.noise_scale_, 0.7944383, atol=1e-7)
+    assert_array_equal(ours.outliers_, theirs.outliers_)
+    assert_allclose(ours.score(X, y), 1 - np.var(y - ours.predict(X)) / np.var(y), atol=0.01)
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_check_3_quantiles_of_scikit_learn(quantile):
+    X, y, _ = drawn("quantile")
+    theirs = QuantileRegressor(quantile=quantile, alpha=0.0).fit(X, y)
+    ours = ht.SparseQuantileRegression(n_nonzero_coefs=COLUMNS, quantile=quantile).fit(X, y)
+    losses = [mean_pinball_loss(y, model.predict(X), alpha=quantile) for model in (ours, theirs)]
+    assert losses[0] <= losses[1] + 1e-9
+    assert_allclose(ours.objective_, losses[0], rtol=1e-12)
+    assert_allclose(ours.score(X, y), d2_pinball_score(y, ours.predict(X), alpha=quantile), atol=1e-3)
+
+
+def test_check_3_tweedie_of_scikit_learn():
+    X, y, _ = drawn("tweedie")
+    theirs = TweedieRegressor(power=1.5, link="log", alpha=0.0, max_iter=10_000, tol=1e-10).fit(X, y)
+    ours = ht.SparseTweedieRegression(n_nonzero_coefs=COLUMNS).fit(X, y)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    assert_allclose(ours.score(X, y), d2_tweedie_score(y, ours.predict(X), power=1.5), rtol=1e-10)
+    mean = ours.predict(X)
+    assert_allclose(ours.dispersion_, np.sum((y - mean) ** 2 / mean**1.5) / (ROWS - COLUMNS - 1), rtol=1e-10)
+
+
+def test_check_3_the_squared_hinge_of_scikit_learn():
+    X, y, _ = drawn("squared_hinge")
+    theirs = LinearSVC(C=1 / (2 * 0.1 * ROWS), intercept_scaling=1e4, tol=1e-12, max_iter=10**6).fit(X, y)
+    ours = ht.SparseLinearSVC(n_nonzero_coefs=COLUMNS, alpha=0.1, standardize=False).fit(X, y)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert not hasattr(ours, "predict_proba")
+
+
+def test_check_11_the_most_likely_dispersion():
+    """statsmodels has the shape 2.316712 and minus twice the log-likelihood 822.745913."""
+    X, y, _ = drawn("negative_binomial")
+    model = ht.SparseNegativeBinomialRegression(n_nonzero_coefs=COLUMNS).fit(X, y)
+    mean, shape = model.predict(X), 1 / model.dispersion_
+    assert_allclose(shape, 2.316712, atol=1e-5)
+    assert_allclose(-2 * np.sum(stats.nbinom.logpmf(y, shape, shape / (shape + mean))), 822.745913, atol=1e-5)
+
+
+def test_check_11_counts_that_vary_as_those_of_poisson():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 8))
+    y = rng.binomial(10, 0.3 * expit(X[:, 1]) + 0.1).astype(float)  # which vary less
+    with pytest.warns(UserWarning, match="vary no more than Poisson counts"):
+        model = ht.SparseNegativeBinomialRegression(n_nonzero_coefs=3).fit(X, y)
+    assert_allclose(model.coef_, ht.SparsePoissonRegression(n_nonzero_coefs=3).fit(X, y).coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ht.SparseHuberRegression(n_nonzero_coefs=3),
+        ht.SparseQuantileRegression(n_nonzero_coefs=3, quantile=0.7),
+        ht.SparseTweedieRegression(n_nonzero_coefs=3),
+    ],
+)
+def test_check_8_the_unit_of_the_target_does_not_matter(model, unit):
+    X, y, _ = drawn("tweedie" if isinstance(model, ht.SparseTweedieRegression) else "huber")
+    one = model.fit(X, y)
+    support, coef = one.support_, one.coef_.copy()
+    other = model.fit(X, unit * y)
+    assert_array_equal(other.support_, support)
+    factor = 1.0 if isinstance(model, ht.SparseTweedieRegression) else unit
+    assert_allclose(other.coef_, factor * coef, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["poisson", "negative_binomial", "tweedie"])
+def test_check_9_a_dummy_that_is_on_only_at_zeros(name):
+    X, y, _ = drawn(name)
+    X[:, 5] = (y == 0) & (np.arange(ROWS) % 2 == 0)
+    assert 2 < X[:, 5].sum() < ROWS / 2
+    cls, settings = MODELS[name]
+    with pytest.warns(UserWarning, match="no finite point.*Growing without bound: the coefficient.* of feature 5"):
+        model = cls(n_nonzero_coefs=4, alpha=0.0, **settings).fit(X, y)
+    assert not model.converged_
+    assert cls(n_nonzero_coefs=4, alpha=1e-3, **settings).fit(X, y).converged_
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (ht.SparseTweedieRegression(power=2.0), "SparseGammaRegression"),
+        (ht.SparseTweedieRegression(power=2.5), "power"),
+        (ht.SparseNegativeBinomialRegression(dispersion="no"), "dispersion"),
+        (ht.SparseNegativeBinomialRegression(dispersion=0.0), "dispersion"),
+        (ht.SparseHuberRegression(epsilon=0.5), "epsilon"),
+        (ht.SparseHuberRegression(delta=0.0), "delta"),
+        (ht.SparseQuantileRegression(quantile=1.0), "quantile"),
+        (ht.SparseQuantileRegression(smoothing="wide"), "smoothing"),
+        (ht.SparseQuantileRegression(smoothing=0.0), "smoothing"),
+    ],
+)
+def test_a_parameter_out_of_range_is_named(model, message):
+    X, y, _ = drawn("poisson")
+    with pytest.raises(InvalidInputError, match=message):
+        model.fit(X, y)
+
+
+def test_outliers_change_least_squares_and_not_huber():
+    X, y, _ = drawn("huber")
+    spoilt = y.copy()
+    spoilt[:20] += 1e3
+    clean = ht.SparseHuberRegression(n_nonzero_coefs=3).fit(X, y)
+    robust = ht.SparseHuberRegression(n_nonzero_coefs=3).fit(X, spoilt)
+    assert_array_equal(robust.support_, clean.support_)
+    assert robust.outliers_[:20].all()
+    assert np.max(np.abs(robust.coef_ - clean.coef_)) < 0.3
+    assert ht.SparseLinearRegression(n_nonzero_coefs=3).fit(X, spoilt).support_.tolist() != clean.support_.tolist()
+
+
+@pytest.mark.parametrize("quantile", [0.2, 0.8])
+def test_a_quantile_has_its_share_of_targets_below(quantile):
+    X, y, _ = drawn("quantile")
+    model = ht.SparseQuantileRegression(n_nonzero_coefs=3, quantile=quantile).fit(X, y)
+    residual = y - model.predict(X)
+    on = np.abs(residual) < 1e-9
+    assert on.sum() == 4  # a vertex
+    assert np.sum(residual[~on] < 0) <= quantile * ROWS <= np.sum(residual[~on] < 0) + 4
+
+
+def test_a_weight_is_a_repetition_in_what_is_estimated():
+    rng = np.random.default_rng(0)
+    for name, cls in (("huber", ht.SparseHuberRegression), ("negative_binomial", ht.SparseNegativeBinomialRegression)):
+        X, y, _ = drawn(name)
+        weights = rng.integers(0, 3, ROWS)
+        one = cls(n_nonzero_coefs=3).fit(X, y, sample_weight=weights)
+        other = cls(n_nonzero_coefs=3).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+        assert_allclose(one.coef_, other.coef_, rtol=1e-7)
+
+
+def test_a_fold_has_a_loss_of_its_own():
+    X, y, _ = drawn("negative_binomial")
+    model = ht.SparseNegativeBinomialRegressionCV(n_nonzero_coefs=range(4), cv=3, averaging="none").fit(X, y)
+    assert model.best_n_nonzero_coefs_ >= 1
+    alone = ht.SparseNegativeBinomialRegression(n_nonzero_coefs=model.best_n_nonzero_coefs_, alpha=model.alpha_)
+    assert_allclose(model.coef_, alone.fit(X, y).coef_, rtol=1e-6)
+    assert_allclose(model.dispersion_, alone.dispersion_, rtol=1e-6)
