@@ -25,6 +25,7 @@ from sklearn.utils.validation import _check_method_params
 from hardthresh.core.checking import with_warnings_of_caller
 from hardthresh.core.errors import InvalidInputError, format_value, warn
 from hardthresh.core.result import Result
+from hardthresh.core.solver import Solver
 from hardthresh.selection import path
 from hardthresh.selection.comparison import Comparison
 
@@ -110,7 +111,7 @@ class CrossValidatedMixin:
             params = {**params, "sample_weight": test.to_backend(params["sample_weight"])}
         return float(check_scoring(fitted, scoring=self.scoring)(fitted, test.as_given(), y, **params))
 
-    def _warm_path(self, problem: Any, candidates: list[int], seed: int) -> list[Result]:
+    def _warm_path(self, problem: Any, candidates: list[int], seed: int, solver: Solver | None = None) -> list[Result]:
         """Return the runs for increasing candidates, each from where the last one ended."""
         settings: Any = self
         return list(
@@ -118,7 +119,7 @@ class CrossValidatedMixin:
                 problem.objective,
                 lambda candidate: problem.with_budget(candidate).constraint,
                 candidates,
-                settings._solver(problem),
+                solver or settings._solver(problem),
                 warm_start=True,
                 tol=settings.tol,
                 max_iter=settings.max_iter,

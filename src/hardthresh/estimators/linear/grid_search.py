@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from hardthresh.core.constraint import coordinate_budget
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.progress import progress_line
 from hardthresh.losses import Loss, VectorLoss
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import LinearModel, MultiOutputModel
 from hardthresh.selection import FoldPath, generalized_fold_paths, least_squares_fold_paths
 from hardthresh.selection.comparison import in_parallel
+from hardthresh.solvers import WorkingSet
 from hardthresh.solvers.block_path import quadratic_block_path
 from hardthresh.solvers.start import starting_point
 
@@ -235,7 +237,10 @@ class GridSearch(CrossValidatedMixin, SparseLinearModel):
             )
             if points is not None:
                 return self._fold_fits_of(problem, points, self._prediction_model(loss, train), [])
-        path = self._warm_path(problem.with_ridge(float(ridges[searched])), sizes.tolist(), seed)
+        solver = self._solver(problem)
+        if self.solver == "auto" and isinstance(solver, WorkingSet) and isinstance(problem.objective, MultiOutputModel):
+            solver = replace(solver, effort="fast")  # as in `selection.path`
+        path = self._warm_path(problem.with_ridge(float(ridges[searched])), sizes.tolist(), seed, solver)
         unconverged = [result.status.sentence for result in path if not result.converged]
         points = np.zeros((sizes.size, ridges.size, *path[0].w.shape[::-1]))
         for row, (size, result) in enumerate(zip(sizes.tolist(), path, strict=True)):
