@@ -73,7 +73,7 @@ def test_levels_become_indicators_in_the_place_of_their_column(plain):
         [X[:, :1], slow_indicators(colour, ["blue", "green"]), X[:, 1:2], slow_indicators(size, [rarer]), X[:, 2:]]
     )
     groups = ["x0", "colour", "colour", "x1", "size", "x2", "x3", "x4"]
-    twin = plain.cls(groups=groups, n_nonzero_groups=3, alpha=0.0).fit(by_hand, y)
+    twin = clone(model).set_params(n_nonzero_coefs="auto", groups=groups, n_nonzero_groups=3).fit(by_hand, y)
     assert_array_equal(model.coef_, twin.coef_)
     assert_array_equal(model.support_, twin.support_)
     assert_array_equal(plain.scores(model)(given), plain.scores(twin)(by_hand))
