@@ -1,5 +1,7 @@
 """``hardthresh fit`` and ``predict`` for every loss, with categories, exposures and settings of its own."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -14,6 +16,7 @@ from hardthresh.core.registry import lookup
 from hardthresh.losses import pointwise_losses
 from hardthresh.storage import load_notes
 
+REPOSITORY = Path(__file__).parents[2]
 POINTWISE = [loss for loss in pointwise_losses() if (loss, False) in models()]
 
 
@@ -164,6 +167,12 @@ def test_values_of_settings_are_numbers_where_they_can_be(monkeypatch):
     assert settings_of(given, "tweedie") == {"power": 1.7, "levels": 3, "kind": "auto", "start": None}
     with pytest.raises(InvalidInputError, match="--power is for --loss tweedie, and the loss is squared"):
         settings_of(["power=1"], "squared")
+
+
+def test_the_guide_lists_all_settings():
+    guide = (REPOSITORY / "docs" / "guide" / "cli.rst").read_text(encoding="utf-8")
+    options = {f"``--{name}``".replace("_", "-") for names in own_settings().values() for name in names}
+    assert [option for option in sorted(options) if option not in guide] == []
 
 
 def test_own_settings_come_from_the_signatures():
