@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import golden
 import hardthresh as ht
@@ -23,7 +22,6 @@ from hardthresh import (
     SparseLogisticRegressionCV,
 )
 from hardthresh.core.errors import InvalidInputError
-from levels import at
 
 CLASSES = np.array(["ash", "birch", "cedar"])
 
@@ -507,8 +505,3 @@ def test_folds_have_rows_of_every_class():
     folds = [(np.setdiff1d(np.arange(len(y)), rare), rare)]
     with pytest.raises(InvalidInputError, match="fold 0 of cv trains on rows without the class 'cedar'"):
         SparseLogisticRegressionCV(cv=folds).fit(X, y)
-
-
-@parametrize_with_checks(at("pairs", [SparseLinearRegressionCV(n_nonzero_coefs=2, cv=3)]))
-def test_scikit_learn_checks_of_the_twin(estimator, check):
-    check(estimator)
