@@ -68,6 +68,9 @@ matrix for 160 of 10,000 columns has 3,522 columns in the place of 2,562. On 240
 and higher on 9 of them with 6k + 300, by up to 12 %."""
 _SPLICED = 3
 """How many columns are exchanged one by one where f is any function and the quadratic model says nothing. Arbitrary."""
+_SLOW = 1e-3
+"""A decrease of f is slow if it is below this share of f, or of the whole decrease if that is larger. Without it the
+search for exemplars of clusters, by gradients alone, takes hundreds of steps along the null space of the Hessian."""
 _SEPARATED = 1e-5
 """There is no search by refits if f is nearer to its lower bound than this share of the distance of the null model: the
 chosen columns separate two classes, and each refit would take many steps towards infinity. Arbitrary."""
@@ -235,13 +238,15 @@ class Iteration:
         return self.evaluate_and_finish(waiting)
 
     def splice(self) -> None:
-        """Look for lower points by exchanges without the quadratic model, which may mislead.
+        """Look for lower points by exchanges without the quadratic model, where that leads nowhere, or slowly.
 
         Single ones are left to the model, unless the search ends with fewer columns than it may have, or where f is
         not convex on the chosen ones, or steep.
         """
         for run, (state, constraint) in enumerate(zip(self.states, self.constraints, strict=True)):
-            if run in self.better:
+            scale = max(abs(state.value), abs(state.trace.null_value - state.value))
+            slow = state.trace.previous_value - state.value <= _SLOW * scale
+            if run in self.better and not slow:
                 continue
             full, steep = constraint.is_full(state.support), is_steep(constraint, state)
             singles = 0 if full and not steep and is_convex_on(self.objective, state) else _SPLICED
