@@ -305,3 +305,23 @@ def test_constant_columns_keep_the_signs_of_their_bounds():
     lower, upper = bounds.standardized(np.array([0.0, 0.0, 0.5]), 1)
     np.testing.assert_array_equal(lower, [-np.inf, 0.0, -4.0, -np.inf])
     assert upper is None
+
+
+@pytest.mark.parametrize("name", ["Huber", "Quantile", "Tweedie", "NegativeBinomial", "Gamma", "Cox", "Ordinal"])
+def test_every_scalar_model_keeps_bounds(name):
+    """Also those that finish a fit in their own way: its last step has to stay within the bounds."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 8))
+    mean = X[:, 3] - 2 * X[:, 6]
+    y = {
+        "Huber": mean + rng.standard_t(2, 150),
+        "Quantile": mean + rng.standard_t(2, 150),
+        "Cox": rng.exponential(np.exp(-mean)),
+        "Ordinal": np.digitize(mean + rng.logistic(size=150), [-1, 1]),
+    }.get(name, rng.gamma(2.0, np.exp(0.4 * mean)))
+    y = np.floor(y) if name == "NegativeBinomial" else y
+    model = getattr(ht, f"Sparse{name}Regression")(n_nonzero_coefs=3, bounds=(-0.3, 0.2)).fit(X, y)
+    assert model.converged_
+    assert model.coef_.min() == pytest.approx(-0.3, rel=1e-9)
+    assert model.coef_.min() >= -0.3
+    assert model.coef_.max() <= 0.2
