@@ -145,6 +145,47 @@ def test_groups_are_worth_something_as_a_whole(table):
     assert next(iter(worth.values())).substitute in {*"abcd"} - {name}
 
 
+@pytest.mark.parametrize("kind", ["outputs", "classes"])
+def test_several_outputs_lose_a_feature_for_all_at_once(table, kind):
+    X, y = table
+    other = np.random.default_rng(0).standard_normal(80)
+    Y = np.column_stack([y, X[:, 4] + other]) if kind == "outputs" else np.digitize(X[:, 1] - 0.3 * X[:, 4], [-1, 1])
+    estimator = ht.SparseLinearRegression if kind == "outputs" else ht.SparseLogisticRegression
+    model = estimator(n_nonzero_coefs=2).fit(X, Y)
+    summary = model.summary()
+    assert {*summary.worth} == {*model.support_.tolist()}
+    for j, worth in summary.worth.items():
+        others = [i for i in model.support_.tolist() if i != j]
+        without = estimator(n_nonzero_coefs=1).fit(X[:, others], Y)
+        assert worth.drop_cost == pytest.approx(without.objective_ - model.objective_, abs=1e-6)
+        added = int(worth.substitute.removeprefix("feature "))
+        with_it = estimator(n_nonzero_coefs=2).fit(X[:, [*others, added]], Y)
+        assert worth.substitute_cost == pytest.approx(with_it.objective_ - model.objective_, abs=1e-6)
+        assert np.isnan(worth.standard_error)
+    feature = summary.facts.features[0]
+    assert_allclose(feature.outputs, model.coef_[:, feature.index] * model.scale_[feature.index])
+    assert feature.effect == pytest.approx(np.linalg.norm(feature.outputs))
+    predicted = model.predict(X) if kind == "outputs" else model.predict_proba(X)
+    assert_allclose(summary.rows.predicted, predicted)
+    json.dumps(summary.to_dict(), allow_nan=False)
+
+
+def test_ordered_classes_and_times_are_shown_as_they_are_predicted(table):
+    X, _ = table
+    classes = np.digitize(X[:, 1] - 0.3 * X[:, 4] + np.random.default_rng(0).logistic(size=80), [-1, 1])
+    model = ht.SparseOrdinalRegression(n_nonzero_coefs=2).fit(X, classes)
+    assert_allclose(model.summary().rows.predicted, model.predict_proba(X))
+    time = np.exp(-X[:, 1]).round(2)
+    y = np.column_stack([time, np.arange(80) % 3 > 0])
+    model = ht.SparseCoxRegression(n_nonzero_coefs=2).fit(X, y)
+    for summary in (model.summary(), pickle.loads(pickle.dumps(model)).summary(X, y)):
+        assert_allclose(summary.rows.y, y)
+        offset = summary.rows.predicted - model.predict(X)
+        assert_allclose(offset, offset[0])
+    errors = [worth.standard_error for worth in model.summary().worth.values()]
+    assert np.all(np.array(errors) > 0)
+
+
 def test_a_model_without_features_has_no_table(table):
     X, y = table
     summary = ht.SparsePoissonRegression(n_nonzero_coefs=0).fit(X, y).summary()

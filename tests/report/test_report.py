@@ -12,8 +12,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import hardthresh
-from hardthresh import SparseLinearRegression, SparseLinearRegressionCV
-from hardthresh.core.errors import InvalidInputError, MissingDependencyError
+from hardthresh import SparseCoxRegression, SparseLinearRegression, SparseLinearRegressionCV, SparseLogisticRegression
+from hardthresh.core.errors import MissingDependencyError
+from hardthresh.core.numbers import signed
 from hardthresh.report import write_report
 from levels import at, only_at
 
@@ -442,11 +443,28 @@ def test_perfect_separation_is_a_warning(build, report):
         assert ("perfectly separated" in report(model).text) == model.separated_
 
 
-def test_a_second_class_is_needed_for_one_row_of_coefficients(build, report):
-    model = build(2, 9)
-    model.coef_ = np.ones((3, 9))
-    with pytest.raises(InvalidInputError, match=r"\(3, 9\)"):
-        report(model)
+def test_each_class_of_several_has_a_column(report):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 8))
+    y = np.array(["a", "b", "c"])[np.argmax(X[:, :3] + rng.gumbel(size=(90, 3)), axis=1)]
+    model = SparseLogisticRegression(n_nonzero_coefs=3).fit(X, y)
+    page = report(model)
+    assert page.text.startswith("3 of 8 features chosen to predict the target: a, b or c")
+    assert "Per standard deviation a b c" in page.text
+    feature = model.summary().facts.features[0]
+    assert " ".join(map(signed, feature.outputs)) in page.text
+    assert "Rows of each class, by the class that the model takes for the most probable one." in page.text
+
+
+def test_censored_times_have_curves_of_survival(report):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 8))
+    time, censored = rng.exponential(np.exp(-X[:, 2])), rng.exponential(2.0, 90)
+    page = report(SparseCoxRegression().fit(X, np.column_stack([np.minimum(time, censored), time <= censored])))
+    assert "concordance" in page.text
+    assert "Steps: observed (Kaplan-Meier). Dashed: the mean curve of the model." in page.text
+    assert "multiplies the hazard by" in page.text
+    assert re.search(r"\d \+ ", page.text)  # a row of the slider without the event
 
 
 def test_an_unfitted_model_is_refused(report):

@@ -38,6 +38,7 @@ def test_each_position_is_a_model_of_the_path(counts):
             f"feature {j}": signed(coef[j] * model.scale_[j]) for j in np.flatnonzero(coef)
         }
         rate = np.exp(X[path.number] @ coef + model.intercepts_path_[place])
+        np.testing.assert_allclose(path.predicted[place], rate)
         assert [prediction for *_, prediction in one.rows] == [number(float(value)) for value in rate]
     assert max(bar.length for one in found for bar in one.features) == 100
 

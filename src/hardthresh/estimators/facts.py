@@ -26,7 +26,7 @@ class Feature:
     name : str
         Its name, on one line.
     coefficient : float
-        Change of the prediction per unit of the feature.
+        Change of the prediction per unit of the feature; with several outputs the length of the vector of theirs.
     effect : float
         The same per standard deviation, so that features can be compared; per unit if they were not standardised.
     share : float or None
@@ -35,6 +35,8 @@ class Feature:
         Whether it is in the model because `always_include` asks for it.
     level_of : int or None
         The categorical column of the table that it is a level of; None if it is a column itself.
+    outputs : tuple of float
+        With several outputs, its effect on each of them.
     """
 
     index: int
@@ -44,6 +46,7 @@ class Feature:
     share: float | None
     requested: bool
     level_of: int | None = None
+    outputs: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +235,8 @@ class Facts:
         The criterion of each number that was compared; empty if none chose.
     path : Path or None
         The models of all numbers that were compared; None if k was given.
+    outputs : tuple of str
+        The names of the outputs, or of the classes, that have coefficients of their own; empty for one vector of them.
     """
 
     kind: str
@@ -249,6 +254,7 @@ class Facts:
     separated: bool
     criterion_values: Vector
     path: Path | None
+    outputs: tuple[str, ...]
 
 
 MEASURES = {
@@ -282,7 +288,7 @@ def read(estimator: Any) -> Facts:
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     InvalidInputError
-        If it does not choose features, or has several responses.
+        If it does not choose features.
     """
     from sklearn.utils.validation import check_is_fitted
 
@@ -298,14 +304,10 @@ def read(estimator: Any) -> Facts:
             f"{type(estimator).__name__} did not. plot_learning_curve draws how it learned."
         )
     rows = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64))
-    if len(rows) != 1:
-        raise InvalidInputError(
-            f"charts and reports show models of one response, but coef_ has the shape {rows.shape}; "
-            "fit one class against the others and report each."
-        )
-    coefficients = rows[0]
-    scale = np.asarray(estimator.scale_, dtype=np.float64)
-    effects = coefficients * scale
+    each = rows * np.asarray(estimator.scale_, dtype=np.float64)
+    coefficients, effects = (rows[0], each[0]) if len(rows) == 1 else (np.linalg.norm(m, axis=0) for m in (rows, each))
+    classes = tuple(one_line(str(label)) for label in getattr(estimator, "classes_", ()))
+    outputs = () if len(rows) == 1 else classes or tuple(f"output {c}" for c in range(len(rows)))
     encoded = hasattr(estimator, "encoding_")
     given = estimator.encoded_feature_names_ if encoded else getattr(estimator, "feature_names_in_", None)
     originals = [f"feature {j}" for j in range(len(coefficients))] if given is None else [str(name) for name in given]
@@ -321,6 +323,7 @@ def read(estimator: Any) -> Facts:
             effect=float(effects[j]),
             share=None if shares is None else float(shares[j]),
             requested=j in wanted,
+            outputs=tuple(each[:, j].tolist()) if outputs else (),
             level_of=int(estimator.encoding_.features[j]) if encoded and j in estimator.encoding_.indicators else None,
         )
         for j in map(int, estimator.support_)
@@ -328,7 +331,7 @@ def read(estimator: Any) -> Facts:
     chosen = cross_validation(estimator)
     return Facts(
         kind=type(estimator).__name__,
-        classes=tuple(one_line(str(label)) for label in getattr(estimator, "classes_", ())),
+        classes=classes,
         n_features=int(estimator.n_features_in_) if encoded else len(coefficients),
         features=tuple(sorted(features, key=lambda feature: (-abs(feature.effect), feature.index))),
         names=names,
@@ -342,6 +345,7 @@ def read(estimator: Any) -> Facts:
         separated=bool(getattr(estimator, "separated_", False)),
         criterion_values=np.asarray(getattr(estimator, "criterion_path_", ()), dtype=np.float64),
         path=_path(estimator, chosen),
+        outputs=outputs,
     )
 
 
@@ -351,7 +355,9 @@ def _path(estimator: Any, chosen: CrossValidation | None) -> Path | None:
         return None
     k = np.asarray(estimator.candidates_, dtype=np.int64)
     order = np.argsort(k)
-    effects = np.asarray(estimator.coefs_path_, dtype=np.float64).reshape(len(k), -1) * estimator.scale_
+    effects = np.asarray(estimator.coefs_path_, dtype=np.float64) * estimator.scale_
+    if effects.ndim == 3:
+        effects = effects[:, 0] if effects.shape[1] == 1 else np.linalg.norm(effects, axis=1)
     if chosen is None:
         nothing = np.empty(0)
         return Path(k[order], effects[order], _position(k[order], _budget(estimator), 0), nothing, nothing)
@@ -407,8 +413,8 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
     )
     ridges = np.asarray(estimator.alphas_, dtype=np.float64).tolist() if hasattr(estimator, "grid_scores_") else []
     has_features = len(getattr(estimator, "support_", ())) > 0
-    calibration = np.asarray(getattr(estimator, "calibration_", np.empty((0, 3))), dtype=np.float64)
-    calibration = calibration[calibration[:, 2] > 0]
+    bins = np.asarray(getattr(estimator, "calibration_", np.empty((0, 3))), dtype=np.float64)
+    calibration = bins[bins[:, 2] > 0] if bins.ndim == 2 else np.empty((0, 3))  # of one output
     return CrossValidation(
         measure=MEASURES.get(name, name.removeprefix("neg_").replace("_", " ")),
         lower_is_better=lower_is_better,
@@ -428,7 +434,7 @@ def cross_validation(estimator: Any) -> CrossValidation | None:
         ridge=float(estimator.alpha_) if ridges else None,
         ridges=tuple(ridges),
         models=models if len(models) > 1 else (),
-        held_out=_held_out(estimator, calibration) if has_features else (),
+        held_out=_held_out(estimator, bins) if has_features else (),
         calibration=calibration,
     )
 
@@ -455,11 +461,14 @@ def _scores(estimator: Any) -> tuple[Vector, Vector, Vector]:
     return folds, folds.mean(axis=1), standard_error(folds)
 
 
-def _held_out(estimator: Any, calibration: Vector) -> tuple[Score, ...]:
-    """Return scores on held-out rows beside those of the mean of their targets."""
+def _held_out(estimator: Any, bins: Vector) -> tuple[Score, ...]:
+    """Return scores on held-out rows beside those of the mean of their targets; `bins` are those of the calibration."""
     scores: Mapping[str, float] = getattr(estimator, "held_out_scores_", {})
-    share = np.average(calibration[:, 1], weights=calibration[:, 2]) if len(calibration) else np.nan
-    without: dict[str, float | None] = {"r2": 0.0, "d2": 0.0, "roc_auc": 0.5, "accuracy": max(share, 1.0 - share)}
+    shares = [np.nan] if not bins.size else [_mean_target(part) for part in (bins if bins.ndim == 3 else bins[None])]
+    if len(shares) == 1:
+        shares.append(1.0 - shares[0])
+    without: dict[str, float | None] = {"r2": 0.0, "d2": 0.0, "roc_auc": 0.5, "concordance": 0.5}
+    without |= {"accuracy": max(shares), "balanced_accuracy": 1.0 / len(shares)}
     without |= {"calibration_slope": None, "calibration_intercept": None}
     return tuple(
         Score(
@@ -472,6 +481,12 @@ def _held_out(estimator: Any, calibration: Vector) -> tuple[Score, ...]:
     )
 
 
+def _mean_target(bins: Vector) -> float:
+    """Return the mean target of the rows of some bins."""
+    filled = bins[bins[:, 2] > 0]
+    return float(np.average(filled[:, 1], weights=filled[:, 2]))
+
+
 def _loss_without(estimator: Any, key: str, loss: float) -> float:
     """Return the loss of the mean of the held-out targets, of which R2 or D2 is a share.
 
@@ -479,7 +494,8 @@ def _loss_without(estimator: Any, key: str, loss: float) -> float:
     without features, a little larger; NaN if that is not known either.
     """
     scores: Mapping[str, float] = estimator.held_out_scores_
-    left = 1.0 - scores.get("d2", scores.get("r2", np.nan))
+    several = np.ndim(estimator.coef_) == 2 and "r2" in scores  # of which R2 is a mean over outputs, no share
+    left = np.nan if several else 1.0 - scores.get("d2", scores.get("r2", np.nan))
     if left > _LEAST_LEFT:
         return loss / left
     null = getattr(estimator, "null_scores_", None)

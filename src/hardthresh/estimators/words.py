@@ -51,17 +51,37 @@ def all_requested(facts: Facts) -> bool:
 
 
 def _what(facts: Facts, target: str | None) -> str:
-    versus = ""
-    if len(facts.classes) == 2:
-        versus = f": {label(facts.classes[1])} against {label(facts.classes[0])}"
-    elif facts.classes:
-        versus = f": {' < '.join(facts.classes)}"
-    return f"{target or 'the target'}{versus}"
+    return f"{target or 'the target'}{_values(facts)}"
+
+
+def _values(facts: Facts) -> str:
+    """Return the classes or the number of outputs, after a colon."""
+    names = [label(name) for name in facts.classes]
+    if len(names) == 2:
+        return f": {names[1]} against {names[0]}"
+    if names and not facts.outputs:
+        return f": {' < '.join(facts.classes)}"
+    if 2 < len(names) <= 6:
+        return f": {', '.join(names[:-1])} or {names[-1]}"
+    return f": one of {len(names)} classes" if names else f": {len(facts.outputs)} outputs" if facts.outputs else ""
 
 
 def label(name: str) -> str:
     """Return a class so that a number is recognised as one."""
     return f"class {name}" if name.isnumeric() else name
+
+
+def directions(facts: Facts) -> str:
+    """Return what the side of a bar of a coefficient means."""
+    if facts.outputs:
+        what = "classes" if facts.classes else "outputs"
+        return f"The length of the vector of a feature's coefficients for all {what}; the table has each of them."
+    right, left = "raises the prediction", "lowers it"
+    if len(facts.classes) == 2:
+        right, left = f"speaks for {facts.classes[-1]}", f"speaks for {facts.classes[0]}"
+    elif facts.classes:
+        right, left = "speaks for higher classes", "for lower ones"
+    return f"To the right: {right}. To the left: {left}."
 
 
 def chosen_by(facts: Facts) -> str:

@@ -198,7 +198,7 @@ def render(
             height=120 + 34 * len(found.rows),
         )
     rows = getattr(estimator, "_held_out_rows", None) or (summary and summary.rows)
-    row_charts = charts_of_rows(estimator._loss, rows, facts) if rows is not None and facts.features else []
+    row_charts = charts_of_rows(estimator, rows, facts) if rows is not None and facts.features else []
     charts |= {one.name: chart(one.name, one.draw, height=one.height) for one in row_charts}
     models = positions(facts, estimator._loss, summary and summary.path)
     script = _part("slider.js")
@@ -218,6 +218,7 @@ def render(
     }
     text: str = environment.get_template("report.html.jinja").render(
         model=estimator,
+        loss=estimator._loss,
         settings=re.sub(r" at 0x[0-9a-f]+", "", str(estimator)),
         facts=facts,
         cv=facts.cross_validation,

@@ -13,9 +13,14 @@ from hardthresh.estimators.linear.rows import Rows
 
 from .plots.classes import plot_confusion, plot_precision_recall, plot_roc
 from .plots.fit import plot_coverage, plot_observed, plot_quantiles, plot_residuals, plot_rootogram
+from .plots.survival import plot_baseline_hazard, plot_survival
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+_TIMES = 60
+"""Largest number of times at which curves of the model are drawn. Arbitrary: more look the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +48,29 @@ class RowChart:
     caption: str
 
 
-def charts_of_rows(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
-    """Return the charts that suit the targets of a loss.
+def charts_of_rows(estimator: Any, rows: Rows, facts: Facts) -> list[RowChart]:
+    """Return the charts that suit the targets of a model.
 
     Parameters
     ----------
-    loss : Loss
-        The loss of the model; its `target_kind` decides.
+    estimator : fitted estimator
+        The model; the `target_kind` of its loss decides.
     rows : Rows
         The rows to draw.
     facts : Facts
         The facts about the model, such as its classes.
     """
+    loss = estimator._loss
+    if loss.target_kind == "times":
+        return _times(estimator, rows)
     charts = _CHARTS.get(loss.target_kind)
-    return [] if charts is None or rows.u.ndim != 1 else charts(loss, rows, facts)
+    if rows.predicted.ndim != 1:
+        charts = _several_classes if loss.classifies else None
+    return [] if charts is None else charts(loss, rows, facts)
 
 
 def _numbers(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
-    predicted, weight = np.asarray(loss.mean(rows.u)), rows.weight
+    predicted, weight = rows.predicted, rows.weight
     return [
         RowChart(
             "residuals",
@@ -80,7 +90,7 @@ def _numbers(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
 
 
 def _amounts(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
-    predicted = np.asarray(loss.mean(rows.u))
+    predicted = rows.predicted
     return [
         RowChart(
             "observed",
@@ -96,7 +106,7 @@ def _quantiles(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
     return [
         RowChart(
             "coverage",
-            lambda ax: plot_coverage(rows.y, rows.u, ax, quantile=loss.quantile, sample_weight=rows.weight),
+            lambda ax: plot_coverage(rows.y, rows.predicted, ax, quantile=loss.quantile, sample_weight=rows.weight),
             310,
             "Chart of the share of targets at or below the prediction in tenths of the rows; the aim is dashed.",
             f"Tenths of the rows by their prediction. Aim: {loss.quantile} of the targets are at or below it.",
@@ -107,7 +117,7 @@ def _quantiles(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
 def _counts(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
     if np.any(rows.y != np.round(rows.y)):
         return _amounts(loss, rows, facts)
-    predicted = np.asarray(loss.mean(rows.u))
+    predicted = rows.predicted
     dispersion = 1.0 / loss.theta if hasattr(loss, "theta") else 0.0
     rootogram = RowChart(
         "rootogram",
@@ -121,7 +131,7 @@ def _counts(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
 
 def _classes(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
     y, names = (rows.y > 0).astype(np.int64), np.array(facts.classes)
-    found = (rows.u > 0).astype(np.int64)
+    found = (rows.predicted > (0.5 if loss.multiplies else 0.0)).astype(np.int64)
     last, first = facts.classes[-1], facts.classes[0]
     confusion = RowChart(
         "confusion",
@@ -135,19 +145,66 @@ def _classes(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
     return [
         RowChart(
             "roc",
-            lambda ax: plot_roc(y, rows.u, ax, sample_weight=rows.weight),
+            lambda ax: plot_roc(y, rows.predicted, ax, sample_weight=rows.weight),
             330,
             f"ROC curve: the share of {last} that is found against the share of {first} that is taken for it.",
             f"Each point is a threshold of the probability of {last}. On the dashed line: no better than chance.",
         ),
         RowChart(
             "precision",
-            lambda ax: plot_precision_recall(y, rows.u, ax, sample_weight=rows.weight),
+            lambda ax: plot_precision_recall(y, rows.predicted, ax, sample_weight=rows.weight),
             330,
             f"Precision-recall curve: the share of {last} among rows above a threshold against the share of it found.",
             f"Each point is a threshold of the probability of {last}. Dashed: the share of {last} among all rows.",
         ),
         confusion,
+    ]
+
+
+def _times(estimator: Any, rows: Rows) -> list[RowChart]:
+    """Return the survival of groups of risk beside the curves of the model, and its baseline hazard."""
+    time, event = rows.y[:, 0], rows.y[:, 1] > 0
+    times, hazard = estimator.event_times_, estimator.baseline_cumulative_hazard_
+    one, curves, some = not isinstance(times, dict), None, None
+    charts = []
+    if one:
+        times, hazard = np.asarray(times, dtype=np.float64), np.asarray(hazard, dtype=np.float64)
+        places = np.unique(np.linspace(0, len(times) - 1, min(_TIMES, len(times))).astype(int))
+        centre = float(np.asarray(estimator.means_) @ np.asarray(estimator.coef_))
+        curves, some = np.exp(-np.exp(rows.predicted - centre)[:, None] * hazard[places]), times[places]
+        charts.append(
+            RowChart(
+                "hazard",
+                lambda ax: plot_baseline_hazard(times, hazard, ax),
+                280,
+                "Chart of the cumulative hazard of a row with mean features over time.",
+                "The cumulative hazard of a row with mean features: where it is steeper, events are more frequent.",
+            )
+        )
+    survival = RowChart(
+        "survival",
+        lambda ax: plot_survival(
+            time, event, rows.predicted, ax, times=some, survival=curves, sample_weight=rows.weight
+        ),
+        340,
+        "Chart of the share of rows without the event over time, in three groups of rows by their predicted risk.",
+        "Thirds of the rows by their predicted risk. Steps: observed (Kaplan-Meier)."
+        + (" Dashed: the mean curve of the model." if one else ""),
+    )
+    return [survival, *charts]
+
+
+def _several_classes(loss: Any, rows: Rows, facts: Facts) -> list[RowChart]:
+    names, y = np.array(facts.classes), rows.y.astype(np.int64)
+    found = np.argmax(rows.predicted, axis=1)
+    return [
+        RowChart(
+            "confusion",
+            lambda ax: plot_confusion(names[y], names[found], ax, classes=names, sample_weight=rows.weight),
+            max(300, 80 + 60 * len(names)),
+            f"Table of the numbers of rows of each of {len(names)} classes that are predicted to be of each of them.",
+            "Rows of each class, by the class that the model takes for the most probable one.",
+        )
     ]
 
 

@@ -64,7 +64,7 @@ def positions(facts: Facts, loss: Any, path_rows: PathRows | None) -> list[Posit
     facts : Facts
         The facts about the fitted estimator.
     loss : Loss
-        Its loss, which turns linear predictors into predictions.
+        Its loss, which says what predictions are.
     path_rows : PathRows or None
         Rows with the predictions of all models, if they are known.
     """
@@ -105,12 +105,20 @@ def _score(facts: Facts, place: int) -> str:
 
 def _rows(facts: Facts, loss: Any, rows: PathRows, place: int) -> tuple[tuple[str, str, str], ...]:
     """Return which rows there are, their targets, and what a model predicts for them, in words."""
-    u = rows.u[place]
-    predicted = np.asarray(loss.mean(u)) if loss.multiplies or not facts.classes else u
+    decision = bool(facts.classes) and not loss.multiplies
     return tuple(
-        (f"{which:,}", _target(facts, y), _prediction(facts, mean, decision=predicted is u))
-        for which, y, mean in zip(rows.number.tolist(), rows.y, predicted, strict=True)
+        (
+            f"{which:,}",
+            _time(y) if loss.target_kind == "times" else _target(facts, y),
+            _prediction(facts, predicted, decision=decision),
+        )
+        for which, y, predicted in zip(rows.number.tolist(), rows.y, rows.predicted[place], strict=True)
     )
+
+
+def _time(y: Any) -> str:
+    """Return a time, with a plus if the event has not happened by then."""
+    return f"{number(float(y[0]))}{'' if y[1] else ' +'}"
 
 
 def _target(facts: Facts, y: Any) -> str:
@@ -120,9 +128,9 @@ def _target(facts: Facts, y: Any) -> str:
 
 
 def _prediction(facts: Facts, mean: Any, *, decision: bool) -> str:
-    if facts.classes and decision:
+    if decision:
         return f"{facts.classes[int(mean > 0)]}: {signed(float(mean))}"
-    if len(facts.classes) > 2:
+    if facts.classes and np.ndim(mean):
         best = int(np.argmax(mean))
         return f"{facts.classes[best]}: {percent(float(mean[best]))}"
     if facts.classes:

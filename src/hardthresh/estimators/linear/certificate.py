@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from hardthresh.constraints import GroupSparsity, RowSparsity
 from hardthresh.core.state import Trace
 from hardthresh.core.support import Support
 from hardthresh.core.typing import Array
-from hardthresh.objectives import LinearModel
+from hardthresh.objectives import MultiOutputModel
 from hardthresh.objectives.flat import FlatModel
 
 from .problem import Problem
@@ -40,10 +40,55 @@ def certify_problem(
     trace : Trace
         The scales of the run that found the point.
     """
-    model = problem.objective
-    if isinstance(model, LinearModel):
-        return certify_model(model, problem.constraint, w, support, name, trace)
-    constraint = problem.constraint
+    examined = examined_problem(problem, w, support)
+    found = certify_model(
+        examined.objective,
+        examined.constraint,
+        examined.point,
+        examined.support,
+        lambda number: name(examined.units[number] if examined.units else number),
+        trace,
+    )
+    if not examined.units:
+        return found
+    units, swap = examined.units, found.swap
+    swap = replace(
+        swap,
+        removed=None if swap.removed is None else units[swap.removed],
+        added=None if swap.added is None else units[swap.added],
+        undecided=tuple(number if number < 0 else units[number] for number in swap.undecided),
+    )
+    return replace(found, swap=swap, unit="group" if problem.grouped else "feature")
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A problem in the form in which single features, or groups, are examined: as one of a vector.
+
+    Attributes
+    ----------
+    objective, constraint : LinearObjective, Constraint
+        Those of a vector.
+    point : array
+        The point as a vector.
+    support : Support
+        Its support.
+    units : tuple of int
+        The feature, or group, that each unit of the constraint is; empty if it is the unit itself.
+    """
+
+    objective: Any
+    constraint: Any
+    point: Array
+    support: Support
+    units: tuple[int, ...]
+
+
+def examined_problem(problem: Problem, w: Array, support: Support) -> Examined:
+    """Return a problem and its point as those of a vector: with several outputs, features are groups of coordinates."""
+    model, constraint = problem.objective, problem.constraint
+    if not isinstance(model, MultiOutputModel):
+        return Examined(model, constraint, w, support, ())
     assert isinstance(constraint, RowSparsity)
     flat = FlatModel(model)
     numbers = to_numpy(constraint.structure(model.shape).numbers)[:: model.shape[1]]
@@ -55,14 +100,5 @@ def certify_problem(
         constraint.k,
         free=tuple(j * flat.width + r for j in constraint.free for r in range(flat.width)),
     )
-    units: tuple[int, ...] = groups.names
     v = flat.to_vector(w)
-    found = certify_model(flat, groups, v, groups.project(v).support, lambda number: name(units[number]), trace)
-    swap = found.swap
-    swap = replace(
-        swap,
-        removed=None if swap.removed is None else units[swap.removed],
-        added=None if swap.added is None else units[swap.added],
-        undecided=tuple(number if number < 0 else units[number] for number in swap.undecided),
-    )
-    return replace(found, swap=swap, unit="group" if problem.grouped else "feature")
+    return Examined(flat, groups, v, groups.project(v).support, groups.names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -211,7 +212,12 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         HardThreshError, ValueError
             As for the other sparse linear models.
         """
-        return super().summary(X, y if strata is None else SurvivalTargets.of(y, strata), sample_weight, offset)
+        if y is None:
+            return super().summary(X, y, sample_weight, offset)
+        targets = SurvivalTargets.of(y, strata)
+        counted = slice(None) if sample_weight is None else np.asarray(to_numpy(sample_weight)) > 0
+        times = np.unique(as_numbers(np.asarray(targets.time), "y").astype(np.float64)[counted])
+        return _with_times(super().summary(X, targets, sample_weight, offset), times)
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return x'b + offset, the logarithm of the relative hazard, shape (n_samples,).
@@ -363,13 +369,29 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
             labels = [self._stratum_labels[number] for number in times]
             found["event_times_"] = dict(zip(labels, times.values(), strict=True))
             found["baseline_cumulative_hazard_"] = dict(zip(labels, hazards.values(), strict=True))
-        del self._distinct_times, self._stratum_labels
+        del self._stratum_labels
         return found
+
+    def _summarize(self, problem: Problem, w: Any) -> Summary:
+        summary = super()._summarize(problem, w)
+        of_fit = self._training is not None and problem is self._training[0]
+        return _with_times(summary, self._distinct_times) if of_fit else summary
 
     def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
         model = problem.objective
         c = concordance(double(model.y), double(model.predict(at.point)), double(model.weights))
         return {"concordance": c}
+
+
+def _with_times(summary: Summary, distinct: np.ndarray) -> Summary:
+    """Return a summary of rows with times in the place of their ranks."""
+    rows, path = summary.rows, summary.path
+
+    def timed(y: np.ndarray) -> np.ndarray:
+        return np.column_stack([distinct[y[:, 0].astype(np.int64)], y[:, 1:]])
+
+    path = None if path is None else replace(path, y=timed(path.y))
+    return replace(summary, rows=replace(rows, y=timed(rows.y)), path=path)
 
 
 def _baseline(problem: Problem, at: Evaluation, distinct: np.ndarray) -> tuple[dict[int, Any], dict[int, Any]]:

@@ -78,7 +78,7 @@ _OF_A_CHOICE = (
 """Attributes of fits that chose their number of features by a criterion."""
 
 
-_OF_TRAINING = ("_training", "_summary", "_held_out_rows")
+_OF_TRAINING = ("_training", "_summary", "_held_out_rows", "_distinct_times")
 """Attributes that hold training data, or targets: copies of a model do not have them."""
 
 
@@ -204,7 +204,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
                 raise InvalidInputError(
                     f"warm_start: the last fit had {coef.shape[-1]} features, X has {self._n_columns}"
                 )
-            w0 = _point(problem, coef, intercept, "warm_start: the last fit")
+            w0 = point_of(problem, coef, intercept, "warm_start: the last fit")
         problem, result = self._settled(
             problem,
             w0,
@@ -318,6 +318,25 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         """Return what certificates and summaries are about, if not the model itself."""
         return ""
 
+    def _expected(self, u: np.ndarray, loss: Any) -> np.ndarray:
+        """Return what linear predictors say about targets, for people: expected ones, or the decision of a classifier.
+
+        Where a loss knows no expected target, these are the linear predictors.
+        """
+        if not hasattr(loss, "mean") or (loss.classifies and not loss.multiplies):
+            return u
+        with np.errstate(over="ignore"):
+            return np.asarray(loss.mean(u))
+
+    def _expected_rows(self, problem: Problem, coef: Any = None, intercept: Any = None) -> np.ndarray:
+        """Return that of the rows of a problem, by the model or by other coefficients on the scale of the data."""
+        if coef is None:
+            coef, intercept = self._predictor()
+            coef = to_numpy(coef)
+            intercept = intercept if isinstance(intercept, float) else to_numpy(intercept)
+        model = problem.objective
+        return self._expected(double(model.predict(point_of(problem, coef, intercept, "the model"))), model.loss)
+
     def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
         """Return how well an evaluated point of a problem fits its rows."""
         return {"r2" if problem.objective.traits.quadratic else "d2": share_removed(problem, at)}
@@ -346,7 +365,7 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         lost = np.flatnonzero(features_of(coef) & (to_numpy(problem.inverse_scale) == 0))
         if lost.size:
             warn(f"{self._listed(lost, 'constant')} of these data: what they add is constant")
-        w = _point(problem, coef, intercept, "the model")
+        w = point_of(problem, coef, intercept, "the model")
         null = starting_point(objective, constraint, None)[0]
         trace = Trace(null_value=null.value, null_gradient=leading_norm(constraint, null.gradient))
         return problem, w, problem.support(w, getattr(self, "groups_", ())), trace
@@ -905,7 +924,7 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         return self._loss.d2_score(double(given.y)[rows], u, weights)
 
 
-def _point(problem: Problem, coef: np.ndarray, intercept: Any, whose: str) -> Any:
+def point_of(problem: Problem, coef: np.ndarray, intercept: Any, whose: str) -> Any:
     """Return the point of a problem for coefficients, which a message calls `whose`, in the precision of its data."""
     has, needs = coef.shape[:-1], tuple(problem.objective.shape)[1:]
     if has != needs:

@@ -18,7 +18,7 @@ from hardthresh.losses.ordinal import class_probabilities
 from ..documentation import public_estimator
 from ..soundness import check_coefficients, check_numbers, check_present
 from ..table import Table
-from .model import SparseLinearModel
+from .model import SparseLinearModel, point_of
 from .problem import Problem
 
 
@@ -202,10 +202,20 @@ class SparseOrdinalRegression(ClassifierMixin, SparseLinearModel):
         check_numbers(self, thresholds_=(len(self.classes_) - 1,))
 
     def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
-        scores = super()._fit_scores(problem, at)
-        model, d = problem.objective, problem.mean.shape[0]
-        n, point = model.y.shape[0], double(at.point)
-        u = -double(model.predict(at.point))[:n]  # less the threshold above the class, where there is one
-        u += np.append(point[d:], 0.0)[double(model.y).astype(np.int64)]
-        right = np.argmax(class_probabilities(u, point[d:]), axis=1) == double(model.y)
-        return scores | {"accuracy": float(double(model.weights) @ right)}
+        right = np.argmax(_probabilities(problem, at.point), axis=1) == double(problem.objective.y)
+        accuracy = float(double(problem.objective.weights) @ right)
+        return super()._fit_scores(problem, at) | {"accuracy": accuracy}
+
+    def _expected_rows(self, problem: Problem, coef: Any = None, intercept: Any = None) -> np.ndarray:
+        if coef is None:
+            coef, intercept = self._certified()
+        return _probabilities(problem, point_of(problem, coef, intercept, "the model"))
+
+
+def _probabilities(problem: Problem, w: Any) -> np.ndarray:
+    """Return the probabilities of the classes of the rows of a problem at a point."""
+    model, d = problem.objective, problem.mean.shape[0]
+    n, point = model.y.shape[0], double(w)
+    u = -double(model.predict(w))[:n]  # less the threshold above the class, where there is one
+    u += np.append(point[d:], 0.0)[double(model.y).astype(np.int64)]
+    return np.asarray(class_probabilities(u, point[d:]))

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hardthresh.arrays import gather, move, namespace, to_numpy
+from hardthresh.certificates.swap import units
 from hardthresh.constraints import GroupSparsity, OverlappingGroupSparsity, RowSparsity, Sparsity
 from hardthresh.constraints.labels import changed
 from hardthresh.constraints.supports import Rows
@@ -173,6 +174,15 @@ class Problem:
             last = intercept - self.level + xp.sum(coef * self.mean, axis=-1)
             rows = xp.concat([rows, xp.reshape(last, (*rows.shape[:-1], 1))], axis=-1)
         return rows if rows.ndim == 1 else rows.T
+
+    def unit_numbers(self, support: Support) -> np.ndarray:
+        """Return the number of the unit of each feature of a support: its own, or its group's; -1 if it is free."""
+        model = self.objective
+        if isinstance(self.constraint, RowSparsity):
+            d = self.mean.shape[0]
+            blocks = to_numpy(self.constraint.structure(model.shape).numbers)[:: model.shape[1]]
+            return np.asarray(blocks[:d] if self.grouped else np.arange(d))
+        return units(self.constraint, support, model.shape[0])[0]
 
     def features(self, support: Support) -> Array:
         """Return the features of a support: without the intercept, and of a group without its constant columns."""

@@ -11,16 +11,15 @@ import numpy as np
 
 from hardthresh.arrays import double, move, to_numpy
 from hardthresh.certificates.effects import UnitEffect, dispersion, standard_errors, unit_effects
-from hardthresh.certificates.swap import units
 from hardthresh.core.errors import MissingDependencyError, plural
 from hardthresh.core.numbers import number, percent, signed
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.typing import Array
-from hardthresh.objectives import LinearModel
 from hardthresh.solvers.start import starting_point
 
 from .. import words
 from ..facts import Facts, Feature, read
+from .certificate import examined_problem
 from .criterion import number_of_examples
 from .problem import Problem
 from .rows import PathRows, Rows, rows_of_fit, rows_of_path
@@ -76,6 +75,8 @@ class Correlations:
     values: np.ndarray
 
 
+_OUTPUTS = 6
+"""Largest number of outputs with a column of their own: more do not fit on a line."""
 _COMPARED = 12
 """Largest number of features whose correlations are computed, those of the largest effects: more are not legible."""
 _UNKNOWN = Worth(nan, "", nan, None, nan)
@@ -143,6 +144,7 @@ class Summary:
             "k_counts": self.facts.unit,
             "k_chosen_by": "cross-validation" if self.facts.cross_validation else self.facts.criterion or "given",
             "objective": self.objective,
+            "outputs": list(self.facts.outputs),
             **{f"training_{name}": value for name, value in self.scores.items()},
             "dispersion": self.dispersion,
             "converged": self.converged,
@@ -235,13 +237,16 @@ class Summary:
         facts = self.facts
         scaled, shares = facts.per != "unit", any(feature.share is not None for feature in facts.features)
         grouped = any(worth.unit not in ("", facts.names[j]) for j, worth in self.worth.items())
-        header = ["feature", *(["group"] if grouped else []), "coefficient", *(["per SD"] if scaled else []), "SE*"]
+        outputs, several = facts.outputs if len(facts.outputs) <= _OUTPUTS else (), bool(facts.outputs)
+        header = ["feature", *(["group"] if grouped else []), "size" if several else "coefficient"]
+        header += [*(["per SD"] if scaled else []), *outputs, *([] if several else ["SE*"])]
         header += ["drop cost", "closest substitute", "its cost", *(["in folds"] if shares else [])]
-        rows = []
+        rows, sized = [], number if several else signed
         for feature in facts.features:
             worth = self.worth.get(feature.index, _UNKNOWN)
-            row = [feature.name, *([worth.unit or "–"] if grouped else []), signed(feature.coefficient)]
-            row += [*([signed(feature.effect)] if scaled else []), _cell(worth.standard_error)]
+            row = [feature.name, *([worth.unit or "–"] if grouped else []), sized(feature.coefficient)]
+            row += [*([sized(feature.effect)] if scaled else []), *map(signed, feature.outputs if outputs else ())]
+            row += [] if several else [_cell(worth.standard_error)]
             row += ["on request" if feature.requested else _cell(worth.drop_cost)]
             row += [worth.substitute or "–", _cell(worth.substitute_cost)]
             rows.append(row + ([percent(feature.share or 0.0)] if shares else []))
@@ -249,7 +254,9 @@ class Summary:
             return header, [], []
         unit = facts.unit
         notes = [
-            f"* standard errors {CAUTION}; the same rows chose the features.",
+            f"Size: the length of the coefficients of all {len(facts.outputs)} outputs together."
+            if several
+            else f"* standard errors {CAUTION}; the same rows chose the features.",
             f"Costs: the rise of the objective when the {unit} leaves, or its substitute takes its place, and all "
             "coefficients are refitted.",
         ]
@@ -271,39 +278,49 @@ def summarize(estimator: Any, problem: Problem, w: Array, subject: str = "") -> 
         What that point is, if not the model itself.
     """
     facts = read(estimator)
-    objective, constraint = problem.objective, problem.constraint
-    assert isinstance(objective, LinearModel)  # `read` refuses several outputs
+    objective = problem.objective
     at = objective.evaluate(w)
     support = problem.support(w, getattr(estimator, "groups_", ()))
-    n = number_of_examples(objective)
-    effects = {effect.unit: effect for effect in unit_effects(objective, constraint, w)}
-    name = problem.group_name if problem.grouped else facts.names.__getitem__
-    numbers = units(constraint, support, at.point.shape[0])[0]
+    examined = examined_problem(problem, w, support)
+    effects = {
+        examined.units[effect.unit] if examined.units else effect.unit: effect
+        for effect in unit_effects(examined.objective, examined.constraint, examined.point)
+    }
+    n, errors, spread = number_of_examples(objective), {}, None
+    if not facts.outputs:
+        errors = dict(zip(to_numpy(support.indices).tolist(), standard_errors(objective, at, support, n), strict=True))
+        spread = None if objective.loss.unit_dispersion else dispersion(objective, at, len(errors), n)
     scale = to_numpy(problem.inverse_scale)
-    errors = dict(zip(to_numpy(support.indices).tolist(), standard_errors(objective, at, support, n), strict=True))
+
+    def name(unit: int) -> str:
+        unit = examined.units[unit] if examined.units else unit
+        return problem.group_name(unit) if problem.grouped else facts.names[unit]
+
+    numbers = problem.unit_numbers(support)
     worth = {}
     for j in to_numpy(problem.features(support)).tolist():
         effect = effects.get(int(numbers[j]), _NOTHING)
         worth[j] = Worth(
-            standard_error=float(errors[j] * scale[j]),
+            standard_error=float(errors.get(j, nan) * scale[j]),
             unit=name(effect.unit) if effect.unit >= 0 else facts.names[j],
             drop_cost=effect.drop_cost,
             substitute=None if effect.substitute is None else name(effect.substitute),
             substitute_cost=effect.substitute_cost,
         )
-    coef, intercept = estimator._predictor()
-    rows = rows_of_fit(problem, to_numpy(coef), np.asarray(intercept))
+    rows = rows_of_fit(problem, estimator._expected_rows(problem))
     path = None
-    if hasattr(estimator, "intercepts_path_"):
-        path = rows_of_path(problem, rows, estimator.coefs_path_, estimator.intercepts_path_)
-    spread = dispersion(objective, at, len(errors), n)
+    if hasattr(estimator, "coefs_path_"):
+        coefs = to_numpy(estimator.coefs_path_)
+        intercepts = getattr(estimator, "intercepts_path_", None)
+        fits = zip(coefs, np.zeros(len(coefs)) if intercepts is None else to_numpy(intercepts), strict=True)
+        path = rows_of_path(rows, [estimator._expected_rows(problem, *fit) for fit in fits])
     return Summary(
         facts=facts,
         n_rows=int(objective.y.shape[0]),
         total_weight=float(objective.targets.n_examples),
         objective=at.value,
         scores=estimator._fit_scores(problem, at),
-        dispersion=None if objective.loss.unit_dispersion else spread,
+        dispersion=spread,
         converged=bool(estimator.converged_),
         reason=str(estimator.stop_reason_),
         worth=worth,
@@ -323,6 +340,7 @@ def _correlations(problem: Problem, facts: Facts, effects: dict[int, UnitEffect]
     order = np.argsort(columns)
     X = double(problem.objective.design.columns(move(columns[order], problem.mean)).dense())[:, np.argsort(order)]
     weights = double(problem.objective.weights)
+    X = X[: weights.size]  # a model of ordered classes has its rows twice
     X = X - weights @ X
     length = np.sqrt(weights @ (X * X))
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -202,7 +202,9 @@ def coefficients_height(n_features: int) -> float:
 
 
 def _effect(facts: Facts) -> str:
-    if facts.classes:
+    if facts.outputs:
+        return "size of the coefficients"
+    if len(facts.classes) == 2 and facts.multiplies:
         return f"change of log-odds of {shortened(facts.classes[-1], 20)}"
     return f"change of the logarithm of {facts.multiplies}" if facts.multiplies else "change of the prediction"
 
