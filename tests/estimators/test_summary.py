@@ -186,6 +186,20 @@ def test_ordered_classes_and_times_are_shown_as_they_are_predicted(table):
     assert np.all(np.array(errors) > 0)
 
 
+def test_held_out_rows_have_the_predictions_that_were_scored(table):
+    X, _ = table
+    rng = np.random.default_rng(0)
+    classes = np.digitize(X[:, 1] + rng.logistic(size=80), [-1, 1])
+    model = ht.SparseOrdinalRegressionCV(n_nonzero_coefs=[1, 2], alphas=0.1, cv=3).fit(X, classes)
+    rows = model._held_out_rows
+    assert_allclose(rows.predicted.sum(axis=1), 1.0)
+    assert np.mean(rows.predicted.argmax(axis=1) == rows.y) == pytest.approx(model.held_out_scores_["accuracy"])
+    y = np.column_stack([rng.exponential(np.exp(-X[:, 1])).round(2), np.arange(80) % 4 > 0])
+    model = ht.SparseCoxRegressionCV(n_nonzero_coefs=[1, 2], alphas=0.1, cv=3).fit(X, y)
+    assert {*map(tuple, model._held_out_rows.y.tolist())} == {*map(tuple, y.tolist())}
+    assert model._held_out_rows.held_out
+
+
 def test_a_model_without_features_has_no_table(table):
     X, y = table
     summary = ht.SparsePoissonRegression(n_nonzero_coefs=0).fit(X, y).summary()

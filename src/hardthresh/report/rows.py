@@ -166,12 +166,14 @@ def _times(estimator: Any, rows: Rows) -> list[RowChart]:
     time, event = rows.y[:, 0], rows.y[:, 1] > 0
     times, hazard = estimator.event_times_, estimator.baseline_cumulative_hazard_
     one, curves, some = not isinstance(times, dict), None, None
+    own = one and not rows.held_out  # the predictions of folds do not go with the hazard of the final model
     charts = []
     if one:
         times, hazard = np.asarray(times, dtype=np.float64), np.asarray(hazard, dtype=np.float64)
         places = np.unique(np.linspace(0, len(times) - 1, min(_TIMES, len(times))).astype(int))
         centre = float(np.asarray(estimator.means_) @ np.asarray(estimator.coef_))
-        curves, some = np.exp(-np.exp(rows.predicted - centre)[:, None] * hazard[places]), times[places]
+        if own:
+            curves, some = np.exp(-np.exp(rows.predicted - centre)[:, None] * hazard[places]), times[places]
         charts.append(
             RowChart(
                 "hazard",
@@ -189,7 +191,7 @@ def _times(estimator: Any, rows: Rows) -> list[RowChart]:
         340,
         "Chart of the share of rows without the event over time, in three groups of rows by their predicted risk.",
         "Thirds of the rows by their predicted risk. Steps: observed (Kaplan-Meier)."
-        + (" Dashed: the mean curve of the model." if one else ""),
+        + (" Dashed: the mean curve of the model." if own else ""),
     )
     return [survival, *charts]
 

@@ -27,6 +27,7 @@ from .concordance import concordance
 from .criterion import CriterionPath
 from .model import SparseLinearModel
 from .problem import Problem
+from .rows import Rows
 from .summary import Summary
 from .survival_targets import SurvivalTargets
 
@@ -377,6 +378,9 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         of_fit = self._training is not None and problem is self._training[0]
         return _with_times(summary, self._distinct_times) if of_fit else summary
 
+    def _shown(self, rows: Rows) -> Rows:
+        return replace(rows, y=_timed(rows.y, self._distinct_times))
+
     def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
         model = problem.objective
         c = concordance(double(model.y), double(model.predict(at.point)), double(model.weights))
@@ -386,12 +390,13 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
 def _with_times(summary: Summary, distinct: np.ndarray) -> Summary:
     """Return a summary of rows with times in the place of their ranks."""
     rows, path = summary.rows, summary.path
+    path = None if path is None else replace(path, y=_timed(path.y, distinct))
+    return replace(summary, rows=replace(rows, y=_timed(rows.y, distinct)), path=path)
 
-    def timed(y: np.ndarray) -> np.ndarray:
-        return np.column_stack([distinct[y[:, 0].astype(np.int64)], y[:, 1:]])
 
-    path = None if path is None else replace(path, y=timed(path.y))
-    return replace(summary, rows=replace(rows, y=timed(rows.y)), path=path)
+def _timed(y: np.ndarray, distinct: np.ndarray) -> np.ndarray:
+    """Return targets with times in the place of their ranks."""
+    return np.column_stack([distinct[y[:, 0].astype(np.int64)], y[:, 1:]])
 
 
 def _baseline(problem: Problem, at: Evaluation, distinct: np.ndarray) -> tuple[dict[int, Any], dict[int, Any]]:

@@ -447,9 +447,8 @@ class SparseLinearModelCV(GridSearch):
         every = np.arange(table.n_rows)
         number = np.repeat(np.arange(len(splits)), [every[test].size for _, test in splits])
         prediction = search.everywhere.prediction
-        self._held_out_rows = Rows(
-            y, self._expected(u[:, 0], getattr(prediction, "loss", self._loss)), weight, held_out=True
-        )
+        expected = self._expected(u[:, 0], getattr(prediction, "loss", self._loss))
+        self._held_out_rows = self._shown(Rows(y, expected, weight, held_out=True))
         self.held_out_scores_ = prediction.held_out_scores(y, u[:, 0], weight, number)
         self.__dict__.pop("calibration_", None)
         calibration = prediction.calibration(y, u[:, 0], weight)

@@ -337,6 +337,10 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         model = problem.objective
         return self._expected(double(model.predict(point_of(problem, coef, intercept, "the model"))), model.loss)
 
+    def _shown(self, rows: Rows) -> Rows:
+        """Return rows with targets as people know them, where the loss takes other numbers."""
+        return rows
+
     def _fit_scores(self, problem: Problem, at: Evaluation) -> dict[str, float]:
         """Return how well an evaluated point of a problem fits its rows."""
         return {"r2" if problem.objective.traits.quadratic else "d2": share_removed(problem, at)}

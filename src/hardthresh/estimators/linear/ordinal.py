@@ -206,6 +206,11 @@ class SparseOrdinalRegression(ClassifierMixin, SparseLinearModel):
         accuracy = float(double(problem.objective.weights) @ right)
         return super()._fit_scores(problem, at) | {"accuracy": accuracy}
 
+    def _expected(self, u: np.ndarray, loss: Any) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            above = 1.0 / (1.0 + np.exp(u))  # of x'b less each threshold: the probability of a class up to it
+        return np.diff(above, axis=1, prepend=0.0, append=1.0)
+
     def _expected_rows(self, problem: Problem, coef: Any = None, intercept: Any = None) -> np.ndarray:
         if coef is None:
             coef, intercept = self._certified()
