@@ -481,6 +481,6 @@ def test_a_choice_among_many_categories_is_the_best_of_all():
 def test_callbacks_score_the_rows_of_the_user(case):
     callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
     X, colour, size, y = table(case)
-    monitor = callback.ScoringMonitor(scoring=case.loss.score_name)
+    monitor = callback.ScoringMonitor(scoring="accuracy" if case.loss.classifies else "r2")
     case.make(k=2).set_callbacks(monitor).fit(frame("pandas", X, colour=colour, size=size), y)
     assert len(monitor.get_logs().data) >= 2

@@ -363,8 +363,10 @@ def learn(
         table.names is not None and imputer is None
     ):  # what scikit-learn does for data frames; a sparse matrix has no names to give
         model.feature_names_in_ = np.asarray(table.names, dtype=object)
-    one_output = np.atleast_2d(model.coef_).shape[0] == 1  # others have no summary
-    scores = model.summary().scores if one_output and not validated else {}
+    scores = {}
+    if not validated and np.atleast_2d(model.coef_).shape[0] == 1:
+        problem, result = model._untouched_training()
+        scores = model._fit_scores(problem, problem.objective.evaluate(result.w))
     model.certificate()
     n, d = table.X.shape
     dtype = getattr(table.X, "dtype", np.dtype(np.float64))
