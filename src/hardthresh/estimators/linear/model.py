@@ -894,11 +894,12 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
             )
         return predictions
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         r"""Return :math:`D^2`, the share of deviance that predictions remove; :math:`R^2` for least squares.
 
-        It is 1 less the mean loss of the predictions over that of the mean target; the best is 1. It is what the
-        regressors of scikit-learn with the same loss return, and `sklearn.metrics.d2_tweedie_score`.
+        It is 1 less the mean loss of the predictions over that of the best constant, to which the offset is added too;
+        the best is 1. Without an offset it is what the regressors of scikit-learn with the same loss return, and
+        `sklearn.metrics.d2_tweedie_score`.
 
         Parameters
         ----------
@@ -908,6 +909,8 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
             Targets, in the domain of the loss.
         sample_weight : array, shape (n_samples,), optional
             Non-negative weights.
+        offset : array, shape (n_samples,), optional
+            A known part of the linear predictor.
 
         Returns
         -------
@@ -918,14 +921,14 @@ class SparseRegressor(RegressorMixin, SparseLinearModel):
         ValueError
             For targets that `fit` would refuse.
         """
-        if self._loss.quadratic:
+        if self._loss.quadratic and offset is None:
             return float(super().score(X, y, sample_weight))
         check_is_fitted(self)
-        given = self._validate(X, y, sample_weight, None, reset=False)
+        given = self._validate(X, y, sample_weight, offset, reset=False)
         rows = given.weighted_rows()
-        u = double(self._linear_predictor(X, None, "score"))[rows]
-        weights = None if given.sample_weight is None else double(given.sample_weight)[rows]
-        return self._loss.d2_score(double(given.y)[rows], u, weights)
+        u = double(self._linear_predictor(X, offset, "score"))[rows]
+        weights, known = (None if part is None else double(part)[rows] for part in (given.sample_weight, given.offset))
+        return self._loss.d2_score(double(given.y)[rows], u, weights, known)
 
 
 def point_of(problem: Problem, coef: np.ndarray, intercept: Any, whose: str) -> Any:

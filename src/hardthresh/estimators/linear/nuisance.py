@@ -168,15 +168,17 @@ def rows_of(objective: Any, at: Evaluation) -> tuple[np.ndarray, np.ndarray, np.
     return double(objective.y), double(u), double(objective.weights)
 
 
-def spread(objective: Any) -> float:
+def spread(problem: Problem) -> float:
     """Return a scale of the targets less the offset that outliers hardly change.
 
-    It is that of their median absolute deviation; or where more than half of them are equal, their standard deviation,
-    and 1 if all are.
+    It is that of their median absolute deviation, from zero if there is no intercept; or where more than half of them
+    are equal, their standard deviation, and 1 if all are.
     """
+    objective: Any = problem.objective
     y, weights = double(objective.y), double(objective.weights)
     r = y if objective.offset is None else y - double(objective.offset)
-    scale = _TO_SD * weighted_quantile(np.abs(r - weighted_quantile(r, weights, 0.5)), weights, 0.5)
+    centre = weighted_quantile(r, weights, 0.5) if problem.intercept else 0.0
+    scale = _TO_SD * weighted_quantile(np.abs(r - centre), weights, 0.5)
     size = float(np.max(np.abs(r), initial=0.0)) or 1.0
     if not scale > 1e-12 * size:
         z = r / size

@@ -46,7 +46,8 @@ class Smoothing(Nuisance):
         n, tau = float(objective.y.shape[0]), self.quantile
         size = problem.constraint.k if problem.constraint.k else 0
         width = max(_LEAST_SMOOTHING, sqrt(tau * (1 - tau)) * ((size + log(max(n, 2.0))) / n) ** 0.4)
-        return Quantile(tau, width * spread(objective))
+        least = 0.0 if problem.intercept else 1.0  # targets far from zero have curvature there all the same
+        return Quantile(tau, max(width, least) * spread(problem))
 
     def finish(self, problem: Problem, result: Result) -> Fit:
         """Return the fit of the pinball loss on the support of a result.
