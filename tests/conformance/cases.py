@@ -72,17 +72,24 @@ def problems(runners: list[Any]) -> list[Any]:
     """Solvers or step rules with objectives that can do what they need and constraints that fit.
 
     At the level ``fast`` each runner meets each class of objectives, and each class of runners and of objectives meets
-    each class of constraints; at ``pairs`` whatever two examples can meet do meet; at ``all`` the lists are multiplied.
+    each class of constraints; at ``pairs`` whatever two examples can meet do meet; at ``all`` each runner meets, too,
+    each class of objectives together with each class of constraints. (The product of all examples is ten times as long,
+    because every loss is an example of a linear model.)
     """
-    chosen = list(combinations_of(runners))
-    if not reaches("all"):
-        chosen = covering(chosen, pairs_of_examples if reaches("pairs") else pairs_of_classes)
+    meetings = triples_with_classes if reaches("all") else pairs_of_examples if reaches("pairs") else pairs_of_classes
+    chosen = covering(list(combinations_of(runners)), meetings)
     return [pytest.param(*(p.values[0] for p in three), id="-".join(str(p.id) for p in three)) for three in chosen]
 
 
 def pairs_of_examples(triple: tuple[Any, Any, Any]) -> set[tuple[str, str]]:
     """The pairs of a runner, an objective and a constraint that meet in a triple."""
     return set(combinations([str(p.id) for p in triple], 2))
+
+
+def triples_with_classes(triple: tuple[Any, Any, Any]) -> set[tuple[str, ...]]:
+    """The pairs of `pairs_of_examples`, and the runner with the classes of the objective and of the constraint."""
+    _, objective, constraint = (type(p.values[0]).__name__ for p in triple)
+    return {*pairs_of_examples(triple), (str(triple[0].id), objective, constraint)}
 
 
 def pairs_of_classes(triple: tuple[Any, Any, Any]) -> set[tuple[str, str]]:
@@ -92,20 +99,20 @@ def pairs_of_classes(triple: tuple[Any, Any, Any]) -> set[tuple[str, str]]:
 
 
 def covering(
-    triples: list[tuple[Any, Any, Any]], pairs_of: Callable[[tuple[Any, Any, Any]], set[tuple[str, str]]]
+    triples: list[tuple[Any, Any, Any]], meetings: Callable[[tuple[Any, Any, Any]], set[Any]]
 ) -> list[tuple[Any, Any, Any]]:
-    """Return enough of the triples for each pair in any of them to be in one that is kept.
+    """Return enough of the triples for each meeting in any of them to be in one that is kept.
 
-    In the order of a fixed shuffle, first those that bring three new pairs, then two, then one.
+    In the order of a fixed shuffle, first those that bring most new meetings, then one less, and so on.
     """
     shuffled = [triples[i] for i in np.random.default_rng(0).permutation(len(triples))]
-    met: set[tuple[str, str]] = set()
+    met: set[Any] = set()
     kept = []
-    for least in (3, 2, 1):
+    for least in range(max((len(meetings(triple)) for triple in triples), default=0), 0, -1):
         for triple in shuffled:
-            pairs = pairs_of(triple) - met
-            if len(pairs) >= least:
-                met |= pairs
+            new = meetings(triple) - met
+            if len(new) >= least:
+                met |= new
                 kept.append(triple)
     return sorted(kept, key=lambda triple: [str(p.id) for p in triple])
 
