@@ -3,7 +3,16 @@
 from types import SimpleNamespace
 
 import pytest
-from cases import ROOMS, combinations_of, covering, examples, pairs_of_classes, pairs_of_examples, refuse_skip
+from cases import (
+    ROOMS,
+    combinations_of,
+    covering,
+    examples,
+    pairs_of_classes,
+    pairs_of_examples,
+    refuse_skip,
+    triples_with_classes,
+)
 from toys import TOYS
 
 from levels import LEVEL, LEVELS
@@ -11,14 +20,15 @@ from levels import LEVEL, LEVELS
 LEAST = {
     "test_losses.py": (45, 45, 45),
     "test_constraints.py": (1230, 1230, 1230),
-    "test_steps.py": (150, 695, 2650),
-    "test_solvers.py": (540, 2250, 6000),
+    "test_steps.py": (150, 695, 2000),
+    "test_solvers.py": (540, 2250, 7000),
     "test_stationarity.py": (63, 63, 63),
     "test_limited.py": (160, 460, 460),
     "test_toys.py": (21, 21, 21),
 }
 """Lower bounds of the tests in each suite, by level. Raise them when a suite grows, never lower them for a green run
-(they fell twice: when pairs took the place of all triples, and when one test of a trajectory took that of four)."""
+(they fell three times: when pairs took the place of all triples, when one test of a trajectory took that of four, and
+when every loss became an example of a linear model, so that classes of objectives took the place of examples)."""
 
 LEAST_EXAMPLES = {"loss": 3, "constraint": 39, "step": 9, "solver": 16, "objective": 15, "algorithm": 8}
 """Registered ones; the toys come on top."""
@@ -42,10 +52,10 @@ def test_every_kind_has_its_examples(kind):
 def test_every_compatible_pair_is_covered(kind):
     """At no level, and every example of every kind takes part where all pairs do."""
     everything = list(combinations_of(examples(kind)))
-    for pairs_of in (pairs_of_classes, pairs_of_examples):
-        kept = covering(everything, pairs_of)
+    for meetings in (pairs_of_classes, pairs_of_examples, triples_with_classes):
+        kept = covering(everything, meetings)
         assert len(kept) < len(everything)
-        assert set().union(*map(pairs_of, kept)) == set().union(*map(pairs_of, everything))
+        assert set().union(*map(meetings, kept)) == set().union(*map(meetings, everything))
     for place, room in enumerate((kind, "objective", "constraint")):
         assert {triple[place].id for triple in kept} == {example.id for example in examples(room)}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.losses import Poisson
+from hardthresh.losses import NegativeBinomial, Poisson
 from levels import draws, inherited
 
 FEW = draws(4, phases=[Phase.explicit, Phase.generate])  # a seed does not shrink to anything simpler
@@ -54,14 +54,19 @@ def test_a_scale_of_X_changes_only_the_units_also_of_columns_that_are_not_standa
     assert_allclose(there.intercept_, here.intercept_, rtol=1e-5)
 
 
+def check_unit(case):
+    """Skip the test of a model whose targets have no unit, or that has a parameter in that unit."""
+    if {"delta", "smoothing"} & set(case.fixed):
+        pytest.skip("these are in units of the target; test_pointwise_models tests those that are estimated")
+    if case.loss.classifies or isinstance(case.loss, NegativeBinomial):
+        pytest.skip("labels and counts have no unit")
+
+
 @inherited
 @given(seed=SEEDS, power=POWERS)
 @FEW
 def test_a_scale_of_y_changes_only_the_units(case, seed, power):
-    if "delta" in case.fixed or "smoothing" in case.fixed:
-        pytest.skip("these are in units of the target; test_pointwise_models tests those that are estimated")
-    if case.loss.classifies:
-        pytest.skip("labels have no scale")
+    check_unit(case)
     X, y = blank(case, 30, 15, seed)
     here, there = case.make().fit(X, y), case.make().fit(X, y * 2.0**power)
     assert_array_equal(there.support_, here.support_)
@@ -98,10 +103,7 @@ def test_any_scale_that_numbers_can_have(case, scale):
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-20, 0.3, 1e20, 1e150])
 def test_any_scale_that_targets_can_have(case, scale):
-    if "delta" in case.fixed or "smoothing" in case.fixed:
-        pytest.skip("these are in units of the target; test_pointwise_models tests those that are estimated")
-    if case.loss.classifies:
-        pytest.skip("labels have no scale")
+    check_unit(case)
     X, y = case.data()
     here = case.make().fit(X, y)
     beyond = isinstance(case.loss, Poisson) and scale == 1e150

@@ -89,8 +89,11 @@ class NegativeBinomial(LogLink):
         return (y + self.theta) * sigmoid(far) * sigmoid(-far)
 
     def example_target(self, u: np.ndarray, rng: np.random.Generator, noise: float = 1.0) -> np.ndarray:
-        """Draw counts; with a `noise` other than 1, counts times its square of the same mean, as those of `Poisson`."""
-        rate = np.exp(u) * rng.gamma(self.theta, 1 / self.theta, u.shape)
+        """Draw counts; with a `noise` other than 1, counts times its square of the same mean, as those of `Poisson`.
+
+        The square of `noise` multiplies the variance of the rates, too.
+        """
+        rate = np.exp(u) * rng.gamma(self.theta / noise**2, noise**2 / self.theta, u.shape)
         return np.asarray(noise**2 * rng.poisson(rate / noise**2))
 
     def minus_twice_log_likelihood(self, y: Array, u: Array, weights: Array, n: float) -> float:
