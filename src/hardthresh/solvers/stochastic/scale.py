@@ -8,7 +8,7 @@ from math import inf, isfinite, nan, sqrt
 from hardthresh.arrays import namespace
 from hardthresh.core.constraint import Constraint
 from hardthresh.core.errors import InvalidInputError
-from hardthresh.core.objective import Evaluation, Objective
+from hardthresh.core.objective import Evaluation, Objective, value_rounding
 from hardthresh.core.schema import stored
 from hardthresh.core.stationarity import norm
 
@@ -58,7 +58,8 @@ def cauchy_step(objective: Objective, constraint: Constraint, at: Evaluation) ->
 
     The trial t shrinks while f is not finite there, and grows while the curvature is not positive. The first one is
     Polyak's step if f has a lower bound, else the length of the point (1 for zero), so that a constant added to f and
-    to its bound changes nothing.
+    to its bound changes nothing. A gradient along which a move as long as the point changes f by no more than rounding
+    counts as zero, and the answer is 1 and 1.
 
     Raises
     ------
@@ -72,7 +73,8 @@ def cauchy_step(objective: Objective, constraint: Constraint, at: Evaluation) ->
     direction = constraint.hard_threshold(at.gradient)
     xp = namespace(direction)
     squared = float(xp.sum(direction * direction))
-    if squared == 0.0:
+    size = norm(at.point)
+    if squared == 0.0 or 0.0 < sqrt(squared) * size <= value_rounding(objective, at):
         return 1.0, 1.0
     trial, farthest = _first_trial(objective, at, squared), inf
     for _ in range(_MOST_TRIALS):
