@@ -60,8 +60,8 @@ class Cox(JointLoss):
     >>> import numpy as np
     >>> y = np.array([[1.0, 1.0], [2.0, 0.0], [3.0, 1.0]])
     >>> mean = Cox().prepare(y, np.full(3, 1 / 3))
-    >>> round(3 * mean.value(np.zeros(3)), 6) == round(np.log(1.0) + np.log(1 / 3), 6)
-    True
+    >>> round(3 * mean.value(np.zeros(3)), 6)  # log 1 + log 1/3
+    -1.098612
     """
 
     ties: str = "breslow"

@@ -50,9 +50,9 @@ class Ordinal(JointLoss):
     Examples
     --------
     >>> import numpy as np
-    >>> mean = Ordinal(n_classes=3).prepare(np.array([1.0]), np.ones(1))
-    >>> round(float(np.exp(-mean.value(np.array([1.0, -1.0])))), 6)
-    0.462117
+    >>> mean = Ordinal().prepare(np.array([0.0, 1.0, 2.0]), np.full(3, 1 / 3))
+    >>> round(mean.value(np.array([1.0, 1.0, 0.0, 0.0, -1.0, -1.0])), 6)  # thresholds 1 and -1, and u = 0
+    0.466153
     """
 
     n_classes: int | None = None
