@@ -28,8 +28,8 @@ class Ordinal(JointLoss):
               \qquad P(y \le c) = \frac{1}{1 + e^{-(t_c - u)}}
 
     The two predictions of an example of class y are :math:`a = t_y - u` and :math:`b = t_{y-1} - u`, the distances of a
-    linear predictor u from the thresholds :math:`t_0 < \dots < t_{C-2}` above and below its class. Of the highest class
-    there is no a, of the lowest no b, and their terms are left out.
+    linear predictor u from the thresholds :math:`t_0 < \ldots < t_{C-2}` above and below its class. Of the highest
+    class there is no a, of the lowest no b, and their terms are left out.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class SparseOrdinalRegression(ClassifierMixin, SparseLinearModel):
     .. math:: P(y_i \le c) = \frac{1}{1 + e^{-(t_c - u_i)}}, \qquad u_i = x_i^\top b + o_i,
               \quad \text{with at most } k \text{ non-zero } b_j
 
-    The coefficients b and the thresholds :math:`t_0 < \dots < t_{C-2}` minimise the weighted mean log-loss plus
+    The coefficients b and the thresholds :math:`t_0 < \ldots < t_{C-2}` minimise the weighted mean log-loss plus
     :math:`\frac{\alpha}{2} \sum_j \sigma_j^2 b_j^2`, with :math:`\sigma_j` the standard deviation of column j (1 if not
     standardised). Thresholds are neither counted nor penalised; there is no intercept besides them.
 
