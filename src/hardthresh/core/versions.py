@@ -9,7 +9,7 @@ from hardthresh import __version__
 from .compiled import describe_kernel
 from .threads import described_libraries, thread_count
 
-REQUIRED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "array-api-compat")
+REQUIRED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "array-api-compat", "narwhals")
 """The packages that every installation has, those of scikit-learn that are used directly included."""
 OPTIONAL = (
     *("torch", "jax", "dask", "pandas", "polars", "pyarrow", "pooch"),
