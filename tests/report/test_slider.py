@@ -16,8 +16,8 @@ from hardthresh.report.slider import positions
 
 @pytest.fixture(scope="module")
 def counts():
-    """A model of counts that compared 0 to 3 features with three ridges."""
-    rng = np.random.default_rng(0)
+    """A model of counts that compared 0 to 3 features with three ridges: other ones are best for 2 and 3 than for 1."""
+    rng = np.random.default_rng(2)
     X = rng.standard_normal((60, 5)) * 2.0
     return X, SparsePoissonRegressionCV(n_nonzero_coefs=3, alphas=[0.01, 0.3, 3.0], cv=3).fit(
         X, rng.poisson(np.exp(0.5 * X[:, 1]))
@@ -29,6 +29,7 @@ def test_each_position_is_a_model_of_the_path(counts):
     path = model.summary().path
     found = positions(read(model), model._loss, path)
     assert len(found) == 4
+    assert np.any(np.argmax(model.grid_scores_.mean(axis=2), axis=1) != np.argmin(np.abs(model.alphas_ - model.alpha_)))
     assert [one.chosen for one in found] == [k == model.best_n_nonzero_coefs_ for k in model.candidates_]
     for place, one in enumerate(found):
         coef = model.coefs_path_[place]
