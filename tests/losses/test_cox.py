@@ -217,6 +217,15 @@ def test_targets_that_are_refused():
         MultiOutputModel(X, np.ones((3, 2)), "cox")
 
 
+def test_a_time_that_is_not_finite_is_named_with_its_row_and_value():
+    times = np.array([1.0, np.inf, -np.inf])
+    with pytest.raises(InvalidInputError, match=r"that of row 1 \(counted from 0\) is inf"):
+        Cox().check_domain(times)
+    with pytest.raises(InvalidInputError, match=r"that of row 2 \(counted from 0\) is -inf"):
+        Cox().check_domain(times, np.array([True, False, True]))
+    Cox().check_domain(times, np.array([True, False, False]))
+
+
 def test_there_are_no_mini_batches():
     X, y, _ = drawn(0)
     assert not isinstance(LinearModel(X, y, "cox"), MeanObjective)

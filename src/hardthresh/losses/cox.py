@@ -9,7 +9,7 @@ import numpy as np
 
 from hardthresh.arrays import double, namespace, to_numpy
 from hardthresh.core.checking import checked_word
-from hardthresh.core.errors import InvalidInputError
+from hardthresh.core.errors import InvalidInputError, numbered
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.designs import DenseDesign, Design
@@ -78,9 +78,11 @@ class Cox(JointLoss):
 
     def check_domain(self, y: Array, counted: np.ndarray | None = None) -> None:
         """Raise InvalidInputError if a time is not finite."""
-        wrong = ~np.isfinite(to_numpy(y)) if counted is None else ~np.isfinite(to_numpy(y)) & counted
-        if wrong.any():
-            raise InvalidInputError(f"times must be finite; that of row {int(np.argmax(wrong))} is not")
+        times = to_numpy(y)
+        wrong = np.flatnonzero(~np.isfinite(times) & (True if counted is None else counted))
+        if wrong.size:
+            i = int(wrong[0])
+            raise InvalidInputError(f"times must be finite; that of {numbered('row', i)} is {float(times[i])}")
 
     def check_targets(self, y: Array) -> None:
         rows = to_numpy(y)
