@@ -121,8 +121,6 @@ class MultiOutputModel(Composite):
         self._n_predictions = vector.n_outputs(self.y)
         if not design.has_columns:
             self.columns = None  # type: ignore[assignment, method-assign]
-        if not design.has_columns:
-            self.columns = None  # type: ignore[assignment, method-assign]
         if targets.offset is not None and tuple(targets.offset.shape) != (n, self._n_predictions):
             raise InvalidInputError(
                 f"offset has shape {tuple(targets.offset.shape)}, but there are {self._n_predictions} outputs"

@@ -63,7 +63,7 @@ def noise_scale(r: np.ndarray, weights: np.ndarray, epsilon: float) -> float:
     r"""Return the scale that minimises the mean of sigma + H(r / sigma) sigma, where H is twice Huber's loss.
 
     It is the solution of :math:`\sigma^2 = \sum_{in} s r^2 / (\sum s - \epsilon^2 \sum_{out} s)`, where residuals up to
-    :math:`\epsilon \sigma` are in; 0 if as many are 0 as to leave none.
+    :math:`\epsilon \sigma` are in. It is 0 if so many residuals are 0 that no positive scale solves this equation.
     """
     size = np.abs(r)
     order = np.argsort(size, kind="stable")
