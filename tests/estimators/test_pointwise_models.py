@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import stats
+from scipy import optimize, stats
 from scipy.special import expit
 from sklearn.linear_model import HuberRegressor, QuantileRegressor, TweedieRegressor
 from sklearn.metrics import d2_pinball_score, d2_tweedie_score, mean_pinball_loss
@@ -252,3 +252,45 @@ def test_a_fold_has_a_loss_of_its_own():
     alone = ht.SparseNegativeBinomialRegression(n_nonzero_coefs=model.best_n_nonzero_coefs_, alpha=model.alpha_)
     assert_allclose(model.coef_, alone.fit(X, y).coef_, rtol=1e-6)
     assert_allclose(model.dispersion_, alone.dispersion_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("tau", [0.05, 0.9, 0.95])
+@pytest.mark.parametrize("n", [30, 60, 153, 200])
+def test_extreme_quantiles_of_all_columns_are_those_of_the_linear_program(tau, n):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((n, 6))
+    y = rng.standard_normal(n) + 0.3 * X[:, 0]
+    model = ht.SparseQuantileRegression(n_nonzero_coefs=6, quantile=tau).fit(X, y)
+    program = QuantileRegressor(quantile=tau, alpha=0.0, solver="highs").fit(X, y)
+    least = mean_pinball_loss(y, program.predict(X), alpha=tau)
+    assert model.support_.size == 6
+    assert_allclose(mean_pinball_loss(y, model.predict(X), alpha=tau), least, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "size", "seed"), [(30, 1e2, 0), (150, 1e2, 6), (80, 1e4, 1)])
+def test_a_delta_far_below_the_residuals_is_minimised_on_all_columns(n, size, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 6))
+    y = size * (X @ rng.standard_normal(6) + rng.standard_normal(n))
+    loss = ht.losses.Huber(1.35)
+    model = ht.SparseHuberRegression(n_nonzero_coefs=6, delta=1.35).fit(X, y)
+    Z = np.c_[X, np.ones(n)]
+    program = QuantileRegressor(quantile=0.5, alpha=0.0, solver="highs").fit(X, y)  # near: absolute errors
+    slow = optimize.minimize(
+        lambda b: loss.value(y, Z @ b).mean(), np.r_[program.coef_, program.intercept_],
+        jac=lambda b: Z.T @ loss.gradient(y, Z @ b) / n, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000},
+    )  # fmt: skip
+    assert model.support_.size == 6
+    assert loss.value(y, model.predict(X)).mean() <= slow.fun * (1 + 1e-9)
+
+
+def test_a_narrow_smoothing_does_not_end_the_search_below_the_budget():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((150, 6))
+        y = X @ rng.standard_normal(6) + rng.standard_normal(150)
+        model = ht.SparseQuantileRegression(n_nonzero_coefs=6, smoothing=0.01).fit(X, y)
+        program = QuantileRegressor(quantile=0.5, alpha=0.0, solver="highs").fit(X, y)
+        least = mean_pinball_loss(y, program.predict(X))
+        assert model.support_.size == 6
+        assert least <= mean_pinball_loss(y, model.predict(X)) <= least + 0.01 / 4

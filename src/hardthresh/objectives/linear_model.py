@@ -263,6 +263,17 @@ class LinearModel(Composite):
         """Return the block of the Hessian between this model's columns and those of another, which are none of them."""
         return self._inner_hessian(at).gram(self.design, other.design)
 
+    @property
+    def curvature_bound(self) -> float:
+        """The largest second derivative that the loss of an example may have; infinite if there is none."""
+        return self.loss.curvature_bound if isinstance(self.loss, Loss) else inf
+
+    def bounding_quadratic(self) -> LinearModel:
+        """Return the quadratic whose Hessian is that of this model with the bound of all second derivatives."""
+        like = self.design.zeros(self.weights.shape[0])
+        targets = Targets(like, self.curvature_bound * self.weights, self.targets.n_examples, None)
+        return LinearModel(self.design, like)._with(targets=targets, l2=self.l2, _ridged=self._ridged)
+
     def double(self) -> LinearModel:
         """Return the same model in double precision: its numbers count as exact; see `Design.double`."""
         if self.y.dtype == namespace(self.y).float64:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import ceil, log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from hardthresh.core.checking import checked_number
 from hardthresh.core.errors import InvalidInputError, format_value
 from hardthresh.core.result import Result
 from hardthresh.losses import Loss, Quantile, VectorLoss
+from hardthresh.losses.location import weighted_quantile
 
 from ..documentation import public_estimator
 from ..parameters import own_parameters
@@ -28,6 +29,9 @@ from .problem import Problem
 _LEAST_SMOOTHING = 0.05
 """The smoothing of the search is at least this share of the scale of the targets; with less few rows have curvature,
 and the search stops early."""
+_CURVED_PER_COEFFICIENT = 3.0
+"""The smoothing is so wide that at the null model so many rows have curvature for each coefficient. With fewer the
+Hessian of the columns is nearly singular. Arbitrary."""
 _NARROWER = 4.0
 """The factor between smoothings on a support. A cold start at a small one ends far above the minimum."""
 _EXACT = 1e-10
@@ -41,13 +45,27 @@ class Smoothing(Nuisance):
         self.quantile = quantile
 
     def start(self, problem: Problem) -> Loss:
-        """Return the loss of the search, by the rule of He, Pan, Tan and Zhou (2023, *Journal of Econometrics* 232)."""
+        """Return the loss of the search, by the rule of He, Pan, Tan and Zhou (2023, *Journal of Econometrics* 232).
+
+        It is wider where few rows would have curvature at the null model, as for extreme quantiles.
+        """
         objective = problem.objective
         n, tau = float(objective.y.shape[0]), self.quantile
         size = problem.constraint.k if problem.constraint.k else 0
         width = max(_LEAST_SMOOTHING, sqrt(tau * (1 - tau)) * ((size + log(max(n, 2.0))) / n) ** 0.4)
         least = 0.0 if problem.intercept else 1.0  # targets far from zero have curvature there all the same
-        return Quantile(tau, max(width, least) * spread(problem))
+        h = max(width, least) * spread(problem)
+        return Quantile(tau, max(h, self._enough(problem, _CURVED_PER_COEFFICIENT * (size + 1))))
+
+    def _enough(self, problem: Problem, rows: float) -> float:
+        """Return the distance from their quantile within which so many targets less the offset are, or all of them."""
+        objective = problem.objective
+        y, weights = double(objective.y), double(objective.weights)
+        r = y if objective.offset is None else y - double(objective.offset)
+        counted = weights > 0
+        centre = weighted_quantile(r, weights, self.quantile) if problem.intercept else 0.0
+        distances = np.sort(np.abs(r[counted] - centre))
+        return float(distances[min(distances.size, ceil(rows)) - 1])
 
     def finish(self, problem: Problem, result: Result) -> Fit:
         """Return the fit of the pinball loss on the support of a result.
