@@ -266,3 +266,10 @@ def test_folds_have_the_same_share_of_events():
     splits = chooser._splits_of(Table(X[order], y[order]), np.arange(150), 150, {})
     shares = [y[order][test, 1].mean() for _, test in splits]
     assert max(shares) - min(shares) < 0.03
+
+
+@pytest.mark.parametrize("cv", [0, 1])
+def test_fewer_than_two_folds_are_refused(cv):
+    X, y = drawn()
+    with pytest.raises(InvalidInputError, match=f"cv={cv}"):
+        SparseCoxRegressionCV(n_nonzero_coefs=[1], cv=cv).fit(X, y)

@@ -181,6 +181,6 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
             return super()._splits_of(given, kept, n_samples, params)
         events = np.asarray(given.y)[:, 1]
         try:
-            return list(StratifiedKFold(self.cv or 5).split(np.zeros((events.size, 1)), events))
+            return list(StratifiedKFold(5 if self.cv is None else self.cv).split(np.zeros((events.size, 1)), events))
         except ValueError as error:
             raise InvalidInputError(f"cv={self.cv}: {error}; the folds have the same share of events") from error

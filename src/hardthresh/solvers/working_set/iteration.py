@@ -134,7 +134,7 @@ class Effort:
 #
 # Ratio of refits: of 200 classifiers f was not above abess, forward selection and pursuit on 189 with 2, 192 with 1.5
 # and 196 with 1, and without refits on 169, where that alone called for a deep search. With 0 every search is a deep
-# one, which takes 1.0 times as long as with 2 on 12 classifiers of 200 to 500 rows, and 1.5, 2.8 and 2.3 times for
+# one, which takes 1.0 times as long as with 2 on 12 classifiers of 200 to 500 rows, and 1.8, 3.1 and 3.4 times for
 # ordered classes, counts and censored times. With 2, Cox's model of 3 of 1,554 genes of 272
 # patients is 0.5 % above that of abess and that of 5 is 4 % above that with 0, which is not above abess on either.
 EFFORTS = {
