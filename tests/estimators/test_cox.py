@@ -273,3 +273,14 @@ def test_fewer_than_two_folds_are_refused(cv):
     X, y = drawn()
     with pytest.raises(InvalidInputError, match=f"cv={cv}"):
         SparseCoxRegressionCV(n_nonzero_coefs=[1], cv=cv).fit(X, y)
+
+
+def test_the_numbers_of_features_that_are_compared_are_few_where_events_are():
+    rng = np.random.default_rng(0)
+    X, time = rng.standard_normal((400, 60)), rng.exponential(size=400)
+    event = np.zeros(400)
+    event[np.argsort(time - X[:, 3])[:20]] = 1.0
+    model = SparseCoxRegression().fit(X, np.column_stack([time, event]))
+    last = int(20 / (np.log(60) * np.log(np.log(20))))  # the bound for 20 examples
+    np.testing.assert_array_equal(model.candidates_, np.arange(last + 1))
+    assert np.isfinite(model.criterion_path_).all()

@@ -64,6 +64,7 @@ class CriterionPath:
         """
         last = int(self.candidates[-1])
         rows, candidates, possible = _size_of(problem)
+        what_counts = "events" if rows < problem.objective.y.shape[0] else "rows"
         if self.unconverged:
             warn(
                 f"{len(self.unconverged)} of {self.candidates.size} fits for the choice of {name} did not converge: "
@@ -72,14 +73,14 @@ class CriterionPath:
             )
         instead = f"the model has none; give {name} to choose so many all the same"
         if last == 0 and candidates:
-            warn(f"too few rows, {rows}, to choose a number of {what}: {instead}", NothingFoundWarning)
+            warn(f"too few {what_counts}, {rows}, to choose a number of {what}: {instead}", NothingFoundWarning)
         elif self.best == 0 and candidates:
             compared = f"1 to {last}" if last > 1 else "1"
             warn(f"no number of {what} ({compared}) has a better EBIC than none: {instead}", NothingFoundWarning)
         elif 0 < self.best == last < possible:
             warn(
-                f"the best EBIC is that of the largest number of {what} that {rows} rows allow to be compared, {last}: "
-                f"a larger one may predict better; give {name}, or use {estimator}CV",
+                f"the best EBIC is that of the largest number of {what} that {rows} {what_counts} allow to be "
+                f"compared, {last}: a larger one may predict better; give {name}, or use {estimator}CV",
                 SearchRangeWarning,
             )
 
@@ -90,7 +91,8 @@ def criterion_path(problem: Problem, fit_path: FitPath) -> CriterionPath:
     K is :math:`n / (\log d \log \log n)` of d columns, at least 1 and at most 30, beyond which a criterion ranks noise
     (Fan and Tang 2013); where K = 30 is the best, it is doubled up to that bound. Of groups it is that bound over their
     mean size. n is the sum of the weights, a weight of 2 being a row given twice, but not less than the number of rows:
-    weights that sum to less, as normalised ones do, are no repetitions and count as scaled to that number.
+    weights that sum to less, as normalised ones do, are no repetitions and count as scaled to that number. Of censored
+    times n is the share of it that has an event, as for the criteria.
 
     Parameters
     ----------
@@ -105,7 +107,7 @@ def criterion_path(problem: Problem, fit_path: FitPath) -> CriterionPath:
     """
     possible = _size_of(problem)[2]
     n = number_of_examples(problem.objective)
-    most = _largest(problem, n, possible)
+    most = _largest(problem, n * problem.objective.mean_loss.share, possible)
     if most < 1:
         return CriterionPath(np.arange(1), np.full(1, np.nan), [])
     objective = problem.objective.with_examples(n)
@@ -131,8 +133,12 @@ def number_of_examples(objective: LinearModel | MultiOutputModel) -> float:
 
 
 def _size_of(problem: Problem) -> tuple[int, int, int]:
-    """Return the number of rows, of features or groups to choose from, and the largest that leaves rows over."""
-    rows, candidates = int(problem.objective.y.shape[0]), problem.n_candidates
+    """Return the number of rows, of features or groups to choose from, and the largest that leaves rows over.
+
+    Of censored times, rows are events.
+    """
+    rows = round(int(problem.objective.y.shape[0]) * problem.objective.mean_loss.share)
+    candidates = problem.n_candidates
     left = rows - 2 - len(problem.constraint.free)  # a fit with n - 1 coefficients has no criterion
     return rows, candidates, min(candidates, int(left / problem.candidate_size)) if candidates else 0
 
