@@ -159,3 +159,15 @@ def test_targets_that_are_refused():
         OrdinalModel(X, np.array([0.0, 1.0, 2.0]), sample_weight=[1.0, 1.0, 0.0])
     with pytest.raises(InvalidInputError, match="use OrdinalModel"):
         LinearModel(X, np.array([0.0, 1.0, 2.0]), "ordinal")
+
+
+def test_a_loss_of_another_number_of_classes_is_refused():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 2)), np.arange(30) % 3 * 1.0
+    f = OrdinalModel(X, y)
+    assert f.with_loss(Ordinal(3)).value(f.null_point()) == f.value(f.null_point())
+    for wrong in (Ordinal(5), Ordinal(2)):
+        with pytest.raises(InvalidInputError, match=f"y has 3 classes, and the loss {wrong.n_classes}"):
+            f.with_loss(wrong)
+    with pytest.raises(InvalidInputError, match="has the Ordinal loss, not Logistic"):
+        f.with_loss("logistic")

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from hardthresh.arrays import as_double, gather, move, namespace, to_numpy
+from hardthresh.core.errors import InvalidInputError
 from hardthresh.core.registry import register
 from hardthresh.core.typing import Array
 from hardthresh.designs import Design, ThresholdDesign
-from hardthresh.losses import Ordinal
+from hardthresh.losses import JointLoss, Ordinal
 from hardthresh.losses.ordinal import OrdinalMean
 
-from .composite import Composite
+from .composite import Composite, as_loss
 from .inputs import Targets, checked_design, checked_ridge
 from .linear_model import LinearModel
 
@@ -138,4 +139,13 @@ class OrdinalModel(LinearModel):
         )
 
     def _read_loss(self, loss: Any) -> Ordinal:
-        return loss if isinstance(loss, Ordinal) else Ordinal()
+        read = as_loss(loss, JointLoss)
+        if not isinstance(read, Ordinal):
+            raise InvalidInputError(f"OrdinalModel has the Ordinal loss, not {type(read).__name__}; use LinearModel")
+        classes = Ordinal().count(self.y)
+        if read.count(self.y) != classes:
+            raise InvalidInputError(
+                f"y has {classes} classes, and the loss {read.n_classes}: each class needs an example of positive "
+                "weight, which its thresholds depend on; number the classes that there are 0, 1, 2, ..."
+            )
+        return read
