@@ -310,3 +310,24 @@ def test_what_these_models_lack_is_said(refused, clinic):
     assert line.endswith("are texts (high, low, mid); give their order with --order, from low to high")
     if ("cox", True) not in models():
         assert "the model of the cox loss has no cross-validation" in refused("fit", *times, "--cv", 5)
+
+
+def test_a_category_is_one_feature_of_a_model_of_three_classes(done, folder):
+    rng = np.random.default_rng(0)
+    site = rng.choice(["a", "b", "c", "d"], 120)
+    pl.DataFrame({"x": rng.standard_normal(120), "site": site, "kind": np.where(site == "d", "a", site)}).write_csv(
+        "t.csv"
+    )
+    text = done("fit", "t.csv", "--target", "kind", "--categorical", "site", "--k", 1, "--alpha", 0.1)
+    assert text.startswith("1 feature chosen to predict kind, 3 classes\n")
+
+
+def test_a_coefficient_of_a_linear_svc_changes_its_decision(done, folder):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(60)
+    ill = np.where(x + rng.standard_normal(60) > 0, "well", "ill")
+    pl.DataFrame({"x": x, "z": rng.standard_normal(60), "state": ill}).write_csv("t.csv")
+    text = " ".join(done("fit", "t.csv", "--target", "state", "--loss", "squared_hinge", "--k", 1).split())
+    assert (
+        "A coefficient is the change of the decision value, which is positive for well, when the feature grows" in text
+    )

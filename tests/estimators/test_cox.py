@@ -284,3 +284,10 @@ def test_the_numbers_of_features_that_are_compared_are_few_where_events_are():
     last = int(20 / (np.log(60) * np.log(np.log(20))))  # the bound for 20 examples
     np.testing.assert_array_equal(model.candidates_, np.arange(last + 1))
     assert np.isfinite(model.criterion_path_).all()
+
+
+def test_one_fold_is_refused_without_other_reasons():
+    X, y = np.arange(20.0)[:, None], np.column_stack([np.arange(1.0, 21.0), np.tile([0.0, 1.0], 10)])
+    with pytest.raises(InvalidInputError, match="cv=1: ") as caught:
+        SparseCoxRegressionCV(n_nonzero_coefs=[0, 1], cv=1).fit(X, y)
+    assert "share of events" not in str(caught.value)

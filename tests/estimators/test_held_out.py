@@ -7,7 +7,9 @@ from scipy.optimize import minimize
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
+import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError
+from hardthresh.estimators.facts import _held_out
 from hardthresh.estimators.linear.held_out import calibration, calibration_line, held_out_scores
 from hardthresh.losses import Gamma, Logistic, Poisson, Squared
 
@@ -191,3 +193,36 @@ def test_equal_predictions_are_one_bin():
 def test_nothing_to_score_is_refused(score):
     with pytest.raises(InvalidInputError, match="no row has a held-out prediction"):
         score(Squared(), np.ones(3), np.array([np.nan, np.nan, 1.0]), np.array([1.0, 1.0, 0.0]))
+
+
+def test_an_offset_that_explains_all_is_no_merit_of_the_model():
+    """The counts depend on the exposure alone: a constant with the offset predicts them as well as any model."""
+    rng = np.random.default_rng(0)
+    X, exposure = rng.normal(size=(400, 6)), rng.uniform(0.1, 50, 400)
+    model = ht.SparsePoissonRegressionCV().fit(X, rng.poisson(exposure), offset=np.log(exposure))
+    assert abs(model.held_out_scores_["d2"]) < 0.05
+    without = {score.key: score.without for score in _held_out(model, np.asarray(model.calibration_))}
+    assert_allclose(without["mean_poisson_deviance"], model.held_out_scores_["mean_poisson_deviance"], rtol=0.05)
+
+
+def test_offsets_of_several_outputs_are_not_their_merit():
+    rng = np.random.default_rng(0)
+    X, offset = rng.normal(size=(100, 4)), 20 * rng.normal(size=(100, 2))
+    y = offset + rng.normal(size=(100, 2))
+    model = ht.SparseLinearRegressionCV(n_nonzero_coefs=range(3)).fit(X, y, offset=offset)
+    assert abs(model.held_out_scores_["r2"]) < 0.2
+
+
+def test_quantiles_have_no_calibration_of_means():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 4))
+    model = ht.SparseQuantileRegressionCV(n_nonzero_coefs=range(3)).fit(X, X[:, 0] + rng.normal(size=100))
+    assert model.held_out_scores_.keys() == {"mean_pinball_loss", "d2"}
+    assert not hasattr(model, "calibration_")
+
+
+def test_models_without_features_have_no_calibration_line():
+    rng = np.random.default_rng(0)
+    model = ht.SparseLinearRegressionCV().fit(rng.normal(size=(60, 5)), rng.normal(size=60))
+    assert model.support_.size == 0
+    assert np.isnan([model.held_out_scores_[f"calibration_{part}"] for part in ("slope", "intercept")]).all()

@@ -87,7 +87,8 @@ def _print_several(console: Console, model: Any, notes: Mapping[str, Any]) -> No
     outputs = [str(label) for label in getattr(model, "classes_", [f"output {j}" for j in range(len(coef))])]
     what = "classes" if hasattr(model, "classes_") else "outputs"
     data = notes.get("data", {})
-    line = Text(f"{plural(support.size, 'feature')} chosen to predict {data.get('target', 'the target')}", style="bold")
+    count = words.columns(read(model).features)
+    line = Text(f"{plural(count, 'feature')} chosen to predict {data.get('target', 'the target')}", style="bold")
     line.append(f", {len(coef)} {what}")
     if "n" in data:
         line.append(f"\n{data['source']}: {data['n']:,} rows", "not bold dim")
@@ -117,7 +118,7 @@ def _headline(facts: Facts, data: Mapping[str, Any]) -> Text:
 
 
 def _held_out(cv: CrossValidation) -> Table:
-    """Return the table of the scores on held-out rows, beside those of the mean of their targets."""
+    """Return the table of the scores on held-out rows, beside those of the best constant."""
     table = Table(box=None, header_style="bold", padding=(0, 1))
     table.add_column("Held-out rows")
     table.add_column("this model", justify="right")
@@ -172,7 +173,8 @@ def _votes(feature: Feature, cv: CrossValidation | None) -> list[str]:
 def _reading(facts: Facts) -> str:
     two = len(facts.classes) == 2
     logarithm = f"the log-odds of {facts.classes[1]}" if two else f"the logarithm of {facts.multiplies}"
-    what = logarithm if facts.multiplies else "the target"
+    decision = f"the decision value, which is positive for {facts.classes[1]}," if two else "the target"
+    what = logarithm if facts.multiplies else decision
     counted = " Features are counted from 0." if facts.numbered else ""
     return (
         f"A coefficient is the change of {what} when the feature grows by one, or by one standard deviation.{counted}"

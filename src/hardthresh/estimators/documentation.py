@@ -197,7 +197,8 @@ _SHARED = {
         defined; the slope is infinite if the predictions separate the classes.
     calibration_ : array, shape (n_bins, 3)
         The mean prediction, the mean target and the weight of ten bins of held-out rows, by their prediction. NaN, NaN
-        and 0 for empty bins, such as with fewer than ten rows or with equal predictions.
+        and 0 for empty bins, such as with fewer than ten rows or with equal predictions. Hazards and quantiles, which
+        are no means, have none, and no slope of calibration.
     coefs_path_ : array, shape (n_candidates, n_features)
         The coefficients of every candidate with the ridge `alpha_` on all data, found as in the folds.
     intercepts_path_ : array, shape (n_candidates,)

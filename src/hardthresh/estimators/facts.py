@@ -462,13 +462,15 @@ def _scores(estimator: Any) -> tuple[Vector, Vector, Vector]:
 
 
 def _held_out(estimator: Any, bins: Vector) -> tuple[Score, ...]:
-    """Return scores on held-out rows beside those of the mean of their targets; `bins` are those of the calibration."""
+    """Return scores on held-out rows beside those of the best constant; `bins` are those of the calibration."""
     scores: Mapping[str, float] = getattr(estimator, "held_out_scores_", {})
     shares = [np.nan] if not bins.size else [_mean_target(part) for part in (bins if bins.ndim == 3 else bins[None])]
     if len(shares) == 1:
         shares.append(1.0 - shares[0])
     without: dict[str, float | None] = {"r2": 0.0, "d2": 0.0, "roc_auc": 0.5, "concordance": 0.5}
     without |= {"accuracy": max(shares), "balanced_accuracy": 1.0 / len(shares)}
+    if getattr(estimator, "offset_used_", False):  # which tells rows apart without features too
+        without |= {"roc_auc": np.nan, "concordance": np.nan, "accuracy": np.nan, "balanced_accuracy": np.nan}
     without |= {"calibration_slope": None, "calibration_intercept": None}
     return tuple(
         Score(
@@ -488,7 +490,7 @@ def _mean_target(bins: Vector) -> float:
 
 
 def _loss_without(estimator: Any, key: str, loss: float) -> float:
-    """Return the loss of the mean of the held-out targets, of which R2 or D2 is a share.
+    """Return the loss of the best constant for the held-out rows, of which R2 or D2 is a share.
 
     If the predictions are so exact that this share is lost in rounding, it is the loss of the models of the folds
     without features, a little larger; NaN if that is not known either.

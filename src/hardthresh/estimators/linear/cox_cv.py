@@ -183,4 +183,4 @@ class SparseCoxRegressionCV(SparseLinearModelCV, SparseCoxRegression):
         try:
             return list(StratifiedKFold(5 if self.cv is None else self.cv).split(np.zeros((events.size, 1)), events))
         except ValueError as error:
-            raise InvalidInputError(f"cv={self.cv}: {error}; the folds have the same share of events") from error
+            raise InvalidInputError(f"cv={self.cv}: {error}") from error

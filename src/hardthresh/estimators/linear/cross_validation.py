@@ -449,7 +449,11 @@ class SparseLinearModelCV(GridSearch):
         prediction = search.everywhere.prediction
         expected = self._expected(u[:, 0], getattr(prediction, "loss", self._loss))
         self._held_out_rows = self._shown(Rows(y, expected, weight, held_out=True))
-        self.held_out_scores_ = prediction.held_out_scores(y, u[:, 0], weight, number)
+        known = None if table.offset is None else double(table.offset)[held_out]
+        scores = prediction.held_out_scores(y, u[:, 0], weight, number, known)
+        if not votes.any():  # the line would be that of one constant for each fold
+            scores |= dict.fromkeys(scores.keys() & {"calibration_intercept", "calibration_slope"}, np.nan)
+        self.held_out_scores_ = scores
         self.__dict__.pop("calibration_", None)
         calibration = prediction.calibration(y, u[:, 0], weight)
         if calibration is not None:

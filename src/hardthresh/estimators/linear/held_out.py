@@ -16,13 +16,18 @@ the minimum, where the exponential of a count model was extrapolated."""
 
 
 def held_out_scores(
-    loss: Loss, y: np.ndarray, prediction: np.ndarray, sample_weight: np.ndarray | None = None
+    loss: Loss,
+    y: np.ndarray,
+    prediction: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+    offset: np.ndarray | None = None,
 ) -> dict[str, float]:
     r"""Return how well linear predictors of held-out rows predict their targets.
 
-    The share of deviance :math:`D^2`, which is :math:`R^2` for least squares, compares with the weighted mean of the
-    targets of all these rows. A model without features that is fitted to the training rows of each fold is slightly
-    worse than that mean, so that 0 is the score of a model a little better than no model.
+    The share of deviance :math:`D^2`, which is :math:`R^2` for least squares, compares with the best constant for
+    all these rows, which is the weighted mean of their targets for most losses; with an offset it is added to that. A
+    model without features that is fitted to the training rows of each fold is slightly worse than that constant, so
+    that 0 is the score of a model a little better than no model.
 
     Parameters
     ----------
@@ -35,6 +40,8 @@ def held_out_scores(
         is none. These rows are left out.
     sample_weight : array, shape (n,), optional
         Non-negative weights.
+    offset : array, shape (n,), optional
+        The known part of the linear predictor.
 
     Returns
     -------
@@ -60,10 +67,11 @@ def held_out_scores(
     >>> round(scores["mean_squared_error"], 3), scores["r2"]
     (0.667, 0.0)
     """
+    known = None if offset is None else _predicted(offset, prediction, sample_weight)[0]
     y, u, weight = _predicted(y, prediction, sample_weight)
     scores = {
         loss.score_name.removeprefix("neg_"): loss.score_scale * float(np.average(loss.value(y, u), weights=weight)),
-        "r2" if loss.quadratic else "d2": loss.d2_score(y, u, weight),
+        "r2" if loss.quadratic else "d2": loss.d2_score(y, u, weight, known),
     }
     if loss.classifies:
         both = np.ptp(y) > 0

@@ -65,7 +65,12 @@ class CoxPrediction(PredictionModel):
         raise CapabilityError("stacking needs a loss for each row, which a partial likelihood has not")
 
     def held_out_scores(
-        self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray, fold: np.ndarray
+        self,
+        y: np.ndarray,
+        u: np.ndarray,
+        sample_weight: np.ndarray,
+        fold: np.ndarray,
+        offset: np.ndarray | None = None,
     ) -> dict[str, float]:
         """Return Harrell's C, of pairs held out by the same fold: others have predictions of different models."""
         stratum = np.zeros(len(y)) if y.shape[1] == 2 else np.unique(y[:, 2], return_inverse=True)[1]
@@ -129,16 +134,24 @@ class OrdinalPrediction(PredictionModel):
         raise CapabilityError('averaging="stacking" is not for ordered classes; use averaging="exponential"')
 
     def held_out_scores(
-        self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray, fold: np.ndarray
+        self,
+        y: np.ndarray,
+        u: np.ndarray,
+        sample_weight: np.ndarray,
+        fold: np.ndarray,
+        offset: np.ndarray | None = None,
     ) -> dict[str, float]:
-        """Return the mean log-loss, the share of deviance, and how often the most probable class is right."""
+        """Return the mean log-loss, the share of deviance, and how often the most probable class is right.
+
+        The share is NaN with an offset, to which no thresholds are known that are best.
+        """
         loss = float(np.average(self.losses(y, u[:, None])[:, 0], weights=sample_weight))
         shares = np.bincount(y.astype(np.intp), sample_weight, self.n_classes) / sample_weight.sum()
         entropy = -float(shares[shares > 0] @ np.log(shares[shares > 0]))
         right = np.argmax(_probabilities(u), axis=1) == y
         return {
             "log_loss": loss,
-            "d2": 1.0 - loss / entropy if entropy > 0 else np.nan,
+            "d2": 1.0 - loss / entropy if entropy > 0 and offset is None else np.nan,
             "accuracy": float(np.average(right, weights=sample_weight)),
         }
 

@@ -66,9 +66,18 @@ class PredictionModel(ABC):
 
     @abstractmethod
     def held_out_scores(
-        self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray, fold: np.ndarray
+        self,
+        y: np.ndarray,
+        u: np.ndarray,
+        sample_weight: np.ndarray,
+        fold: np.ndarray,
+        offset: np.ndarray | None = None,
     ) -> dict[str, float]:
-        """Return how well the linear predictors of held-out rows predict their targets; `fold` numbers the folds."""
+        """Return how well the linear predictors of held-out rows predict their targets.
+
+        `fold` numbers the folds. The offset is part of the predictors; the constant that they are compared with has it
+        too.
+        """
 
     @abstractmethod
     def calibration(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray) -> np.ndarray | None:
@@ -122,11 +131,16 @@ class PointwisePrediction(PredictionModel):
         return stacking_weights(self.loss, y, null, predictions, sample_weight)
 
     def held_out_scores(
-        self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray, fold: np.ndarray
+        self,
+        y: np.ndarray,
+        u: np.ndarray,
+        sample_weight: np.ndarray,
+        fold: np.ndarray,
+        offset: np.ndarray | None = None,
     ) -> dict[str, float]:
         """Return the mean loss, the share of deviance, and calibration; for classes also how they are told apart."""
-        return held_out_scores(self.loss, y, u, sample_weight)
+        return held_out_scores(self.loss, y, u, sample_weight, offset)
 
-    def calibration(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
+    def calibration(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray) -> np.ndarray | None:
         """Return the mean prediction, the mean target and the weight of ten bins, shape (10, 3)."""
         return calibration(self.loss, y, u, sample_weight)

@@ -112,10 +112,19 @@ class _Pinball(PointwisePrediction):
         return np.asarray(self._exact.value(y[:, None], u))
 
     def held_out_scores(
-        self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray, fold: np.ndarray
+        self,
+        y: np.ndarray,
+        u: np.ndarray,
+        sample_weight: np.ndarray,
+        fold: np.ndarray,
+        offset: np.ndarray | None = None,
     ) -> dict[str, float]:
-        """Return the mean pinball loss, its share that is removed, and calibration."""
-        return held_out_scores(self._exact, y, u, sample_weight)
+        """Return the mean pinball loss, and its share that is removed. A line without curvature is no calibration."""
+        scores = held_out_scores(self._exact, y, u, sample_weight, offset)
+        return {key: value for key, value in scores.items() if not key.startswith("calibration")}
+
+    def calibration(self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray) -> None:
+        """Return None: a quantile is not compared with the mean of the targets."""
 
     @property
     def _exact(self) -> Loss:

@@ -66,21 +66,28 @@ class VectorPrediction(PredictionModel):
         return stacking_weights(self.loss, y, null, predictions, sample_weight)
 
     def held_out_scores(
-        self, y: np.ndarray, u: np.ndarray, sample_weight: np.ndarray, fold: np.ndarray
+        self,
+        y: np.ndarray,
+        u: np.ndarray,
+        sample_weight: np.ndarray,
+        fold: np.ndarray,
+        offset: np.ndarray | None = None,
     ) -> dict[str, float]:
         """Return the mean loss and the share of the deviance; for classes how often the most probable one is right.
 
-        Of several outputs these are means over the outputs.
+        Of several outputs these are means over the outputs. The share of the log-loss is NaN with an offset, to which
+        no constant is known that is best.
         """
         losses = np.average(self.loss.value(y, u), weights=sample_weight)
         scores = {self.score_name.removeprefix("neg_"): self.score_scale * float(losses)}
         if not self.loss.one_target:
-            return scores | {"r2": float(r2_score(y, u, sample_weight=sample_weight))}
+            known = 0.0 if offset is None else offset
+            return scores | {"r2": float(r2_score(y - known, u - known, sample_weight=sample_weight))}
         shares = np.bincount(y.astype(np.intp), sample_weight, self.n_outputs) / sample_weight.sum()
         entropy = -float(shares[shares > 0] @ np.log(shares[shares > 0]))
         found = np.argmax(u, axis=1)
         return scores | {
-            "d2": 1.0 - float(losses) / entropy if entropy > 0 else np.nan,
+            "d2": 1.0 - float(losses) / entropy if entropy > 0 and offset is None else np.nan,
             "accuracy": float(accuracy_score(y, found, sample_weight=sample_weight)),
             "balanced_accuracy": float(balanced_accuracy_score(y, found, sample_weight=sample_weight)),
         }
