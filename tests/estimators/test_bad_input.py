@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+import hardthresh as ht
 from hardthresh.core.errors import InvalidInputError, NothingFoundWarning, SearchRangeWarning
 from hardthresh.estimators import (
     LowRankImputerCV,
@@ -484,3 +485,21 @@ def test_a_model_of_zero_counts_without_an_intercept_may_converge():
     X = np.random.default_rng(0).standard_normal((30, 4))
     model = SparsePoissonRegression(n_nonzero_coefs=2, alpha=10.0, fit_intercept=False).fit(X, np.zeros(30))
     assert model.converged_
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ht.SparseLogisticRegression(),
+        ht.SparseLogisticRegressionCV(),
+        ht.SparseLinearSVC(),
+        ht.SparseOrdinalRegression(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_labels_that_are_missing_or_mixed_are_named(model):
+    X = np.arange(12.0).reshape(6, 2)
+    with pytest.raises(InvalidInputError, match="y has 1 missing label, the first in row 1; leave out these rows"):
+        model.fit(X, np.array(["a", None, "b", "a", "b", "b"], dtype=object))
+    with pytest.raises(InvalidInputError, match="y has labels of the types int, str; convert them to one"):
+        model.fit(X, np.array(["a", 1, "b", "a", "b", "b"], dtype=object))

@@ -484,3 +484,25 @@ def test_callbacks_score_the_rows_of_the_user(case):
     monitor = callback.ScoringMonitor(scoring="accuracy" if case.loss.classifies else "r2")
     case.make(k=2).set_callbacks(monitor).fit(frame("pandas", X, colour=colour, size=size), y)
     assert len(monitor.get_logs().data) >= 2
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_chosen_columns_of_a_frame_with_categories_keep_their_values(library):
+    rng = np.random.default_rng(0)
+    colour, sick = np.array(["red", "blue", "red", "green"] * 20), np.array([True, False, False, True] * 20)
+    X = frame(library, rng.standard_normal((80, 2)), colour=colour)
+    X = X.assign(sick=sick) if library == "pandas" else X.with_columns(sick=pl.Series(sick))
+    y = 3.0 * (colour == "red") + 2.0 * sick + 0.1 * rng.standard_normal(80)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=2).fit(X, y)
+    chosen = model.transform(X)
+    assert model.get_feature_names_out().tolist() == ["colour", "sick"]
+    assert chosen[:, 0].tolist() == colour.tolist()
+    assert chosen[:, 1].tolist() == sick.tolist()
+    assert_array_equal(model.fit_transform(X, y), chosen)
+
+
+def test_set_output_keeps_the_types_of_chosen_columns():
+    X = frame("pandas", np.random.default_rng(0).standard_normal((40, 1)), colour=["red", "blue"] * 20)
+    model = ht.SparseLinearRegression(n_nonzero_coefs=1).set_output(transform="pandas")
+    chosen = model.fit(X, X["colour"] == "red").transform(X)
+    pd.testing.assert_frame_equal(chosen, X[["colour"]])

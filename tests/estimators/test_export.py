@@ -85,3 +85,29 @@ def test_onnx_takes_the_exported_model():
     graph = skl2onnx.to_onnx(model.to_sklearn(), X[:1])
     [prediction] = reference.ReferenceEvaluator(graph).run(None, {"X": X})
     assert_allclose(prediction.ravel(), model.predict(X), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [ht.SparseHuberRegression(n_nonzero_coefs=2), ht.SparseQuantileRegression(n_nonzero_coefs=2, quantile=0.7)],
+    ids=lambda model: type(model).__name__,
+)
+def test_robust_regressions_are_exported(model):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 4))
+    other = model.fit(X, X[:, 1] - X[:, 3] + rng.standard_normal(90)).to_sklearn()
+    assert_allclose(other.predict(X), model.predict(X), rtol=1e-10)
+    if isinstance(model, ht.SparseHuberRegression):
+        assert other.scale_ == model.noise_scale_
+        assert_array_equal(other.outliers_, model.outliers_)
+    else:
+        assert other.quantile == 0.7
+
+
+def test_a_linear_svc_is_exported():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 4))
+    model = ht.SparseLinearSVC(n_nonzero_coefs=2).fit(X, np.where(X[:, 1] + rng.standard_normal(90) > 0, "a", "b"))
+    other = model.to_sklearn()
+    assert_allclose(other.decision_function(X), model.decision_function(X), rtol=1e-10)
+    assert_array_equal(other.predict(X), model.predict(X))

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
+from hardthresh.constraints.labels import is_missing
 from hardthresh.core.checking import without_overflow_warnings
-from hardthresh.core.errors import InvalidInputError, format_value, numbered
+from hardthresh.core.errors import InvalidInputError, format_value, numbered, plural
 
 from .frames import check_types, counted, frame_of, missing_values
 
@@ -106,3 +107,26 @@ def _offending_column(X: Any, may_be_nan: bool) -> tuple[str | None, bool]:
         if is_bad:
             return (numbered("column", j) if frame is None else f"column {format_value(name)}"), is_text
     return None, False
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Check that no label of a class is missing, and that labels can be sorted.
+
+    Raises
+    ------
+    InvalidInputError
+        With the row of the first missing label, or the types of the labels.
+    """
+    if y.dtype.kind != "O" or y.ndim != 1:
+        return
+    labels = y.tolist()
+    missing = [row for row, label in enumerate(labels) if is_missing(label)]
+    if missing:
+        raise InvalidInputError(
+            f"y has {plural(len(missing), 'missing label')}, the first in row {missing[0]}; leave out these rows, or "
+            "give them a class of their own, such as 'missing'"
+        )
+    text = [isinstance(label, str) for label in labels]
+    if any(text) and not all(text):
+        types = sorted({type(label).__name__ for label in labels})
+        raise InvalidInputError(f"y has labels of the types {', '.join(types)}; convert them to one, such as str")

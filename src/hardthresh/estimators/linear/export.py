@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn import linear_model
+from sklearn import linear_model, svm
 
 from hardthresh.arrays import to_numpy
 from hardthresh.core.errors import CapabilityError, warn
@@ -19,8 +19,20 @@ _MODELS = {
     "poisson": "PoissonRegressor",
     "gamma": "GammaRegressor",
     "tweedie": "TweedieRegressor",
+    "huber": "HuberRegressor",
+    "quantile": "QuantileRegressor",
+    "squared_hinge": "LinearSVC",
 }
 """The models of scikit-learn that predict from coefficients in the same way, by the name of the loss."""
+
+
+def _settings(loss: str, model: Any) -> dict[str, Any]:
+    """Return the settings of scikit-learn's model that belong to the loss."""
+    if loss == "tweedie":
+        return {"power": model.power, "link": "log"}
+    if loss == "huber":
+        return {"epsilon": model.epsilon}
+    return {"quantile": model.quantile, "alpha": 0.0} if loss == "quantile" else {}
 
 
 def to_sklearn(model: Any) -> Any:
@@ -36,7 +48,7 @@ def to_sklearn(model: Any) -> Any:
     own = type(model).__name__
     if loss not in _MODELS:
         raise CapabilityError(
-            f"scikit-learn has no model with the predictions of {own}; there is one for the losses "
+            f"scikit-learn has no model for the loss of {own}; there is one for the losses "
             f"{', '.join(_MODELS)}. Use hardthresh.save to keep the model"
         )
     if hasattr(model, "encoding_"):
@@ -46,14 +58,16 @@ def to_sklearn(model: Any) -> Any:
         )
     if getattr(model, "offset_used_", False):
         warn(f"{own} was fitted with an offset, which the predictions of scikit-learn's model leave out")
-    settings = {"power": model.power, "link": "log"} if loss == "tweedie" else {}
-    exported = getattr(linear_model, _MODELS[loss])(fit_intercept=model.fit_intercept, **settings)
+    module = svm if loss == "squared_hinge" else linear_model
+    exported = getattr(module, _MODELS[loss])(fit_intercept=model.fit_intercept, **_settings(loss, model))
     coef, intercept = np.array(to_numpy(model.coef_)), model.intercept_
     # a fit to rows of zeros sets whatever else its methods need, in any version of scikit-learn
     targets = model.classes_ if hasattr(model, "classes_") else np.ones((2, *coef.shape[:-1]))
     exported.fit(np.zeros((len(targets), coef.shape[-1])), targets)
     exported.coef_ = coef
     exported.intercept_ = float(intercept) if np.ndim(intercept) == 0 else np.array(to_numpy(intercept))
+    if loss == "huber":
+        exported.scale_, exported.outliers_ = float(model.noise_scale_), np.array(to_numpy(model.outliers_))
     if hasattr(model, "feature_names_in_"):
         exported.feature_names_in_ = model.feature_names_in_
     return exported

@@ -13,6 +13,7 @@ from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._array_api import get_namespace
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -45,9 +46,10 @@ from ..base import (
     row_weights,
 )
 from ..callbacks import FitTask, fit_method
+from ..frames import frame_of
 from ..soundness import check_linear_model
 from ..table import Table
-from ..validation import validated
+from ..validation import check_labels, validated
 from .bounds import Bounds, bounds_of
 from .certificate import certify_problem
 from .columns import ColumnGroups, ColumnLists, are_lists, column_indices, column_labels, column_lists
@@ -406,7 +408,9 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
             raise InvalidInputError("y is a sparse matrix; give its dense array, y.toarray()")
         y = to_numpy(y)
         weights = row_weights(sample_weight, numbers)
-        if not self._loss.classifies:
+        if self._loss.classifies:
+            check_labels(y)
+        else:
             self._loss.check_domain(as_numbers(y, "y"), None if weights is None else weights > 0)
         outputs = self._outputs_of(y if weights is None else y[weights > 0])
         offset = per_row(offset, numbers, "offset", outputs)
@@ -778,7 +782,12 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
         Returns
         -------
         array, shape (n_samples, n_selected)
+            Of objects where a data frame had categorical columns; ``set_output(transform="pandas")`` keeps their types.
         """
+        frame = frame_of(X) if hasattr(self, "encoding_") else None
+        plain = _get_output_config("transform", self)["dense"] == "default"
+        if plain and frame is not None and frame.implementation.is_pandas():
+            X = X.astype(object)  # scikit-learn would cast the categories to float
         return super().transform(X)
 
     @available_if(_transforms)
@@ -809,13 +818,14 @@ class SparseLinearModel(SelectorMixin, ThresholdingEstimator, auto_wrap_output_k
 
         Returns
         -------
-        LinearRegression, LogisticRegression, PoissonRegressor, GammaRegressor or TweedieRegressor
-            By the loss. Its predictions agree but for rounding.
+        estimator of scikit-learn
+            By the loss a LinearRegression, LogisticRegression, PoissonRegressor, GammaRegressor, TweedieRegressor,
+            HuberRegressor, QuantileRegressor or LinearSVC. Its predictions agree but for rounding.
 
         Raises
         ------
         CapabilityError
-            For other losses, which scikit-learn does not have, and for models with categorical columns.
+            For other losses, which no model of scikit-learn has, and for models with categorical columns.
 
         Warns
         -----
