@@ -177,7 +177,8 @@ def test_every_registered_loss(done, table, folder, loss, k):
         assert "A coefficient is the change of the log" in text
         assert f"multiplies {known.multiplies} " in " ".join(page.split())
     else:
-        assert "A coefficient is the change of the target" in text
+        changed = "decision value, which is positive for" if known.classifies else "target"
+        assert f"A coefficient is the change of the {changed}" in " ".join(text.split())
         assert ("speak for" if known.classifies else "raises the prediction by") in " ".join(page.split())
     assert done("predict", "model.json", "table.csv").count("\n") == 61
 
