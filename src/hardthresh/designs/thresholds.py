@@ -96,7 +96,7 @@ class ThresholdDesign(Design):
 
     def rows(self, indices: Array | slice) -> Design:
         X = self.dense()
-        return DenseDesign.of(X[indices] if isinstance(indices, slice) else namespace(X).take(X, indices, axis=0))
+        return DenseDesign.of(X[indices, ...] if isinstance(indices, slice) else namespace(X).take(X, indices, axis=0))
 
     def dense(self) -> Array:
         X = -self._design.dense()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hardthresh.arrays import double
+from hardthresh.arrays import double, to_numpy
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result, Status
 from hardthresh.core.typing import Array
@@ -134,7 +134,7 @@ def settle(nuisance: Nuisance, problem: Problem, solve: Solve, w0: Any) -> tuple
     seen = set()
     for _ in range(nuisance.rounds):
         result = solve(problem, w0)
-        key = tuple(result.support.indices.tolist())
+        key = tuple(to_numpy(result.support.indices).tolist())
         if result.status is Status.NO_MINIMISER:
             return problem, result
         if key in seen:
