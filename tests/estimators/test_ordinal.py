@@ -154,3 +154,13 @@ def test_the_cross_validated_model_finds_the_columns_that_matter():
     assert (np.diff(chooser.thresholds_) > 0).all()
     shuffled = np.random.default_rng(0).permutation(y)
     assert not SparseOrdinalRegressionCV(n_nonzero_coefs=range(3), cv=3).fit(X, shuffled).found_
+
+
+def test_an_enum_of_polars_has_an_order():
+    pl = pytest.importorskip("polars")
+    X, y = drawn()
+    expected = SparseOrdinalRegression(n_nonzero_coefs=2).fit(X, y)
+    enum = pl.Series([NAMES[label] for label in y], dtype=pl.Enum([*NAMES, "never"]))
+    model = SparseOrdinalRegression(n_nonzero_coefs=2).fit(X, enum)
+    assert model.classes_.tolist() == [*NAMES]
+    np.testing.assert_array_equal(model.coef_, expected.coef_)

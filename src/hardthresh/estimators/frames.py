@@ -19,7 +19,7 @@ SHOWN = 5
 """The number of columns, or levels, that a message lists."""
 
 
-def frame_of(X: Any) -> Frame | None:
+def frame_of(X: Any, name: str = "X") -> Frame | None:
     """Return a data frame of pandas, polars, arrow or another library as narwhals reads it; None for anything else.
 
     Raises
@@ -32,10 +32,23 @@ def frame_of(X: Any) -> Frame | None:
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError as error:
-        raise InvalidInputError(f"columns of X have the same name: {' '.join(str(error).split())}") from error
+        raise InvalidInputError(f"columns of {name} have the same name: {' '.join(str(error).split())}") from error
     if isinstance(frame, nw.LazyFrame):
-        raise InvalidInputError(f"X is a lazy {type(X).__name__}; compute it first, as X.collect() does for polars")
+        raise InvalidInputError(
+            f"{name} is a lazy {type(X).__name__}; compute it first, as {name}.collect() does for polars"
+        )
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def ordered_labels(y: Any) -> list[Any] | None:
+    """Return the labels of a column of ordered categories, in their order: of pandas, or an enumeration of polars."""
+    dtype: Any = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", False):
+        return [*dtype.categories]
+    column = None if isinstance(y, np.ndarray) else nw.from_native(y, pass_through=True, allow_series=True)
+    if isinstance(column, nw.Series) and isinstance(column.dtype, nw.Enum):
+        return [*column.dtype.categories]
+    return None
 
 
 def categorical_columns(frame: Frame) -> tuple[int, ...]:

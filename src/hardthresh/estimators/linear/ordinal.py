@@ -16,6 +16,7 @@ from hardthresh.losses import Ordinal
 from hardthresh.losses.ordinal import class_probabilities
 
 from ..documentation import public_estimator
+from ..frames import ordered_labels
 from ..soundness import check_coefficients, check_numbers, check_present
 from ..table import Table
 from .model import SparseLinearModel, point_of
@@ -40,8 +41,9 @@ class SparseOrdinalRegression(ClassifierMixin, SparseLinearModel):
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
-        The labels in order: the categories of a pandas Series of ordered categories that have rows of positive weight,
-        else increasing; of more than two labels that are no numbers a warning says so.
+        The labels in order: the categories of a pandas Series of ordered categories, or of a polars Series of an Enum,
+        that have rows of positive weight, else increasing; of more than two labels that are no numbers a warning says
+        so.
     coef_ : array, shape (n_features,)
         Coefficients on the scale of the data; exactly 0 for features not chosen. The odds of a higher class are
         multiplied by ``exp(coef_[j])`` where feature j is larger by 1.
@@ -142,8 +144,7 @@ class SparseOrdinalRegression(ClassifierMixin, SparseLinearModel):
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, offset: Any, *, reset: bool) -> Table:
         if reset:
-            dtype: Any = getattr(y, "dtype", None)
-            self._ordered_labels = [*dtype.categories] if getattr(dtype, "ordered", False) else None
+            self._ordered_labels = ordered_labels(y)
         return super()._validate(X, y, sample_weight, offset, reset=reset)
 
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
@@ -158,7 +159,7 @@ class SparseOrdinalRegression(ClassifierMixin, SparseLinearModel):
         elif found.dtype.kind not in "fiub" and found.size > 2:
             warn(
                 f"y has the labels {', '.join(map(str, found))}, which are taken in this order; if it is another one, "
-                "give numbers, or a pandas Series of ordered categories"
+                "give numbers, or a Series of ordered categories of pandas, or an Enum of polars"
             )
         if found.size < 2:
             raise InvalidInputError(f"y has one class only, {found.tolist()}; examples of two classes are needed")
