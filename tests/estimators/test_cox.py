@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import hardthresh as ht
 from hardthresh import SparseCoxRegression, SparseCoxRegressionCV
-from hardthresh.core import InvalidInputError
+from hardthresh.core import CapabilityError, InvalidInputError
 from hardthresh.estimators.linear.concordance import concordance
 from hardthresh.estimators.table import Table
 from hardthresh.losses import Cox
@@ -291,3 +291,63 @@ def test_one_fold_is_refused_without_other_reasons():
     with pytest.raises(InvalidInputError, match="cv=1: ") as caught:
         SparseCoxRegressionCV(n_nonzero_coefs=[0, 1], cv=1).fit(X, y)
     assert "share of events" not in str(caught.value)
+@pytest.mark.parametrize("strata", [None, np.arange(150) % 2 + 5, np.array(["x", "y"])[np.arange(150) % 2]])
+def test_a_scorer_gets_times_and_strata_as_they_were_given(strata):
+    X, y = drawn()
+    folds, seen = list(KFold(3).split(X)), []
+
+    def score(model, X, y):
+        seen.append(y)
+        return model.score(X, y)
+
+    chooser = SparseCoxRegressionCV(n_nonzero_coefs=[2], alphas=0.01, cv=folds, scoring=score)
+    chooser.fit(X, y, strata=strata)
+    for fold, (train, test) in enumerate(folds):
+        np.testing.assert_array_equal(seen[2 * fold][:, :2].astype(float), y[test])
+        if strata is not None:
+            assert seen[2 * fold][:, 2].tolist() == strata[test].tolist()
+        own = [None if strata is None else strata[rows] for rows in (train, test)]
+        alone = SparseCoxRegression(n_nonzero_coefs=2, alpha=0.01).fit(X[train], y[train], strata=own[0])
+        np.testing.assert_allclose(chooser.scores_[-1, fold], alone.score(X[test], y[test], strata=own[1]), rtol=1e-6)
+
+
+def test_a_scorer_that_needs_the_baseline_hazard_is_told_that_there_is_none():
+    X, y = drawn()
+    chooser = SparseCoxRegressionCV(
+        n_nonzero_coefs=[2], cv=3, scoring=lambda model, X, y: model.predict_survival_function(X, [1.0]).mean()
+    )
+    with pytest.raises(CapabilityError, match="no baseline hazard, so that predict_cumulative_hazard and predict_surv"):
+        chooser.fit(X, y)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_missing_strata_name_the_row(missing):
+    X, y = drawn()
+    strata = np.array([0.0, 1.0] * 75, dtype=object if missing is None else float)
+    strata[7] = missing
+    with pytest.raises(InvalidInputError, match="the stratum of row 7 is missing"):
+        SparseCoxRegression(n_nonzero_coefs=2).fit(X, y, strata=strata)
+
+
+def test_a_row_of_weight_0_may_hold_any_event_and_stratum():
+    X, y = drawn()
+    weight, rest, strata = np.ones(150), np.arange(150) != 7, np.arange(150) % 2 * 1.0
+    weight[7] = 0.0
+    expected = SparseCoxRegression(n_nonzero_coefs=2).fit(X[rest], y[rest], strata=strata[rest])
+    strange, strata = y.copy(), strata.copy()
+    strange[7, 1], strata[7] = 7.0, np.nan
+    model = SparseCoxRegression(n_nonzero_coefs=2).fit(X, strange, sample_weight=weight, strata=strata)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8)
+    with pytest.raises(InvalidInputError, match=r"events must be 0 or 1, found 7\.0 in row 7"):
+        SparseCoxRegression().fit(X, strange)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_frames_of_other_libraries_are_targets(library):
+    frames = pytest.importorskip(library)
+    make = frames.DataFrame if library == "polars" else frames.table
+    X, y = drawn()
+    expected = SparseCoxRegression(n_nonzero_coefs=2).fit(X, y).coef_
+    for event in (y[:, 1] > 0, y[:, 1]):
+        target = make({"months": y[:, 0], "died": event})
+        np.testing.assert_array_equal(SparseCoxRegression(n_nonzero_coefs=2).fit(X, target).coef_, expected)

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 
 from hardthresh.arrays import double, namespace, to_numpy, where_true
 from hardthresh.certificates import ModelCertificate
-from hardthresh.core.errors import InvalidInputError, format_value
+from hardthresh.core.errors import CapabilityError, InvalidInputError, format_value
 from hardthresh.core.objective import Evaluation
 from hardthresh.core.result import Result
 from hardthresh.core.solver import Solver
@@ -274,6 +274,11 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
             Steps at the times of events: 0 before the first one, constant after the last one.
         """
         u = double(self._linear_predictor(X, offset, "predict_cumulative_hazard"))
+        if not hasattr(self, "event_times_"):
+            raise CapabilityError(
+                "the models that a scorer compares in folds have no baseline hazard, so that predict_cumulative_hazard "
+                "and predict_survival_function are not available; use predict, or scoring=None, or GridSearchCV"
+            )
         centre = float(double(self.means_) @ double(self.coef_))
         known, hazards = self.event_times_, self.baseline_cumulative_hazard_
         if not isinstance(known, dict):
@@ -325,9 +330,11 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         """Return data as validated arrays, with a row of time, event, and perhaps stratum, for each row as targets."""
         targets = SurvivalTargets.of(y)
         table = super()._validate(X, targets.time, sample_weight, offset, reset=reset)
-        rows = targets.rows(as_numbers(np.asarray(table.y), "y").astype(np.float64))
+        time = as_numbers(np.asarray(table.y), "y").astype(np.float64)
+        counted = np.ones(time.size, dtype=bool) if table.sample_weight is None else table.sample_weight > 0
+        rows, labels = targets.rows(time, counted)
         if reset:
-            self._stratum_labels = None if targets.labels is None else targets.labels.tolist()
+            self._stratum_labels = labels
         return Table(table.X, rows, table.sample_weight, table.offset, table.rows, table.given)
 
     def _encode_target(self, y: np.ndarray, *, reset: bool) -> np.ndarray:
@@ -336,6 +343,16 @@ class SparseCoxRegression(RegressorMixin, SparseLinearModel):
         if reset:
             self._distinct_times = distinct
         return np.column_stack([rank, y[:, 1:]])
+
+    def _decode_target(self, y: Any) -> np.ndarray:
+        """Return times, events, and perhaps the labels of strata: of objects if these are no numbers."""
+        decoded = _timed(double(y), self._distinct_times)
+        if self._stratum_labels is None:
+            return decoded
+        labels = np.array(self._stratum_labels)[decoded[:, 2].astype(np.int64)]
+        parts = [decoded[:, :2], labels[:, None]]
+        numeric = labels.dtype.kind in "fiub"
+        return np.concatenate(parts if numeric else [part.astype(object) for part in parts], axis=1)
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -9,7 +9,10 @@ import numpy as np
 from array_api_compat import is_array_api_obj
 
 from hardthresh.arrays import to_numpy
+from hardthresh.constraints.labels import is_missing
 from hardthresh.core.errors import InvalidInputError
+
+from ..frames import frame_of
 
 _FORMS = "(time, event) columns, a structured array or frame with one column of truths, or times that are all observed"
 
@@ -25,43 +28,72 @@ class SurvivalTargets:
     event : array, shape (n,), or None
         1 where the time is that of an event, 0 where it is censored; None: all are events.
     strata : array, shape (n,), or None
-        The number of the stratum of each row.
-    labels : array
-        The labels of the strata, by number.
+        The label of the stratum of each row.
     """
 
     time: Any
     event: np.ndarray | None = None
     strata: np.ndarray | None = None
-    labels: np.ndarray | None = None
 
     @classmethod
     def of(cls, y: Any, strata: Any = None) -> SurvivalTargets:
-        """Return the targets that y and strata are.
+        """Return the targets that y and strata are; their values are not looked at yet.
 
         Raises
         ------
         InvalidInputError
-            For events that are not 0 or 1, columns whose order is doubtful, and strata of another length.
+            For columns whose order is doubtful, and strata of another length.
         """
         if isinstance(y, SurvivalTargets):
             return y
         time, event, third = _columns(y)
-        if event is not None and not np.isin(event, (0, 1)).all():
-            wrong = event[~np.isin(event, (0, 1))][0]
-            raise InvalidInputError(f"events must be 0 or 1, found {wrong}; y is {_FORMS}")
         given = third if strata is None else _plain(strata)
-        if given is None:
-            return cls(time, None if event is None else event.astype(float))
-        if given.shape != (rows := _plain(time).shape[:1]):
+        if given is not None and given.shape != (rows := _plain(time).shape[:1]):
             raise InvalidInputError(f"strata has shape {given.shape}; {rows} is needed, one label for each row of y")
-        labels, numbers = np.unique(given, return_inverse=True)
-        return cls(time, None if event is None else event.astype(float), numbers, labels)
+        return cls(time, event, given)
 
-    def rows(self, time: np.ndarray) -> np.ndarray:
-        """Return checked times with their events, and their strata if there are some: shape (n, 2) or (n, 3)."""
-        event = np.ones(time.size) if self.event is None else self.event
-        return np.column_stack([time, event] if self.strata is None else [time, event, self.strata])
+    def rows(self, time: np.ndarray, counted: np.ndarray) -> tuple[np.ndarray, list[Any] | None]:
+        """Return checked times with their events, and their strata if there are some; and the labels of these.
+
+        Parameters
+        ----------
+        time : array, shape (n,)
+            The checked times.
+        counted : array of bool, shape (n,)
+            The rows of positive weight. What others hold is not looked at: they are censored, in any stratum.
+
+        Returns
+        -------
+        rows : array, shape (n, 2) or (n, 3)
+            Strata are numbers.
+        labels : list or None
+            The labels of the strata, by number.
+
+        Raises
+        ------
+        InvalidInputError
+            For events that are not 0 or 1, and missing strata.
+        """
+        event = np.ones(time.size)
+        if self.event is not None:
+            wrong = np.flatnonzero(counted & ~np.isin(self.event, (0, 1)))
+            if wrong.size:
+                raise InvalidInputError(
+                    f"events must be 0 or 1, found {self.event[wrong[0]]} in row {wrong[0]}; y is {_FORMS}"
+                )
+            event = np.where(counted, self.event, 0).astype(float)
+        if self.strata is None:
+            return np.column_stack([time, event]), None
+        missing = np.array([is_missing(label) for label in self.strata.tolist()], dtype=bool)
+        if (missing & counted).any():
+            row = int(np.flatnonzero(missing & counted)[0])
+            raise InvalidInputError(
+                f"the stratum of row {row} is missing; leave the row out, or give such rows a label of their own"
+            )
+        labels, numbers = np.unique(self.strata[~missing], return_inverse=True)
+        number = np.zeros(time.size)
+        number[~missing] = numbers
+        return np.column_stack([time, event, number]), labels.tolist()
 
 
 def _columns(y: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
@@ -69,11 +101,12 @@ def _columns(y: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
     names = getattr(getattr(y, "dtype", None), "names", None)
     if names:
         return _of_fields({name: np.asarray(y[name]) for name in names})
-    if hasattr(y, "columns") and not hasattr(y, "todense"):
-        frame = {str(name): np.asarray(y[name]) for name in y.columns}
-        if len(frame) in (2, 3):
-            truths = [name for name, column in frame.items() if column.dtype.kind == "b"]
-            return _of_fields(frame) if truths else _of_matrix(np.column_stack([*frame.values()]))
+    frame = frame_of(y, "y")
+    if frame is not None:
+        columns = {str(column.name): column.to_numpy() for column in frame.iter_columns()}
+        if len(columns) in (2, 3):
+            truths = [name for name, column in columns.items() if column.dtype.kind == "b"]
+            return _of_fields(columns) if truths else _of_matrix(np.column_stack([*columns.values()]))
         return y, None, None
     plain = np.empty(0) if y is None else _plain(y)
     return _of_matrix(plain) if plain.ndim == 2 and plain.shape[1] in (2, 3) else (y, None, None)
